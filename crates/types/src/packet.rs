@@ -1,0 +1,162 @@
+//! The packet: one cache line, the same for every layer.
+
+use crate::ids::{EndpointId, HostId};
+use crate::time::Time;
+
+/// TCP header flags (RFC 9293, section 3.1).
+pub mod flag {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgement field is meaningful.
+    pub const ACK: u8 = 0x10;
+    /// ECN echo (RFC 3168).
+    pub const ECE: u8 = 0x40;
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: u8 = 0x80;
+}
+
+/// The ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section 5).
+pub mod ecn {
+    /// The transport does not understand marks.
+    pub const NOT_ECT: u8 = 0;
+    /// ECN-capable transport, codepoint 0.
+    pub const ECT0: u8 = 2;
+    /// Congestion experienced.
+    pub const CE: u8 = 3;
+}
+
+/// `sack` of a packet without SACK blocks.
+pub const NO_SACK: u32 = u32::MAX;
+/// `next` of the last packet in a list.
+pub const NO_SLOT: u32 = u32::MAX;
+
+/// A packet on the wire. Fields are ordered so that the struct is exactly 64 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Packet {
+    /// When it reaches the far end of the link it is on; meaningless while it waits in a queue
+    /// whose departures are not yet decided.
+    pub arrive: Time,
+    /// When the sending host created it; also what TCP timestamps carry.
+    pub born: Time,
+    /// Position of the first payload byte in the sender's stream (the SYN is position 0). Kept in
+    /// 64 bits: Eastwest does not wrap sequence numbers, captures cut them to 32.
+    pub seq: u64,
+    /// Next byte the sender of this packet expects.
+    pub ack: u64,
+    /// Receiving end of the connection; for datagrams the number of their class.
+    pub dst_endpoint: EndpointId,
+    /// Receiving host: switches route on it.
+    pub dst: HostId,
+    /// Receive window in bytes.
+    pub window: u32,
+    /// TCP timestamp echo, microseconds; 0 where nothing is echoed.
+    pub ts_echo_us: u32,
+    /// Index of SACK blocks in their side table, or [`NO_SACK`].
+    pub sack: u32,
+    /// Next packet in the same list, or [`NO_SLOT`].
+    pub next: u32,
+    /// Seeded hash of the five-tuple, for ECMP.
+    pub hash: u16,
+    /// IP length in bytes: headers and payload, without link framing.
+    pub ip_len: u16,
+    /// TCP payload in bytes.
+    pub payload: u16,
+    /// TCP flags, see [`flag`].
+    pub flags: u8,
+    /// Bits 0–1 ECN, bits 2–4 priority, bit 5 retransmission, bit 6 datagram.
+    pub tos: u8,
+}
+
+const _: () = assert!(std::mem::size_of::<Packet>() == 64);
+
+/// Up to four SACK blocks, as (first byte, byte after the last); unused ones are (0, 0).
+pub type SackBlocks = [(u64, u64); 4];
+
+/// What a packet is to someone who counts drops.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// Carries payload for the first time.
+    Data = 0,
+    /// Carries payload again.
+    Retransmission = 1,
+    /// Acknowledgement without payload.
+    Ack = 2,
+    /// Connection request.
+    Syn = 3,
+    /// Answer to a connection request.
+    SynAck = 4,
+    /// End of a byte stream, without payload.
+    Fin = 5,
+    /// A packet without connection.
+    Datagram = 6,
+}
+
+impl PacketKind {
+    /// How many kinds there are.
+    pub const COUNT: usize = 7;
+    /// All kinds in the order of their numbers.
+    pub const ALL: [PacketKind; PacketKind::COUNT] = [
+        PacketKind::Data,
+        PacketKind::Retransmission,
+        PacketKind::Ack,
+        PacketKind::Syn,
+        PacketKind::SynAck,
+        PacketKind::Fin,
+        PacketKind::Datagram,
+    ];
+    /// The name used in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketKind::Data => "data",
+            PacketKind::Retransmission => "retransmission",
+            PacketKind::Ack => "ack",
+            PacketKind::Syn => "syn",
+            PacketKind::SynAck => "syn_ack",
+            PacketKind::Fin => "fin",
+            PacketKind::Datagram => "datagram",
+        }
+    }
+}
+
+impl Packet {
+    /// Bit of `tos` set on retransmitted payload.
+    pub const TOS_RETRANSMISSION: u8 = 1 << 5;
+    /// Bit of `tos` set on packets without connection.
+    pub const TOS_DATAGRAM: u8 = 1 << 6;
+
+    /// Priority 0–7, 7 the most urgent.
+    pub fn priority(&self) -> u8 {
+        self.tos >> 2 & 7
+    }
+
+    /// What this packet is.
+    pub fn kind(&self) -> PacketKind {
+        if self.tos & Self::TOS_DATAGRAM != 0 {
+            PacketKind::Datagram
+        } else if self.payload > 0 {
+            if self.tos & Self::TOS_RETRANSMISSION != 0 {
+                PacketKind::Retransmission
+            } else {
+                PacketKind::Data
+            }
+        } else if self.flags & flag::SYN != 0 {
+            if self.flags & flag::ACK != 0 {
+                PacketKind::SynAck
+            } else {
+                PacketKind::Syn
+            }
+        } else if self.flags & flag::FIN != 0 {
+            PacketKind::Fin
+        } else {
+            PacketKind::Ack
+        }
+    }
+}

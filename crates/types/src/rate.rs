@@ -1,0 +1,57 @@
+//! Link and disk rates.
+
+use crate::time::Span;
+use std::fmt;
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// `n` Mbit/s (10⁶).
+    pub const fn mbit(n: u64) -> Rate {
+        Rate(n * 1_000_000)
+    }
+    /// `n` Gbit/s (10⁹).
+    pub const fn gbit(n: u64) -> Rate {
+        Rate(n * 1_000_000_000)
+    }
+    /// `n` MB/s (10⁶ bytes), the unit of disks.
+    pub const fn megabytes(n: u64) -> Rate {
+        Rate(n * 8_000_000)
+    }
+    /// The time `bytes` last at this rate, rounded up to a picosecond. The rate must not be zero.
+    pub fn time_for(self, bytes: u64) -> Span {
+        let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
+        Span(u64::try_from(ps).unwrap_or(Span::MAX.0).min(Span::MAX.0))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, unit) = match self.0 {
+            n if n >= 1_000_000_000 => (1e9, "Gbit/s"),
+            n if n >= 1_000_000 => (1e6, "Mbit/s"),
+            n if n >= 1_000 => (1e3, "kbit/s"),
+            _ => (1.0, "bit/s"),
+        };
+        write!(f, "{} {unit}", self.0 as f64 / size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_frame_at_one_gigabit_lasts_12_microseconds() {
+        assert_eq!(Rate::gbit(1).time_for(1500), Span::from_us(12));
+        assert_eq!(Rate(3).time_for(1), Span(2_666_666_666_667));
+    }
+
+    #[test]
+    fn rates_print_with_units() {
+        assert_eq!(Rate::gbit(10).to_string(), "10 Gbit/s");
+        assert_eq!(Rate(1_500_000).to_string(), "1.5 Mbit/s");
+    }
+}

@@ -1,0 +1,121 @@
+//! Rows that workloads leave behind about jobs and tasks.
+
+use crate::ids::{ClassId, HostId};
+use crate::time::Time;
+
+/// Why bytes travel: names a row in the flow table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Purpose {
+    /// A transfer of an open-loop workload.
+    Flow,
+    /// One sender's part of a synchronized read.
+    Incast,
+    /// A question of a request–response service.
+    Request,
+    /// Its answer.
+    Response,
+    /// Map output fetched by a reducer.
+    Shuffle,
+    /// A remote map split.
+    MapInput,
+    /// Job output on its way to a replica.
+    Replica,
+    /// Heartbeats, assignments, fetch requests and other small messages of a framework.
+    Control,
+}
+
+impl Purpose {
+    /// The name used in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Flow => "flow",
+            Purpose::Incast => "incast",
+            Purpose::Request => "request",
+            Purpose::Response => "response",
+            Purpose::Shuffle => "shuffle",
+            Purpose::MapInput => "map-input",
+            Purpose::Replica => "replica",
+            Purpose::Control => "control",
+        }
+    }
+}
+
+/// A finished job.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobRecord {
+    /// Number of the job within its workload, from 0 in order of submission.
+    pub job: u32,
+    /// Name given by the trace or scenario: untrusted text.
+    pub name: String,
+    /// Kind of job: `terasort`, `search`, `index`, `trace` …
+    pub kind: &'static str,
+    /// Traffic class its data travels in.
+    pub class: ClassId,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// When its first task started.
+    pub started: Time,
+    /// When its last task had finished and its output was written.
+    pub finished: Time,
+    /// Number of map tasks.
+    pub maps: u32,
+    /// Number of reduce tasks.
+    pub reduces: u32,
+    /// Bytes read by the maps.
+    pub input_bytes: u64,
+    /// Bytes moved from maps to reduces, the local share included.
+    pub shuffle_bytes: u64,
+    /// The part of `shuffle_bytes` that stayed on its node.
+    pub shuffle_local_bytes: u64,
+    /// Bytes written by the job, counted once whatever the replication.
+    pub output_bytes: u64,
+}
+
+/// Map or reduce.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TaskKind {
+    /// Reads a split, computes, sorts, spills.
+    Map,
+    /// Fetches, merges, computes, writes.
+    Reduce,
+}
+
+/// How far a map's split was from the node that ran it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Locality {
+    /// A replica on the same node.
+    Node,
+    /// A replica in the same rack.
+    Rack,
+    /// Only replicas in other racks.
+    Remote,
+    /// Reduce tasks and maps without input.
+    None,
+}
+
+/// A finished task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// The job it belongs to.
+    pub job: u32,
+    /// Number of the task within its job and kind.
+    pub task: u32,
+    /// Map or reduce.
+    pub kind: TaskKind,
+    /// Where it ran.
+    pub host: HostId,
+    /// When it was given to its node.
+    pub assigned: Time,
+    /// When it started to read (map) or fetch (reduce).
+    pub started: Time,
+    /// When its input was complete: split read, or shuffle done.
+    pub input_done: Time,
+    /// When it had finished.
+    pub finished: Time,
+    /// Where a map's split was.
+    pub locality: Locality,
+    /// Bytes it read or fetched.
+    pub bytes_in: u64,
+    /// Bytes it spilled or wrote.
+    pub bytes_out: u64,
+}

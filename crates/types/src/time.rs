@@ -1,0 +1,176 @@
+//! Simulated time in integer picoseconds.
+//!
+//! A byte at 100 Gbit/s lasts 80 ps, so picoseconds keep every usual link rate exact. Event keys
+//! carry three more bits of event class, which leaves 61 bits: 26 days of simulated time.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// An instant: picoseconds since the start of the simulation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Time(pub u64);
+
+/// A length of time in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Span(pub u64);
+
+/// Picoseconds in a second.
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+impl Time {
+    /// The start of the simulation.
+    pub const ZERO: Time = Time(0);
+    /// Later than every event: the last instant an event key can hold.
+    pub const NEVER: Time = Time((1 << 61) - 1);
+
+    /// Seconds since the start, for people and tables; never used to decide.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The time since `earlier`; zero where `earlier` is later.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+    /// Longer than any simulation.
+    pub const MAX: Span = Span((1 << 61) - 1);
+
+    /// `n` picoseconds.
+    pub const fn from_ps(n: u64) -> Span {
+        Span(n)
+    }
+    /// `n` nanoseconds.
+    pub const fn from_ns(n: u64) -> Span {
+        Span(n * 1_000)
+    }
+    /// `n` microseconds.
+    pub const fn from_us(n: u64) -> Span {
+        Span(n * 1_000_000)
+    }
+    /// `n` milliseconds.
+    pub const fn from_ms(n: u64) -> Span {
+        Span(n * 1_000_000_000)
+    }
+    /// `n` seconds.
+    pub const fn from_secs(n: u64) -> Span {
+        Span(n * PS_PER_S)
+    }
+    /// Seconds to the nearest picosecond; negative and not-a-number become zero, too long becomes [`Span::MAX`].
+    pub fn from_secs_f64_nearest(s: f64) -> Span {
+        // `as` saturates and maps NaN to zero.
+        Span(((s * PS_PER_S as f64 + 0.5) as u64).min(Span::MAX.0))
+    }
+    /// Seconds, for people and tables.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+    /// Microseconds, for people and tables.
+    pub fn as_us_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    /// Saturates at [`Time::NEVER`].
+    fn add(self, s: Span) -> Time {
+        Time(self.0.saturating_add(s.0).min(Time::NEVER.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, s: Span) {
+        *self = *self + s;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, s: Span) -> Span {
+        Span(self.0.saturating_add(s.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, s: Span) {
+        *self = *self + s;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    /// Saturates at zero.
+    fn sub(self, s: Span) -> Span {
+        Span(self.0.saturating_sub(s.0))
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, n: u64) -> Span {
+        Span(self.0.saturating_mul(n))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Span(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for Span {
+    /// In the largest unit that gives a whole or short number: `200 ms`, `12.304 us`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (PS_PER_S, "s"),
+            (1_000_000_000, "ms"),
+            (1_000_000, "us"),
+            (1_000, "ns"),
+            (1, "ps"),
+        ];
+        for (size, unit) in UNITS {
+            if self.0 >= size || size == 1 {
+                let whole = self.0 / size;
+                let rest = self.0 % size;
+                if rest == 0 {
+                    return write!(f, "{whole} {unit}");
+                }
+                let digits = size.ilog10() as usize;
+                let frac = format!("{rest:0digits$}");
+                return write!(f, "{whole}.{} {unit}", frac.trim_end_matches('0'));
+            }
+        }
+        unreachable!("the last unit is one picosecond")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_print_in_their_natural_unit() {
+        assert_eq!(Span::from_ms(200).to_string(), "200 ms");
+        assert_eq!(Span(12_304_000).to_string(), "12.304 us");
+        assert_eq!(Span(0).to_string(), "0 ps");
+        assert_eq!(Span(1_500_000_000_000).to_string(), "1.5 s");
+    }
+
+    #[test]
+    fn seconds_round_to_the_nearest_picosecond() {
+        assert_eq!(Span::from_secs_f64_nearest(1e-12), Span(1));
+        assert_eq!(Span::from_secs_f64_nearest(-1.0), Span::ZERO);
+        assert_eq!(Span::from_secs_f64_nearest(f64::NAN), Span::ZERO);
+        assert_eq!(Span::from_secs_f64_nearest(1e30), Span::MAX);
+    }
+
+    #[test]
+    fn adding_past_the_end_of_time_stays_at_never() {
+        assert_eq!(Time::NEVER + Span::from_secs(1), Time::NEVER);
+    }
+}

@@ -1,0 +1,111 @@
+//! What drives the network: Hadoop jobs, incast, open-loop flows, services.
+//!
+//! A workload is a state machine. It is told what happened ([`Event`]) and answers with what should
+//! happen next ([`Action`]); it never sees packets, links or TCP. `eastwest-sim` carries actions out.
+
+use eastwest_types::{ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time};
+
+/// What a workload knows of the fabric it runs on.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The rack (edge switch) of every host; its length is the number of hosts.
+    pub rack_of: Vec<u32>,
+    /// Seed of the run; named random streams are derived from it.
+    pub seed: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The simulation starts: the first event every workload gets, at time zero.
+    Begin,
+    /// A wake-up asked for by [`Action::Wake`].
+    Wake {
+        /// The token it was asked with.
+        token: u64,
+    },
+    /// The last byte of a message has reached the receiving application in order.
+    Delivered {
+        /// The connection it came over.
+        conn: ConnId,
+        /// The side that had sent it.
+        from: Side,
+        /// The tag it was sent with.
+        tag: u64,
+    },
+}
+
+/// What should happen next.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Call me again.
+    Wake {
+        /// When; not before now.
+        at: Time,
+        /// Handed back in [`Event::Wake`].
+        token: u64,
+    },
+    /// Open a TCP connection: the client sends its SYN now.
+    Open {
+        /// Name of the connection, chosen by the workload, not in use by an open one of its own.
+        conn: ConnId,
+        /// Who connects.
+        client: HostId,
+        /// Who listens; never the same host.
+        server: HostId,
+        /// Class its packets are measured in.
+        class: ClassId,
+    },
+    /// Write a message to a connection. Allowed from the moment it was opened, from both sides:
+    /// bytes wait for the handshake. Messages of one side arrive in order.
+    Send {
+        /// The connection.
+        conn: ConnId,
+        /// Who writes.
+        from: Side,
+        /// Application bytes that count as payload of this message.
+        payload: u64,
+        /// Bytes of application framing before it (HTTP header and the like).
+        header: u32,
+        /// Handed back in [`Event::Delivered`].
+        tag: u64,
+        /// What the message is for.
+        purpose: Purpose,
+        /// The job it belongs to, for the flow table.
+        job: Option<u32>,
+        /// Whether it gets a row in the flow table.
+        record: bool,
+    },
+    /// Close a connection from both sides once all that was written is delivered. Its name is free at once.
+    Close {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// Send one packet without connection.
+    Datagram {
+        /// Sender.
+        from: HostId,
+        /// Receiver; never the same host.
+        to: HostId,
+        /// IP bytes, at most the MTU.
+        bytes: u16,
+        /// Class it is measured in.
+        class: ClassId,
+    },
+    /// A job has finished.
+    Job(Box<JobRecord>),
+    /// A task has finished.
+    Task(Box<TaskRecord>),
+    /// A round of a synchronized read has finished.
+    Round {
+        /// Number of the round from 0.
+        round: u32,
+        /// When its requests left.
+        started: Time,
+        /// Payload bytes of all senders in this round.
+        bytes: u64,
+    },
+    /// This workload has nothing more to do. A workload that never ends never says so and must be
+    /// declared background; the simulation ends when every other workload has finished.
+    Finished,
+}
