@@ -1,1 +1,3 @@
-//! placeholder
+//! Links, ports, switches and routes: everything between two hosts' transports.
+
+pub mod config;

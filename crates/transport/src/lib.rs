@@ -1,1 +1,3 @@
-//! placeholder
+//! Transport protocols.
+
+pub mod tcp;

@@ -1,0 +1,133 @@
+//! What a fabric is made of, as the scenario describes it. Every value is already checked.
+
+use eastwest_types::{Rate, Span};
+
+/// The whole fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FabricConfig {
+    /// Nodes and cables.
+    pub topology: Topology,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Bytes each packet occupies on a link beyond its IP length.
+    pub framing: u32,
+    /// Smallest packet on a link in bytes, framing included (Ethernet pads short frames).
+    pub min_frame: u32,
+    /// Queue of every switch port.
+    pub switch_queue: QueueConfig,
+    /// Queue of every host's network card.
+    pub host_queue: QueueConfig,
+    /// How ports choose among packets of different priority.
+    pub scheduler: SchedulerConfig,
+    /// How switches choose among equal paths.
+    pub routing: RoutingConfig,
+    /// Width of the uniform delay a host adds to each arriving packet before it is processed.
+    /// Keeps ACK clocks from locking into the phase of a queue (Floyd and Jacobson 1992).
+    pub processing_jitter: Span,
+    /// Force every port into the two-event reference mode.
+    pub reference_ports: bool,
+}
+
+/// Rate and propagation delay of a cable, both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CableConfig {
+    /// Bits per second each way.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+}
+
+/// Nodes and cables.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topology {
+    /// Two tiers: every leaf is joined to every spine.
+    LeafSpine {
+        /// Number of leaves (racks).
+        leaves: u32,
+        /// Hosts on each leaf.
+        hosts_per_leaf: u32,
+        /// Number of spines.
+        spines: u32,
+        /// Parallel cables between each leaf and each spine.
+        cables_per_spine: u32,
+        /// Host to leaf.
+        host: CableConfig,
+        /// Leaf to spine.
+        uplink: CableConfig,
+    },
+    /// One switch.
+    Star {
+        /// Number of hosts.
+        hosts: u32,
+        /// Host to switch.
+        host: CableConfig,
+    },
+    /// The three-tier fat tree of Al-Fares et al. (2008) with `k` pods of `k/2` edge and `k/2`
+    /// aggregation switches and `(k/2)²` cores.
+    FatTree {
+        /// Ports per switch towards other switches, even.
+        k: u32,
+        /// Hosts on each edge switch (`k/2` for full bisection).
+        hosts_per_edge: u32,
+        /// Host to edge.
+        host: CableConfig,
+        /// Edge to aggregation, aggregation to core.
+        uplink: CableConfig,
+    },
+    /// Any graph.
+    Graph {
+        /// Names of hosts; a host has exactly one cable.
+        hosts: Vec<String>,
+        /// Names of switches.
+        switches: Vec<String>,
+        /// Cables between nodes, by index: hosts first, then switches.
+        cables: Vec<(u32, u32, CableConfig)>,
+    },
+}
+
+/// The room a queue has for waiting packets; the packet being sent does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A number of packets.
+    Packets(u32),
+    /// A number of IP bytes.
+    Bytes(u64),
+}
+
+/// Queue discipline of a port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueueConfig {
+    /// First in, first out; what does not fit is lost.
+    DropTail(Limit),
+}
+
+/// How a port serves its priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulerConfig {
+    /// One queue for all.
+    Fifo,
+    /// Two queues, each with the port's limit: priority 4–7 before 0–3, without preemption.
+    StrictPriority,
+}
+
+/// How switches choose among equal paths.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoutingConfig {
+    /// Per flow, by a seeded hash of the five-tuple.
+    Ecmp,
+    /// Per packet, in turn.
+    RoundRobin,
+    /// Given paths for given pairs of hosts; ECMP for all others.
+    Explicit(Vec<ExplicitRoute>),
+}
+
+/// The path of all packets from one host to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplicitRoute {
+    /// Sending host.
+    pub from: u32,
+    /// Receiving host.
+    pub to: u32,
+    /// Switches on the way, as node numbers (hosts first, then switches).
+    pub via: Vec<u32>,
+}

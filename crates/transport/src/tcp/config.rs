@@ -1,0 +1,45 @@
+//! Settings of a TCP endpoint.
+
+use eastwest_types::Span;
+
+/// Settings shared by all endpoints of a profile. Every value is already checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpConfig {
+    /// Payload bytes of a full segment (the MSS less options).
+    pub segment: u32,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Largest receive window offered, and largest send window used, in bytes.
+    pub max_window: u64,
+    /// Lower bound of the retransmission timeout (RFC 6298, 2.4).
+    pub min_rto: Span,
+    /// Upper bound of the retransmission timeout (RFC 6298, 2.5).
+    pub max_rto: Span,
+    /// Timeout before the first round-trip sample, and of the SYN.
+    pub initial_rto: Span,
+    /// Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it.
+    pub granularity: Span,
+    /// Selective acknowledgements (RFC 2018, RFC 6675).
+    pub sack: bool,
+    /// Timestamps (RFC 7323): 12 bytes in every header, a round-trip sample from every ACK.
+    pub timestamps: bool,
+    /// An ACK is sent at the latest after this many full segments (RFC 5681, 4.2: at most 2).
+    pub ack_every: u32,
+    /// … and at the latest this long after the first of them.
+    pub delayed_ack_timeout: Span,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Congestion control.
+    pub congestion: CongestionKind,
+    /// A connection that has timed out this often in a row fails.
+    pub max_retries: u32,
+    /// How long a closed endpoint answers late packets.
+    pub time_wait: Span,
+}
+
+/// Congestion control algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionKind {
+    /// Slow start and congestion avoidance of RFC 5681 with appropriate byte counting.
+    NewReno,
+}

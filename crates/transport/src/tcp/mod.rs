@@ -1,0 +1,3 @@
+//! TCP, split by concern.
+
+pub mod config;
