@@ -1,1 +1,73 @@
-//! placeholder
+//! Wake-ups at given times, in the documented order of events.
+//!
+//! A binary heap of (time, tie rank, token). Users that re-arm often keep their true deadline to
+//! themselves and ask for a new wake-up only where the pending one would come too late.
+
+use crate::order::{Class, Key, tie_rank};
+use crate::random::mix;
+use eastwest_types::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Pending wake-ups of one class.
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Time, u64, u64)>>,
+    class: Class,
+    seed: u64,
+}
+
+impl Timers {
+    /// No wake-ups yet.
+    pub fn new(class: Class, seed: u64) -> Timers {
+        Timers { heap: BinaryHeap::new(), class, seed }
+    }
+
+    /// Asks for a wake-up with this token. Two of the same time and token are indistinguishable.
+    pub fn push(&mut self, at: Time, token: u64) {
+        let rank = tie_rank(Key::new(at, self.class), mix(token) as u32, self.seed);
+        self.heap.push(Reverse((at, rank, token)));
+    }
+
+    /// The key of the first wake-up, or [`Key::NEVER`].
+    pub fn first(&self) -> Key {
+        match self.heap.peek() {
+            Some(Reverse((at, ..))) if *at < Time::NEVER => Key::new(*at, self.class),
+            _ => Key::NEVER,
+        }
+    }
+
+    /// Takes the first wake-up off: its token.
+    pub fn pop(&mut self) -> Option<u64> {
+        self.heap.pop().map(|Reverse((_, _, token))| token)
+    }
+
+    /// Number of pending wake-ups.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_does_not_depend_on_insertion() {
+        let drain = |tokens: &[u64]| {
+            let mut timers = Timers::new(Class::Wake, 5);
+            for &t in tokens {
+                timers.push(Time(t / 4), t);
+            }
+            std::iter::from_fn(|| timers.pop()).collect::<Vec<_>>()
+        };
+        let forward = drain(&(0..40).collect::<Vec<_>>());
+        let backward = drain(&(0..40).rev().collect::<Vec<_>>());
+        assert_eq!(forward, backward);
+        assert!(forward.windows(2).all(|w| w[0] / 4 <= w[1] / 4));
+    }
+}

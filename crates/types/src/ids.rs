@@ -40,11 +40,7 @@ impl EndpointId {
     }
     /// Which end this is.
     pub fn side(self) -> Side {
-        if self.0 & 1 == 0 {
-            Side::Client
-        } else {
-            Side::Server
-        }
+        if self.0 & 1 == 0 { Side::Client } else { Side::Server }
     }
 }
 

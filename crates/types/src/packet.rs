@@ -132,6 +132,27 @@ impl Packet {
     /// Bit of `tos` set on packets without connection.
     pub const TOS_DATAGRAM: u8 = 1 << 6;
 
+    /// A packet to `dst` with nothing in it.
+    pub fn blank(dst: HostId) -> Packet {
+        Packet {
+            arrive: Time::ZERO,
+            born: Time::ZERO,
+            seq: 0,
+            ack: 0,
+            dst_endpoint: EndpointId(0),
+            dst,
+            window: 0,
+            ts_echo_us: 0,
+            sack: NO_SACK,
+            next: NO_SLOT,
+            hash: 0,
+            ip_len: 0,
+            payload: 0,
+            flags: 0,
+            tos: 0,
+        }
+    }
+
     /// Priority 0–7, 7 the most urgent.
     pub fn priority(&self) -> u8 {
         self.tos >> 2 & 7
@@ -148,11 +169,7 @@ impl Packet {
                 PacketKind::Data
             }
         } else if self.flags & flag::SYN != 0 {
-            if self.flags & flag::ACK != 0 {
-                PacketKind::SynAck
-            } else {
-                PacketKind::Syn
-            }
+            if self.flags & flag::ACK != 0 { PacketKind::SynAck } else { PacketKind::Syn }
         } else if self.flags & flag::FIN != 0 {
             PacketKind::Fin
         } else {

@@ -126,13 +126,8 @@ impl fmt::Display for Time {
 impl fmt::Display for Span {
     /// In the largest unit that gives a whole or short number: `200 ms`, `12.304 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 5] = [
-            (PS_PER_S, "s"),
-            (1_000_000_000, "ms"),
-            (1_000_000, "us"),
-            (1_000, "ns"),
-            (1, "ps"),
-        ];
+        const UNITS: [(u64, &str); 5] =
+            [(PS_PER_S, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
         for (size, unit) in UNITS {
             if self.0 >= size || size == 1 {
                 let whole = self.0 / size;

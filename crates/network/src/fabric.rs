@@ -1,0 +1,190 @@
+//! The fabric as it runs: links, packets and routes.
+
+use crate::config::{FabricConfig, SchedulerConfig};
+use crate::link::{Fired, Link, LinkSpec, Mode, Offer};
+use crate::pool::PacketPool;
+use crate::routing::{RouteError, Routing};
+use crate::topology::Graph;
+use eastwest_engine::order::Key;
+use eastwest_engine::random::mix;
+use eastwest_engine::tournament::Tournament;
+use eastwest_types::{HostId, NO_SACK, Packet, SackBlocks, Span, Time};
+
+/// All links, the packets on them, and the way from one to the next.
+pub struct Fabric {
+    /// Nodes and cables.
+    pub graph: Graph,
+    /// Link `2i` is cable `i` from a to b, `2i + 1` the other direction.
+    pub links: Vec<Link>,
+    /// Packets under way.
+    pub pool: PacketPool,
+    routing: Routing,
+    /// The link up from every host.
+    up: Vec<u32>,
+    hosts: u32,
+    /// Packets that hosts have handed to their network cards.
+    pub sent: u64,
+    /// Packets handed to hosts.
+    pub delivered: u64,
+    /// Packets lost.
+    pub dropped: u64,
+}
+
+impl Fabric {
+    /// Builds the fabric; every host must have exactly one cable and a path to every other.
+    pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
+        let graph = Graph::build(&config.topology);
+        let routing = Routing::build(&graph, &config.routing, mix(seed ^ mix(0x6563_6d70)))?;
+        let mut links = Vec::with_capacity(graph.cables.len() * 2);
+        let mut up = vec![u32::MAX; graph.hosts as usize];
+        for (i, cable) in graph.cables.iter().enumerate() {
+            for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
+                links.push(Link::new(&link_spec(
+                    config,
+                    &graph,
+                    seed,
+                    links.len(),
+                    from,
+                    to,
+                    cable.config,
+                )));
+            }
+            if cable.a < graph.hosts {
+                up[cable.a as usize] = 2 * i as u32;
+            }
+        }
+        let hosts = graph.hosts;
+        Ok(Fabric {
+            graph,
+            links,
+            pool: PacketPool::default(),
+            routing,
+            up,
+            hosts,
+            sent: 0,
+            delivered: 0,
+            dropped: 0,
+        })
+    }
+
+    /// A host hands a packet to its network card.
+    #[inline]
+    pub fn send(
+        &mut self,
+        now: Time,
+        from: HostId,
+        mut packet: Packet,
+        sack: Option<SackBlocks>,
+        events: &mut Tournament,
+    ) {
+        self.sent += 1;
+        packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
+        let slot = self.pool.insert(packet);
+        self.offer(now, self.up[from.0 as usize], slot, events);
+    }
+
+    #[inline]
+    fn offer(&mut self, now: Time, link: u32, slot: u32, events: &mut Tournament) {
+        match self.links[link as usize].offer(now, slot, &mut self.pool) {
+            Offer::Queued => {}
+            Offer::First(key) => events.set_from_never(link, key),
+            Offer::Dropped => {
+                self.dropped += 1;
+                let packet = self.pool.remove(slot);
+                self.pool.take_sack(packet.sack);
+            }
+        }
+    }
+
+    /// Carries out the next event of a link. Returns the packet where one has reached a host;
+    /// at a switch it goes on to the next link at once.
+    #[inline]
+    pub fn fire(&mut self, key: Key, link: u32, events: &mut Tournament) -> Option<Packet> {
+        let l = &mut self.links[link as usize];
+        let to = l.to;
+        let (fired, next) = l.fire(key, &mut self.pool);
+        events.set(link, next);
+        let Fired::Arrived(slot) = fired else {
+            return None;
+        };
+        if to < self.hosts {
+            self.delivered += 1;
+            return Some(self.pool.remove(slot));
+        }
+        let next_link = self.routing.next_link(to - self.hosts, self.pool.get(slot));
+        self.offer(key.time(), next_link, slot, events);
+        None
+    }
+
+    /// The value for [`Packet::hash`], see [`Routing::flow_hash`].
+    pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
+        self.routing.flow_hash(from, to, five_tuple)
+    }
+
+    /// Packet transmissions completed on all links: the unit of simulation speed.
+    pub fn packet_hops(&self) -> u64 {
+        self.links.iter().map(|l| l.counters.packets).sum()
+    }
+
+    /// Lower bound of the time from the first byte sent to the last byte received, for a message of
+    /// `bytes` in segments of `segment` with `headers` bytes each between two hosts: sending it at
+    /// the slowest link of the path, store-and-forward of the last packet elsewhere, propagation.
+    pub fn ideal_time(
+        &mut self,
+        from: HostId,
+        to: HostId,
+        bytes: u64,
+        segment: u32,
+        headers: u32,
+    ) -> Span {
+        let mut probe = Packet::blank(to);
+        probe.ip_len = (u64::from(segment).min(bytes) as u32 + headers) as u16;
+        let packets = bytes.div_ceil(u64::from(segment)).max(1);
+        let last = (bytes - (packets - 1) * u64::from(segment)) as u32;
+        let mut last_probe = probe;
+        last_probe.ip_len = (last + headers) as u16;
+        let (mut slowest, mut total) = (Span::ZERO, Span::ZERO);
+        let mut link = self.up[from.0 as usize];
+        loop {
+            let l = &self.links[link as usize];
+            let full = l.cable.rate.time_for(u64::from(l.wire_bytes(&probe)));
+            let tail = l.cable.rate.time_for(u64::from(l.wire_bytes(&last_probe)));
+            total = total + l.cable.delay + tail;
+            slowest = slowest.max(full);
+            if l.to < self.hosts {
+                break;
+            }
+            link = self.routing.next_link(l.to - self.hosts, &probe);
+        }
+        total + slowest * (packets - 1)
+    }
+}
+
+/// Settings of one direction of a cable.
+fn link_spec(
+    config: &FabricConfig,
+    graph: &Graph,
+    seed: u64,
+    link: usize,
+    from: u32,
+    to: u32,
+    cable: crate::config::CableConfig,
+) -> LinkSpec {
+    let crate::config::QueueConfig::DropTail(limit) =
+        if from < graph.hosts { config.host_queue } else { config.switch_queue };
+    let strict_priority = config.scheduler == SchedulerConfig::StrictPriority;
+    let two_event = config.reference_ports || strict_priority;
+    LinkSpec {
+        from,
+        to,
+        cable,
+        limit,
+        framing: config.framing,
+        min_frame: config.min_frame,
+        mtu: config.mtu,
+        jitter: if to < graph.hosts { config.processing_jitter } else { Span::ZERO },
+        jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
+        mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
+        strict_priority,
+    }
+}

@@ -1,0 +1,96 @@
+//! Explicit routes: the switches a pair of hosts uses, given by the scenario. A packet carries the
+//! number of its route in place of the ECMP hash.
+
+use crate::config::ExplicitRoute;
+use crate::topology::Graph;
+use eastwest_types::HostId;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Set in [`eastwest_types::Packet::hash`] where the rest is the number of an explicit route.
+pub const EXPLICIT_BIT: u16 = 1 << 15;
+
+/// An explicit route that cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteError {
+    /// Index of the route.
+    pub route: usize,
+    /// What is wrong, with node names.
+    pub message: String,
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "route {}: {}", self.route, self.message)
+    }
+}
+
+/// Given routes, ready for the packet path.
+pub struct ExplicitRoutes {
+    /// Route number of a pair of hosts.
+    of_pair: BTreeMap<(u32, u32), u16>,
+    /// Per route, (switch, link out) in the order of the path.
+    hops: Vec<Vec<(u32, u32)>>,
+}
+
+impl ExplicitRoutes {
+    pub fn build(graph: &Graph, routes: &[ExplicitRoute]) -> Result<ExplicitRoutes, RouteError> {
+        let mut built = ExplicitRoutes { of_pair: BTreeMap::new(), hops: Vec::new() };
+        for (i, route) in routes.iter().enumerate() {
+            let fail = |message| RouteError { route: i, message };
+            if i >= usize::from(EXPLICIT_BIT) {
+                return Err(fail(format!("more than {EXPLICIT_BIT} routes")));
+            }
+            let nodes: Vec<u32> = [route.from]
+                .into_iter()
+                .chain(route.via.iter().copied())
+                .chain([route.to])
+                .collect();
+            let mut hops = Vec::new();
+            for (step, pair) in nodes.windows(2).enumerate() {
+                let link = link_between(graph, pair[0], pair[1]).ok_or_else(|| {
+                    let name = |n: u32| graph.names.get(n as usize).map_or("?", |s| s.as_str());
+                    fail(format!("no cable from {} to {}", name(pair[0]), name(pair[1])))
+                })?;
+                if step > 0 {
+                    let switch = pair[0] - graph.hosts;
+                    if hops.iter().any(|&(s, _)| s == switch) {
+                        return Err(fail(format!(
+                            "visits {} twice",
+                            graph.names[pair[0] as usize]
+                        )));
+                    }
+                    hops.push((switch, link));
+                }
+            }
+            if built.of_pair.insert((route.from, route.to), i as u16 | EXPLICIT_BIT).is_some() {
+                return Err(fail("another route serves the same pair of hosts".into()));
+            }
+            built.hops.push(hops);
+        }
+        Ok(built)
+    }
+
+    /// The value for a packet's hash field, where the pair has a route.
+    pub fn find(&self, from: HostId, to: HostId) -> Option<u16> {
+        self.of_pair.get(&(from.0, to.0)).copied()
+    }
+
+    /// The link out of `switch` on the route in `hash`.
+    pub fn next_link(&self, switch: u32, hash: u16) -> Option<u32> {
+        let hops = &self.hops[usize::from(hash & !EXPLICIT_BIT)];
+        hops.iter().find(|(s, _)| *s == switch).map(|&(_, link)| link)
+    }
+}
+
+/// The first link from one node to a neighbour.
+fn link_between(graph: &Graph, from: u32, to: u32) -> Option<u32> {
+    graph.cables.iter().enumerate().find_map(|(i, c)| {
+        let i = i as u32;
+        match (c.a, c.b) {
+            ends if ends == (from, to) => Some(2 * i),
+            ends if ends == (to, from) => Some(2 * i + 1),
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,219 @@
+//! Which port a switch sends a packet to.
+//!
+//! Tables hold, per switch and edge switch, the set of ports on shortest paths, so their size grows
+//! with switches × racks and not with hosts. Among several ports the choice is ECMP by the packet's
+//! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or in turn
+//! per packet, or follows an explicit route.
+
+mod explicit;
+mod shortest;
+
+pub use explicit::{EXPLICIT_BIT, RouteError};
+
+use crate::config::RoutingConfig;
+use crate::topology::Graph;
+use eastwest_engine::random::mix;
+use eastwest_types::{HostId, Packet};
+use explicit::ExplicitRoutes;
+
+/// Where a host hangs.
+#[derive(Clone, Copy, Debug)]
+struct Attachment {
+    /// Column of its edge switch in the table.
+    column: u32,
+    /// The link down to it.
+    down: u32,
+}
+
+/// A set of equal ports.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    first: u32,
+    count: u32,
+    /// The next one in turn.
+    turn: u32,
+}
+
+/// An entry of the table is a link, or a group where this bit is set, or one of the two below.
+const GROUP_BIT: u32 = 1 << 31;
+/// The host hangs on this switch.
+const LOCAL: u32 = GROUP_BIT - 1;
+/// No path.
+const NO_ROUTE: u32 = u32::MAX;
+
+/// The routes of a fabric.
+pub struct Routing {
+    attachments: Vec<Attachment>,
+    columns: u32,
+    /// By switch × column.
+    table: Vec<u32>,
+    groups: Vec<Group>,
+    members: Vec<u32>,
+    /// A seed per switch, mixed into hashes.
+    salts: Vec<u32>,
+    in_turn: bool,
+    explicit: Option<ExplicitRoutes>,
+}
+
+impl Routing {
+    /// Computes the tables. Every host must have a cable and a path to every other: the scenario
+    /// reader refuses others.
+    pub fn build(graph: &Graph, config: &RoutingConfig, seed: u64) -> Result<Routing, RouteError> {
+        let tables = shortest::Tables::build(graph);
+        let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
+        for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
+            attachments[cable.a as usize] = Attachment {
+                column: tables.column_of[(cable.b - graph.hosts) as usize],
+                down: 2 * i as u32 + 1,
+            };
+        }
+        let explicit = match config {
+            RoutingConfig::Explicit(routes) => Some(ExplicitRoutes::build(graph, routes)?),
+            _ => None,
+        };
+        Ok(Routing {
+            attachments,
+            columns: tables.columns,
+            table: tables.entries,
+            groups: tables.groups,
+            members: tables.members,
+            salts: (0..graph.switches()).map(|s| mix(seed ^ mix(u64::from(s))) as u32).collect(),
+            in_turn: *config == RoutingConfig::RoundRobin,
+            explicit,
+        })
+    }
+
+    /// The value for [`Packet::hash`] of a connection: 15 bits of a seeded hash over both hosts and
+    /// ports, or the number of an explicit route.
+    pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
+        if let Some(route) = self.explicit.as_ref().and_then(|e| e.find(from, to)) {
+            return route;
+        }
+        (mix(five_tuple) >> 49) as u16
+    }
+
+    /// The link on which `switch` (counted from 0 among switches) sends the packet on.
+    #[inline]
+    pub fn next_link(&mut self, switch: u32, packet: &Packet) -> u32 {
+        if packet.hash & EXPLICIT_BIT != 0
+            && let Some(explicit) = &self.explicit
+            && let Some(link) = explicit.next_link(switch, packet.hash)
+        {
+            return link;
+        }
+        let at = self.attachments[packet.dst.0 as usize];
+        let entry = self.table[(switch * self.columns + at.column) as usize];
+        if entry == LOCAL {
+            return at.down;
+        }
+        if entry & GROUP_BIT == 0 {
+            return entry;
+        }
+        let group = &mut self.groups[(entry & !GROUP_BIT) as usize];
+        let choice = if self.in_turn {
+            group.turn = if group.turn + 1 == group.count { 0 } else { group.turn + 1 };
+            group.turn
+        } else {
+            // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
+            let mut x = u32::from(packet.hash) ^ self.salts[switch as usize];
+            x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
+            x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
+            ((x >> 16) * group.count) >> 16
+        };
+        self.members[(group.first + choice) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CableConfig, ExplicitRoute, Topology};
+    use eastwest_types::{Rate, Span};
+
+    const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
+
+    fn packet(dst: u32, hash: u16) -> Packet {
+        Packet { hash, ip_len: 1500, payload: 1448, ..Packet::blank(HostId(dst)) }
+    }
+
+    /// The nodes a packet visits from `from`, up to 16.
+    fn walk(graph: &Graph, routing: &mut Routing, from: u32, p: &Packet) -> Vec<u32> {
+        let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
+        let mut seen = vec![node];
+        while node >= graph.hosts && seen.len() < 16 {
+            let link = routing.next_link(node - graph.hosts, p);
+            let cable = graph.cables[link as usize / 2];
+            node = if link % 2 == 0 { cable.b } else { cable.a };
+            seen.push(node);
+        }
+        seen
+    }
+
+    fn fat_tree() -> Graph {
+        Graph::build(&Topology::FatTree { k: 4, hosts_per_edge: 2, host: CABLE, uplink: CABLE })
+    }
+
+    #[test]
+    fn every_pair_is_reached_on_a_shortest_path() {
+        let graph = fat_tree();
+        for config in [RoutingConfig::Ecmp, RoutingConfig::RoundRobin] {
+            let mut routing = Routing::build(&graph, &config, 1).unwrap();
+            for from in 0..graph.hosts {
+                for to in (0..graph.hosts).filter(|&t| t != from) {
+                    let hash =
+                        routing.flow_hash(HostId(from), HostId(to), u64::from(from * 99 + to));
+                    let path = walk(&graph, &mut routing, from, &packet(to, hash));
+                    assert_eq!(*path.last().unwrap(), to);
+                    let hops = if from / 2 == to / 2 {
+                        2
+                    } else if from / 4 == to / 4 {
+                        4
+                    } else {
+                        6
+                    };
+                    assert_eq!(path.len(), hops, "{from} to {to}: {path:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ecmp_spreads_flows_over_all_cores_and_keeps_each_flow_on_one() {
+        let graph = fat_tree();
+        let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp, 1).unwrap();
+        let mut used = std::collections::BTreeMap::new();
+        for flow in 0..4_000u64 {
+            let hash = routing.flow_hash(HostId(0), HostId(15), flow);
+            let core = walk(&graph, &mut routing, 0, &packet(15, hash))[2];
+            assert_eq!(core, walk(&graph, &mut routing, 0, &packet(15, hash))[2]);
+            *used.entry(core).or_insert(0) += 1;
+        }
+        assert_eq!(used.len(), 4);
+        assert!(used.values().all(|&n| (850..1150).contains(&n)), "{used:?}");
+    }
+
+    #[test]
+    fn explicit_routes_are_followed_and_others_use_ecmp() {
+        let graph = fat_tree();
+        let free = walk(
+            &graph,
+            &mut Routing::build(&graph, &RoutingConfig::Ecmp, 1).unwrap(),
+            0,
+            &packet(15, 0),
+        );
+        for core in 0..4u32 {
+            let agg = core / 2;
+            let via = vec![16, 24 + agg, 32 + core, 24 + 6 + agg, 16 + 7];
+            let config =
+                RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: via.clone() }]);
+            let mut routing = Routing::build(&graph, &config, 1).unwrap();
+            let hash = routing.flow_hash(HostId(0), HostId(15), 7);
+            let path = walk(&graph, &mut routing, 0, &packet(15, hash));
+            assert_eq!(path, [via, vec![15]].concat());
+            assert_eq!(walk(&graph, &mut routing, 0, &packet(15, 0)), free);
+        }
+        let gap =
+            RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: vec![16, 32] }]);
+        assert!(Routing::build(&graph, &gap, 1).is_err());
+    }
+}

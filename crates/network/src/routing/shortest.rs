@@ -1,0 +1,99 @@
+//! Equal-cost shortest paths, one breadth-first search per edge switch.
+
+use super::{GROUP_BIT, Group, LOCAL, NO_ROUTE};
+use crate::topology::Graph;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Tables by switch × edge switch.
+pub struct Tables {
+    /// Number of edge switches.
+    pub columns: u32,
+    /// Column of every switch that is an edge switch.
+    pub column_of: Vec<u32>,
+    /// See [`super::Routing`].
+    pub entries: Vec<u32>,
+    pub groups: Vec<Group>,
+    pub members: Vec<u32>,
+}
+
+impl Tables {
+    pub fn build(graph: &Graph) -> Tables {
+        let switches = graph.switches() as usize;
+        // (link out, neighbour) of every switch, towards switches only
+        let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); switches];
+        for (i, c) in graph.cables.iter().enumerate().filter(|(_, c)| c.a >= graph.hosts) {
+            let (a, b) = (c.a - graph.hosts, c.b - graph.hosts);
+            neighbours[a as usize].push((2 * i as u32, b));
+            neighbours[b as usize].push((2 * i as u32 + 1, a));
+        }
+        let mut column_of = vec![u32::MAX; switches];
+        let mut edges = Vec::new();
+        for edge in graph.edge_of_host() {
+            if edge != u32::MAX && column_of[edge as usize] == u32::MAX {
+                column_of[edge as usize] = edges.len() as u32;
+                edges.push(edge);
+            }
+        }
+        let mut tables = Tables {
+            columns: edges.len() as u32,
+            column_of,
+            entries: vec![NO_ROUTE; switches * edges.len()],
+            groups: Vec::new(),
+            members: Vec::new(),
+        };
+        let mut known = BTreeMap::new();
+        for (column, &edge) in edges.iter().enumerate() {
+            let distance = distances(&neighbours, edge);
+            for switch in 0..switches {
+                let entry = if switch == edge as usize {
+                    LOCAL
+                } else {
+                    let ports: Vec<u32> = neighbours[switch]
+                        .iter()
+                        .filter(|(_, n)| {
+                            distance[switch] != u32::MAX
+                                && distance[*n as usize] + 1 == distance[switch]
+                        })
+                        .map(|&(link, _)| link)
+                        .collect();
+                    tables.entry(ports, &mut known)
+                };
+                tables.entries[switch * edges.len() + column] = entry;
+            }
+        }
+        tables
+    }
+
+    /// The entry for a set of ports; equal sets share a group.
+    fn entry(&mut self, ports: Vec<u32>, known: &mut BTreeMap<Vec<u32>, u32>) -> u32 {
+        match ports[..] {
+            [] => NO_ROUTE,
+            [only] => only,
+            _ => {
+                let (groups, members) = (&mut self.groups, &mut self.members);
+                *known.entry(ports).or_insert_with_key(|ports| {
+                    let first = members.len() as u32;
+                    members.extend(ports);
+                    groups.push(Group { first, count: ports.len() as u32, turn: 0 });
+                    GROUP_BIT | (groups.len() - 1) as u32
+                })
+            }
+        }
+    }
+}
+
+/// Hops from every switch to `from`; `u32::MAX` where there is no path.
+fn distances(neighbours: &[Vec<(u32, u32)>], from: u32) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; neighbours.len()];
+    distance[from as usize] = 0;
+    let mut queue = VecDeque::from([from]);
+    while let Some(s) = queue.pop_front() {
+        for &(_, n) in &neighbours[s as usize] {
+            if distance[n as usize] == u32::MAX {
+                distance[n as usize] = distance[s as usize] + 1;
+                queue.push_back(n);
+            }
+        }
+    }
+    distance
+}

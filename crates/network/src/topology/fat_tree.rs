@@ -1,0 +1,52 @@
+//! The three-tier fat tree of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008): `k` pods, each of
+//! `k/2` edge and `k/2` aggregation switches, joined by `(k/2)²` cores. The number of hosts on an
+//! edge switch is free, so that it can be over-subscribed.
+
+use super::{Cable, Graph};
+use crate::config::Topology;
+
+/// Lays out [`Topology::FatTree`].
+pub fn build(topology: &Topology) -> Graph {
+    let &Topology::FatTree { k, hosts_per_edge, host, uplink } = topology else {
+        unreachable!("called for fat trees only")
+    };
+    let half = k / 2;
+    let tier = k * half; // edge switches, and as many aggregation switches
+    let hosts = tier * hosts_per_edge;
+    let names = (0..hosts)
+        .map(|i| format!("h{i}"))
+        .chain((0..tier).map(|i| format!("edge{i}")))
+        .chain((0..tier).map(|i| format!("agg{i}")))
+        .chain((0..half * half).map(|i| format!("core{i}")))
+        .collect();
+    let (edge0, agg0, core0) = (hosts, hosts + tier, hosts + 2 * tier);
+    let mut cables: Vec<Cable> = (0..hosts)
+        .map(|a| Cable {
+            a,
+            b: edge0 + a / hosts_per_edge,
+            config: host,
+            tiers: ("host-up", "host-down"),
+        })
+        .collect();
+    for pod in 0..k {
+        for i in 0..half {
+            for j in 0..half {
+                let agg = agg0 + pod * half + j;
+                cables.push(Cable {
+                    a: edge0 + pod * half + i,
+                    b: agg,
+                    config: uplink,
+                    tiers: ("edge-up", "edge-down"),
+                });
+                // aggregation switch j of every pod reaches cores j·k/2 … j·k/2 + k/2 − 1
+                cables.push(Cable {
+                    a: agg,
+                    b: core0 + j * half + i,
+                    config: uplink,
+                    tiers: ("agg-up", "agg-down"),
+                });
+            }
+        }
+    }
+    Graph { names, hosts, cables }
+}
