@@ -1,0 +1,48 @@
+# Needs Python 3.11 or newer and Rust; everything else is put into .venv and target/.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first interpreter on the path that is new enough and works.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help build demo test clean
+.DEFAULT_GOAL := help
+
+help: ## Say what the targets do
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+build: $(BIN)/.installed ## Prepare .venv/bin/eastwest
+
+demo: build ## Run the main job and write its report
+	@$(BIN)/eastwest run demo --out results/demo --force
+	@$(BIN)/eastwest report results/demo
+
+test: build $(BIN)/.test-tools ## Run every test this machine has the tools for
+	@tests/run_all.sh
+
+clean: ## Remove what was built; results stay
+	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f python/eastwest/_core*.so
+
+$(BIN)/maturin:
+	@test -n "$(PYTHON)" || { echo "Eastwest needs Python 3.11 or newer with its venv module"; exit 1; }
+	@command -v cargo >/dev/null || { echo "Eastwest needs Rust (cargo)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) 'maturin>=1.8,<2'
+
+# Compiles the extension into the source tree and installs the dependencies and the command;
+# Python files are used where they lie. Done again only when Rust or pyproject.toml has changed.
+$(BIN)/.installed: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(BIN)/.test-tools: pyproject.toml | $(BIN)/maturin
+	$(BIN)/python -c 'import tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*project["optional-dependencies"]["dev"], sep="\n")' > $(BIN)/.test-requirements
+	$(PIP) -r $(BIN)/.test-requirements
+	@touch $@

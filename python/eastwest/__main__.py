@@ -1,0 +1,5 @@
+"""``python -m eastwest`` is the command ``eastwest``."""
+
+from eastwest.cli import main
+
+main()

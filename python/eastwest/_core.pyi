@@ -1,0 +1,33 @@
+"""The Rust extension module (crates/bindings)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from eastwest.core import CheckResult, CoreResult, Problem, Progress
+
+class ScenarioError(Exception):
+    """The input is wrong."""
+
+    problems: list[Problem]
+
+class RunError(Exception):
+    """The simulation cannot go on, for example because a flow can no longer finish."""
+
+def run(
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    seed: int | None,
+    reference: bool,
+    progress: Callable[[Progress], None] | None,
+) -> CoreResult: ...
+def check(
+    text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]
+) -> CheckResult: ...
+def schema() -> str: ...
+def topology(
+    text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]
+) -> dict[str, Any]: ...
+def version() -> str: ...
+def build_info() -> dict[str, Any]: ...

@@ -1,0 +1,67 @@
+"""The standard performance scenarios, each run in a fresh process with all default measuring on.
+
+``packet_hops`` counts every transmission of a packet on a link. ``cpu_s`` is the CPU time of the
+simulation itself: reading the scenario, building the fabric, running it and handing over its
+tables; starting Python and writing the folder are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from eastwest import shipped
+
+
+class Measurement(TypedDict):
+    """What one run of a scenario cost."""
+
+    scenario: str
+    packet_hops: int
+    cpu_s: float
+    wall_s: float
+    hops_per_cpu_s: float
+    peak_rss_mb: float
+    digest: str
+
+
+class BenchError(Exception):
+    """A scenario that did not run; ``code`` is its exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def measure(name: str, settings: Sequence[str] = ()) -> Measurement:
+    """Run a shipped scenario, or a scenario file, and return what it cost."""
+    found = shipped.find(name)
+    path = found or Path(name)
+    if not path.is_file():
+        raise BenchError(
+            f"no scenario {name!r}; shipped scenarios: {', '.join(shipped.names())}", 2
+        )
+    with tempfile.TemporaryDirectory(prefix="eastwest-bench-") as folder:
+        command = [sys.executable, "-m", "eastwest", "run", str(path), "--json"]
+        command += ["--out", str(Path(folder) / "result")]
+        for setting in settings:
+            command += ["--set", setting]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchError(f"{name} failed\n{done.stderr.strip()}", done.returncode)
+    summary = json.loads(done.stdout)
+    hops, cpu = int(summary["packet_hops"]), float(summary["cpu_s"])
+    return {
+        "scenario": path.stem,
+        "packet_hops": hops,
+        "cpu_s": cpu,
+        "wall_s": float(summary["wall_s"]),
+        "hops_per_cpu_s": hops / cpu if cpu > 0 else 0.0,
+        "peak_rss_mb": float(summary["peak_rss_mb"]),
+        "digest": str(summary["digest"]),
+    }

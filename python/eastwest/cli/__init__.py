@@ -1,0 +1,41 @@
+"""The command ``eastwest``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+from eastwest.cli import bench, explore, report, simulate
+
+app = typer.Typer(
+    name="eastwest",
+    help="Packet-level simulation of data-centre networks under Hadoop and other workloads.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(simulate.run)
+app.command("check")(simulate.check)
+app.command("report")(report.report)
+app.command("bench")(bench.bench)
+app.command("schema")(explore.schema)
+app.add_typer(explore.topology, name="topology")
+app.command("version")(explore.version)
+
+
+def main() -> None:
+    """Run the command line: exit code 0 done, 2 bad input, 3 our bug."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, _terminated)
+    app()
+
+
+def _terminated(number: int, _: FrameType | None) -> None:
+    """Leave as after Ctrl-C, so that nothing half-written stays behind."""
+    raise KeyboardInterrupt(f"signal {number}")

@@ -1,0 +1,55 @@
+"""``eastwest bench``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest import bench as standard
+from eastwest.cli.guard import errors, guarded
+from eastwest.cli.simulate import SetOption, overrides
+from eastwest.units import clean, count, span
+
+
+@guarded
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO]...", help="S1, S1x10, S2 …; default: S1."),
+    ] = None,
+    settings: SetOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
+    ] = False,
+) -> None:
+    """Measure the standard performance scenarios, each in a fresh process."""
+    overrides(settings, None)
+    rows: list[standard.Measurement] = []
+    for name in names or ["S1"]:
+        try:
+            rows.append(standard.measure(name, settings or []))
+        except standard.BenchError as error:
+            errors().print(f"eastwest: {clean(str(error), 2000)}", markup=False)
+            raise typer.Exit(error.code) from None
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("scenario", "packet-hops", "CPU", "wall", "hops per CPU-s", "memory", "digest"):
+        table.add_column(heading, justify="left" if heading in {"scenario", "digest"} else "right")
+    for row in rows:
+        table.add_row(
+            clean(row["scenario"]),
+            count(row["packet_hops"]),
+            span(row["cpu_s"]),
+            span(row["wall_s"]),
+            count(row["hops_per_cpu_s"]),
+            f"{row['peak_rss_mb']:.0f} MB",
+            clean(row["digest"])[:16],
+        )
+    Console(highlight=False).print(table)

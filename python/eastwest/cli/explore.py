@@ -1,0 +1,87 @@
+"""``eastwest schema``, ``eastwest topology`` and ``eastwest version``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest import core, shipped
+from eastwest.cli.guard import guarded
+from eastwest.cli.simulate import ScenarioArgument, SetOption, overrides
+from eastwest.run import load_source
+from eastwest.units import clean
+
+topology = typer.Typer(
+    help="Show the fabric of a scenario, or list the kinds there are.", no_args_is_help=True
+)
+
+_KINDS = (
+    ("leaf_spine", "racks of hosts under leaf switches, every leaf joined to every spine"),
+    ("star", "all hosts on one switch"),
+    ("fat_tree", "three tiers in k pods (Al-Fares et al. 2008)"),
+    ("graph", "any graph of hosts and switches, from the scenario or a file"),
+)
+
+
+@guarded
+def schema() -> None:
+    """Print every setting of a scenario as JSON: type, default, allowed range, meaning."""
+    typer.echo(core.schema())
+
+
+@guarded
+def version(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Print the version and how it was built."""
+    if as_json:
+        typer.echo(json.dumps({"version": core.version(), **core.build_info()}))
+        return
+    details = ", ".join(f"{key} {value}" for key, value in core.build_info().items())
+    typer.echo(f"eastwest {core.version()}" + (f" ({details})" if details else ""))
+
+
+@topology.command("list")
+@guarded
+def topology_list() -> None:
+    """List the kinds of fabric and the shipped scenarios."""
+    console = Console(highlight=False)
+    grid = Table.grid(padding=(0, 2))
+    for name, what in _KINDS:
+        grid.add_row(Text(name, style="bold"), what)
+    console.print(grid)
+    console.print(Text(f"shipped scenarios: {', '.join(shipped.names()) or 'none'}"))
+
+
+@topology.command("show")
+@guarded
+def topology_show(
+    scenario: ScenarioArgument,
+    settings: SetOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Show the nodes and cables of a scenario's fabric."""
+    source = load_source(scenario)
+    shape = core.topology(
+        source.text, str(source.base_dir), str(shipped.DATA), overrides(settings, None)
+    )
+    if as_json:
+        typer.echo(json.dumps(shape))
+        return
+    console = Console(highlight=False)
+    grid = Table.grid(padding=(0, 2))
+    for key, value in shape.items():
+        if isinstance(value, (list, tuple, dict)):
+            grid.add_row(Text(clean(key), style="bold"), f"{len(value):,}")
+        else:
+            grid.add_row(Text(clean(key), style="bold"), Text(clean(str(value))))
+    console.print(grid)

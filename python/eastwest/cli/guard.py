@@ -1,0 +1,104 @@
+"""Exit codes: what a user got wrong, what the world refused, and what is our bug."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+
+from eastwest import core
+from eastwest.cli.show import problem_lines
+from eastwest.results import FolderError
+from eastwest.units import clean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Bad input, or a world that does not allow what was asked (a full disk, a missing file).
+BAD_INPUT = 2
+#: Something that should not be able to happen.
+OUR_BUG = 3
+#: What a shell expects of a command that was interrupted.
+INTERRUPTED = 130
+
+
+def errors() -> Console:
+    """Console for messages: standard error."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(message: str) -> NoReturn:
+    """Tell the user what was wrong with the input and leave."""
+    errors().print(f"eastwest: {clean(message, 2000)}", markup=False)
+    raise typer.Exit(BAD_INPUT)
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn exceptions of a command into messages and exit codes."""
+
+    @functools.wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            errors().print("eastwest: interrupted; no result was written", markup=False)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader of a pipe left: nothing more to say, also not at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except BaseException as error:
+            raise typer.Exit(explain(error)) from None
+
+    return wrapper
+
+
+def explain(error: BaseException) -> int:
+    """Print what an exception means to a user and return the exit code."""
+    console = errors()
+    if isinstance(error, core.scenario_error()):
+        for line in problem_lines(getattr(error, "problems", []), str(error)):
+            console.print(line)
+        return BAD_INPUT
+    if isinstance(error, core.run_error()):
+        console.print(f"eastwest: {clean(str(error), 4000)}", markup=False)
+        return BAD_INPUT
+    if isinstance(error, OSError):
+        console.print(f"eastwest: {_world(error)}", markup=False)
+        return BAD_INPUT
+    if isinstance(error, (FolderError, ValueError, MemoryError)):
+        what = str(error) or "out of memory"
+        console.print(f"eastwest: {clean(what, 4000)}", markup=False)
+        return BAD_INPUT
+    trace = "".join(traceback.format_exception(error))
+    console.print(clean_lines(trace), markup=False)
+    console.print(
+        "eastwest: this is a bug in Eastwest, not in your scenario. Please report it with the "
+        f"lines above, the scenario, and: Eastwest {core.version()}, Python "
+        f"{sys.version.split()[0]}, {sys.platform}, command: {clean(' '.join(sys.argv[1:]), 500)}",
+        markup=False,
+    )
+    return OUR_BUG
+
+
+def _world(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"{where}the disk is full; no result was written"
+    if error.errno is None:
+        return str(error)
+    return f"{where}{(error.strerror or str(error)).lower()}"
+
+
+def clean_lines(text: str) -> str:
+    """Text of several lines without control characters."""
+    return "\n".join(clean(line, 500) for line in text.splitlines())

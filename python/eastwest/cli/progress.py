@@ -1,0 +1,81 @@
+"""The progress bar of a running simulation."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from eastwest import core
+from eastwest.units import count, span
+
+
+def share_done(progress: core.Progress) -> float | None:
+    """How much of the run is done, from 0 to 1, if anything tells."""
+    target = progress["target_s"]
+    if target:
+        return min(1.0, progress["simulated_s"] / target)
+    if progress["jobs_total"]:
+        return progress["jobs_done"] / progress["jobs_total"]
+    return None
+
+
+def describe(progress: core.Progress) -> str:
+    """Simulated time, jobs done, packet-hops per second and time left."""
+    parts = [span(progress["simulated_s"])]
+    if progress["jobs_total"]:
+        parts.append(f"{count(progress['jobs_done'])}/{count(progress['jobs_total'])} jobs")
+    wall = progress["wall_s"]
+    if wall > 0:
+        parts.append(f"{count(round(progress['packet_hops'] / wall))} hops/s")
+    share = share_done(progress)
+    if share is not None and share > 0.01:
+        parts.append(f"{span(max(0, round(wall * (1 - share) / share)))} left")
+    return " · ".join(parts)
+
+
+class Bar:
+    """A bar on a terminal's standard error; silent where that is not a terminal.
+
+    It draws only when the simulator reports, so that no second thread takes time from it.
+    """
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._shown = console.is_terminal
+        self._progress = Progress(
+            TextColumn("{task.fields[label]}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}", markup=False),
+            console=console,
+            transient=True,
+            auto_refresh=False,
+            disable=not self._shown,
+        )
+        self._task: TaskID = self._progress.add_task("", total=None, label=label)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, progress: core.Progress) -> None:
+        """Show how far the simulation has come."""
+        if not self._shown:
+            return
+        share = share_done(progress)
+        if share is None:
+            self._progress.update(self._task, description=describe(progress), total=None)
+        else:
+            self._progress.update(
+                self._task, description=describe(progress), total=1.0, completed=share
+            )
+        self._progress.refresh()

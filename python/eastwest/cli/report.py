@@ -1,0 +1,37 @@
+"""``eastwest report``."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eastwest.cli.guard import guarded
+from eastwest.results import Result
+
+
+@guarded
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Result folders.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page to write; default: report.html in the (first) folder."),
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option(help="Also draw one picture of the first result.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Write a self-contained HTML page for one result, or a comparison of several."""
+    from eastwest.report import write_page, write_picture  # noqa: PLC0415  slow to load
+
+    results = [Result(folder) for folder in folders]
+    page = write_page(results, out)
+    if png is not None:
+        write_picture(results[0], png)
+        typer.echo(str(png))
+    typer.echo(str(page))
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())

@@ -1,0 +1,136 @@
+"""What a user sees in a terminal: problems of a scenario and the summary of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.core import Problem
+from eastwest.results import Result
+from eastwest.units import clean, count, rate, size, span
+
+_MOST_NOTES = 4
+
+
+def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
+    """Describe every problem: path, value, what is allowed, nearest name."""
+    if not problems:
+        yield Text(f"eastwest: {clean(otherwise or 'the scenario is wrong', 2000)}")
+        return
+    number = len(problems)
+    yield Text(f"eastwest: {number} problem{'s' if number > 1 else ''}", style="bold")
+    for problem in problems:
+        line = Text("  ")
+        line.append(clean(problem["path"]) or "(whole file)", style="bold red")
+        if problem.get("value"):
+            line.append(" = ")
+            line.append(clean(problem["value"]), style="yellow")
+        line.append(f": {clean(problem['message'], 1000)}")
+        if problem.get("hint"):
+            line.append(f"; did you mean {clean(str(problem['hint']))!r}?", style="green")
+        yield line
+
+
+def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
+    """All numbers of a nested mapping with the keys that lead to them."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from leaves(value, (*prefix, str(key)))
+    elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
+        yield prefix, float(tree)
+
+
+def pick(tree: Any, *path: str) -> float | None:
+    """One number of a nested mapping, or nothing."""
+    for key in path:
+        if not isinstance(tree, Mapping) or key not in tree:
+            return None
+        tree = tree[key]
+    return float(tree) if isinstance(tree, (int, float)) else None
+
+
+def summary_table(result: Result) -> Table:
+    """The headline numbers of a run, in less than one screen of 80 × 24."""
+    s = result.summary
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in _rows(s):
+        grid.add_row(name, Text(value))
+    for note in [str(n) for n in s.get("notes", [])][:_MOST_NOTES]:
+        grid.add_row("note", Text(clean(note, 150), style="yellow"))
+    grid.add_row("digest", Text(clean(str(s.get("digest", "")))))
+    grid.add_row("result", Text(clean(str(result.path), 400), style="bold green"))
+    return grid
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """Print the headline numbers of a run."""
+    s = result.summary
+    title = f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
+    console.print(Text(title, style="bold underline"))
+    console.print(summary_table(result))
+
+
+def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
+    speed = hops / cpu if hops is not None and cpu else None
+    yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
+    memory = pick(s, "peak_rss_mb")
+    yield (
+        "speed",
+        f"{count(speed)} packet-hops per CPU-second ({count(hops)} in {span(cpu)}), "
+        f"{size(memory * 1e6 if memory else None)} of memory",
+    )
+    if pick(s, "jobs", "count"):
+        runtime = spread(s.get("jobs"), "runtime_s", 1.0)
+        yield "jobs", f"{count(pick(s, 'jobs', 'count'))} done, runtime {runtime}"
+        yield "makespan", span(pick(s, "jobs", "makespan_s"))
+    done, flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
+    if flows:
+        yield "flows", f"{count(done)} of {count(flows)} complete"
+        yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+    yield from _latency(s.get("latency_us"))
+    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean"
+    yield "drops", tally(s.get("drops"))
+    yield "TCP", tally(s.get("tcp"))
+
+
+def spread(tree: Any, stem: str, unit_s: float) -> str:
+    """Mean, median and tails of a quantity, stored nested or with the statistic in the name."""
+    nested = tree.get(stem) if isinstance(tree, Mapping) else None
+    words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
+    parts = []
+    for key, word in words:
+        value = pick(nested, key) if nested is not None else pick(tree, f"{stem}_{key}")
+        if value is not None:
+            parts.append(f"{word} {span(value * unit_s)}")
+    return ", ".join(parts) or "none"
+
+
+def _latency(tree: Any) -> Iterator[tuple[str, str]]:
+    """One line for all packets, and one for each class if there are several."""
+    if not isinstance(tree, Mapping):
+        return
+    yield "latency", spread({"us": tree}, "us", 1e-6)
+    classes = tree.get("classes", tree.get("by_class"))
+    if isinstance(classes, Mapping) and len(classes) > 1:
+        for name in list(classes)[:4]:
+            yield f"  {clean(str(name), 12)}", spread({"us": classes[name]}, "us", 1e-6)
+
+
+def tally(tree: Any) -> str:
+    """Counters that are not zero, with their names."""
+    counted: list[tuple[str, float]] = [
+        (" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value
+    ]
+    return ", ".join(f"{count(value)} {clean(name, 40)}" for name, value in counted) or "none"
+
+
+def text_block(lines: Iterable[str]) -> Text:
+    """Lines of untrusted text."""
+    return Text("\n".join(clean(line) for line in lines))

@@ -1,0 +1,129 @@
+"""``eastwest run`` and ``eastwest check``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from eastwest import core, shipped
+from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded
+from eastwest.cli.progress import Bar
+from eastwest.cli.show import print_summary, problem_lines
+from eastwest.results import TargetFolder
+from eastwest.run import load_source, simulate
+from eastwest.units import clean
+
+
+class OnBadRow(StrEnum):
+    """What to do with a line of a trace that cannot be read."""
+
+    stop = "stop"
+    skip = "skip"
+
+
+ScenarioArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario file, a result folder to run again, or the name of a shipped scenario.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change one setting; may be repeated."),
+]
+OnBadRowOption = Annotated[
+    OnBadRow | None,
+    typer.Option("--on-bad-row", help="What to do with a damaged line of a trace."),
+]
+
+
+def overrides(settings: list[str] | None, on_bad_row: OnBadRow | None) -> core.Overrides:
+    """Turn the flags that change settings into pairs of path and value."""
+    result: core.Overrides = []
+    for setting in settings or []:
+        path, equals, value = setting.partition("=")
+        if not equals or not path.strip():
+            fail(f"--set {setting}: expected path=value, such as fabric.mtu=9000")
+        result.append((path.strip(), value.strip()))
+    if on_bad_row is not None:
+        result.append(("workload.on_bad_row", on_bad_row.value))
+    return result
+
+
+@guarded
+def run(
+    scenario: ScenarioArgument,
+    settings: SetOption = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**64 - 1, help="Seed, instead of the scenario's.")
+    ] = None,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Threads to use; results are the same for any number.")
+    ] = 1,
+    out: Annotated[Path | None, typer.Option(help="Result folder to write.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the result folder named by --out.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+    reference: Annotated[
+        bool,
+        typer.Option("--reference", help="Two events per packet and port: same digest, slower."),
+    ] = False,
+    on_bad_row: OnBadRowOption = None,
+) -> None:
+    """Run one simulation and write a result folder."""
+    source = load_source(scenario)
+    with Bar(errors(), Path(source.label).stem) as bar:
+        result = simulate(
+            source,
+            overrides(settings, on_bad_row),
+            seed,
+            TargetFolder(out, force),
+            reference=reference,
+            progress=bar,
+        )
+    if as_json:
+        typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
+        return
+    console = Console(highlight=False)
+    print_summary(console, result)
+    if threads > 1:
+        console.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+
+
+@guarded
+def check(
+    scenario: ScenarioArgument,
+    settings: SetOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+    on_bad_row: OnBadRowOption = None,
+) -> None:
+    """List all problems of a scenario at once."""
+    source = load_source(scenario)
+    checked = core.check(
+        source.text, str(source.base_dir), str(shipped.DATA), overrides(settings, on_bad_row)
+    )
+    problems = checked["problems"]
+    if as_json:
+        typer.echo(json.dumps(checked))
+    elif problems:
+        for line in problem_lines(problems):
+            errors().print(line)
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(Text(f"{clean(source.label)}: no problems"))
+        for note in checked["notes"]:
+            console.print(Text(f"  note: {clean(note, 400)}", style="yellow"))
+    if problems:
+        raise typer.Exit(BAD_INPUT)

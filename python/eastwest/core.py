@@ -1,0 +1,109 @@
+"""The door to the Rust extension: what it takes, what it returns, and nothing else.
+
+Every other module calls the simulator through here, so that there is one place to read the
+contract and one place for a test to put a stand-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+from eastwest import _core
+
+#: Data types of a table's columns, and what ``str`` columns are made of.
+Dtype = str
+Column = tuple[str, Dtype, "bytes | list[str]"]
+Overrides = list[tuple[str, str]]
+
+
+class Problem(TypedDict):
+    """One thing wrong with a scenario or trace."""
+
+    path: str
+    """Where in the file, such as ``fabric.queue.limit``."""
+    value: str
+    """What stands there."""
+    message: str
+    """What is wrong and what is allowed."""
+    hint: str | None
+    """The nearest name that would have been right."""
+
+
+class Progress(TypedDict):
+    """How far a running simulation has come."""
+
+    simulated_s: float
+    target_s: float | None
+    jobs_done: int
+    jobs_total: int
+    packet_hops: int
+    wall_s: float
+
+
+class CoreResult(TypedDict):
+    """Everything that a finished simulation hands over."""
+
+    summary_json: str
+    scenario_toml: str
+    attached: list[tuple[str, bytes]]
+    notes: list[str]
+    tables: dict[str, list[Column]]
+
+
+class CheckResult(TypedDict):
+    """What is wrong with a scenario, and what its author should know."""
+
+    problems: list[Problem]
+    notes: list[str]
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def scenario_error() -> type[Exception]:
+    """Class of the exception for wrong input; its ``problems`` lists all of them."""
+    return _core.ScenarioError
+
+
+def run_error() -> type[Exception]:
+    """Class of the exception for a simulation that cannot go on."""
+    return _core.RunError
+
+
+def run(
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: Overrides,
+    seed: int | None,
+    reference: bool,
+    progress: ProgressCallback | None,
+) -> CoreResult:
+    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
+    return _core.run(text, base_dir, data_dir, overrides, seed, reference, progress)
+
+
+def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> CheckResult:
+    """List all problems of the scenario in ``text``."""
+    return _core.check(text, base_dir, data_dir, overrides)
+
+
+def schema() -> str:
+    """JSON description of every scenario setting."""
+    return _core.schema()
+
+
+def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
+    """Nodes and cables that the scenario in ``text`` describes."""
+    return _core.topology(text, base_dir, data_dir, overrides)
+
+
+def version() -> str:
+    """Version of the simulator."""
+    return _core.version()
+
+
+def build_info() -> dict[str, Any]:
+    """How the extension was compiled."""
+    return dict(_core.build_info())

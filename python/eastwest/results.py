@@ -1,0 +1,257 @@
+"""Result folders: written whole or not at all, read back as polars frames.
+
+A folder holds the resolved ``scenario.toml`` (with any trace it needs beside it, so that it can be
+run again from itself), ``summary.json`` and one Parquet file per table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eastwest.core import Column, CoreResult
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Where results go when no folder is named, relative to the working directory.
+DEFAULT_PARENT = Path("results")
+
+_NUMPY_TYPES = {"u32": "<u4", "u64": "<u8", "i64": "<i8", "f64": "<f8"}
+_LONGEST_NAME = 80
+
+
+class Result:
+    """A result folder.
+
+    Tables are read when first used. Units are in the columns' names: ``fct_us`` is microseconds,
+    ``rate_bps`` bits per second.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not (self.path / "summary.json").is_file():
+            raise FileNotFoundError(f"{self.path} is not a result folder: it has no summary.json")
+
+    def __repr__(self) -> str:
+        return f"Result({str(self.path)!r})"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The headline numbers, as printed by ``eastwest run --json``."""
+        try:
+            loaded = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{self.path / 'summary.json'} is damaged: {error}") from None
+        if not isinstance(loaded, dict):
+            raise ValueError(f"{self.path / 'summary.json'} is damaged: not a JSON object")
+        return loaded
+
+    @property
+    def digest(self) -> str:
+        """Hash over everything that happened in the run."""
+        return str(self.summary.get("digest", ""))
+
+    @cached_property
+    def scenario(self) -> str:
+        """The resolved scenario, as TOML."""
+        return (self.path / "scenario.toml").read_text(encoding="utf-8")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Read one table by name, such as ``links``."""
+        import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+        path = self.path / f"{name}.parquet"
+        if not path.is_file():
+            raise FileNotFoundError(f"{self.path} has no table {name!r}")
+        return pl.read_parquet(path)
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """One row per finished job: times in seconds, bytes read, shuffled and written."""
+        return self.table("jobs")
+
+    @cached_property
+    def tasks(self) -> pl.DataFrame:
+        """One row per finished map or reduce task."""
+        return self.table("tasks")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow: bytes, completion time (``fct_us``), slowdown, retransmissions."""
+        return self.table("flows")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per direction of each cable: bytes carried, utilisation, drops, fullest queue."""
+        return self.table("links")
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        """Lengths of queues, sampled."""
+        return self.table("queues")
+
+    @cached_property
+    def traffic(self) -> pl.DataFrame:
+        """Bytes carried per tier in the interval that ends at ``time_s``."""
+        return self.table("traffic")
+
+    @cached_property
+    def latency(self) -> pl.DataFrame:
+        """Histograms of per-packet end-to-end latency by class and kind of packet."""
+        return self.table("latency")
+
+    @cached_property
+    def rounds(self) -> pl.DataFrame:
+        """Rounds of synchronized reads."""
+        return self.table("rounds")
+
+
+class FolderError(Exception):
+    """The result folder cannot be written where it was asked for."""
+
+
+class TargetFolder:
+    """Where a result will go: a named folder, or the next free one under ``results/``."""
+
+    def __init__(self, out: Path | None = None, force: bool = False) -> None:
+        self.out = out
+        self.force = force
+
+    def check(self) -> None:
+        """Refuse what cannot work before any time is spent on simulating."""
+        if self.out is not None and self.out.name in {"", ".."}:
+            raise FolderError(f"{self.out} cannot be a result folder: name a new one")
+        if self.out is not None and os.path.lexists(self.out):
+            self._check_replaceable(self.out)
+        parent = (self.out.parent if self.out is not None else DEFAULT_PARENT).absolute()
+        existing = next(p for p in (parent, *parent.parents) if p.exists())
+        if not existing.is_dir():
+            raise FolderError(f"{existing} is not a folder")
+        if not os.access(existing, os.W_OK | os.X_OK):
+            raise FolderError(f"{existing} cannot be written to")
+
+    def _check_replaceable(self, out: Path) -> None:
+        if out.is_symlink() or not out.is_dir():
+            raise FolderError(f"{out} is in the way: it is not a folder")
+        if not any(out.iterdir()):
+            return
+        if not self.force:
+            raise FolderError(f"{out} already exists: name another folder, or add --force")
+        if not (out / "summary.json").is_file():
+            raise FolderError(f"{out} is not a result folder: --force does not replace it")
+
+    def place(self, partial: Path, stem: str) -> Path:
+        """Give the finished folder ``partial`` its name."""
+        if self.out is not None:
+            self._replace(partial, self.out)
+            return self.out
+        number = 1
+        while True:
+            name = stem if number == 1 else f"{stem}-{number}"
+            target = partial.parent / name
+            if not os.path.lexists(target):
+                try:
+                    partial.rename(target)
+                except OSError as error:
+                    if error.errno not in {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}:
+                        raise
+                else:
+                    return target
+            number += 1
+
+    def _replace(self, partial: Path, out: Path) -> None:
+        if not os.path.lexists(out):
+            partial.rename(out)
+            return
+        self._check_replaceable(out)
+        retired = partial.with_name(partial.name + "-old")
+        out.rename(retired)
+        try:
+            partial.rename(out)
+        except BaseException:
+            retired.rename(out)
+            raise
+        shutil.rmtree(retired, ignore_errors=True)
+
+
+def folder_stem(scenario: str, seed: int) -> str:
+    """Folder name for a scenario's name, which may be any text, and a seed."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", scenario).strip("-.")[:_LONGEST_NAME]
+    return f"{safe or 'run'}-{seed}"
+
+
+def frame(columns: list[Column]) -> pl.DataFrame:
+    """Build a table from the core's columns."""
+    import numpy as np  # noqa: PLC0415  large: not before the simulation has run
+    import polars as pl  # noqa: PLC0415
+
+    series = []
+    for name, dtype, data in columns:
+        if isinstance(data, list):
+            series.append(pl.Series(name, data, dtype=pl.String))
+        else:
+            series.append(pl.Series(name, np.frombuffer(data, dtype=_NUMPY_TYPES[dtype])))
+    return pl.DataFrame(series)
+
+
+def write_result(target: TargetFolder, raw: CoreResult, summary: dict[str, Any]) -> Result:
+    """Write a result folder.
+
+    Everything goes into a hidden folder beside the target, which gets its name at the end; on any
+    error or Ctrl-C nothing is left behind.
+    """
+    stem = folder_stem(str(summary.get("scenario", "run")), int(summary.get("seed", 0)))
+    parent = (target.out.parent if target.out is not None else DEFAULT_PARENT).absolute()
+    shown = target.out.name if target.out is not None else stem
+    made: list[Path] = []
+    partial = parent / f".{shown}.partial-{secrets.token_hex(4)}"
+    try:
+        _make_parents(parent, made)
+        partial.mkdir()
+        _fill(partial, raw, summary)
+        final = target.place(partial, stem)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+    return Result(_relative(final))
+
+
+def _make_parents(parent: Path, made: list[Path]) -> None:
+    """Create the folders above a result, noting in ``made`` which were new."""
+    for folder in reversed([parent, *parent.parents]):
+        if not folder.exists():
+            folder.mkdir(exist_ok=True)
+            made.append(folder)
+
+
+def _fill(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
+    (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
+    for name, content in raw["attached"]:
+        if Path(name).name != name or name in {"", ".", "..", "scenario.toml", "summary.json"}:
+            raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
+        (folder / name).write_bytes(content)
+    for name, columns in raw["tables"].items():
+        # Through an open file, so that a full disk is an OSError with its number.
+        with (folder / f"{name}.parquet").open("wb") as stream:
+            frame(columns).write_parquet(stream)
+    text = json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False)
+    (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _relative(path: Path) -> Path:
+    """Shorten a path below the working directory."""
+    with contextlib.suppress(ValueError):
+        return path.relative_to(Path.cwd())
+    return path

@@ -1,0 +1,153 @@
+"""Checking and running scenarios from Python.
+
+A scenario is named by the path of its file, by a result folder (which can be run again from
+itself), by the name of a shipped scenario, or given as TOML text.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eastwest import core, shipped
+from eastwest.results import Result, TargetFolder, write_result
+
+#: Values of ``set=``: TOML values, or text as on the command line.
+Setting = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a scenario and the folder that file names in it are relative to."""
+
+    text: str
+    base_dir: Path
+    label: str
+
+
+def load_source(scenario: str | Path) -> Source:
+    """Find a scenario: a file, a result folder, a shipped name, or TOML text with a line break.
+
+    Raises ``FileNotFoundError`` naming the shipped scenarios where there is none.
+    """
+    if isinstance(scenario, str) and "\n" in scenario:
+        return Source(scenario, Path.cwd(), "text")
+    path = Path(scenario)
+    if path.is_dir() and (path / "scenario.toml").is_file():
+        path = path / "scenario.toml"
+    if not path.is_file():
+        found = shipped.find(str(scenario))
+        if found is None:
+            known = ", ".join(shipped.names()) or "none"
+            raise FileNotFoundError(
+                f"no scenario file {str(scenario)!r}; shipped scenarios: {known}"
+            )
+        path = found
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    return Source(text, path.resolve().parent, str(path))
+
+
+def as_overrides(settings: Mapping[str, Setting] | None) -> core.Overrides:
+    """Turn ``set=`` into what the command line's ``--set path=value`` gives."""
+    result: core.Overrides = []
+    for path, value in (settings or {}).items():
+        if isinstance(value, bool):
+            result.append((path, "true" if value else "false"))
+        else:
+            result.append((path, str(value)))
+    return result
+
+
+def check(scenario: str | Path, set: Mapping[str, Setting] | None = None) -> list[core.Problem]:
+    """List all problems of a scenario; an empty list means that it can run."""
+    source = load_source(scenario)
+    checked = core.check(source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set))
+    return list(checked["problems"])
+
+
+def run(
+    scenario: str | Path,
+    set: Mapping[str, Setting] | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    *,
+    reference: bool = False,
+    force: bool = False,
+    progress: core.ProgressCallback | None = None,
+) -> Result:
+    """Simulate a scenario and return its result folder.
+
+    ``set`` overrides settings by path, such as ``{"fabric.host.rate": "10 Gbit/s"}``. ``out`` is
+    the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
+    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
+    called about ten times a second. Raises ``ScenarioError`` where the input is wrong and
+    ``RunError`` where the simulation cannot go on.
+    """
+    return simulate(
+        load_source(scenario),
+        as_overrides(set),
+        seed,
+        TargetFolder(Path(out) if out is not None else None, force),
+        reference=reference,
+        progress=progress,
+    )
+
+
+def simulate(
+    source: Source,
+    overrides: core.Overrides,
+    seed: int | None,
+    target: TargetFolder,
+    *,
+    reference: bool = False,
+    progress: core.ProgressCallback | None = None,
+) -> Result:
+    """Run what ``load_source`` found and write its result folder at once or not at all."""
+    target.check()
+    cpu = time.process_time()
+    wall = time.perf_counter()
+    raw = core.run(
+        source.text,
+        str(source.base_dir),
+        str(shipped.DATA),
+        overrides,
+        seed,
+        reference,
+        progress or _quiet,
+    )
+    summary: dict[str, Any] = json.loads(raw["summary_json"])
+    summary.setdefault("version", core.version())
+    summary.setdefault("wall_s", time.perf_counter() - wall)
+    summary.setdefault("cpu_s", time.process_time() - cpu)
+    summary.setdefault("peak_rss_mb", peak_rss_mb())
+    summary["notes"] = list(raw["notes"])
+    return write_result(target, raw, summary)
+
+
+def _quiet(_: core.Progress) -> None:
+    """Hear of progress without showing it: calls to Python are where Ctrl-C is noticed."""
+
+
+def peak_rss_mb() -> float:
+    """Most memory this process has held, in MB (10⁶ bytes).
+
+    Read from ``/proc`` where there is one: ``getrusage`` would count what the parent process held
+    when it started this one.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    import resource  # noqa: PLC0415  not on every platform
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

@@ -1,0 +1,26 @@
+"""Scenarios and traces that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+#: Folder of the shipped scenarios.
+SCENARIOS = _PACKAGE / "scenarios"
+#: Folder of the shipped traces and flow-size distributions.
+DATA = _PACKAGE / "data"
+
+
+def names() -> list[str]:
+    """Names of the shipped scenarios, sorted."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def find(name: str) -> Path | None:
+    """Return the shipped scenario called ``name``, in whatever case."""
+    wanted = name.lower().removesuffix(".toml")
+    for path in sorted(SCENARIOS.glob("*.toml")):
+        if path.stem.lower() == wanted:
+            return path
+    return None

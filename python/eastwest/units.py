@@ -1,0 +1,80 @@
+"""Numbers as people read them: a value, a unit that suits it, three significant digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+_BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_RATES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+_COUNTS = ((1e9, " billion"), (1e6, " million"))
+_DASH = "–"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, without an exponent or idle zeros; from 1000 on, whole numbers."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(value: float | None, scale: Sequence[tuple[float, str]]) -> str:
+    if value is None or not math.isfinite(value):
+        return _DASH
+    for factor, unit in scale:
+        if abs(value) >= factor * 0.9995:
+            return f"{_digits(value / factor)} {unit.strip()}"
+    return f"{_digits(value / scale[-1][0])} {scale[-1][1].strip()}"
+
+
+def size(value_bytes: float | None) -> str:
+    """Bytes, in powers of a thousand: ``1.5 GB``."""
+    return _scaled(value_bytes, _BYTES)
+
+
+def rate(bits_per_s: float | None) -> str:
+    """Bits per second: ``9.41 Gbit/s``."""
+    return _scaled(bits_per_s, _RATES)
+
+
+def count(value: float | None) -> str:
+    """A number of things: ``1,234`` or ``25.1 million``."""
+    if value is None or not math.isfinite(value):
+        return _DASH
+    if abs(value) < 1e6:
+        return f"{value:,.0f}" if float(value).is_integer() else _digits(value)
+    return _scaled(value, _COUNTS)
+
+
+def span(seconds: float | None) -> str:
+    """A length of time, from nanoseconds to days: ``153 µs``, ``4 h 0 min``."""
+    if seconds is None or not math.isfinite(seconds):
+        return _DASH
+    magnitude = abs(seconds)
+    if magnitude >= 86_400:
+        hours = round(seconds / 3600)
+        return f"{hours // 24} d {hours % 24} h"
+    if magnitude >= 3600:
+        minutes = round(seconds / 60)
+        return f"{minutes // 60} h {minutes % 60} min"
+    if magnitude >= 120:
+        whole = round(seconds)
+        return f"{whole // 60} min {whole % 60} s"
+    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
+
+
+def percent(share: float | None) -> str:
+    """A share of one as a percentage: ``12.5 %``."""
+    if share is None or not math.isfinite(share):
+        return _DASH
+    return f"{_digits(100 * share)} %"
+
+
+def clean(text: str, limit: int = 200) -> str:
+    """Untrusted text without control characters, at most ``limit`` characters long."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

@@ -1,0 +1,304 @@
+"""A stand-in for the Rust extension: plausible tables of a small run, at once.
+
+It keeps the contract of ``eastwest._core`` (see ``_core.pyi``), so that results, the command line
+and the report can be tested by themselves, with hostile names and odd sizes where wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eastwest.core import (
+    CheckResult,
+    Column,
+    CoreResult,
+    Overrides,
+    Problem,
+    ProgressCallback,
+)
+
+DROPS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
+CLASSES = ("batch", "service")
+
+PROBLEMS: list[Problem] = [
+    {
+        "path": "fabric.hosts_per_leef",
+        "value": "5",
+        "message": "no such setting",
+        "hint": "hosts_per_leaf",
+    },
+    {"path": "fabric.mtu", "value": "20", "message": "allowed: 576 to 9000 bytes", "hint": None},
+]
+
+
+class ScenarioError(Exception):
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(f"{len(problems)} problems")
+        self.problems = problems
+
+
+class RunError(Exception):
+    pass
+
+
+def column(name: str, dtype: str, values: Sequence[Any] | npt.NDArray[Any]) -> Column:
+    if dtype == "str":
+        return name, dtype, [str(v) for v in values]
+    kinds = {"u32": "<u4", "u64": "<u8", "i64": "<i8", "f64": "<f8"}
+    return name, dtype, np.asarray(values).astype(kinds[dtype]).tobytes()
+
+
+class FakeCore:
+    """What ``eastwest._core`` offers; attributes change what happens."""
+
+    ScenarioError = ScenarioError
+    RunError = RunError
+
+    def __init__(self, jobs: int = 60, racks: int = 2, hosts: int = 20) -> None:
+        self.job_count = jobs
+        self.racks = racks
+        self.hosts = hosts
+        self.name = "fake"
+        self.job_name = "job"
+        self.problems: list[Problem] = []
+        self.raises: BaseException | None = None
+        self.calls: list[tuple[Overrides, int | None, bool]] = []
+
+    def version(self) -> str:
+        return "0.1.0"
+
+    def build_info(self) -> dict[str, Any]:
+        return {"profile": "fake"}
+
+    def schema(self) -> str:
+        return json.dumps({"fabric": {}})
+
+    def check(self, text: str, base: str, data: str, overrides: Overrides) -> CheckResult:
+        return {"problems": list(self.problems), "notes": ["over-subscribed 2:1"]}
+
+    def topology(self, text: str, base: str, data: str, overrides: Overrides) -> dict[str, Any]:
+        return {"nodes": ["h0", "h1", "leaf0"], "cables": [], "oversubscription": 2.0}
+
+    def run(
+        self,
+        text: str,
+        base_dir: str,
+        data_dir: str,
+        overrides: Overrides,
+        seed: int | None,
+        reference: bool,
+        progress: ProgressCallback | None,
+    ) -> CoreResult:
+        self.calls.append((overrides, seed, reference))
+        if self.problems:
+            raise ScenarioError(self.problems)
+        if progress is not None:
+            for step in range(1, 4):
+                progress(
+                    {
+                        "simulated_s": 100.0 * step,
+                        "target_s": 300.0,
+                        "jobs_done": step * self.job_count // 3,
+                        "jobs_total": self.job_count,
+                        "packet_hops": step * 1_000_000,
+                        "wall_s": step / 10,
+                    }
+                )
+        if self.raises is not None:
+            raise self.raises
+        number = 1 if seed is None else seed
+        tables = Tables(self, np.random.default_rng(number)).all()
+        return {
+            "summary_json": json.dumps(self.summary(number)),
+            "scenario_toml": f"# resolved\nname = {json.dumps(self.name)}\nseed = {number}\n",
+            "attached": [("trace.tsv", b"job0\t0\t0\t1\t2\t3\n")],
+            "notes": ["The fabric is over-subscribed 2:1 between leaves and spines."],
+            "tables": tables,
+        }
+
+    def summary(self, seed: int) -> dict[str, Any]:
+        spread = {"mean": 812.5, "p50": 190.0, "p99": 12_345.0, "max": 812_345.0}
+        return {
+            "scenario": self.name,
+            "seed": seed,
+            "version": "0.1.0",
+            "digest": f"{seed:064x}",
+            "simulated_s": 14_400.0,
+            "packet_hops": 412_345_678,
+            "events": 812_345_678,
+            "jobs": {
+                "count": self.job_count,
+                "runtime_s": {"mean": 41.0, "p50": 32.0, "p99": 190.0},
+                "makespan_s": 14_390.0,
+            },
+            "flows": {"count": 3000, "completed": 3000, "fct_us": spread},
+            "latency_us": {"mean": 61.0, "p50": 40.0, "p99": 900.0, "p999": 2400.0},
+            "throughput_bps": 12_345_678.0,
+            "drops": {"overflow": {"data": 1234, "ack": 0}},
+            "tcp": {"retransmits": 1240, "timeouts": 3, "spurious_timeouts": 1},
+        }
+
+
+class Tables:
+    """Plausible tables."""
+
+    def __init__(self, core: FakeCore, random: np.random.Generator) -> None:
+        self.core = core
+        self.random = random
+        self.submitted = np.sort(random.uniform(0, 3600, core.job_count))
+
+    def all(self) -> dict[str, list[Column]]:
+        return {
+            "jobs": self.jobs(),
+            "tasks": self.tasks(),
+            "flows": self.flows(),
+            "links": self.links(),
+            "queues": self.queues(),
+            "traffic": self.traffic(),
+            "latency": self.latency(),
+            "rounds": self.rounds(),
+        }
+
+    def jobs(self) -> list[Column]:
+        n = self.core.job_count
+        runtime = self.random.lognormal(3.5, 0.8, n)
+        shuffle = self.random.lognormal(18, 2, n)
+        return [
+            column("job", "u32", np.arange(n)),
+            column("workload", "str", ["hadoop"] * n),
+            column("name", "str", [f"{self.core.job_name}{i}" for i in range(n)]),
+            column("kind", "str", ["trace"] * n),
+            column("class", "str", ["batch"] * n),
+            column("submitted_s", "f64", self.submitted),
+            column("started_s", "f64", self.submitted + 1),
+            column("finished_s", "f64", self.submitted + runtime),
+            column("runtime_s", "f64", runtime),
+            column("maps", "u32", [4] * n),
+            column("reduces", "u32", [2] * n),
+            column("input_bytes", "u64", shuffle * 2),
+            column("shuffle_bytes", "u64", shuffle),
+            column("shuffle_local_bytes", "u64", shuffle / 20),
+            column("output_bytes", "u64", shuffle),
+        ]
+
+    def tasks(self) -> list[Column]:
+        per_job = 6
+        n = self.core.job_count * per_job
+        job = np.repeat(np.arange(self.core.job_count), per_job)
+        kind = np.tile(["map"] * 4 + ["reduce"] * 2, self.core.job_count)
+        start = self.submitted[job] + np.where(kind == "map", 1, 12)
+        length = self.random.lognormal(2.3, 0.5, n)
+        return [
+            column("job", "u32", job),
+            column("workload", "str", ["hadoop"] * n),
+            column("task", "u32", np.tile([0, 1, 2, 3, 0, 1], self.core.job_count)),
+            column("kind", "str", kind),
+            column("host", "u32", self.random.integers(0, self.core.hosts, n)),
+            column("assigned_s", "f64", start - 0.5),
+            column("started_s", "f64", start),
+            column("input_done_s", "f64", start + length / 3),
+            column("finished_s", "f64", start + length),
+            column("locality", "str", np.where(kind == "map", "node", "none")),
+            column("bytes_in", "u64", [64_000_000] * n),
+            column("bytes_out", "u64", [64_000_000] * n),
+        ]
+
+    def flows(self) -> list[Column]:
+        n = 3000
+        size = self.random.lognormal(11, 3, n).astype(int) + 100
+        slowdown = 1 + self.random.exponential(1.5, n)
+        fct = (size * 8 / 1e9 + 1e-4) * slowdown
+        start = self.random.uniform(0, 3600, n)
+        source = self.random.integers(0, self.core.hosts, n)
+        lost = self.random.poisson(0.4, n)
+        return [
+            column("flow", "u64", np.arange(n)),
+            column("workload", "str", ["hadoop"] * n),
+            column("purpose", "str", self.random.choice(["shuffle", "replica", "control"], n)),
+            column("class", "str", self.random.choice(CLASSES, n)),
+            column("src", "u32", source),
+            column("dst", "u32", (source + 7) % self.core.hosts),
+            column("bytes", "u64", size),
+            column("start_s", "f64", start),
+            column("finish_s", "f64", start + fct),
+            column("fct_us", "f64", fct * 1e6),
+            column("slowdown", "f64", slowdown),
+            column("retransmits", "u32", lost),
+            column("timeouts", "u32", lost // 4),
+            column("job", "i64", self.random.integers(-1, max(1, self.core.job_count), n)),
+        ]
+
+    def links(self) -> list[Column]:
+        rows: list[tuple[str, str, str, int]] = []
+        for host in range(self.core.hosts):
+            leaf = f"leaf{host * self.core.racks // self.core.hosts}"
+            rows.append((f"h{host}", leaf, "host-up", 10**9))
+            rows.append((leaf, f"h{host}", "host-down", 10**9))
+        for rack in range(self.core.racks):
+            for spine in range(2):
+                rows.append((f"leaf{rack}", f"spine{spine}", "leaf-up", 10**10))
+                rows.append((f"spine{spine}", f"leaf{rack}", "leaf-down", 10**10))
+        n = len(rows)
+        dropped = {kind: self.random.poisson(3, n) for kind in DROPS}
+        carried = self.random.lognormal(22, 0.7, n)
+        rate = np.array([row[3] for row in rows])
+        return [
+            column("link", "u32", np.arange(n)),
+            column("name", "str", [f"{row[0]}->{row[1]}" for row in rows]),
+            column("tier", "str", [row[2] for row in rows]),
+            column("src", "str", [row[0] for row in rows]),
+            column("dst", "str", [row[1] for row in rows]),
+            column("rate_bps", "u64", rate),
+            column("packets", "u64", carried / 1000),
+            column("bytes", "u64", carried),
+            column("utilisation", "f64", np.minimum(1, carried * 8 / rate / 3600)),
+            column("drops", "u64", np.sum(list(dropped.values()), axis=0)),
+            *[column(f"drops_{kind}", "u64", dropped[kind]) for kind in DROPS],
+            column("queue_max_packets", "u32", self.random.integers(0, 200, n)),
+            column("queue_max_bytes", "u64", self.random.integers(0, 300_000, n)),
+        ]
+
+    def queues(self) -> list[Column]:
+        n = 500
+        return [
+            column("time_s", "f64", np.linspace(0, 3600, n)),
+            column("link", "u32", self.random.integers(0, 2 * self.core.hosts, n)),
+            column("packets", "u32", self.random.integers(0, 200, n)),
+            column("bytes", "u64", self.random.integers(0, 300_000, n)),
+        ]
+
+    def traffic(self) -> list[Column]:
+        tiers = ["host-up", "host-down", "leaf-up", "leaf-down"]
+        n = 360
+        carried = self.random.lognormal(20, 0.8, 4 * n)
+        return [
+            column("time_s", "f64", np.repeat(10.0 * np.arange(1, n + 1), 4)),
+            column("tier", "str", tiers * n),
+            column("bytes", "u64", carried),
+        ]
+
+    def latency(self) -> list[Column]:
+        upper = np.geomspace(8, 20_000, 60)
+        rows = [(c, k, u) for c in CLASSES for k in ("data", "ack") for u in upper]
+        middle = {("batch", "data"): 300, ("service", "data"): 60}
+        weight = [1e5 * np.exp(-(np.log(u / middle.get((c, k), 40)) ** 2)) for c, k, u in rows]
+        return [
+            column("class", "str", [row[0] for row in rows]),
+            column("kind", "str", [row[1] for row in rows]),
+            column("upper_us", "f64", [row[2] for row in rows]),
+            column("count", "u64", weight),
+        ]
+
+    def rounds(self) -> list[Column]:
+        return [
+            column("workload", "str", []),
+            column("round", "u32", []),
+            column("started_s", "f64", []),
+            column("finished_s", "f64", []),
+            column("bytes", "u64", []),
+        ]
