@@ -22,10 +22,13 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), class, seed }
     }
 
-    /// Asks for a wake-up with this token. Two of the same time and token are indistinguishable.
-    pub fn push(&mut self, at: Time, token: u64) {
-        let rank = tie_rank(Key::new(at, self.class), mix(token) as u32, self.seed);
+    /// Asks for a wake-up that hands back `token`; among those of one time the hash of `source`
+    /// decides. Returns whether it is the first one now.
+    pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {
+        let rank = tie_rank(Key::new(at, self.class), mix(source) as u32, self.seed);
+        let earlier = self.heap.peek().is_none_or(|Reverse(first)| (at, rank) < (first.0, first.1));
         self.heap.push(Reverse((at, rank, token)));
+        earlier
     }
 
     /// The key of the first wake-up, or [`Key::NEVER`].
@@ -61,7 +64,7 @@ mod tests {
         let drain = |tokens: &[u64]| {
             let mut timers = Timers::new(Class::Wake, 5);
             for &t in tokens {
-                timers.push(Time(t / 4), t);
+                timers.push(Time(t / 4), t, t);
             }
             std::iter::from_fn(|| timers.pop()).collect::<Vec<_>>()
         };

@@ -154,7 +154,7 @@ impl Fabric {
             if l.to < self.hosts {
                 break;
             }
-            link = self.routing.next_link(l.to - self.hosts, &probe);
+            link = self.routing.any_link(l.to - self.hosts, to);
         }
         total + slowest * (packets - 1)
     }

@@ -1,3 +1,5 @@
-//! Transport protocols.
+//! Transport protocols as polled state machines: time is an argument, and what should happen next
+//! goes into a [`tcp::Sink`] that the simulator provides. Nothing here knows of links or workloads.
 
+pub mod congestion;
 pub mod tcp;

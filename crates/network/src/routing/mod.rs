@@ -92,6 +92,16 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
+    /// A link on which `switch` could send a packet to `dst` on, whatever the choice among equals.
+    pub fn any_link(&self, switch: u32, dst: HostId) -> u32 {
+        let at = self.attachments[dst.0 as usize];
+        match self.table[(switch * self.columns + at.column) as usize] {
+            LOCAL => at.down,
+            entry if entry & GROUP_BIT == 0 => entry,
+            entry => self.members[self.groups[(entry & !GROUP_BIT) as usize].first as usize],
+        }
+    }
+
     /// The link on which `switch` (counted from 0 among switches) sends the packet on.
     #[inline]
     pub fn next_link(&mut self, switch: u32, packet: &Packet) -> u32 {

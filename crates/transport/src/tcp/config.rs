@@ -29,6 +29,8 @@ pub struct TcpConfig {
     pub delayed_ack_timeout: Span,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
+    /// Fall back to the initial window after an idle time of one timeout (RFC 5681, 4.1).
+    pub idle_restart: bool,
     /// Congestion control.
     pub congestion: CongestionKind,
     /// A connection that has timed out this often in a row fails.
@@ -42,4 +44,34 @@ pub struct TcpConfig {
 pub enum CongestionKind {
     /// Slow start and congestion avoidance of RFC 5681 with appropriate byte counting.
     NewReno,
+}
+
+impl TcpConfig {
+    /// Header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
+    pub fn header(&self) -> u32 {
+        40 + if self.timestamps { 12 } else { 0 }
+    }
+}
+
+/// Settings for tests: those of scenario S1.
+#[cfg(test)]
+pub(crate) fn test_config() -> TcpConfig {
+    TcpConfig {
+        segment: 1448,
+        initial_window: 10,
+        max_window: 1 << 20,
+        min_rto: Span::from_ms(200),
+        max_rto: Span::from_secs(120),
+        initial_rto: Span::from_ms(200),
+        granularity: Span::from_us(10),
+        sack: true,
+        timestamps: true,
+        ack_every: 1,
+        delayed_ack_timeout: Span::from_ms(40),
+        limited_transmit: true,
+        idle_restart: true,
+        congestion: CongestionKind::NewReno,
+        max_retries: 15,
+        time_wait: Span::from_secs(1),
+    }
 }

@@ -1,3 +1,206 @@
 //! TCP, split by concern.
+//!
+//! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side. It is told
+//! of packets and wake-ups and answers through a [`Sink`]. One file each for the
+//! [handshake and FIN](handshake), [acknowledgements](acks), [sending](output),
+//! [receiving](receiver), [loss recovery](recovery), [round trips](rtt) and [timers](timers).
 
+mod acks;
 pub mod config;
+mod endpoint;
+mod handshake;
+mod output;
+pub mod ranges;
+mod receiver;
+mod recovery;
+pub mod rtt;
+mod timers;
+
+pub use endpoint::{Counters, Endpoint};
+
+use config::TcpConfig;
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
+
+/// What an endpoint wants to happen next.
+pub trait Sink {
+    /// Hand this packet to the network card of `from`.
+    fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
+    /// Call [`Stack::on_wake`] for this endpoint at this time.
+    fn arm(&mut self, at: Time, endpoint: EndpointId);
+    /// Tell the application.
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice);
+}
+
+/// What an application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// The bytes up to the position given to [`Stack::expect`] have arrived in order.
+    Delivered,
+    /// Too many timeouts in a row: the connection is given up (RFC 9293, 3.8.3).
+    Failed,
+    /// The connection is gone and its slot free for another.
+    Closed,
+}
+
+/// What a new connection is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Connect {
+    /// Who sends the SYN.
+    pub client: HostId,
+    /// Who listens.
+    pub server: HostId,
+    /// Values for [`Packet::hash`]: client to server, server to client.
+    pub hashes: (u16, u16),
+    /// Priority 0–7 of all packets.
+    pub priority: u8,
+    /// Traffic class, for measuring.
+    pub class: u8,
+}
+
+/// All TCP endpoints.
+pub struct Stack {
+    config: TcpConfig,
+    endpoints: Vec<Endpoint>,
+    /// Slots of client ends whose connection is gone.
+    free: Vec<u32>,
+}
+
+impl Stack {
+    /// No connections yet.
+    pub fn new(config: TcpConfig) -> Stack {
+        Stack { config, endpoints: Vec::new(), free: Vec::new() }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &TcpConfig {
+        &self.config
+    }
+
+    /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` where all
+    /// slots are in use.
+    pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
+        let (slot, generation) = match self.free.pop() {
+            Some(slot) => {
+                let old = self.endpoints[slot as usize].id;
+                (slot as usize, old.generation().wrapping_add(1))
+            }
+            None if self.endpoints.len() + 2 > EndpointId::MAX_SLOTS => return None,
+            None => {
+                let slot = self.endpoints.len();
+                let blank = Endpoint::new(EndpointId(0), c.client, c.server, 0, c, &self.config);
+                self.endpoints.extend([blank.clone(), blank]);
+                (slot, 0)
+            }
+        };
+        let id = EndpointId::new(slot, generation);
+        let config = &self.config;
+        let client = Endpoint::new(id, c.client, c.server, c.hashes.0, c, config);
+        let server = Endpoint::new(id.peer(), c.server, c.client, c.hashes.1, c, config);
+        self.endpoints[slot] = client;
+        self.endpoints[slot + 1] = server;
+        self.endpoints[slot].connect(now, config, sink);
+        Some(id)
+    }
+
+    /// The application writes `bytes` to its stream.
+    pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
+        let config = &self.config;
+        let e = &mut self.endpoints[id.slot()];
+        debug_assert_eq!(e.id, id);
+        e.write_end += bytes;
+        if e.is_established() {
+            e.transmit(now, config, sink);
+            e.rearm(sink);
+        }
+    }
+
+    /// The application wants [`Notice::Delivered`] once `bytes` of the stream have arrived in all.
+    /// Returns whether they already have.
+    pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
+        let e = &mut self.endpoints[id.slot()];
+        e.notify_at = bytes.saturating_add(1);
+        if e.rcv_nxt >= e.notify_at {
+            e.notify_at = u64::MAX;
+            return true;
+        }
+        false
+    }
+
+    /// The application closes its side: a FIN follows what was written.
+    pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+        let config = &self.config;
+        let e = &mut self.endpoints[id.slot()];
+        debug_assert_eq!(e.id, id);
+        e.close(now, config, sink);
+        e.rearm(sink);
+        self.release(id, sink);
+    }
+
+    /// A packet has reached the host of its destination endpoint.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        sink: &mut impl Sink,
+    ) {
+        let id = packet.dst_endpoint;
+        let config = &self.config;
+        let e = &mut self.endpoints[id.slot()];
+        if e.id != id {
+            return; // of a connection that is gone
+        }
+        e.on_packet(now, packet, sack, config, sink);
+        e.rearm(sink);
+        if e.is_done() {
+            self.release(id, sink);
+        }
+    }
+
+    /// A wake-up asked for through [`Sink::arm`].
+    pub fn on_wake(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+        let config = &self.config;
+        let e = &mut self.endpoints[id.slot()];
+        if e.id != id || e.armed_at != now {
+            return; // an earlier wake-up took its place
+        }
+        e.armed_at = Time::NEVER;
+        e.on_timers(now, config, sink);
+        e.rearm(sink);
+        if e.is_done() {
+            self.release(id, sink);
+        }
+    }
+
+    /// Frees the slots of a connection once both ends are done.
+    fn release(&mut self, id: EndpointId, sink: &mut impl Sink) {
+        let client = id.slot() & !1;
+        let pair = &mut self.endpoints[client..client + 2];
+        if pair.iter().all(Endpoint::is_done) {
+            // a generation of its own, so that late packets and wake-ups find nobody
+            let g = id.generation();
+            for (i, e) in pair.iter_mut().enumerate() {
+                e.id = EndpointId::new(client + i, g.wrapping_add(1));
+                e.drop_buffers();
+            }
+            self.free.push(client as u32);
+            sink.notify(EndpointId::new(client, g), Notice::Closed);
+        }
+    }
+
+    /// An endpoint, for counters and questions.
+    pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
+        &self.endpoints[id.slot()]
+    }
+
+    /// Endpoints of all connections that are not gone.
+    pub fn open_endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        let mut gone = vec![false; self.endpoints.len()];
+        for &slot in &self.free {
+            gone[slot as usize] = true;
+            gone[slot as usize + 1] = true;
+        }
+        self.endpoints.iter().enumerate().filter(move |(i, _)| !gone[*i]).map(|(_, e)| e)
+    }
+}

@@ -1,0 +1,135 @@
+//! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
+
+use super::Sink;
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Phase, State};
+use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
+
+/// Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, RFC 6675).
+pub(super) const DUP_THRESH: u32 = 3;
+
+impl Endpoint {
+    /// A packet of any kind has arrived.
+    #[inline]
+    pub(super) fn on_packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        match self.state {
+            State::Established => {}
+            State::Failed => return,
+            _ => {
+                if !self.on_handshake(now, packet, config, sink) {
+                    return;
+                }
+            }
+        }
+        if packet.flags & flag::SYN != 0 {
+            // a SYN-ACK that came again: our ACK was lost
+            self.send_ack(now, config, sink);
+            return;
+        }
+        if packet.payload > 0 || packet.flags & flag::FIN != 0 {
+            self.on_payload(now, packet, config, sink);
+        }
+        self.on_ack(now, packet, sack, config, sink);
+    }
+
+    #[inline]
+    fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let ack = packet.ack;
+        if ack > self.snd_max || ack < self.snd_una {
+            return;
+        }
+        let flight_before = self.snd_max - self.snd_una;
+        let window_changed = self.peer_window != u64::from(packet.window);
+        self.peer_window = u64::from(packet.window);
+        let newly_sacked = match sack {
+            Some(blocks) if config.sack => self.take_sack(blocks),
+            _ => 0,
+        };
+        if ack > self.snd_una {
+            let acked = ack - self.snd_una;
+            self.snd_una = ack;
+            self.sample_rtt(now, packet, ack, config);
+            self.rto_at = match self.snd_una == self.snd_max {
+                true => Time::NEVER,
+                false => now + self.rtt.rto(config),
+            };
+            if !self.sacked.is_empty() {
+                self.sacked.remove_below(ack);
+            }
+            self.on_progress(acked, flight_before, config);
+            if self.closing {
+                self.linger_if_finished(now, config);
+            }
+        } else if flight_before > 0
+            && packet.payload == 0
+            && packet.flags & flag::FIN == 0
+            && (newly_sacked > 0 || (!config.sack && !window_changed))
+        {
+            // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
+            self.dup_acks += 1;
+        }
+        if self.phase != Phase::Loss && (self.dup_acks > 0 || newly_sacked > 0) {
+            self.detect_loss(config);
+        } else if self.phase == Phase::Loss && newly_sacked > 0 {
+            self.update_lost(config);
+        }
+        self.transmit(now, config, sink);
+    }
+
+    /// New bytes are acknowledged: the window grows, or recovery moves on.
+    #[inline]
+    fn on_progress(&mut self, acked: u64, flight_before: u64, config: &TcpConfig) {
+        let segment = u64::from(config.segment);
+        if self.phase == Phase::Open {
+            self.dup_acks = 0;
+            // only where the window was the limit (RFC 7661); slow start may run one round ahead
+            let used = if self.window.in_slow_start() { 2 * flight_before } else { flight_before };
+            if used + segment > self.window.cwnd && self.window.cwnd < config.max_window {
+                self.window.on_ack(config.congestion, acked, segment, false);
+            }
+            return;
+        }
+        self.on_recovery_progress(acked, config);
+    }
+
+    #[inline]
+    fn sample_rtt(&mut self, now: Time, packet: &Packet, ack: u64, config: &TcpConfig) {
+        if config.timestamps {
+            if packet.ts_echo_us != 0 {
+                let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
+                self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
+            }
+        } else if let Some((end, sent)) = self.timed
+            && ack >= end
+        {
+            self.timed = None;
+            self.rtt.sample(now.since(sent));
+        }
+    }
+
+    /// Notes what SACK blocks report; returns how many bytes are news.
+    fn take_sack(&mut self, blocks: &SackBlocks) -> u64 {
+        let mut news = 0;
+        for &(start, end) in blocks.iter().filter(|b| b.1 > self.snd_una && b.1 <= self.snd_max) {
+            let start = start.max(self.snd_una);
+            if start < end {
+                news += self.sacked.insert(start, end);
+            }
+        }
+        news
+    }
+}

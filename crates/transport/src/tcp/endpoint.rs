@@ -1,0 +1,220 @@
+//! One end of a connection: its state, and nothing that happens to it.
+
+use super::Connect;
+use super::config::TcpConfig;
+use super::ranges::Ranges;
+use super::rtt::RttEstimator;
+use crate::congestion::Window;
+use eastwest_types::{EndpointId, HostId, Time};
+
+/// Where a connection stands (RFC 9293, 3.3.2). The states of closing are two flags of
+/// [`Endpoint`]: both ends of a simulated connection close independently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// The server before the SYN.
+    Listen,
+    /// The client after its SYN.
+    SynSent,
+    /// The server after its SYN-ACK.
+    SynReceived,
+    /// Both know of each other.
+    Established,
+    /// Given up.
+    Failed,
+}
+
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// None known.
+    Open,
+    /// Fast recovery (RFC 6675, RFC 6582).
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// Counters of one endpoint as a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts, those of SYN and FIN included.
+    pub timeouts: u32,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u32,
+}
+
+/// One end of a connection. Positions count stream bytes from 1; the SYN is position 0, the FIN
+/// comes after the last byte.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(super) id: EndpointId,
+    pub(super) local: HostId,
+    pub(super) remote: HostId,
+    pub(super) hash: u16,
+    pub(super) tos: u8,
+    /// Traffic class, for measuring.
+    pub class: u8,
+    pub(super) state: State,
+    pub(super) phase: Phase,
+
+    // --- sending ---
+    /// First byte not acknowledged.
+    pub(super) snd_una: u64,
+    /// Next byte to be sent for the first time.
+    pub(super) snd_max: u64,
+    /// One past the last byte written.
+    pub(super) write_end: u64,
+    pub(super) closing: bool,
+    pub(super) peer_window: u64,
+    pub(super) window: Window,
+    pub(super) rtt: RttEstimator,
+    /// A segment timed without timestamps: its end and when it was sent.
+    pub(super) timed: Option<(u64, Time)>,
+    pub(super) last_sent: Time,
+    /// Duplicate ACKs in a row (without SACK: segments that have arrived out of order).
+    pub(super) dup_acks: u32,
+    /// Where [`Phase`] returns to open.
+    pub(super) recover: u64,
+    /// Below this, what is not SACKed is lost …
+    pub(super) lost_to: u64,
+    /// … and below this it has been sent again.
+    pub(super) resent_to: u64,
+    pub(super) sacked: Ranges,
+
+    // --- receiving ---
+    pub(super) rcv_nxt: u64,
+    pub(super) out_of_order: Ranges,
+    /// Starts of ranges in the order in which they were reported last (RFC 2018, section 4).
+    pub(super) reported: [u64; 3],
+    pub(super) fin_at: u64,
+    pub(super) unacked_segments: u32,
+    pub(super) last_ack_sent: u64,
+    pub(super) ts_recent_us: u32,
+    /// Position that interests the application.
+    pub(super) notify_at: u64,
+
+    // --- timers ---
+    pub(super) rto_at: Time,
+    pub(super) ack_at: Time,
+    pub(super) linger_at: Time,
+    /// The earliest wake-up that is pending.
+    pub(super) armed_at: Time,
+
+    /// See [`Counters`].
+    pub counters: Counters,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        id: EndpointId,
+        local: HostId,
+        remote: HostId,
+        hash: u16,
+        connect: &Connect,
+        config: &TcpConfig,
+    ) -> Endpoint {
+        let initial = u64::from(config.initial_window) * u64::from(config.segment);
+        Endpoint {
+            id,
+            local,
+            remote,
+            hash,
+            tos: (connect.priority & 7) << 2,
+            class: connect.class,
+            state: State::Listen,
+            phase: Phase::Open,
+            snd_una: 0,
+            snd_max: 0,
+            write_end: 1,
+            closing: false,
+            peer_window: 0,
+            window: Window::new(initial),
+            rtt: RttEstimator::default(),
+            timed: None,
+            last_sent: Time::ZERO,
+            dup_acks: 0,
+            recover: 0,
+            lost_to: 0,
+            resent_to: 0,
+            sacked: Ranges::default(),
+            rcv_nxt: 0,
+            out_of_order: Ranges::default(),
+            reported: [0; 3],
+            fin_at: u64::MAX,
+            unacked_segments: 0,
+            last_ack_sent: 0,
+            ts_recent_us: 0,
+            notify_at: u64::MAX,
+            rto_at: Time::NEVER,
+            ack_at: Time::NEVER,
+            linger_at: Time::NEVER,
+            armed_at: Time::NEVER,
+            counters: Counters::default(),
+        }
+    }
+
+    /// This endpoint's name.
+    pub fn id(&self) -> EndpointId {
+        self.id
+    }
+
+    /// The host it is on.
+    pub fn local(&self) -> HostId {
+        self.local
+    }
+
+    /// The host at the other end.
+    pub fn remote(&self) -> HostId {
+        self.remote
+    }
+
+    /// Bytes the application has written.
+    pub fn written(&self) -> u64 {
+        self.write_end - 1
+    }
+
+    /// Stream bytes that have arrived in order.
+    pub fn received(&self) -> u64 {
+        let fin = u64::from(self.rcv_nxt > self.fin_at);
+        self.rcv_nxt.saturating_sub(1 + fin)
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+
+    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
+    pub fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+
+    /// Bytes sent and not acknowledged, the SYN and FIN counting one each.
+    pub fn outstanding(&self) -> u64 {
+        self.snd_max - self.snd_una
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// One past the last position to send: the FIN takes one.
+    pub(super) fn send_end(&self) -> u64 {
+        self.write_end + u64::from(self.closing)
+    }
+
+    /// Whether its FIN is acknowledged, the peer's has come and the linger time is over, or it failed.
+    pub(super) fn is_done(&self) -> bool {
+        let finished =
+            self.closing && self.snd_una == self.write_end + 1 && self.rcv_nxt > self.fin_at;
+        self.state == State::Failed || (finished && self.linger_at == Time::NEVER)
+    }
+
+    /// Gives memory back that a gone connection needs no more.
+    pub(super) fn drop_buffers(&mut self) {
+        self.sacked = Ranges::default();
+        self.out_of_order = Ranges::default();
+    }
+}

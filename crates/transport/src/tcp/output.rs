@@ -1,0 +1,181 @@
+//! Sending: what may go out now, and the packets themselves.
+
+use super::Sink;
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Phase};
+use eastwest_types::{NO_SACK, NO_SLOT, Packet, SackBlocks, Time, flag};
+
+/// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
+#[inline]
+pub(super) fn timestamp_us(t: Time) -> u32 {
+    (t.0 / 1_000_000) as u32
+}
+
+/// IP and TCP headers without options.
+const BARE_HEADER: u32 = 40;
+/// MSS, window scale, SACK-permitted and padding on SYN and SYN-ACK; timestamps come on top.
+const SYN_OPTIONS: u32 = 8;
+
+impl Endpoint {
+    /// Sends what the windows allow: first what is known to be lost, then new data.
+    pub(super) fn transmit(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+        let end = self.send_end();
+        if self.phase == Phase::Open && self.dup_acks == 0 {
+            if self.snd_max == end {
+                return;
+            }
+            self.restart_after_idle(now, config);
+        }
+        let segment = u64::from(config.segment);
+        let mut pipe = self.pipe(segment);
+        let right_edge = self.snd_una + self.peer_window.min(config.max_window);
+        // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
+        // with SACK the pipe has already shrunk by what was SACKed
+        let mut allowance = self.window.cwnd;
+        if self.phase == Phase::Open && self.dup_acks > 0 {
+            if config.sack && !config.limited_transmit {
+                allowance = allowance.saturating_sub(self.sacked.total());
+            } else if !config.sack && config.limited_transmit {
+                allowance += u64::from(self.dup_acks.min(2)) * segment;
+            }
+        }
+        while pipe + segment <= allowance || pipe == 0 {
+            if let Some((start, stop)) = self.next_lost(segment) {
+                self.resent_to = stop;
+                self.counters.retransmits += 1;
+                self.send_data(now, start, stop, true, config, sink);
+                pipe += stop - start;
+                continue;
+            }
+            let mut stop = (self.snd_max + segment).min(self.write_end);
+            if stop == self.write_end {
+                stop = end; // the FIN goes with the last byte
+            }
+            if stop > right_edge {
+                // a part of a segment only where nothing is under way (RFC 1122, 4.2.3.4)
+                if pipe > 0 {
+                    break;
+                }
+                stop = right_edge;
+            }
+            if stop <= self.snd_max {
+                break;
+            }
+            let start = self.snd_max;
+            self.snd_max = stop;
+            self.send_data(now, start, stop, false, config, sink);
+            pipe += stop - start;
+        }
+    }
+
+    /// RFC 5681, 4.1: after an idle time of one timeout the window is the initial one at most.
+    #[inline]
+    fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
+        if self.snd_una == self.snd_max
+            && config.idle_restart
+            && now.since(self.last_sent) > self.rtt.rto(config)
+        {
+            let initial = u64::from(config.initial_window) * u64::from(config.segment);
+            self.window.cwnd = self.window.cwnd.min(initial);
+        }
+    }
+
+    /// Sends the positions `start..stop`, which may end with the FIN; `again` after a loss.
+    fn send_data(
+        &mut self,
+        now: Time,
+        start: u64,
+        stop: u64,
+        again: bool,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let fin = stop > self.write_end;
+        let payload = (stop - start - u64::from(fin)) as u16;
+        let mut packet = self.packet(now, start, config);
+        packet.payload = payload;
+        packet.ip_len = payload + config.header() as u16;
+        packet.flags = flag::ACK | if fin { flag::FIN } else { 0 };
+        if again {
+            packet.tos |= Packet::TOS_RETRANSMISSION;
+            self.timed = None; // Karn: no samples from segments sent twice
+        } else if !config.timestamps && self.timed.is_none() {
+            self.timed = Some((stop, now));
+        }
+        self.note_ack_sent();
+        self.last_sent = now;
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto(config);
+        }
+        sink.send(self.local, packet, None);
+    }
+
+    /// A packet with everything filled in but length and flags.
+    #[inline]
+    fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
+        Packet {
+            arrive: Time::ZERO,
+            born: now,
+            seq,
+            ack: self.rcv_nxt,
+            dst_endpoint: self.id.peer(),
+            dst: self.remote,
+            window: config.max_window.min(u64::from(u32::MAX)) as u32,
+            ts_echo_us: self.ts_recent_us,
+            sack: NO_SACK,
+            next: NO_SLOT,
+            hash: self.hash,
+            ip_len: 0,
+            payload: 0,
+            flags: 0,
+            tos: self.tos,
+        }
+    }
+
+    /// A SYN or SYN-ACK.
+    pub(super) fn send_control(
+        &mut self,
+        now: Time,
+        seq: u64,
+        flags: u8,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let mut packet = self.packet(now, seq, config);
+        packet.flags = flags;
+        packet.ip_len = (config.header() + SYN_OPTIONS) as u16;
+        sink.send(self.local, packet, None);
+    }
+
+    /// A pure ACK.
+    pub(super) fn send_ack(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+        self.send_ack_with(now, None, config, sink);
+    }
+
+    pub(super) fn send_ack_with(
+        &mut self,
+        now: Time,
+        sack: Option<SackBlocks>,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let mut packet = self.packet(now, self.snd_max, config);
+        packet.flags = flag::ACK;
+        // two bytes of padding, kind and length, eight bytes a block (RFC 2018)
+        let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
+        let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        packet.ip_len = (config.header() + options) as u16;
+        self.note_ack_sent();
+        sink.send(self.local, packet, sack);
+    }
+
+    /// Every packet carries the acknowledgement.
+    #[inline]
+    fn note_ack_sent(&mut self) {
+        self.last_ack_sent = self.rcv_nxt;
+        self.unacked_segments = 0;
+        self.ack_at = Time::NEVER;
+    }
+}
+
+const _: () = assert!(BARE_HEADER + SYN_OPTIONS + 12 == 60);

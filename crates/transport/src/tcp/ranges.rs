@@ -1,0 +1,140 @@
+//! A set of byte positions as sorted, disjoint, non-touching ranges: what a receiver holds out of
+//! order, and what a sender knows to have arrived.
+
+/// Sorted half-open ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    ranges: Vec<(u64, u64)>,
+    total: u64,
+}
+
+impl Ranges {
+    /// Whether nothing is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes in the set.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// One past the last byte, or 0.
+    pub fn end(&self) -> u64 {
+        self.ranges.last().map_or(0, |r| r.1)
+    }
+
+    /// Adds `start..end`; returns how many of its bytes are new.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        debug_assert!(start < end);
+        // the common case is the range that grows at the end
+        if let Some(last) = self.ranges.last_mut()
+            && start == last.1
+        {
+            last.1 = end;
+            self.total += end - start;
+            return end - start;
+        }
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let after = first + self.ranges[first..].partition_point(|r| r.0 <= end);
+        if first == after {
+            self.ranges.insert(first, (start, end));
+            self.total += end - start;
+            return end - start;
+        }
+        let merged = (start.min(self.ranges[first].0), end.max(self.ranges[after - 1].1));
+        let before: u64 = self.ranges[first..after].iter().map(|r| r.1 - r.0).sum();
+        let new = merged.1 - merged.0 - before;
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..after);
+        self.total += new;
+        new
+    }
+
+    /// Removes everything below `position`.
+    pub fn remove_below(&mut self, position: u64) {
+        let gone = self.ranges.partition_point(|r| r.1 <= position);
+        self.total -= self.ranges[..gone].iter().map(|r| r.1 - r.0).sum::<u64>();
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut()
+            && first.0 < position
+        {
+            self.total -= position - first.0;
+            first.0 = position;
+        }
+    }
+
+    /// Takes the first range out if it starts at or below `position`; returns its end.
+    pub fn take_from(&mut self, position: u64) -> Option<u64> {
+        let &(start, end) = self.ranges.first()?;
+        if start > position {
+            return None;
+        }
+        self.total -= end - start;
+        self.ranges.remove(0);
+        Some(end)
+    }
+
+    /// The range that contains `position`.
+    pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
+        let i = self.ranges.partition_point(|r| r.1 <= position);
+        self.ranges.get(i).copied().filter(|r| r.0 <= position)
+    }
+
+    /// The first gap at or after `position`: (start, end of the gap); the gap after the last range
+    /// ends at `u64::MAX`.
+    pub fn gap_from(&self, position: u64) -> (u64, u64) {
+        let mut i = self.ranges.partition_point(|r| r.1 <= position);
+        let mut start = position;
+        if let Some(&(s, e)) = self.ranges.get(i)
+            && s <= position
+        {
+            start = e;
+            i += 1;
+        }
+        (start, self.ranges.get(i).map_or(u64::MAX, |r| r.0))
+    }
+
+    /// Bytes of the set below `position`.
+    pub fn below(&self, position: u64) -> u64 {
+        self.ranges.iter().take_while(|r| r.0 < position).map(|r| r.1.min(position) - r.0).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+
+    #[test]
+    fn agrees_with_a_plain_bitmap() {
+        let mut random = Stream::new(1, "ranges");
+        for _ in 0..300 {
+            let (mut set, mut bits) = (Ranges::default(), vec![false; 64]);
+            for _ in 0..40 {
+                let start = random.below(60);
+                let end = start + 1 + random.below(63 - start);
+                if random.below(6) == 0 {
+                    set.remove_below(start);
+                    bits[..start as usize].fill(false);
+                } else {
+                    let new = (start..end).filter(|&i| !bits[i as usize]).count() as u64;
+                    assert_eq!(set.insert(start, end), new);
+                    bits[start as usize..end as usize].fill(true);
+                }
+                assert_eq!(set.total(), bits.iter().filter(|&&b| b).count() as u64);
+                let at = random.below(64);
+                let below = bits[..at as usize].iter().filter(|&&b| b).count() as u64;
+                assert_eq!(set.below(at), below);
+                let gap = (at..64).find(|&i| !bits[i as usize]).unwrap_or(64);
+                assert_eq!(set.gap_from(at).0, gap);
+                assert!(set.ranges.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}
