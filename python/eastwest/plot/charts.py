@@ -1,0 +1,91 @@
+"""The pictures by name, alone or composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from eastwest.plot import jobs, latency, network
+from eastwest.plot.style import style
+from eastwest.results import Result
+
+#: Results to draw together, each with the name it has in the legend.
+Labelled = Sequence[tuple[str, Result]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A kind of picture."""
+
+    name: str
+    #: Draws into axes and returns a sentence on what they show.
+    draw: Callable[[Axes, Labelled], str]
+    #: Whether there is anything to draw.
+    applies: Callable[[Result], bool]
+    #: Whether it takes the full width of a page.
+    wide: bool = False
+    #: Whether several results fit into one picture.
+    compares: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A finished picture and the sentence that goes above it."""
+
+    name: str
+    figure: Figure
+    title: str
+    wide: bool
+
+
+_CHARTS = (
+    Chart("job-runtimes", jobs.runtimes, jobs.any_jobs, compares=True),
+    Chart("packet-latency", latency.percentiles, latency.any_packets, compares=True),
+    Chart("running-tasks", jobs.running_tasks, jobs.any_tasks, wide=True),
+    Chart("task-timeline", jobs.timeline, jobs.any_tasks, wide=True),
+    Chart("throughput", network.throughput, network.any_traffic, wide=True),
+    Chart("link-utilisation", network.utilisation, network.any_links),
+    Chart("slowdown-by-size", latency.slowdown_by_size, latency.any_flows, compares=True),
+    Chart("queues", network.queues, network.any_queues),
+    Chart("rounds", network.rounds, network.any_rounds),
+)
+CHARTS = {chart.name: chart for chart in _CHARTS}
+
+_NARROW, _WIDE = (5.3, 3.1), (10.9, 2.7)
+
+
+def draw(name: str, results: Labelled, *, titled: bool = False) -> Drawing:
+    """Draw one picture of one or several results."""
+    chart = CHARTS[name]
+    with style():
+        figure = Figure(figsize=_WIDE if chart.wide else _NARROW, layout="constrained")
+        axes = figure.add_subplot()
+        title = chart.draw(axes, results)
+        if titled:
+            axes.set_title(title)
+    return Drawing(name, figure, title, chart.wide)
+
+
+def figure(name: str, result: Result) -> Figure:
+    """Draw one picture of one result, with its title; ``CHARTS`` has the names."""
+    return draw(name, [("", result)], titled=True).figure
+
+
+def overview(result: Result) -> Figure:
+    """Draw the most telling pictures of a result on one sheet."""
+    wide = [c for c in _CHARTS if c.wide and c.name != "task-timeline" and c.applies(result)][:2]
+    narrow = [c for c in _CHARTS if not c.wide and c.applies(result)][: 4 if not wide else 2]
+    rows = len(wide) + (len(narrow) + 1) // 2
+    with style():
+        sheet = Figure(figsize=(10.0, 2.7 * max(1, rows)), layout="constrained")
+        grid = sheet.add_gridspec(max(1, rows), 2)
+        for row, chart in enumerate(wide):
+            axes = sheet.add_subplot(grid[row, :])
+            axes.set_title(chart.draw(axes, [("", result)]))
+        for number, chart in enumerate(narrow):
+            axes = sheet.add_subplot(grid[len(wide) + number // 2, number % 2])
+            axes.set_title(chart.draw(axes, [("", result)]))
+    return sheet

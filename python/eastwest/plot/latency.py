@@ -1,0 +1,139 @@
+"""Pictures of how long packets and flows take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from eastwest.plot.style import color, log_axis, nothing, span_ticks
+from eastwest.results import Result
+from eastwest.units import clean, span
+
+#: Upper ends of the bins of flow sizes in bytes, and their names.
+SIZE_BINS = (
+    (10_000, "≤ 10 kB"),
+    (100_000, "10–100 kB"),
+    (1_000_000, "100 kB–1 MB"),
+    (10_000_000, "1–10 MB"),
+    (None, "> 10 MB"),
+)
+_NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+
+
+def any_packets(result: Result) -> bool:
+    """Whether any packet's latency was measured."""
+    return int(result.latency["count"].sum()) > 0
+
+
+def any_flows(result: Result) -> bool:
+    """Whether any flow has finished."""
+    return finished(result).height > 0
+
+
+def finished(result: Result) -> pl.DataFrame:
+    """Return the flows that are complete."""
+    return result.flows.filter(pl.col("fct_us").is_finite())
+
+
+def quantile(histogram: pl.DataFrame, share: float) -> float | None:
+    """Latency in µs that a share of the packets of a histogram does not exceed."""
+    ordered = histogram.sort("upper_us")
+    total = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
+    if total.size == 0 or total[-1] == 0:
+        return None
+    place = int(np.searchsorted(total, share * total[-1]))
+    return float(ordered["upper_us"].to_numpy()[min(place, total.size - 1)])
+
+
+def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
+    """Draw latency against the share of packets, with the rare slow ones spread out."""
+    title, number = "", 0
+    for label, result in results:
+        data = result.latency.filter(pl.col("kind") == "data")
+        busiest = data.group_by("class").agg(pl.col("count").sum()).sort("count", descending=True)
+        for name in busiest.filter(pl.col("count") > 0)["class"].to_list()[:4]:
+            one = data.filter((pl.col("class") == name) & (pl.col("count") > 0)).sort("upper_us")
+            seen = np.cumsum(one["count"].to_numpy().astype(np.float64))
+            share = seen / seen[-1]
+            # The last bucket's share is 1; half a packet short of it has a place on the axis.
+            rest = np.maximum(1 - share, 0.5 / seen[-1])
+            words = " ".join(part for part in (label, clean(str(name), 30)) if part)
+            axes.step(
+                -np.log10(rest),
+                one["upper_us"].to_numpy() / 1e6,
+                where="post",
+                color=color(number),
+                label=words,
+            )
+            tail = quantile(one, 0.99)
+            title = title or f"99 % of {clean(str(name), 30)} packets arrive within " + span(
+                None if tail is None else tail / 1e6
+            )
+            number += 1
+    if not title:
+        return nothing(axes, "No data packet was measured")
+    log_axis(axes, "y")
+    span_ticks(axes, "y")
+    places = [-np.log10(1 - share) for share in _NINES]
+    axes.set_xticks(places, [f"{100 * share:.10g} %" for share in _NINES])
+    axes.set_xlim(0, max(places[3], min(axes.get_xlim()[1], places[-1])))
+    axes.set_xlabel("share of data packets that are at least as fast")
+    axes.set_ylabel("end-to-end latency")
+    if number > 1:
+        axes.legend(loc="upper left")
+    return title if len(results) == 1 else "How long data packets take"
+
+
+def by_size(result: Result) -> pl.DataFrame:
+    """Flows by size bin: number, FCT in µs and slowdown, median and 99th percentile."""
+    rows = []
+    low = -1
+    flows = finished(result)
+    for high, name in SIZE_BINS:
+        inside = flows.filter(pl.col("bytes") > low)
+        if high is not None:
+            inside = inside.filter(pl.col("bytes") <= high)
+            low = high
+        if inside.height:
+            row: dict[str, object] = {"size": name, "flows": inside.height}
+            for column in ("fct_us", "slowdown"):
+                for share, suffix in ((0.5, "p50"), (0.99, "p99")):
+                    row[f"{column}_{suffix}"] = inside[column].quantile(share, "higher")
+            rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
+    """Draw how much longer flows take than alone in the fabric, by their size."""
+    title = ""
+    names = [name for _, name in SIZE_BINS]
+    for number, (label, result) in enumerate(results):
+        table = by_size(result)
+        if table.height == 0:
+            continue
+        shift = (number - (len(results) - 1) / 2) * min(0.18, 0.7 / len(results))
+        at = [names.index(size) + shift for size in table["size"].to_list()]
+        middle, tail = table["slowdown_p50"].to_numpy(), table["slowdown_p99"].to_numpy()
+        axes.vlines(at, middle, tail, color=color(number), linewidth=3, alpha=0.35)
+        axes.plot(at, middle, "o", color=color(number), markersize=5, label=f"{label} median")
+        axes.plot(
+            at, tail, "_", color=color(number), markersize=11, label=f"{label} 99th percentile"
+        )
+        worst = table.sort("slowdown_p99", descending=True).row(0, named=True)
+        title = title or (
+            f"Slowest against their ideal: flows of {worst['size']}, "
+            f"p99 {worst['slowdown_p99']:.3g} times"
+        )
+    if not title:
+        return nothing(axes, "No flow has finished")
+    log_axis(axes, "y")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylabel("completion time / ideal")
+    axes.grid(visible=False, axis="x")
+    axes.legend(loc="best")
+    return title if len(results) == 1 else "How much congestion slows flows down"

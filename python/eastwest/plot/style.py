@@ -1,0 +1,162 @@
+"""How pictures look: colours that colour-blind readers can tell apart, quiet axes, plain text.
+
+The series colours follow Okabe and Ito's palette (2008), darkened where its lighter members would
+be too faint on white. A picture inside a page takes its colours from the page's style sheet, so
+that it follows the reader's light or dark mode.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from eastwest import units
+
+INK, MUTED, GRID = "#1f2430", "#646b78", "#d9dde3"
+BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
+    "#0b62a4",
+    "#d1530a",
+    "#0a8a66",
+    "#a8518a",
+    "#c68a00",
+    "#4a9fd8",
+)
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+
+#: Names of the style sheet's variables.
+VARIABLES = {
+    INK: "--ink",
+    MUTED: "--muted",
+    GRID: "--rule",
+    BLUE: "--blue",
+    ORANGE: "--orange",
+    GREEN: "--green",
+    PURPLE: "--purple",
+    AMBER: "--amber",
+    SKY: "--sky",
+}
+
+_SETTINGS: Any = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "text.color": INK,
+    # Names from scenarios are text, whatever signs they hold.
+    "text.parse_math": False,
+    "text.usetex": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.use_mathtext": False,
+    "axes.unicode_minus": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.6,
+    "lines.solid_capstyle": "round",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "eastwest",
+    "path.simplify": True,
+    "path.simplify_threshold": 0.4,
+    "savefig.dpi": 160,
+    "figure.dpi": 100,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw and save pictures in this style, whatever the user's own settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
+
+
+def color(index: int) -> str:
+    """Colour of the series with this number."""
+    return SERIES[index % len(SERIES)]
+
+
+def svg(figure: Figure, prefix: str) -> str:
+    """Give a figure as an SVG element for a page; ``prefix`` keeps its ids apart from others'."""
+    stream = io.StringIO()
+    with style():
+        figure.savefig(
+            stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="([^"]*)"', rf'id="{prefix}-\1"', text)
+    text = re.sub(r"url\(#([^)]*)\)", rf"url(#{prefix}-\1)", text)
+    text = re.sub(r'href="#([^"]*)"', rf'href="#{prefix}-\1"', text)
+    for value, name in VARIABLES.items():
+        text = text.replace(value, f"var({name})")
+    return text.strip()
+
+
+def _ticks(text: Any) -> FuncFormatter:
+    return FuncFormatter(lambda value, _: text(value))
+
+
+def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> float:
+    """Label the x axis in a unit that suits a run of this length; return units per second."""
+    choices = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+    unit, name = next((c for c in choices if seconds >= 3 * c[0]), choices[-1])
+    axes.set_xlabel(f"{label} ({name})")
+    return 1 / unit
+
+
+def log_axis(axes: Axes, which: str) -> None:
+    """Make an axis logarithmic, with ticks at 1, 2 and 5 where it spans less than three decades."""
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    low, high = getattr(axes, f"get_{which}lim")()
+    steps = (1.0, 2.0, 5.0) if high < 1000 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def span_ticks(axes: Axes, which: str) -> None:
+    """Write lengths of time, given in seconds, with their units."""
+    getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.span))
+
+
+def rate_ticks(axes: Axes) -> None:
+    """Write bits per second with their units on the y axis."""
+    axes.yaxis.set_major_formatter(_ticks(units.rate))
+
+
+def percent_ticks(axes: Axes, which: str) -> None:
+    """Write shares of one as percentages."""
+    getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
+
+
+def nothing(axes: Axes, why: str) -> str:
+    """Say in the place of a picture why there is none."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, why, ha="center", va="center", color=MUTED, transform=axes.transAxes)
+    return why

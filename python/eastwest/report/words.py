@@ -1,0 +1,251 @@
+"""What was simulated, in words and rows: read from a result's tables, not from its scenario's form.
+
+So it stays true for every kind of fabric and workload, and for results of older versions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from eastwest import units
+from eastwest.plot.latency import quantile
+from eastwest.plot.network import tier_words
+from eastwest.results import Result
+
+DROP_KINDS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
+
+
+def fabric(result: Result) -> list[str]:
+    """Describe nodes, rates and over-subscription, a sentence each."""
+    links = result.links
+    if links.height == 0:
+        return ["The fabric has no links."]
+    hosts = links.filter(pl.col("tier") == "host-up")
+    senders = set(hosts["src"].to_list())
+    nodes = set(links["src"].to_list())
+    switches = len(nodes - senders)
+    said = [
+        f"{units.count(len(senders))} hosts and {_number(switches, 'switch', 'switches')}, joined "
+        f"by {units.count(links.height / 2)} full-duplex cables."
+    ]
+    upward = [
+        tier for tier in links["tier"].unique(maintain_order=True).to_list() if tier.endswith("-up")
+    ]
+    rates = []
+    for tier in upward:
+        of_tier = links.filter(pl.col("tier") == tier)["rate_bps"]
+        low, high = of_tier.min(), of_tier.max()
+        shown = units.rate(_float(low))
+        if low != high:
+            shown += f" to {units.rate(_float(high))}"
+        rates.append(f"{tier_words(tier)} {shown}")
+    if rates:
+        said.append(f"Link rates: {', '.join(rates)}.")
+    said.extend(_oversubscription(links, upward))
+    return said
+
+
+def _oversubscription(links: pl.DataFrame, upward: list[str]) -> Iterator[str]:
+    for below, above in itertools.pairwise(upward):
+        into = _float(links.filter(pl.col("tier") == below)["rate_bps"].sum())
+        out = _float(links.filter(pl.col("tier") == above)["rate_bps"].sum())
+        if out and into and into > 1.001 * out:
+            yield (
+                f"Over-subscribed {into / out:.3g} to 1 between {tier_words(below)} "
+                f"and {tier_words(above)}."
+            )
+
+
+def workload(result: Result) -> list[str]:
+    """Describe the traffic, a sentence for each workload."""
+    said = []
+    jobs, flows = result.jobs, result.flows
+    for (name,), part in jobs.group_by("workload", maintain_order=True):
+        kinds = ", ".join(sorted(set(part["kind"].to_list())))
+        said.append(
+            f"{units.clean(str(name), 60)}: {_number(part.height, 'job', 'jobs')} ({kinds}) with "
+            f"{_number(_int(part['maps'].sum()), 'map', 'maps')} and "
+            f"{_number(_int(part['reduces'].sum()), 'reduce', 'reduces')}, reading "
+            f"{units.size(_float(part['input_bytes'].sum()))}, shuffling "
+            f"{units.size(_float(part['shuffle_bytes'].sum()))} "
+            f"({units.size(_float(part['shuffle_local_bytes'].sum()))} of it within nodes) and "
+            f"writing {units.size(_float(part['output_bytes'].sum()))}."
+        )
+    others = flows.filter(~pl.col("workload").is_in(jobs["workload"].unique().implode()))
+    for (name,), part in others.group_by("workload", maintain_order=True):
+        said.append(
+            f"{units.clean(str(name), 60)}: {_number(part.height, 'flow', 'flows')} of "
+            f"{units.size(_float(part['bytes'].sum()))} in all."
+        )
+    return said or ["No traffic was sent."]
+
+
+def headlines(result: Result) -> list[tuple[str, str, str]]:
+    """Name, value and remark of the numbers at the top of the page."""
+    s = result.summary
+    cards = []
+    if number(s, "jobs", "count"):
+        cards.append(
+            (
+                "jobs",
+                units.count(number(s, "jobs", "count")),
+                f"median runtime {units.span(number(s, 'jobs', 'runtime_s', 'p50'))}",
+            )
+        )
+        cards.append(("makespan", units.span(number(s, "jobs", "makespan_s")), "first to last job"))
+    done, all_flows = number(s, "flows", "completed"), number(s, "flows", "count")
+    share = "all complete" if done == all_flows else f"{units.count(done)} complete"
+    cards.append(("flows", units.count(all_flows), share))
+    cards.append(
+        (
+            "flow completion",
+            units.span(micro(number(s, "flows", "fct_us", "p50"))),
+            f"median; p99 {units.span(micro(number(s, 'flows', 'fct_us', 'p99')))}",
+        )
+    )
+    cards.append(
+        (
+            "packet latency",
+            units.span(micro(number(s, "latency_us", "p50"))),
+            f"median; p99 {units.span(micro(number(s, 'latency_us', 'p99')))}",
+        )
+    )
+    packets, drops = carried(result)
+    lost = f"{units.percent(drops / packets)} of transmissions" if packets else "no packets"
+    cards.append(("packets dropped", units.count(drops), lost))
+    cards.append(
+        (
+            "TCP retransmissions",
+            units.count(number(s, "tcp", "retransmits")),
+            f"{units.count(number(s, 'tcp', 'timeouts'))} timeouts",
+        )
+    )
+    hops, cpu = number(s, "packet_hops"), number(s, "cpu_s")
+    cards.append(
+        (
+            "packet-hops",
+            units.count(hops),
+            f"{units.count(hops / cpu if hops and cpu else None)} per CPU-second",
+        )
+    )
+    return cards
+
+
+def carried(result: Result) -> tuple[int, int]:
+    """Packets sent and packets dropped, over all links."""
+    return _int(result.links["packets"].sum()), _int(result.links["drops"].sum())
+
+
+def latency_rows(result: Result) -> list[list[str]]:
+    """Percentiles of packet latency by class and kind of packet."""
+    rows = []
+    for (name, kind), part in result.latency.group_by("class", "kind", maintain_order=True):
+        seen = _int(part["count"].sum())
+        if seen == 0:
+            continue
+        shares = [units.span(micro(quantile(part, q))) for q in (0.5, 0.9, 0.99, 0.999, 1.0)]
+        words = {"ack": "pure ACK"}.get(str(kind), str(kind))
+        rows.append([units.clean(str(name), 60), words, units.count(seen), *shares])
+    return rows
+
+
+def purpose_rows(result: Result) -> list[list[str]]:
+    """Flows by what they were for."""
+    rows = []
+    for (name,), part in result.flows.group_by("purpose", maintain_order=True):
+        complete = part.filter(pl.col("fct_us").is_finite())
+        fct = [
+            units.span(micro(_float(complete["fct_us"].quantile(q, "higher"))))
+            for q in (0.5, 0.99, 1.0)
+        ]
+        rows.append(
+            [
+                str(name),
+                units.count(part.height),
+                units.size(_float(part["bytes"].sum())),
+                *fct,
+                units.count(_int(part["retransmits"].sum())),
+                units.count(_int(part["timeouts"].sum())),
+            ]
+        )
+    return rows
+
+
+def drop_rows(result: Result) -> list[list[str]]:
+    """Drops by tier and kind of packet; nothing if none was dropped."""
+    links = result.links
+    if _int(links["drops"].sum()) == 0:
+        return []
+    rows = []
+    for (tier,), part in links.group_by("tier", maintain_order=True):
+        counts = [units.count(_int(part[f"drops_{kind}"].sum())) for kind in DROP_KINDS]
+        rows.append([tier_words(str(tier)), *counts, units.count(_int(part["drops"].sum()))])
+    return rows
+
+
+def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
+    """The links with the highest utilisation."""
+    top = result.links.sort(["utilisation", "link"], descending=[True, False]).head(most)
+    return [
+        [
+            units.clean(row["name"], 60),
+            tier_words(row["tier"]),
+            units.rate(row["rate_bps"]),
+            units.percent(row["utilisation"]),
+            units.size(row["bytes"]),
+            units.count(row["drops"]),
+            f"{units.count(row['queue_max_packets'])} packets",
+        ]
+        for row in top.iter_rows(named=True)
+    ]
+
+
+def settings(result: Result) -> dict[str, str]:
+    """All settings of the resolved scenario by path; nothing if it cannot be read."""
+    try:
+        tree = tomllib.loads(result.scenario)
+    except tomllib.TOMLDecodeError:
+        return {}
+    return dict(_flat(tree, ""))
+
+
+def _flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict) and tree:
+        for key, value in tree.items():
+            yield from _flat(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(tree, list) and any(isinstance(item, dict) for item in tree):
+        for place, value in enumerate(tree):
+            yield from _flat(value, f"{path}.{place}")
+    else:
+        yield path, units.clean(str(tree), 200)
+
+
+def number(tree: Any, *path: str) -> float | None:
+    """One number of a nested mapping, or nothing."""
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return None
+        tree = tree[key]
+    return float(tree) if isinstance(tree, (int, float)) else None
+
+
+def micro(value_us: float | None) -> float | None:
+    """Turn microseconds into seconds."""
+    return None if value_us is None else value_us / 1e6
+
+
+def _number(value: int, one: str, many: str) -> str:
+    return f"{units.count(value)} {one if value == 1 else many}"
+
+
+def _float(value: Any) -> float:
+    return float(value) if value is not None else float("nan")
+
+
+def _int(value: Any) -> int:
+    return int(value) if value is not None else 0
