@@ -3,6 +3,22 @@
 //! A workload is a state machine. It is told what happened ([`Event`]) and answers with what should
 //! happen next ([`Action`]); it never sees packets, links or TCP. `eastwest-sim` carries actions out.
 
+pub mod all_to_all;
+pub mod arrivals;
+pub mod datagrams;
+mod demand;
+mod flow_set;
+#[cfg(test)]
+mod ideal;
+pub mod incast;
+mod names;
+pub mod permutation;
+pub mod poisson;
+pub mod replay;
+pub mod service;
+pub mod sizes;
+pub mod stride;
+
 use eastwest_types::{ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time};
 
 /// What a workload knows of the fabric it runs on.
@@ -108,4 +124,52 @@ pub enum Action {
     /// This workload has nothing more to do. A workload that never ends never says so and must be
     /// declared background; the simulation ends when every other workload has finished.
     Finished,
+}
+
+/// Any workload.
+#[derive(Debug)]
+pub enum Workload {
+    /// Synchronized reads.
+    Incast(incast::Incast),
+    /// Host i to hosts i + stride, i + 2 · stride …
+    Stride(stride::Stride),
+    /// Every host to one other.
+    Permutation(permutation::Permutation),
+    /// Every host to all others.
+    AllToAll(all_to_all::AllToAll),
+    /// Open-loop flows at a load.
+    Poisson(poisson::Poisson),
+    /// Requests and responses.
+    Service(service::Service),
+    /// Packets without connection.
+    Datagrams(datagrams::Datagrams),
+}
+
+impl Workload {
+    /// Tells the workload what happened at `now`; adds to `out` what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        match self {
+            Workload::Incast(w) => w.handle(now, event, out),
+            Workload::Stride(w) => w.handle(now, event, out),
+            Workload::Permutation(w) => w.handle(now, event, out),
+            Workload::AllToAll(w) => w.handle(now, event, out),
+            Workload::Poisson(w) => w.handle(now, event, out),
+            Workload::Service(w) => w.handle(now, event, out),
+            Workload::Datagrams(w) => w.handle(now, event, out),
+        }
+    }
+
+    /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs), for
+    /// progress bars. The total is 0 where the workload has no end.
+    pub fn progress(&self) -> (u64, u64) {
+        match self {
+            Workload::Incast(w) => w.progress(),
+            Workload::Stride(w) => w.progress(),
+            Workload::Permutation(w) => w.progress(),
+            Workload::AllToAll(w) => w.progress(),
+            Workload::Poisson(w) => w.progress(),
+            Workload::Service(w) => w.progress(),
+            Workload::Datagrams(w) => w.progress(),
+        }
+    }
 }

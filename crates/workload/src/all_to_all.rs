@@ -1,0 +1,136 @@
+//! All to all: every host sends the same number of bytes to every other host.
+//!
+//! The densest pattern, that of a shuffle or of `MPI_Alltoall`. Host `i` sends to `i + 1, i + 2, …`
+//! (mod N) in this order, so that with a limit on parallel flows no host is everybody's target at
+//! once; MPI libraries order their pairwise exchange likewise. Without a limit all start within
+//! `[0, start_window)`.
+
+use crate::demand::Objections;
+use crate::flow_set::{FlowSet, FlowSetConfig};
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, Span, Time};
+
+/// Settings of an all-to-all exchange.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AllToAllConfig {
+    /// Bytes of each flow.
+    pub bytes: u64,
+    /// Flows a host has under way at once; `None` for all.
+    pub parallel: Option<u32>,
+    /// Width of the uniform start times of the first flows.
+    pub start_window: Span,
+    /// Class of all packets.
+    pub class: ClassId,
+}
+
+impl AllToAllConfig {
+    /// Default of `start_window`: that of the standard performance scenarios.
+    pub const START_WINDOW: Span = Span::from_ms(1);
+}
+
+/// An all-to-all exchange in progress.
+#[derive(Debug)]
+pub struct AllToAll {
+    flows: FlowSet,
+    hosts: u64,
+}
+
+impl AllToAll {
+    /// An all-to-all exchange, or why there cannot be one.
+    pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
+        let hosts = cluster.rack_of.len() as u64;
+        let mut no = Objections::new();
+        no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
+        no.require(config.bytes > 0, || "bytes: must be at least one byte".into());
+        no.require(config.parallel != Some(0), || "parallel: must be at least one flow".into());
+        no.unless_any(|| {
+            let per_host = hosts as u32 - 1;
+            AllToAll {
+                hosts,
+                flows: FlowSet::new(
+                    FlowSetConfig {
+                        hosts: hosts as u32,
+                        per_host,
+                        parallel: config.parallel.unwrap_or(per_host),
+                        bytes: config.bytes,
+                        start_window: config.start_window,
+                        class: config.class,
+                    },
+                    Stream::new(cluster.seed, "all-to-all/start"),
+                ),
+            }
+        })
+    }
+
+    /// Flows done, and flows in all.
+    pub fn progress(&self) -> (u64, u64) {
+        self.flows.progress()
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        let hosts = self.hosts;
+        self.flows.handle(now, event, out, |host, k| {
+            ((u64::from(host) + u64::from(k) + 1) % hosts) as u32
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+
+    fn run(hosts: usize, parallel: Option<u32>) -> Ideal {
+        let config = AllToAllConfig {
+            bytes: 10,
+            parallel,
+            start_window: AllToAllConfig::START_WINDOW,
+            class: ClassId(0),
+        };
+        let mut all = AllToAll::new(config, &cluster(hosts)).expect("possible");
+        let run = Ideal::run(|now, event, out| all.handle(now, event, out));
+        let flows = (hosts * (hosts - 1)) as u64;
+        assert!(run.finished);
+        assert_eq!((run.opened, run.open), (flows, 0));
+        assert_eq!(all.progress(), (flows, flows));
+        let mut pairs: Vec<(u32, u32)> = run.rows.iter().map(|r| (r.src.0, r.dst.0)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len() as u64, flows, "each ordered pair once");
+        run
+    }
+
+    #[test]
+    fn every_pair_exchanges_once() {
+        run(7, None);
+        run(2, None);
+    }
+
+    #[test]
+    fn the_limit_on_parallel_flows_holds_for_every_host() {
+        let run = run(9, Some(2));
+        assert!(run.peak <= 18, "{} open at once", run.peak);
+        for host in 0..9 {
+            let mine: Vec<_> = run.rows.iter().filter(|r| r.src.0 == host).collect();
+            for row in &mine {
+                let at_once =
+                    mine.iter().filter(|r| r.sent <= row.sent && row.sent < r.delivered).count();
+                assert!(at_once <= 2, "host {host} has {at_once} flows under way");
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused() {
+        let config = AllToAllConfig {
+            bytes: 0,
+            parallel: Some(0),
+            start_window: Span::ZERO,
+            class: ClassId(0),
+        };
+        let reasons = AllToAll::new(config, &cluster(1)).expect_err("impossible");
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
+    }
+}

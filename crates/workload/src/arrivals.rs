@@ -1,0 +1,68 @@
+//! When things happen that nothing else causes: Poisson and periodic arrivals.
+
+use eastwest_engine::random::Stream;
+use eastwest_types::Span;
+
+/// How the gaps between arrivals are spread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// Exponential gaps: arrivals that know nothing of one another.
+    Poisson,
+    /// Equal gaps; the first arrival falls at a random point of the first gap, so that sources
+    /// with the same gap do not fire together.
+    Periodic,
+}
+
+impl Arrivals {
+    /// Time from the start to the first arrival.
+    pub(crate) fn first(self, mean: Span, stream: &mut Stream) -> Span {
+        match self {
+            Arrivals::Poisson => exponential(mean, stream),
+            Arrivals::Periodic => stream.within(mean),
+        }
+    }
+
+    /// Time from one arrival to the next.
+    pub(crate) fn gap(self, mean: Span, stream: &mut Stream) -> Span {
+        match self {
+            Arrivals::Poisson => exponential(mean, stream),
+            Arrivals::Periodic => mean,
+        }
+    }
+}
+
+/// An exponential length of time by inversion, to the nearest picosecond.
+pub(crate) fn exponential(mean: Span, stream: &mut Stream) -> Span {
+    // 1 − u lies in (0, 1]: the logarithm is finite. `as` saturates.
+    let ps = -libm::log(1.0 - stream.unit()) * mean.0 as f64;
+    Span(((ps + 0.5) as u64).min(Span::MAX.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponential_gaps_have_the_mean_and_the_spread_of_their_law() {
+        let mut stream = Stream::new(3, "gaps");
+        let mean = Span::from_us(10);
+        let draws: Vec<f64> =
+            (0..200_000).map(|_| exponential(mean, &mut stream).as_us_f64()).collect();
+        let m = draws.iter().sum::<f64>() / draws.len() as f64;
+        let v = draws.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / draws.len() as f64;
+        assert!((m - 10.0).abs() < 0.1, "mean {m}");
+        assert!((v - 100.0).abs() < 3.0, "variance {v}");
+        let beyond = draws.iter().filter(|&&x| x > 30.0).count() as f64 / draws.len() as f64;
+        assert!((beyond - 0.049_787).abs() < 0.002, "P(X > 3 means) = {beyond}");
+    }
+
+    #[test]
+    fn periodic_arrivals_differ_in_phase_only() {
+        let mut stream = Stream::new(3, "phase");
+        let gap = Span::from_us(10);
+        let first = Arrivals::Periodic.first(gap, &mut stream);
+        let second = Arrivals::Periodic.first(gap, &mut stream);
+        assert!(first < gap && second < gap && first != second);
+        assert_eq!(Arrivals::Periodic.gap(gap, &mut stream), gap);
+    }
+}

@@ -1,0 +1,45 @@
+//! Refusing what cannot be simulated: every workload collects all its objections before it gives up.
+
+use crate::Cluster;
+use eastwest_types::HostId;
+
+/// Objections to a demand, in the order they were found.
+pub(crate) struct Objections(Vec<String>);
+
+impl Objections {
+    pub(crate) fn new() -> Objections {
+        Objections(Vec::new())
+    }
+
+    /// Objects with `reason` unless `holds`.
+    pub(crate) fn require(&mut self, holds: bool, reason: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(reason());
+        }
+    }
+
+    /// Objects to hosts that the fabric lacks and to hosts named twice.
+    pub(crate) fn require_hosts(&mut self, role: &str, hosts: &[HostId], cluster: &Cluster) {
+        let count = cluster.rack_of.len();
+        let mut seen = vec![false; count];
+        for host in hosts {
+            match seen.get_mut(host.0 as usize) {
+                None => self.0.push(format!(
+                    "{role}: there is no host {}, the fabric has hosts 0 to {}",
+                    host.0,
+                    count as i64 - 1
+                )),
+                Some(seen) => {
+                    if std::mem::replace(seen, true) {
+                        self.0.push(format!("{role}: host {} is named twice", host.0));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The value where nothing was objected to.
+    pub(crate) fn unless_any<T>(self, value: impl FnOnce() -> T) -> Result<T, Vec<String>> {
+        if self.0.is_empty() { Ok(value()) } else { Err(self.0) }
+    }
+}

@@ -1,0 +1,141 @@
+//! An ideal network for this crate's tests: every message takes [`Ideal::LATENCY`], whatever its
+//! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
+
+use crate::{Action, Cluster, Event};
+use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time};
+use std::collections::BTreeMap;
+
+/// A cluster of one rack.
+pub(crate) fn cluster(hosts: usize) -> Cluster {
+    Cluster { rack_of: vec![0; hosts], seed: 1 }
+}
+
+/// A delivered message that asked for a row.
+#[derive(Debug, PartialEq, Clone)]
+pub(crate) struct Row {
+    pub sent: Time,
+    pub delivered: Time,
+    pub src: HostId,
+    pub dst: HostId,
+    pub from: Side,
+    pub payload: u64,
+    pub tag: u64,
+    pub purpose: Purpose,
+}
+
+/// A finished round of a synchronized read.
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub round: u32,
+    pub started: Time,
+    pub finished: Time,
+    pub bytes: u64,
+}
+
+/// A packet without connection.
+#[derive(Debug, PartialEq, Clone, Copy)]
+pub(crate) struct Datagram {
+    pub sent: Time,
+    pub from: HostId,
+    pub to: HostId,
+    pub bytes: u16,
+}
+
+/// What a workload did.
+#[derive(Debug, Default)]
+pub(crate) struct Ideal {
+    pub finished: bool,
+    pub ended: Time,
+    pub opened: u64,
+    pub open: usize,
+    /// The largest number of connections open at once.
+    pub peak: usize,
+    /// The largest number of wake-ups and messages waiting at once.
+    pub pending: usize,
+    pub clients: Vec<HostId>,
+    pub rows: Vec<Row>,
+    pub rounds: Vec<Round>,
+    pub datagrams: Vec<Datagram>,
+    conns: BTreeMap<ConnId, (HostId, HostId)>,
+    queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
+    order: u64,
+}
+
+impl Ideal {
+    /// How long every message takes.
+    pub(crate) const LATENCY: Span = Span::from_us(50);
+
+    /// Plays to the end.
+    pub(crate) fn run(workload: impl FnMut(Time, Event, &mut Vec<Action>)) -> Ideal {
+        Self::run_until(Time::NEVER, workload)
+    }
+
+    /// Plays until nothing is left to happen before `end`.
+    pub(crate) fn run_until(
+        end: Time,
+        mut workload: impl FnMut(Time, Event, &mut Vec<Action>),
+    ) -> Ideal {
+        let mut ideal = Ideal::default();
+        ideal.push(Time::ZERO, Event::Begin, None);
+        let mut out = Vec::new();
+        while let Some(((now, _), (event, row))) = ideal.queue.pop_first() {
+            if now >= end {
+                break;
+            }
+            ideal.ended = now;
+            if let Some(row) = row {
+                ideal.rows.push(row);
+            }
+            workload(now, event, &mut out);
+            for action in out.drain(..) {
+                ideal.carry_out(now, action);
+            }
+            ideal.pending = ideal.pending.max(ideal.queue.len());
+        }
+        ideal.open = ideal.conns.len();
+        ideal
+    }
+
+    fn push(&mut self, at: Time, event: Event, row: Option<Row>) {
+        self.order += 1;
+        self.queue.insert((at, self.order), (event, row));
+    }
+
+    fn carry_out(&mut self, now: Time, action: Action) {
+        assert!(!self.finished, "{action:?} after Finished");
+        match action {
+            Action::Wake { at, token } => {
+                assert!(at >= now, "a wake-up in the past");
+                self.push(at, Event::Wake { token }, None);
+            }
+            Action::Open { conn, client, server, .. } => {
+                assert_ne!(client, server);
+                assert!(self.conns.insert(conn, (client, server)).is_none(), "{conn:?} in use");
+                self.opened += 1;
+                self.clients.push(client);
+                self.peak = self.peak.max(self.conns.len());
+            }
+            Action::Send { conn, from, payload, tag, purpose, record, .. } => {
+                let (client, server) = self.conns[&conn];
+                let (src, dst) =
+                    if from == Side::Client { (client, server) } else { (server, client) };
+                let delivered = now + Self::LATENCY;
+                let row = Row { sent: now, delivered, src, dst, from, payload, tag, purpose };
+                let event = Event::Delivered { conn, from, tag };
+                self.push(delivered, event, record.then_some(row));
+            }
+            Action::Close { conn } => {
+                assert!(self.conns.remove(&conn).is_some(), "{conn:?} was not open");
+            }
+            Action::Datagram { from, to, bytes, .. } => {
+                assert_ne!(from, to);
+                self.datagrams.push(Datagram { sent: now, from, to, bytes });
+            }
+            Action::Round { round, started, bytes } => {
+                self.rounds.push(Round { round, started, finished: now, bytes });
+            }
+            Action::Job(_) | Action::Task(_) => {}
+            Action::Finished => self.finished = true,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Names for connections that come and go: freed names are used again, so that tables stay as small
+//! as the largest number of connections that were ever open at once.
+
+use eastwest_types::ConnId;
+
+/// What a workload keeps about each of its open connections.
+#[derive(Debug)]
+pub(crate) struct Names<T> {
+    held: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Names<T> {
+    pub(crate) fn new() -> Names<T> {
+        Names { held: Vec::new(), free: Vec::new() }
+    }
+
+    /// A name not in use, bound to `value`.
+    pub(crate) fn take(&mut self, value: T) -> ConnId {
+        match self.free.pop() {
+            Some(slot) => {
+                self.held[slot as usize] = Some(value);
+                ConnId(slot)
+            }
+            None => {
+                self.held.push(Some(value));
+                ConnId(self.held.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Frees a name and gives back what it was bound to.
+    pub(crate) fn release(&mut self, conn: ConnId) -> T {
+        let value = self.held[conn.0 as usize].take();
+        self.free.push(conn.0);
+        value.expect("a connection in use")
+    }
+
+    /// How many names are in use.
+    pub(crate) fn in_use(&self) -> usize {
+        self.held.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_used_again_so_tables_stay_small() {
+        let mut names = Names::new();
+        for round in 0..1000 {
+            let a = names.take(round);
+            let b = names.take(round + 1);
+            assert_ne!(a, b);
+            assert!(a.0 < 2 && b.0 < 2, "{a:?} {b:?}");
+            assert_eq!((names.release(a), names.release(b)), (round, round + 1));
+        }
+        assert_eq!(names.in_use(), 0);
+    }
+}

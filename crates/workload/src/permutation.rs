@@ -1,0 +1,174 @@
+//! Random permutation: every host sends one flow to one other host and receives one.
+//!
+//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no host link is shared, so whatever
+//! is lost is lost inside the fabric. Receivers are a uniformly random derangement. With `repeat`,
+//! a host whose flow has ended starts the next one at once, in a fresh derangement and without
+//! waiting for other hosts; so a host can for a while receive flows of two successive derangements.
+
+use crate::demand::Objections;
+use crate::flow_set::{FlowSet, FlowSetConfig};
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, Span, Time};
+use std::collections::VecDeque;
+
+/// Settings of permutation traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PermutationConfig {
+    /// Bytes of each flow.
+    pub bytes: u64,
+    /// Flows of each host, one after the other.
+    pub repeat: u32,
+    /// Width of the uniform start times of the first flows.
+    pub start_window: Span,
+    /// Class of all packets.
+    pub class: ClassId,
+}
+
+impl PermutationConfig {
+    /// Default of `start_window`: that of the standard performance scenarios.
+    pub const START_WINDOW: Span = Span::from_ms(1);
+}
+
+/// Permutation traffic in progress.
+#[derive(Debug)]
+pub struct Permutation {
+    flows: FlowSet,
+    derangements: Derangements,
+}
+
+/// Derangements some host still needs.
+#[derive(Debug)]
+struct Derangements {
+    hosts: u32,
+    stream: Stream,
+    /// Number of the first one kept.
+    first: u32,
+    /// Each with the number of hosts that have not used it yet.
+    kept: VecDeque<(Vec<u32>, u32)>,
+}
+
+impl Derangements {
+    /// The receiver of `host` in derangement `k`. Each host asks for each `k` once, in order.
+    fn receiver(&mut self, host: u32, k: u32) -> u32 {
+        while self.first + self.kept.len() as u32 <= k {
+            let next = derangement(self.hosts, &mut self.stream);
+            self.kept.push_back((next, self.hosts));
+        }
+        let (receivers, unused) = &mut self.kept[(k - self.first) as usize];
+        let receiver = receivers[host as usize];
+        *unused -= 1;
+        while self.kept.front().is_some_and(|(_, unused)| *unused == 0) {
+            self.kept.pop_front();
+            self.first += 1;
+        }
+        receiver
+    }
+}
+
+/// A uniformly random permutation without fixed point: shuffles until there is none, 2.7 times on
+/// average. There must be at least two hosts.
+fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..hosts).collect();
+    loop {
+        stream.shuffle(&mut order);
+        if order.iter().enumerate().all(|(i, &to)| i as u32 != to) {
+            return order;
+        }
+    }
+}
+
+impl Permutation {
+    /// Permutation traffic, or why there cannot be any.
+    pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
+        let hosts = cluster.rack_of.len() as u32;
+        let mut no = Objections::new();
+        no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
+        no.require(config.bytes > 0, || "bytes: must be at least one byte".into());
+        no.require(config.repeat > 0, || "repeat: at least one flow per host is needed".into());
+        no.unless_any(|| Permutation {
+            derangements: Derangements {
+                hosts,
+                stream: Stream::new(cluster.seed, "permutation/receivers"),
+                first: 0,
+                kept: VecDeque::new(),
+            },
+            flows: FlowSet::new(
+                FlowSetConfig {
+                    hosts,
+                    per_host: config.repeat,
+                    parallel: 1,
+                    bytes: config.bytes,
+                    start_window: config.start_window,
+                    class: config.class,
+                },
+                Stream::new(cluster.seed, "permutation/start"),
+            ),
+        })
+    }
+
+    /// Flows done, and flows in all.
+    pub fn progress(&self) -> (u64, u64) {
+        self.flows.progress()
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        let derangements = &mut self.derangements;
+        self.flows.handle(now, event, out, |host, k| derangements.receiver(host, k));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+
+    fn config(repeat: u32) -> PermutationConfig {
+        PermutationConfig {
+            bytes: 1000,
+            repeat,
+            start_window: PermutationConfig::START_WINDOW,
+            class: ClassId(0),
+        }
+    }
+
+    #[test]
+    fn each_repeat_is_a_derangement_of_its_own() {
+        let mut permutation = Permutation::new(config(5), &cluster(50)).expect("possible");
+        let run = Ideal::run(|now, event, out| permutation.handle(now, event, out));
+        assert!(run.finished);
+        assert_eq!(permutation.progress(), (250, 250));
+        let mut receivers: Vec<Vec<u32>> = Vec::new();
+        for k in 0..5 {
+            let mut to = vec![u32::MAX; 50];
+            for row in run.rows.iter().filter(|r| r.tag % 5 == k) {
+                to[row.src.0 as usize] = row.dst.0;
+                assert_ne!(row.src, row.dst);
+            }
+            let mut sorted = to.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..50).collect::<Vec<_>>(), "every host receives once");
+            assert!(!receivers.contains(&to), "repeat {k} is new");
+            receivers.push(to);
+        }
+        assert!(permutation.derangements.kept.is_empty(), "used derangements are dropped");
+    }
+
+    #[test]
+    fn all_derangements_are_equally_likely() {
+        let mut stream = Stream::new(5, "t");
+        let mut seen = std::collections::BTreeMap::new();
+        for _ in 0..9000 {
+            *seen.entry(derangement(4, &mut stream)).or_insert(0u32) += 1;
+        }
+        assert_eq!(seen.len(), 9, "there are nine derangements of four");
+        assert!(seen.values().all(|&n| (880..1120).contains(&n)), "{seen:?}");
+    }
+
+    #[test]
+    fn one_host_cannot_be_permuted() {
+        let reasons = Permutation::new(config(0), &cluster(1)).expect_err("impossible");
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+    }
+}

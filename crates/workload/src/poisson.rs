@@ -1,0 +1,273 @@
+//! Open-loop Poisson flows at a load: the usual evaluation of data-centre transports.
+//!
+//! Flows arrive as one Poisson process over the fabric, each between two different hosts drawn
+//! uniformly, with a size drawn from a distribution ([`crate::sizes`]). Arrivals do not wait for
+//! earlier flows: above what the fabric can carry the number of flows under way grows without end.
+//!
+//! Load is payload bytes offered per second over the summed rate of the hosts that take part, so
+//! headers and retransmissions come on top: at load 0.9 a fabric with 5 % of headers is 95 % busy.
+//! Each flow opens its own connection. Only the next arrival and the flows under way are held in
+//! memory.
+
+use crate::arrivals::exponential;
+use crate::demand::Objections;
+use crate::names::Names;
+use crate::sizes::Sizes;
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
+
+/// When a workload that causes its own arrivals stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// After this many arrivals.
+    Count(u64),
+    /// With the last arrival before this time since the first could have come.
+    Elapsed(Span),
+    /// Never: for background traffic.
+    Forever,
+}
+
+/// Settings of open-loop flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoissonConfig {
+    /// Hosts that send and receive; empty for all.
+    pub hosts: Vec<HostId>,
+    /// Offered payload as a part of the summed rate of these hosts.
+    pub load: f64,
+    /// Rate of a host's link.
+    pub host_rate: Rate,
+    /// Sizes of flows.
+    pub sizes: Sizes,
+    /// When arrivals begin.
+    pub start: Span,
+    /// When arrivals end.
+    pub until: Until,
+    /// Class of all packets.
+    pub class: ClassId,
+}
+
+/// Open-loop flows in progress.
+#[derive(Debug)]
+pub struct Poisson {
+    config: PoissonConfig,
+    mean_gap: Span,
+    /// First instant at which nothing arrives any more.
+    end: Time,
+    gaps: Stream,
+    pairs: Stream,
+    sizes: Stream,
+    open: Names<()>,
+    arrived: u64,
+    arrivals_over: bool,
+}
+
+impl Poisson {
+    /// Open-loop flows, or why there cannot be any.
+    pub fn new(config: PoissonConfig, cluster: &Cluster) -> Result<Poisson, Vec<String>> {
+        let mut config = config;
+        if config.hosts.is_empty() {
+            config.hosts = (0..cluster.rack_of.len() as u32).map(HostId).collect();
+        }
+        let hosts = config.hosts.len();
+        let mut no = Objections::new();
+        no.require_hosts("hosts", &config.hosts, cluster);
+        no.require(hosts >= 2, || format!("hosts: flows need two, there are {hosts}"));
+        no.require(config.load > 0.0 && config.load.is_finite(), || {
+            format!("load: {} is not a number above 0", config.load)
+        });
+        no.require(config.host_rate.0 > 0, || "host_rate: must be above 0 bit/s".into());
+        no.require(config.sizes.mean() >= 1.0, || "sizes: must be at least one byte".into());
+        no.require(config.until != Until::Count(0), || "flows: at least one is needed".into());
+        no.require(config.until != Until::Elapsed(Span::ZERO), || {
+            "duration: must be above 0".into()
+        });
+        let bits_per_s = config.load * hosts as f64 * config.host_rate.0 as f64;
+        let mean_gap = Span::from_secs_f64_nearest(config.sizes.mean() * 8.0 / bits_per_s);
+        no.require(!(config.load > 0.0 && bits_per_s.is_finite()) || mean_gap > Span::ZERO, || {
+            format!("load: {} means more than one flow each picosecond", config.load)
+        });
+        no.unless_any(|| Poisson {
+            mean_gap,
+            end: match config.until {
+                Until::Elapsed(span) => Time::ZERO + config.start + span,
+                Until::Count(_) | Until::Forever => Time::NEVER,
+            },
+            gaps: Stream::new(cluster.seed, "poisson/gaps"),
+            pairs: Stream::new(cluster.seed, "poisson/pairs"),
+            sizes: Stream::new(cluster.seed, "poisson/sizes"),
+            open: Names::new(),
+            arrived: 0,
+            arrivals_over: false,
+            config,
+        })
+    }
+
+    /// Flows done, and flows in all: expected ones where a duration is given, until all have
+    /// arrived; 0 where there is no end.
+    pub fn progress(&self) -> (u64, u64) {
+        let done = self.arrived - self.open.in_use() as u64;
+        let total = match self.config.until {
+            Until::Count(count) => count,
+            Until::Elapsed(_) if self.arrivals_over => self.arrived,
+            Until::Elapsed(span) => (span.0 / self.mean_gap.0).max(self.arrived),
+            Until::Forever => 0,
+        };
+        (done, total)
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Begin => self.await_next(now + self.config.start, out),
+            Event::Wake { .. } => {
+                self.start_flow(out);
+                self.await_next(now, out);
+            }
+            Event::Delivered { conn, .. } => {
+                out.push(Action::Close { conn });
+                self.open.release(conn);
+            }
+        }
+        if self.arrivals_over && self.open.in_use() == 0 {
+            out.push(Action::Finished);
+        }
+    }
+
+    /// Draws the arrival after `from`.
+    fn await_next(&mut self, from: Time, out: &mut Vec<Action>) {
+        let at = from + exponential(self.mean_gap, &mut self.gaps);
+        let enough = matches!(self.config.until, Until::Count(count) if self.arrived >= count);
+        if enough || at >= self.end {
+            self.arrivals_over = true;
+        } else {
+            out.push(Action::Wake { at, token: 0 });
+        }
+    }
+
+    fn start_flow(&mut self, out: &mut Vec<Action>) {
+        let hosts = &self.config.hosts;
+        let client = self.pairs.below(hosts.len() as u64);
+        let server = (client + 1 + self.pairs.below(hosts.len() as u64 - 1)) % hosts.len() as u64;
+        let conn: ConnId = self.open.take(());
+        out.push(Action::Open {
+            conn,
+            client: hosts[client as usize],
+            server: hosts[server as usize],
+            class: self.config.class,
+        });
+        out.push(Action::Send {
+            conn,
+            from: Side::Client,
+            payload: self.config.sizes.draw(&mut self.sizes),
+            header: 0,
+            tag: self.arrived,
+            purpose: Purpose::Flow,
+            job: None,
+            record: true,
+        });
+        self.arrived += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+    use crate::sizes::{EmpiricalCdf, Interpolation};
+
+    fn config() -> PoissonConfig {
+        PoissonConfig {
+            hosts: Vec::new(),
+            load: 0.5,
+            host_rate: Rate::gbit(1),
+            sizes: Sizes::Fixed(10_000),
+            start: Span::from_ms(5),
+            until: Until::Count(50_000),
+            class: ClassId(0),
+        }
+    }
+
+    fn run(config: PoissonConfig, hosts: usize) -> (Ideal, (u64, u64)) {
+        let mut poisson = Poisson::new(config, &cluster(hosts)).expect("possible");
+        let run = Ideal::run(|now, event, out| poisson.handle(now, event, out));
+        assert!(run.finished);
+        assert_eq!(run.open, 0);
+        (run, poisson.progress())
+    }
+
+    #[test]
+    fn the_offered_load_is_the_one_asked_for() {
+        let (run, progress) = run(config(), 20);
+        assert_eq!(progress, (50_000, 50_000));
+        let last = run.rows.iter().map(|r| r.sent).max().expect("rows");
+        let spent = last.since(Time::ZERO + Span::from_ms(5)).as_secs_f64();
+        let load = 50_000.0 * 80_000.0 / spent / 20e9;
+        assert!((load / 0.5 - 1.0).abs() < 0.02, "offered {load}");
+        assert!(run.rows.iter().all(|r| r.src != r.dst));
+        for host in 0..20 {
+            let sent = run.rows.iter().filter(|r| r.src.0 == host).count();
+            let received = run.rows.iter().filter(|r| r.dst.0 == host).count();
+            assert!((2250..2750).contains(&sent) && (2250..2750).contains(&received));
+        }
+    }
+
+    #[test]
+    fn only_flows_under_way_take_memory() {
+        let (run, _) = run(config(), 20);
+        // 50 µs each at 125,000 flows a second: 6.25 at once on average.
+        assert!(run.peak < 30, "{} connections at once", run.peak);
+        assert!(run.pending < 30, "{} events waiting", run.pending);
+    }
+
+    #[test]
+    fn a_duration_ends_arrivals_and_all_flows_are_awaited() {
+        let until = Until::Elapsed(Span::from_ms(100));
+        let (run, progress) = run(PoissonConfig { until, ..config() }, 20);
+        let count = run.rows.len() as u64;
+        assert!((12_000..13_000).contains(&count), "{count} for 12,500 expected");
+        assert_eq!(progress, (count, count));
+        let last = run.rows.iter().map(|r| r.sent).max().expect("rows");
+        assert!(last < Time::ZERO + Span::from_ms(105));
+        assert!(run.ended >= last + Ideal::LATENCY);
+    }
+
+    #[test]
+    fn background_traffic_never_finishes() {
+        let config = PoissonConfig { until: Until::Forever, ..config() };
+        let mut poisson = Poisson::new(config, &cluster(4)).expect("possible");
+        let end = Time::ZERO + Span::from_ms(50);
+        let run = Ideal::run_until(end, |now, event, out| poisson.handle(now, event, out));
+        assert!(!run.finished && run.rows.len() > 500);
+        assert_eq!(poisson.progress().1, 0);
+    }
+
+    #[test]
+    fn chosen_hosts_and_sizes_of_a_distribution_are_used() {
+        let sizes = Sizes::Empirical(EmpiricalCdf::hadoop(Interpolation::Logarithmic));
+        let mean = sizes.mean();
+        let hosts = vec![HostId(3), HostId(7), HostId(8)];
+        let (run, _) = run(PoissonConfig { hosts: hosts.clone(), sizes, ..config() }, 20);
+        assert!(run.rows.iter().all(|r| hosts.contains(&r.src) && hosts.contains(&r.dst)));
+        let bytes: u64 = run.rows.iter().map(|r| r.payload).sum();
+        let measured = bytes as f64 / run.rows.len() as f64;
+        assert!((measured / mean - 1.0).abs() < 0.05, "{measured} for {mean}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let wrong = PoissonConfig {
+            hosts: vec![HostId(1)],
+            load: f64::NAN,
+            host_rate: Rate(0),
+            sizes: Sizes::Fixed(0),
+            until: Until::Count(0),
+            ..config()
+        };
+        let reasons = Poisson::new(wrong, &cluster(4)).expect_err("impossible");
+        assert_eq!(reasons.len(), 5, "{reasons:?}");
+        let flood = PoissonConfig { load: 1e12, ..config() };
+        let reasons = Poisson::new(flood, &cluster(4)).expect_err("impossible");
+        assert!(reasons[0].contains("each picosecond"), "{reasons:?}");
+    }
+}

@@ -1,0 +1,223 @@
+//! Jobs from recorded workloads: what a trace reader delivers, and what is done to it before it is
+//! replayed.
+//!
+//! A trace is untrusted text. Readers never panic, never hold more than one line of it and what they
+//! have made of the lines before, and stop at bounds ([`MAX_LINE_BYTES`], [`MAX_LINES`]) that real
+//! traces are far from.
+
+pub mod swim;
+
+use eastwest_types::Span;
+use std::fmt;
+
+/// The longest line a reader accepts, in bytes without its end.
+pub const MAX_LINE_BYTES: usize = 65_536;
+/// The most lines a reader accepts.
+pub const MAX_LINES: u64 = 10_000_000;
+
+/// A job as a trace records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceJob {
+    /// Its name in the trace: untrusted text.
+    pub name: String,
+    /// When it was submitted, from the start of the trace.
+    pub submit: Span,
+    /// Bytes its maps read.
+    pub input_bytes: u64,
+    /// Bytes moved from maps to reduces; 0 for a job without reduces.
+    pub shuffle_bytes: u64,
+    /// Bytes it writes.
+    pub output_bytes: u64,
+}
+
+/// What a reader does with a row it cannot use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadRows {
+    /// Fails.
+    Stop,
+    /// Leaves it out, counts it and goes on.
+    Skip,
+}
+
+/// What a reader noticed, for the user to be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceNotes {
+    /// Lines read.
+    pub lines: u64,
+    /// Rows left out because they could not be used.
+    pub skipped: u64,
+    /// The first few of their errors.
+    pub first_skipped: Vec<TraceError>,
+    /// Lines without content.
+    pub blank: u64,
+    /// Jobs submitted before a job of an earlier row; jobs are sorted by submission, jobs of the same
+    /// time stay in the order of their rows.
+    pub out_of_order: u64,
+    /// Jobs whose name an earlier job has too.
+    pub repeated_names: u64,
+    /// Whether the last line had no end: the file may have been cut off.
+    pub unterminated: bool,
+}
+
+impl TraceNotes {
+    /// How many errors of rows left out are kept.
+    pub const FIRST_SKIPPED: usize = 5;
+}
+
+/// A trace that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// At least one job, in order of submission.
+    pub jobs: Vec<TraceJob>,
+    /// What was noticed on the way.
+    pub notes: TraceNotes,
+}
+
+/// What kind of trouble there is with a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceErrorKind {
+    /// The file could not be read: the world failed.
+    Unreadable,
+    /// The file does not say what it should: the input is wrong.
+    Invalid,
+}
+
+/// Where and why a trace could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// Name of the file, as the user gave it.
+    pub file: String,
+    /// Line from 1; 0 where the file as a whole is meant.
+    pub line: u64,
+    /// Column from 1 and what it holds, where one column is meant.
+    pub column: Option<(u32, &'static str)>,
+    /// What was there, cut to a few words and safe to print.
+    pub found: String,
+    /// What should have been there.
+    pub expected: String,
+    /// Whose fault it is.
+    pub kind: TraceErrorKind,
+}
+
+impl fmt::Display for TraceError {
+    /// `day.tsv:17: column 4 (map-input bytes): found "12x", expected a whole number …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if let Some((number, name)) = self.column {
+            write!(f, ": column {number} ({name})")?;
+        }
+        write!(f, ": found {}, expected {}", self.found, self.expected)
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// The jobs as they would be on a cluster of `nodes` nodes instead of `original_nodes`: every size is
+/// multiplied by nodes / original nodes and rounded to the nearest byte, halves up; times stay. This
+/// is the scaling of SWIM (Chen et al., MASCOTS 2011): each node has the same amount of data to do
+/// as before. Sizes below half a byte vanish.
+pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(), String> {
+    if nodes == 0 || original_nodes == 0 {
+        return Err(format!(
+            "scaling from {original_nodes} to {nodes} nodes: both must be above zero"
+        ));
+    }
+    let scaled = |bytes: u64| {
+        let double = u128::from(bytes) * u128::from(nodes) * 2 + u128::from(original_nodes);
+        u64::try_from(double / (u128::from(original_nodes) * 2)).ok()
+    };
+    // Checked first, so that a refusal changes nothing.
+    for job in jobs.iter() {
+        let largest = job.input_bytes.max(job.shuffle_bytes).max(job.output_bytes);
+        if scaled(largest).is_none() {
+            return Err(format!(
+                "scaling from {original_nodes} to {nodes} nodes: {largest} bytes of job {:?} \
+                 would no longer fit into 64 bits",
+                shown(job.name.as_bytes())
+            ));
+        }
+    }
+    for job in jobs {
+        for bytes in [&mut job.input_bytes, &mut job.shuffle_bytes, &mut job.output_bytes] {
+            *bytes = scaled(*bytes).expect("no size is above the largest, which fits");
+        }
+    }
+    Ok(())
+}
+
+/// The jobs submitted from `from` on and before `to`, their times counted from `from`. A job at
+/// exactly `to` belongs to the next window, so that adjoining windows hold each job once.
+pub fn window(jobs: &[TraceJob], from: Span, to: Span) -> Vec<TraceJob> {
+    jobs.iter()
+        .filter(|job| from <= job.submit && job.submit < to)
+        .map(|job| TraceJob { submit: job.submit - from, ..job.clone() })
+        .collect()
+}
+
+/// Untrusted bytes cut to a few words, with everything escaped that a terminal might obey.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 40;
+    let cut = &bytes[..bytes.len().min(MOST)];
+    let mut text: String = String::from_utf8_lossy(cut).escape_debug().collect();
+    if bytes.len() > MOST {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(submit_s: u64, bytes: u64) -> TraceJob {
+        TraceJob {
+            name: format!("at {submit_s}"),
+            submit: Span::from_secs(submit_s),
+            input_bytes: bytes,
+            shuffle_bytes: bytes / 2,
+            output_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn sizes_scale_to_the_nearest_byte_and_times_stay() {
+        let mut jobs = [job(5, 45), job(6, 44), job(7, 8_822_021_618_207), job(8, 14)];
+        scale(&mut jobs, 20, 600).expect("possible");
+        let input: Vec<u64> = jobs.iter().map(|j| j.input_bytes).collect();
+        assert_eq!(input, [2, 1, 294_067_387_274, 0], "45 / 30 = 1.5 goes up");
+        assert_eq!(jobs[0].submit, Span::from_secs(5));
+    }
+
+    #[test]
+    fn scaling_never_overflows() {
+        let mut jobs = [job(0, u64::MAX)];
+        scale(&mut jobs, u32::MAX, u32::MAX).expect("the same size");
+        assert_eq!(jobs[0].input_bytes, u64::MAX);
+        let before = jobs.clone();
+        let refused = scale(&mut jobs, 3, 2).expect_err("beyond 64 bits");
+        assert!(refused.contains("64 bits"), "{refused}");
+        assert_eq!(jobs, before, "a refusal changes nothing");
+        assert!(scale(&mut jobs, 0, 1).is_err() && scale(&mut jobs, 1, 0).is_err());
+    }
+
+    #[test]
+    fn adjoining_windows_hold_each_job_once() {
+        let jobs = [job(0, 1), job(9, 1), job(10, 1), job(10, 2), job(20, 1)];
+        let secs = Span::from_secs;
+        let first = window(&jobs, secs(0), secs(10));
+        let second = window(&jobs, secs(10), secs(20));
+        assert_eq!((first.len(), second.len()), (2, 2));
+        assert_eq!(second[0].submit, Span::ZERO, "times count from the start of the window");
+        assert_eq!(second[1].input_bytes, 2);
+        assert!(window(&jobs, secs(30), secs(10)).is_empty());
+    }
+
+    #[test]
+    fn untrusted_text_is_cut_and_escaped() {
+        assert_eq!(shown(b"a\x1b[31m\n\xff"), "a\\u{1b}[31m\\n\u{fffd}");
+        assert_eq!(shown(&[b'x'; 100]).chars().count(), 41);
+    }
+}

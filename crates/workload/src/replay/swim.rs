@@ -1,0 +1,418 @@
+//! SWIM traces: tab-separated text, one job a line.
+//!
+//! The format of the Statistical Workload Injector for MapReduce (Chen, Ganapathi, Griffith and Katz,
+//! MASCOTS 2011): job name, submission in seconds, seconds since the submission before, bytes read by
+//! maps, bytes shuffled, bytes written by reduces. Files with 8 or 9 columns add paths or durations,
+//! which are not used. The gap column is checked to be a number; times are those of the second column.
+//!
+//! Zero shuffle bytes mean a job of maps only; then the last size is what the maps write. Jobs of no
+//! bytes at all exist in the published files and are kept.
+//!
+//! Departures from "one job a line": lines may end in `\r\n`, blank lines are ignored and counted, a
+//! last line without end is used and noted. Numbers are plain decimal digits: no sign, no spaces.
+
+use super::{
+    BadRows, MAX_LINE_BYTES, MAX_LINES, Trace, TraceError, TraceErrorKind, TraceJob, TraceNotes,
+    shown,
+};
+use eastwest_types::{Span, Time};
+use std::io::{self, BufRead};
+
+/// The columns that are used.
+const COLUMNS: [&str; 6] =
+    ["job name", "submit time", "gap", "map-input bytes", "shuffle bytes", "reduce-output bytes"];
+
+/// The last second that simulated time can hold.
+const MAX_SUBMIT_S: u64 = Time::NEVER.0 / 1_000_000_000_000;
+
+/// How much of a line that is too long is read in search of its end.
+const MAX_DISCARDED_BYTES: u64 = 1 << 30;
+
+/// What is wrong with a row, before it is known where the row is.
+struct Fault {
+    column: Option<(u32, &'static str)>,
+    found: String,
+    expected: String,
+}
+
+impl Fault {
+    fn at(self, file: &str, line: u64) -> TraceError {
+        let Fault { column, found, expected } = self;
+        let kind = TraceErrorKind::Invalid;
+        TraceError { file: file.to_owned(), line, column, found, expected, kind }
+    }
+}
+
+/// Reads a trace; `file` is its name for error messages.
+pub fn read(file: &str, reader: impl BufRead, bad_rows: BadRows) -> Result<Trace, TraceError> {
+    let mut lines = Lines { reader, buffer: Vec::new() };
+    let mut notes = TraceNotes::default();
+    let mut jobs: Vec<TraceJob> = Vec::new();
+    let mut latest = Span::ZERO;
+    loop {
+        let line = notes.lines + 1;
+        if line > MAX_LINES {
+            return Err(too_many(file, line));
+        }
+        let row = match lines.next() {
+            Ok(Line::End) => break,
+            Ok(Line::Whole { terminated }) => {
+                notes.unterminated = !terminated;
+                if lines.buffer.is_empty() {
+                    notes.lines = line;
+                    notes.blank += 1;
+                    continue;
+                }
+                parse(&lines.buffer)
+            }
+            Ok(Line::TooLong) => Err(Fault {
+                column: None,
+                found: format!("a line of more than {MAX_LINE_BYTES} bytes"),
+                expected: "a job a line, at most that long".into(),
+            }),
+            Err(error) => return Err(unreadable(file, line, &error)),
+        };
+        notes.lines = line;
+        match row {
+            Ok(job) => {
+                notes.out_of_order += u64::from(job.submit < latest);
+                latest = latest.max(job.submit);
+                jobs.push(job);
+            }
+            Err(fault) => {
+                let error = fault.at(file, line);
+                if bad_rows == BadRows::Stop {
+                    return Err(error);
+                }
+                notes.skipped += 1;
+                if notes.first_skipped.len() < TraceNotes::FIRST_SKIPPED {
+                    notes.first_skipped.push(error);
+                }
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return Err(no_jobs(file, &notes));
+    }
+    if notes.out_of_order > 0 {
+        jobs.sort_by_key(|job| job.submit);
+    }
+    notes.repeated_names = repeated_names(&jobs);
+    Ok(Trace { jobs, notes })
+}
+
+/// What was found where a line should be; the line itself is in the buffer, without its end.
+enum Line {
+    Whole { terminated: bool },
+    TooLong,
+    End,
+}
+
+/// Lines of bounded length.
+struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> io::Result<Line> {
+        self.buffer.clear();
+        // Room for the longest line, a carriage return and a line feed.
+        let most = MAX_LINE_BYTES as u64 + 2;
+        let read = io::Read::take(&mut self.reader, most).read_until(b'\n', &mut self.buffer)?;
+        if read == 0 {
+            return Ok(Line::End);
+        }
+        let terminated = self.buffer.ends_with(b"\n");
+        if !terminated && read as u64 == most {
+            self.discard_line()?;
+            return Ok(Line::TooLong);
+        }
+        if terminated {
+            self.buffer.pop();
+            if self.buffer.ends_with(b"\r") {
+                self.buffer.pop();
+            }
+        }
+        if self.buffer.len() > MAX_LINE_BYTES {
+            return Ok(Line::TooLong);
+        }
+        Ok(Line::Whole { terminated })
+    }
+
+    /// Reads past the end of the line.
+    fn discard_line(&mut self) -> io::Result<()> {
+        let mut discarded = 0;
+        while discarded < MAX_DISCARDED_BYTES {
+            let chunk = self.reader.fill_buf()?;
+            let (length, done) = match chunk.iter().position(|&byte| byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (chunk.len(), chunk.is_empty()),
+            };
+            self.reader.consume(length);
+            discarded += length as u64;
+            if done {
+                return Ok(());
+            }
+        }
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a line without end after {MAX_DISCARDED_BYTES} bytes"),
+        ))
+    }
+}
+
+/// The job of a line.
+fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
+    let columns = line.split(|&byte| byte == b'\t').count();
+    // A line may consist of tabs only: nothing here is kept per column.
+    if !matches!(columns, 6 | 8 | 9) {
+        return Err(Fault {
+            column: None,
+            found: if columns == 1 {
+                format!("one column: \"{}\"", shown(line))
+            } else {
+                format!("{columns} columns")
+            },
+            expected: "6, 8 or 9 columns separated by tabs".into(),
+        });
+    }
+    let mut fields = [&line[..0]; 6];
+    for (i, field) in line.split(|&byte| byte == b'\t').enumerate() {
+        check_text(i, field)?;
+        if let Some(slot) = fields.get_mut(i) {
+            *slot = field;
+        }
+    }
+    // Valid UTF-8: checked above.
+    let name = String::from_utf8_lossy(fields[0]).into_owned();
+    if name.trim().is_empty() {
+        return Err(fault(0, fields[0], "a name"));
+    }
+    let submit_s = number(1, fields[1], MAX_SUBMIT_S, "seconds")?;
+    number(2, fields[2], u64::MAX, "seconds")?;
+    Ok(TraceJob {
+        name,
+        submit: Span::from_secs(submit_s),
+        input_bytes: number(3, fields[3], u64::MAX, "bytes")?,
+        shuffle_bytes: number(4, fields[4], u64::MAX, "bytes")?,
+        output_bytes: number(5, fields[5], u64::MAX, "bytes")?,
+    })
+}
+
+/// A fault in a column, counted from 0.
+fn fault(column: usize, found: &[u8], expected: impl Into<String>) -> Fault {
+    let name = COLUMNS.get(column).copied().unwrap_or("not used");
+    Fault {
+        column: Some((column as u32 + 1, name)),
+        found: if found.is_empty() { "nothing".into() } else { format!("\"{}\"", shown(found)) },
+        expected: expected.into(),
+    }
+}
+
+fn check_text(column: usize, field: &[u8]) -> Result<(), Fault> {
+    if field.contains(&0) {
+        return Err(fault(column, field, "text without NUL bytes"));
+    }
+    if std::str::from_utf8(field).is_err() {
+        return Err(fault(column, field, "text in UTF-8"));
+    }
+    Ok(())
+}
+
+/// A whole number from 0 to `most`.
+fn number(column: usize, field: &[u8], most: u64, unit: &str) -> Result<u64, Fault> {
+    let value = if field.iter().all(u8::is_ascii_digit) {
+        std::str::from_utf8(field).ok().and_then(|digits| digits.parse::<u64>().ok())
+    } else {
+        None
+    };
+    value
+        .filter(|&value| value <= most)
+        .ok_or_else(|| fault(column, field, format!("a whole number of {unit} from 0 to {most}")))
+}
+
+fn unreadable(file: &str, line: u64, error: &io::Error) -> TraceError {
+    TraceError {
+        file: file.to_owned(),
+        line,
+        column: None,
+        found: error.to_string(),
+        expected: "a file that can be read to its end".into(),
+        kind: TraceErrorKind::Unreadable,
+    }
+}
+
+fn too_many(file: &str, line: u64) -> TraceError {
+    let found = format!("more than {MAX_LINES} lines");
+    Fault { column: None, found, expected: "at most as many".into() }.at(file, line)
+}
+
+fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {
+    let found = match (notes.lines, notes.skipped) {
+        (0, _) => "an empty file".to_owned(),
+        (_, 0) => "only blank lines".to_owned(),
+        (_, skipped) => format!(
+            "{skipped} rows, none of which can be used; the first: {}",
+            notes.first_skipped.first().map(ToString::to_string).unwrap_or_default()
+        ),
+    };
+    Fault { column: None, found, expected: "at least one job".into() }.at(file, 0)
+}
+
+/// How many jobs have a name that another job had before.
+fn repeated_names(jobs: &[TraceJob]) -> u64 {
+    let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(text: &[u8]) -> Result<Trace, TraceError> {
+        read("day.tsv", text, BadRows::Stop)
+    }
+
+    fn message(text: &[u8]) -> String {
+        stop(text).expect_err("not a trace").to_string()
+    }
+
+    #[test]
+    fn rows_of_6_8_and_9_columns_are_jobs() {
+        let text = b"a\t1\t1\t10\t20\t30\nb\t2\t1\t11\t0\t31\tin\tout\r\nc\t3\t1\t1\t2\t3\t4\t5\t6";
+        let trace = stop(text).expect("a trace");
+        assert_eq!(trace.jobs.len(), 3);
+        let b = &trace.jobs[1];
+        assert_eq!((b.name.as_str(), b.submit), ("b", Span::from_secs(2)));
+        assert_eq!((b.input_bytes, b.shuffle_bytes, b.output_bytes), (11, 0, 31));
+        assert_eq!(trace.notes, TraceNotes { lines: 3, unterminated: true, ..Default::default() });
+    }
+
+    #[test]
+    fn every_kind_of_bad_row_says_where_and_what_was_expected() {
+        let cases: [(&[u8], &str); 13] = [
+            (b"", "day.tsv: found an empty file, expected at least one job"),
+            (b"\n\r\n", "day.tsv: found only blank lines, expected at least one job"),
+            (
+                b"a\t1\t1",
+                "day.tsv:1: found 3 columns, expected 6, 8 or 9 columns separated by tabs",
+            ),
+            (
+                b"a,1,1,2,3,4\n",
+                "day.tsv:1: found one column: \"a,1,1,2,3,4\", expected 6, 8 or 9 columns separated by tabs",
+            ),
+            (
+                b"a\t1\t1\t2\t3\t4\t5\n",
+                "day.tsv:1: found 7 columns, expected 6, 8 or 9 columns separated by tabs",
+            ),
+            (
+                b"\na\t-1\t1\t2\t3\t4\n",
+                "day.tsv:2: column 2 (submit time): found \"-1\", expected a whole number of seconds from 0 to 2305843",
+            ),
+            (
+                b"a\t2305844\t1\t2\t3\t4\n",
+                "day.tsv:1: column 2 (submit time): found \"2305844\", expected a whole number of seconds from 0 to 2305843",
+            ),
+            (
+                b"a\t1\tx\t2\t3\t4\n",
+                "day.tsv:1: column 3 (gap): found \"x\", expected a whole number of seconds from 0 to 18446744073709551615",
+            ),
+            (
+                b"a\t1\t1\t18446744073709551616\t3\t4\n",
+                "day.tsv:1: column 4 (map-input bytes): found \"18446744073709551616\", expected a whole number of bytes from 0 to 18446744073709551615",
+            ),
+            (
+                b"a\t1\t1\t2\t\t4\n",
+                "day.tsv:1: column 5 (shuffle bytes): found nothing, expected a whole number of bytes from 0 to 18446744073709551615",
+            ),
+            (
+                b"a\t1\t1\t2\t3\t+4\n",
+                "day.tsv:1: column 6 (reduce-output bytes): found \"+4\", expected a whole number of bytes from 0 to 18446744073709551615",
+            ),
+            (
+                b"a\t1\t1\t2\t3\t4\tin\to\0ut\n",
+                "day.tsv:1: column 8 (not used): found \"o\\0ut\", expected text without NUL bytes",
+            ),
+            (
+                b"caf\xe9\t1\t1\t2\t3\t4\n",
+                "day.tsv:1: column 1 (job name): found \"caf\u{fffd}\", expected text in UTF-8",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(message(text), expected);
+        }
+        assert!(
+            message(b" \t1\t1\t2\t3\t4\n").contains("(job name): found \" \", expected a name")
+        );
+    }
+
+    #[test]
+    fn bad_rows_can_be_skipped_and_are_counted() {
+        let mut text = b"a\t1\t1\t2\t3\t4\n".to_vec();
+        for _ in 0..7 {
+            text.extend_from_slice(b"short\n");
+        }
+        text.extend_from_slice(b"b\t2\t1\t2\t3\t4\n");
+        let trace = read("day.tsv", text.as_slice(), BadRows::Skip).expect("two jobs");
+        assert_eq!((trace.jobs.len(), trace.notes.skipped, trace.notes.lines), (2, 7, 9));
+        assert_eq!(trace.notes.first_skipped.len(), TraceNotes::FIRST_SKIPPED);
+        assert_eq!(trace.notes.first_skipped[4].line, 6);
+        assert_eq!(stop(&text).expect_err("a bad row").line, 2);
+        let none = read("day.tsv", b"x\ny\n".as_slice(), BadRows::Skip).expect_err("no jobs");
+        assert!(none.to_string().contains("2 rows, none of which"), "{none}");
+    }
+
+    #[test]
+    fn long_lines_are_bounded_and_the_next_line_is_found_again() {
+        let row = |name: &[u8]| [name, b"\t1\t1\t2\t3\t4".as_slice()].concat();
+        let fits = row(&vec![b'n'; MAX_LINE_BYTES - 10]);
+        assert_eq!(fits.len(), MAX_LINE_BYTES);
+        assert!(stop(&fits).is_ok());
+        assert!(stop(&[&fits, b"\r\n".as_slice()].concat()).is_ok());
+        for excess in [1, 2, 3, 100_000] {
+            let long = row(&vec![b'n'; MAX_LINE_BYTES - 10 + excess]);
+            assert!(message(&long).contains("more than 65536 bytes"), "{excess}");
+            let text = [&long, b"\n".as_slice(), &row(b"next")].concat();
+            let trace = read("day.tsv", text.as_slice(), BadRows::Skip).expect("the next line");
+            assert_eq!((trace.jobs.len(), trace.notes.skipped, trace.notes.lines), (1, 1, 2));
+        }
+    }
+
+    #[test]
+    fn a_stream_without_end_is_given_up() {
+        let nothing = io::BufReader::with_capacity(1 << 20, io::repeat(0));
+        let error = read("/dev/zero", nothing, BadRows::Skip).expect_err("endless");
+        assert!(error.to_string().contains("a line without end"), "{error}");
+        let blank = io::BufReader::with_capacity(1 << 20, io::repeat(b'\n'));
+        let error = read("blank", blank, BadRows::Skip).expect_err("endless");
+        assert!(error.to_string().contains("more than 10000000 lines"), "{error}");
+    }
+
+    #[test]
+    fn unsorted_rows_are_sorted_stably_and_repeated_names_kept() {
+        let text = b"a\t5\t0\t1\t1\t1\nb\t3\t0\t1\t1\t1\na\t3\t0\t2\t1\t1\nc\t5\t0\t3\t1\t1\na\t4\t0\t4\t1\t1\n";
+        let trace = stop(text).expect("a trace");
+        let order: Vec<(&str, u64)> =
+            trace.jobs.iter().map(|job| (job.name.as_str(), job.input_bytes)).collect();
+        assert_eq!(order, [("b", 1), ("a", 2), ("a", 4), ("a", 1), ("c", 3)]);
+        assert_eq!((trace.notes.out_of_order, trace.notes.repeated_names), (3, 2));
+    }
+
+    #[test]
+    fn a_reader_that_fails_is_the_worlds_fault() {
+        struct Broken;
+        impl io::Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("disk on fire"))
+            }
+        }
+        let text = b"a\t1\t1\t2\t3\t4\n".as_slice();
+        let reader = io::BufReader::new(io::Read::chain(text, Broken));
+        let error = read("day.tsv", reader, BadRows::Skip).expect_err("broken");
+        assert_eq!(error.kind, TraceErrorKind::Unreadable);
+        assert_eq!(error.line, 2);
+        assert!(error.to_string().contains("disk on fire"));
+    }
+}

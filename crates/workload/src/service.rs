@@ -1,0 +1,325 @@
+//! A latency-sensitive request–response service that can run beside jobs.
+//!
+//! Every client keeps a connection to every server (never to itself). Requests of each client are a
+//! Poisson process; each goes to a server drawn uniformly, is answered after a fixed time at the
+//! server, and does not wait for earlier ones: requests on one connection are pipelined. The measure
+//! of interest is how long answers take while bulk traffic fills the queues, as in the partition and
+//! aggregate services of Alizadeh et al. (2010) and the latency goals of E-EON.
+//!
+//! Request and response of one exchange carry the same tag, the number of the request from 0, and
+//! both leave a row: the time of the exchange is from the start of the `request` row to the end of
+//! the `response` row with that tag. A server answers at once by default: compute is not the subject.
+
+use crate::arrivals::exponential;
+use crate::demand::Objections;
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
+use std::collections::VecDeque;
+
+/// Settings of a request–response service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceConfig {
+    /// Who asks.
+    pub clients: Vec<HostId>,
+    /// Who answers. A host can be both; it does not ask itself.
+    pub servers: Vec<HostId>,
+    /// Mean time between requests of one client.
+    pub mean_gap: Span,
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Bytes of a response.
+    pub response_bytes: u64,
+    /// From the arrival of a request to the writing of its response.
+    pub server_time: Span,
+    /// When requests begin; connections open at seeded times in the first half of this.
+    pub warm_up: Span,
+    /// Number of requests of all clients together; `None` for background that never ends.
+    pub requests: Option<u64>,
+    /// Class of all packets.
+    pub class: ClassId,
+}
+
+impl ServiceConfig {
+    /// Default of `warm_up`: that of synchronized reads.
+    pub const WARM_UP: Span = Span::from_ms(5);
+    /// Default of `request_bytes`: queries of the web search service in Alizadeh et al. (2010),
+    /// section 2.2, are 1.6 kB.
+    pub const REQUEST_BYTES: u64 = 1_600;
+    /// Default of `response_bytes`: the least response in the same section is 1.6 kB, the usual
+    /// one 2 kB.
+    pub const RESPONSE_BYTES: u64 = 2_000;
+    /// The most connections that clients and servers may make up.
+    pub const MAX_CONNECTIONS: u64 = 1_000_000;
+}
+
+/// A request–response service in progress.
+#[derive(Debug)]
+pub struct Service {
+    config: ServiceConfig,
+    opening: Stream,
+    gaps: Stream,
+    choices: Stream,
+    /// Requests whose response waits for the server, in the order in which they arrived.
+    at_servers: VecDeque<(ConnId, u64)>,
+    asked: u64,
+    answered: u64,
+}
+
+/// What a wake-up is for: token = kind · 2³² + number.
+const OPEN: u64 = 0;
+const REQUEST: u64 = 1 << 32;
+const RESPONSE: u64 = 2 << 32;
+
+impl Service {
+    /// A service, or why there cannot be one.
+    pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
+        let mut no = Objections::new();
+        no.require(!config.clients.is_empty(), || "clients: at least one is needed".into());
+        no.require(!config.servers.is_empty(), || "servers: at least one is needed".into());
+        no.require_hosts("clients", &config.clients, cluster);
+        no.require_hosts("servers", &config.servers, cluster);
+        if let [only] = config.servers[..] {
+            no.require(!config.clients.contains(&only), || {
+                format!("clients: host {} is the only server and cannot ask itself", only.0)
+            });
+        }
+        let connections = config.clients.len() as u64 * config.servers.len() as u64;
+        no.require(connections <= ServiceConfig::MAX_CONNECTIONS, || {
+            format!(
+                "clients and servers make up {connections} connections, at most {} are possible",
+                ServiceConfig::MAX_CONNECTIONS
+            )
+        });
+        no.require(config.mean_gap > Span::ZERO, || "mean_gap: must be above 0".into());
+        no.require(config.request_bytes > 0, || "request_bytes: at least one byte".into());
+        no.require(config.response_bytes > 0, || "response_bytes: at least one byte".into());
+        no.require(config.requests != Some(0), || "requests: at least one is needed".into());
+        no.unless_any(|| Service {
+            opening: Stream::new(cluster.seed, "service/open"),
+            gaps: Stream::new(cluster.seed, "service/gaps"),
+            choices: Stream::new(cluster.seed, "service/servers"),
+            at_servers: VecDeque::new(),
+            asked: 0,
+            answered: 0,
+            config,
+        })
+    }
+
+    /// Requests answered, and requests in all; 0 in all where there is no end.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.answered, self.config.requests.unwrap_or(0))
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Begin => self.begin(now, out),
+            Event::Wake { token: RESPONSE } => {
+                let (conn, tag) = self.at_servers.pop_front().expect("a request at its server");
+                self.respond(conn, tag, out);
+            }
+            Event::Wake { token } if token >= REQUEST => {
+                self.ask(now, (token - REQUEST) as u32, out);
+            }
+            Event::Wake { token } => self.open((token - OPEN) as u32, out),
+            Event::Delivered { conn, from: Side::Client, tag } => {
+                if self.config.server_time == Span::ZERO {
+                    self.respond(conn, tag, out);
+                } else {
+                    // The time is the same for all, so the order of arrival is that of answers.
+                    self.at_servers.push_back((conn, tag));
+                    out.push(Action::Wake { at: now + self.config.server_time, token: RESPONSE });
+                }
+            }
+            Event::Delivered { from: Side::Server, .. } => {
+                self.answered += 1;
+                if self.config.requests == Some(self.answered) {
+                    self.finish(out);
+                }
+            }
+        }
+    }
+
+    /// The connection between the client and the server of these numbers.
+    fn connection(&self, client: usize, server: usize) -> u32 {
+        (client * self.config.servers.len() + server) as u32
+    }
+
+    /// Whether there is such a connection: not from a host to itself.
+    fn exists(&self, client: usize, server: usize) -> bool {
+        self.config.clients[client] != self.config.servers[server]
+    }
+
+    fn begin(&mut self, now: Time, out: &mut Vec<Action>) {
+        let window = Span(self.config.warm_up.0 / 2);
+        for client in 0..self.config.clients.len() {
+            for server in 0..self.config.servers.len() {
+                if self.exists(client, server) {
+                    let at = now + self.opening.within(window);
+                    let token = OPEN + u64::from(self.connection(client, server));
+                    out.push(Action::Wake { at, token });
+                }
+            }
+            self.await_request(now + self.config.warm_up, client as u32, out);
+        }
+    }
+
+    fn await_request(&mut self, from: Time, client: u32, out: &mut Vec<Action>) {
+        let at = from + exponential(self.config.mean_gap, &mut self.gaps);
+        out.push(Action::Wake { at, token: REQUEST + u64::from(client) });
+    }
+
+    fn open(&mut self, connection: u32, out: &mut Vec<Action>) {
+        let servers = self.config.servers.len();
+        out.push(Action::Open {
+            conn: ConnId(connection),
+            client: self.config.clients[connection as usize / servers],
+            server: self.config.servers[connection as usize % servers],
+            class: self.config.class,
+        });
+    }
+
+    fn ask(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        if self.config.requests.is_some_and(|requests| self.asked >= requests) {
+            return;
+        }
+        let server = loop {
+            let server = self.choices.below(self.config.servers.len() as u64) as usize;
+            if self.exists(client as usize, server) {
+                break server;
+            }
+        };
+        out.push(Action::Send {
+            conn: ConnId(self.connection(client as usize, server)),
+            from: Side::Client,
+            payload: self.config.request_bytes,
+            header: 0,
+            tag: self.asked,
+            purpose: Purpose::Request,
+            job: None,
+            record: true,
+        });
+        self.asked += 1;
+        self.await_request(now, client, out);
+    }
+
+    fn respond(&self, conn: ConnId, tag: u64, out: &mut Vec<Action>) {
+        out.push(Action::Send {
+            conn,
+            from: Side::Server,
+            payload: self.config.response_bytes,
+            header: 0,
+            tag,
+            purpose: Purpose::Response,
+            job: None,
+            record: true,
+        });
+    }
+
+    fn finish(&self, out: &mut Vec<Action>) {
+        for client in 0..self.config.clients.len() {
+            for server in 0..self.config.servers.len() {
+                if self.exists(client, server) {
+                    out.push(Action::Close { conn: ConnId(self.connection(client, server)) });
+                }
+            }
+        }
+        out.push(Action::Finished);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+
+    fn config() -> ServiceConfig {
+        ServiceConfig {
+            clients: vec![HostId(0), HostId(1), HostId(2)],
+            servers: vec![HostId(2), HostId(3)],
+            mean_gap: Span::from_ms(1),
+            request_bytes: ServiceConfig::REQUEST_BYTES,
+            response_bytes: ServiceConfig::RESPONSE_BYTES,
+            server_time: Span::ZERO,
+            warm_up: ServiceConfig::WARM_UP,
+            requests: Some(30_000),
+            class: ClassId(1),
+        }
+    }
+
+    fn run(config: ServiceConfig) -> Ideal {
+        let mut service = Service::new(config, &cluster(4)).expect("possible");
+        let run = Ideal::run(|now, event, out| service.handle(now, event, out));
+        assert!(run.finished);
+        assert_eq!(service.progress(), (30_000, 30_000));
+        run
+    }
+
+    #[test]
+    fn requests_and_responses_share_a_tag_and_the_rate_is_the_one_asked_for() {
+        let run = run(config());
+        assert_eq!((run.opened, run.open), (5, 0), "host 2 does not ask itself");
+        let mut requests: Vec<_> =
+            run.rows.iter().filter(|r| r.purpose == Purpose::Request).collect();
+        let mut responses: Vec<_> =
+            run.rows.iter().filter(|r| r.purpose == Purpose::Response).collect();
+        requests.sort_by_key(|r| r.tag);
+        responses.sort_by_key(|r| r.tag);
+        assert_eq!((requests.len(), responses.len()), (30_000, 30_000));
+        for (i, (request, response)) in requests.iter().zip(&responses).enumerate() {
+            assert_eq!((request.tag, response.tag), (i as u64, i as u64));
+            assert_eq!((request.src, request.dst), (response.dst, response.src));
+            assert_eq!(response.sent, request.delivered);
+            assert_eq!((request.payload, response.payload), (1_600, 2_000));
+        }
+        let warm = Time::ZERO + ServiceConfig::WARM_UP;
+        assert!(requests.iter().all(|r| r.sent > warm));
+        let spent = requests[29_999].sent.since(warm).as_secs_f64();
+        let rate = 30_000.0 / spent;
+        assert!((rate / 3000.0 - 1.0).abs() < 0.02, "{rate} requests a second from 3 clients");
+        let from_2 = requests.iter().filter(|r| r.src == HostId(2)).collect::<Vec<_>>();
+        assert!(from_2.iter().all(|r| r.dst == HostId(3)));
+        let to_2 = requests.iter().filter(|r| r.dst == HostId(2)).count();
+        assert!((9_500..10_500).contains(&to_2), "half of two clients' requests: {to_2}");
+    }
+
+    #[test]
+    fn a_server_takes_its_time() {
+        let run = run(ServiceConfig { server_time: Span::from_ms(3), ..config() });
+        let mut requests = vec![Time::ZERO; 30_000];
+        for row in run.rows.iter().filter(|r| r.purpose == Purpose::Request) {
+            requests[row.tag as usize] = row.delivered;
+        }
+        for row in run.rows.iter().filter(|r| r.purpose == Purpose::Response) {
+            assert_eq!(row.sent, requests[row.tag as usize] + Span::from_ms(3));
+        }
+    }
+
+    #[test]
+    fn background_service_goes_on() {
+        let config = ServiceConfig { requests: None, ..config() };
+        let mut service = Service::new(config, &cluster(4)).expect("possible");
+        let end = Time::ZERO + Span::from_secs(1);
+        let run = Ideal::run_until(end, |now, event, out| service.handle(now, event, out));
+        assert!(!run.finished);
+        assert!(service.progress().0 > 2_500 && service.progress().1 == 0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let wrong = ServiceConfig {
+            clients: vec![HostId(9), HostId(3)],
+            servers: vec![HostId(3)],
+            mean_gap: Span::ZERO,
+            request_bytes: 0,
+            response_bytes: 0,
+            requests: Some(0),
+            ..config()
+        };
+        let reasons = Service::new(wrong, &cluster(4)).expect_err("impossible");
+        assert_eq!(reasons.len(), 6, "{reasons:?}");
+        let empty = ServiceConfig { clients: vec![], servers: vec![], ..config() };
+        assert_eq!(Service::new(empty, &cluster(4)).expect_err("impossible").len(), 2);
+    }
+}
