@@ -8,6 +8,12 @@ from collections.abc import Sequence
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _RATES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _COUNTS = ((1e9, " billion"), (1e6, " million"))
+#: From how many seconds, seconds in the smaller unit, how many of it make the larger, names.
+_LONG_SPANS = (
+    (86_400, 3600, 24, "d", "h"),
+    (3600, 60, 60, "h", "min"),
+    (120, 1, 60, "min", "s"),
+)
 _DASH = "–"
 
 
@@ -54,16 +60,13 @@ def span(seconds: float | None) -> str:
     """A length of time, from nanoseconds to days: ``153 µs``, ``4 h 0 min``."""
     if seconds is None or not math.isfinite(seconds):
         return _DASH
-    magnitude = abs(seconds)
-    if magnitude >= 86_400:
-        hours = round(seconds / 3600)
-        return f"{hours // 24} d {hours % 24} h"
-    if magnitude >= 3600:
-        minutes = round(seconds / 60)
-        return f"{minutes // 60} h {minutes % 60} min"
-    if magnitude >= 120:
-        whole = round(seconds)
-        return f"{whole // 60} min {whole % 60} s"
+    if seconds == 0:
+        return "0 s"
+    for least, small, per, big_name, small_name in _LONG_SPANS:
+        if abs(seconds) >= least:
+            whole = round(seconds / small)
+            rest = f" {whole % per} {small_name}" if whole % per else ""
+            return f"{whole // per} {big_name}{rest}"
     return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
 
 

@@ -49,7 +49,7 @@ _CHARTS = (
     Chart("throughput", network.throughput, network.any_traffic, wide=True),
     Chart("link-utilisation", network.utilisation, network.any_links),
     Chart("slowdown-by-size", latency.slowdown_by_size, latency.any_flows, compares=True),
-    Chart("queues", network.queues, network.any_queues),
+    Chart("queues", network.queues, network.any_queues, wide=True),
     Chart("rounds", network.rounds, network.any_rounds),
 )
 CHARTS = {chart.name: chart for chart in _CHARTS}
@@ -76,7 +76,7 @@ def figure(name: str, result: Result) -> Figure:
 
 def overview(result: Result) -> Figure:
     """Draw the most telling pictures of a result on one sheet."""
-    wide = [c for c in _CHARTS if c.wide and c.name != "task-timeline" and c.applies(result)][:2]
+    wide = [c for c in _CHARTS if c.name in {"running-tasks", "throughput"} and c.applies(result)]
     narrow = [c for c in _CHARTS if not c.wide and c.applies(result)][: 4 if not wide else 2]
     rows = len(wide) + (len(narrow) + 1) // 2
     with style():

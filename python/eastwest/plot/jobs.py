@@ -17,6 +17,7 @@ from eastwest.plot.style import (
     MUTED,
     ORANGE,
     color,
+    legend_above,
     log_axis,
     nothing,
     span_ticks,
@@ -46,11 +47,13 @@ def any_tasks(result: Result) -> bool:
 def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     """Draw the share of jobs that have finished within a time since submission."""
     title = ""
+    shortest, longest = np.inf, 0.0
     for number, (label, result) in enumerate(results):
         runtime = np.sort(result.jobs["runtime_s"].to_numpy())
         runtime = runtime[np.isfinite(runtime)]
         if runtime.size == 0:
             continue
+        shortest, longest = min(shortest, runtime[0]), max(longest, runtime[-1])
         share = np.arange(1, runtime.size + 1) / runtime.size
         axes.step(np.maximum(runtime, 1e-6), share, where="post", color=color(number), label=label)
         half, most = np.quantile(runtime, [0.5, 0.95])
@@ -59,8 +62,7 @@ def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
             axes.plot([half, most], [0.5, 0.95], "o", color=color(number), markersize=4)
     if not title:
         return nothing(axes, "No job has finished")
-    low, high = axes.get_xlim()
-    if low > 0 and high / low > 5:
+    if shortest > 0 and longest > 5 * shortest:
         log_axis(axes, "x")
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
@@ -112,7 +114,7 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     axes.set_xlim(0, at[-1])
     axes.set_ylim(0, None)
     axes.set_ylabel("tasks running")
-    axes.legend(loc="upper right", ncols=2)
+    legend_above(axes)
     return (
         f"{count(tasks.height)} tasks: at most {base.max():.0f} run at once, "
         f"{base.mean():.1f} on average"
@@ -169,7 +171,7 @@ def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -
             axes.add_collection(
                 PolyCollection(shapes, facecolors=shade, edgecolors="none", label=f"{kind}s")
             )
-    axes.legend(loc="upper right", ncols=2)
+    legend_above(axes)
 
 
 def _occupancy(

@@ -124,11 +124,11 @@ def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         )
         worst = table.sort("slowdown_p99", descending=True).row(0, named=True)
         title = title or (
-            f"Slowest against their ideal: flows of {worst['size']}, "
-            f"p99 {worst['slowdown_p99']:.3g} times"
+            f"Flows of {worst['size']} suffer most: p99 {worst['slowdown_p99']:.3g} × ideal"
         )
     if not title:
         return nothing(axes, "No flow has finished")
+    axes.set_ylim(0.9, None)
     log_axis(axes, "y")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
     axes.set_xlim(-0.6, len(names) - 0.4)

@@ -13,6 +13,7 @@ from eastwest.plot.style import (
     GREEN,
     INK,
     color,
+    legend_above,
     nothing,
     percent_ticks,
     rate_ticks,
@@ -87,7 +88,7 @@ def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     axes.set_ylim(0, None)
     rate_ticks(axes)
     axes.set_ylabel("all links together")
-    axes.legend(loc="upper right", ncols=3)
+    legend_above(axes)
     mean, peak = peaks[upward[0]]
     source = "Hosts" if upward[0] == "host-up" else tier_words(upward[0]).capitalize()
     return f"{source} together send {rate(mean)} on average, {rate(peak)} at the peak"
@@ -126,7 +127,7 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     sampled = result.queues.join(tiers, on="link", how="left")
     end = float(sampled["time_s"].max() or 0.0)  # type: ignore[arg-type]
     scale = time_axis(axes, end)
-    width = max(end, 1e-9) / 300
+    width = max(end, 1e-9) / _MOST_POINTS
     for number, tier in enumerate(sampled["tier"].unique(maintain_order=True).sort().to_list()):
         longest = (
             sampled.filter(pl.col("tier") == tier)
@@ -144,7 +145,7 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     axes.set_ylim(0, None)
     axes.set_xlim(0, None)
     axes.set_ylabel("packets in the longest queue")
-    axes.legend(loc="upper right")
+    legend_above(axes)
     fullest = result.links.sort("queue_max_packets", descending=True).row(0, named=True)
     return (
         f"The longest queue, at {clean(fullest['name'], 40)}, "

@@ -155,6 +155,11 @@ def percent_ticks(axes: Axes, which: str) -> None:
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
 
 
+def legend_above(axes: Axes) -> None:
+    """Put the legend above the right end of a wide picture, where it hides nothing."""
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=6)
+
+
 def nothing(axes: Axes, why: str) -> str:
     """Say in the place of a picture why there is none."""
     axes.set_axis_off()

@@ -103,9 +103,7 @@ def single(result: Result) -> str:
         sizes=_sizes(result),
         purposes=words.purpose_rows(result),
         latency=words.latency_rows(result),
-        drop_kinds=[
-            kind.replace("_", "-").replace("syn-ack", "SYN-ACK") for kind in words.DROP_KINDS
-        ],
+        drop_kinds=list(words.DROP_KINDS.values()),
         drops=words.drop_rows(result),
         busiest=words.busiest_links(result),
         scenario=result.scenario,

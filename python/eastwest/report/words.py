@@ -17,7 +17,16 @@ from eastwest.plot.latency import quantile
 from eastwest.plot.network import tier_words
 from eastwest.results import Result
 
-DROP_KINDS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
+#: Kinds of packets that drops are counted by, and how they are written.
+DROP_KINDS = {
+    "data": "data",
+    "retransmission": "retransmission",
+    "ack": "pure ACK",
+    "syn": "SYN",
+    "syn_ack": "SYN-ACK",
+    "fin": "FIN",
+    "datagram": "datagram",
+}
 
 
 def fabric(result: Result) -> list[str]:
