@@ -11,6 +11,7 @@ mod flow_set;
 #[cfg(test)]
 mod ideal;
 pub mod incast;
+pub mod mapreduce;
 mod names;
 pub mod permutation;
 pub mod poisson;

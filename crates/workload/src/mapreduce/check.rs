@@ -1,0 +1,115 @@
+//! Demands no cluster can meet, refused with the reason before anything runs.
+
+use super::config::{MAX_TASKS, MapReduceConfig};
+use crate::Cluster;
+use eastwest_types::{HostId, Span};
+
+/// Heartbeats more often than this would be most of the simulation.
+const SHORTEST_HEARTBEAT: Span = Span::from_ms(1);
+
+/// Master and workers of a cluster that can run, or all reasons why it cannot. Every reason starts
+/// with the field it is about.
+pub fn check(
+    config: &MapReduceConfig,
+    cluster: &Cluster,
+) -> Result<(HostId, Vec<HostId>), Vec<String>> {
+    let mut problems = Vec::new();
+    let hosts = cluster.rack_of.len() as u32;
+    let master = config.master.unwrap_or(HostId(hosts.saturating_sub(1)));
+    let workers = config
+        .workers
+        .clone()
+        .unwrap_or_else(|| (0..hosts).map(HostId).filter(|&h| h != master).collect());
+    if master.0 >= hosts {
+        problems.push(format!("master: host {} is not one of the {hosts} hosts", master.0));
+    }
+    check_workers(master, &workers, hosts, &mut problems);
+    check_numbers(config, &mut problems);
+    check_jobs(config, workers.len(), &mut problems);
+    if problems.is_empty() { Ok((master, workers)) } else { Err(problems) }
+}
+
+fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut Vec<String>) {
+    if workers.is_empty() {
+        problems.push("workers: a cluster needs a worker beside its master".to_string());
+    }
+    let mut seen = vec![false; hosts as usize];
+    for &HostId(h) in workers {
+        if HostId(h) == master {
+            problems.push(format!("workers: host {h} is the master, which runs no tasks"));
+        }
+        match seen.get_mut(h as usize) {
+            None => problems.push(format!("workers: host {h} is not one of the {hosts} hosts")),
+            Some(true) => problems.push(format!("workers: host {h} is named twice")),
+            Some(seen) => *seen = true,
+        }
+    }
+}
+
+fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let (hdfs, control) = (&config.hdfs, &config.control);
+    let (shuffle, costs) = (&config.shuffle, &config.costs);
+    let positive = [
+        ("map_slots", u64::from(config.map_slots)),
+        ("reduce_slots", u64::from(config.reduce_slots)),
+        ("hdfs.block_bytes", hdfs.block_bytes),
+        ("hdfs.write_chunk_bytes", hdfs.write_chunk_bytes),
+        ("hdfs.write_window", u64::from(hdfs.write_window)),
+        ("hdfs.ack_bytes", u64::from(hdfs.ack_bytes)),
+        ("hdfs.read_request_bytes", u64::from(hdfs.read_request_bytes)),
+        ("control.heartbeat_bytes", u64::from(control.heartbeat_bytes)),
+        ("control.answer_bytes", u64::from(control.answer_bytes)),
+        ("control.maps_per_heartbeat", u64::from(control.maps_per_heartbeat)),
+        ("control.reduces_per_heartbeat", u64::from(control.reduces_per_heartbeat)),
+        ("shuffle.parallel_copies", u64::from(shuffle.parallel_copies)),
+        ("shuffle.max_maps_per_fetch", u64::from(shuffle.max_maps_per_fetch)),
+        ("shuffle.fetch_request_bytes", u64::from(shuffle.fetch_request_bytes)),
+        ("shuffle.fetch_header_bytes", u64::from(shuffle.fetch_header_bytes)),
+        ("costs.map_rate", costs.map_rate.0),
+        ("costs.reduce_rate", costs.reduce_rate.0),
+        ("costs.disk_rate", costs.disk_rate.0),
+    ];
+    for (name, value) in positive {
+        if value == 0 {
+            problems.push(format!("{name}: must be above 0"));
+        }
+    }
+    if control.heartbeat < SHORTEST_HEARTBEAT {
+        let given = control.heartbeat;
+        problems.push(format!("control.heartbeat: {given} is below {SHORTEST_HEARTBEAT}"));
+    }
+    if !(0.0..=1.0).contains(&control.slowstart) {
+        problems.push(format!("control.slowstart: {} is not from 0 to 1", control.slowstart));
+    }
+}
+
+fn check_jobs(config: &MapReduceConfig, workers: usize, problems: &mut Vec<String>) {
+    let mut copies = |name: &str, n: u32| {
+        if n == 0 {
+            problems.push(format!("{name}: must be above 0"));
+        } else if n as usize > workers {
+            problems.push(format!("{name}: {n} replicas need {n} workers, there are {workers}"));
+        }
+    };
+    copies("hdfs.replication", config.hdfs.replication);
+    copies("hdfs.output_replication", config.hdfs.output_replication);
+    for (i, job) in config.jobs.iter().enumerate() {
+        if let Some(n) = job.output_replication {
+            copies(&format!("jobs[{i}].output_replication"), n);
+        }
+    }
+    for (i, job) in config.jobs.iter().enumerate() {
+        if job.maps == 0 {
+            problems.push(format!("jobs[{i}].maps: a job needs a map"));
+        }
+        for (name, n) in [("maps", job.maps), ("reduces", job.reduces)] {
+            if n > MAX_TASKS {
+                problems.push(format!("jobs[{i}].{name}: {n} is above {MAX_TASKS}"));
+            }
+        }
+        if job.reduces == 0 && job.bytes.shuffle > 0 {
+            let bytes = job.bytes.shuffle;
+            problems.push(format!("jobs[{i}].reduces: {bytes} shuffle bytes need a reduce"));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The connections a MapReduce cluster has open, and what each is for.
+
+use crate::Action;
+use eastwest_types::{ClassId, ConnId, HostId};
+
+/// What a connection carries. Tasks are given by their slot in the table of running tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Heartbeats of a worker (client) and the master's answers.
+    Heartbeat {
+        /// The worker.
+        worker: u32,
+    },
+    /// A map (client) reads a remote split.
+    Split {
+        /// The map.
+        task: u32,
+    },
+    /// A reduce (client) fetches map outputs of one worker.
+    Fetch {
+        /// The reduce.
+        task: u32,
+        /// Where the outputs are.
+        from: u32,
+    },
+    /// One hop of a write pipeline; the client is nearer to the writer.
+    Pipeline {
+        /// The task that writes.
+        task: u32,
+        /// 0 from the writer to the first remote replica, and so on.
+        hop: u32,
+    },
+}
+
+/// Table of open connections; numbers of closed ones are used again.
+#[derive(Clone, Debug, Default)]
+pub struct Connections {
+    uses: Vec<Option<Use>>,
+    free: Vec<u32>,
+}
+
+impl Connections {
+    /// Opens a connection from `client` to `server`.
+    pub fn open(
+        &mut self,
+        purpose: Use,
+        (client, server): (HostId, HostId),
+        class: ClassId,
+        out: &mut Vec<Action>,
+    ) -> ConnId {
+        debug_assert_ne!(client, server);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.uses.push(None);
+            self.uses.len() as u32 - 1
+        });
+        debug_assert!(self.uses[slot as usize].is_none());
+        self.uses[slot as usize] = Some(purpose);
+        let conn = ConnId(slot);
+        out.push(Action::Open { conn, client, server, class });
+        conn
+    }
+
+    /// Closes a connection.
+    pub fn close(&mut self, conn: ConnId, out: &mut Vec<Action>) {
+        let was = self.uses[conn.0 as usize].take();
+        assert!(was.is_some(), "connection {} was closed twice", conn.0);
+        self.free.push(conn.0);
+        out.push(Action::Close { conn });
+    }
+
+    /// Closes all connections in the order of their numbers.
+    pub fn close_all(&mut self, out: &mut Vec<Action>) {
+        for slot in 0..self.uses.len() {
+            if self.uses[slot].is_some() {
+                self.close(ConnId(slot as u32), out);
+            }
+        }
+    }
+
+    /// What an open connection is for.
+    pub fn purpose(&self, conn: ConnId) -> Use {
+        self.uses[conn.0 as usize].expect("messages arrive on open connections only")
+    }
+}

@@ -1,0 +1,402 @@
+//! The control plane: life of a job, heartbeats of workers, answers with tasks.
+//!
+//! A worker sends a heartbeat every `heartbeat`, the first at a seeded random phase, over one
+//! persistent connection to the master. It reports the tasks that have finished since the last one
+//! and how many slots were free when it was sent. The answer carries new tasks and, for each reduce
+//! running on the worker, how many of its job's maps have finished; both take effect when it
+//! arrives. A heartbeat that is due while an answer is outstanding leaves when the answer is there.
+//!
+//! Assignment follows Hadoop 1's JobQueueTaskScheduler: maps fill the free slots of the worker until
+//! one without its split in the rack was given out; reduces are limited to
+//! `reduces_per_heartbeat`; with `spread` a worker of `s` slots is given tasks only up to
+//! ⌈s · (waiting + running) / all slots⌉ running ones.
+
+use super::config::JobSpec;
+use super::connections::Use;
+use super::job::Job;
+use super::scheduler::index;
+use super::shuffle::Fetching;
+use super::task::{Stage, Task};
+use super::{MapReduce, Timer};
+use crate::Action;
+use eastwest_engine::random::Stream;
+use eastwest_types::{
+    ConnId, HostId, JobRecord, Locality, Purpose, Side, TaskKind, TaskRecord, Time,
+};
+
+/// A task that has finished, as a heartbeat reports it.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    job: u32,
+    index: u32,
+    kind: TaskKind,
+}
+
+/// A worker: what it knows, and what is on the way between it and the master.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Where it is.
+    pub host: HostId,
+    conn: ConnId,
+    /// Free map and reduce slots.
+    free: [u32; 2],
+    /// Free slots when the last heartbeat was sent.
+    free_sent: [u32; 2],
+    /// Finished since the last heartbeat.
+    finished: Vec<Report>,
+    /// Reported by the heartbeat on its way.
+    reported: Vec<Report>,
+    /// Tasks in the answer on its way.
+    assigned: Vec<u32>,
+    /// In the answer on its way: finished maps each reduce may know of.
+    map_events: Vec<(u32, u32)>,
+    /// Reduces given to this worker and not finished.
+    reduces: Vec<u32>,
+    next_heartbeat: Time,
+    /// A wake-up for the next heartbeat is due.
+    armed: bool,
+    /// A heartbeat was sent and its answer has not arrived.
+    waiting: bool,
+    /// Send a heartbeat when the answer has arrived.
+    overdue: bool,
+}
+
+impl Worker {
+    /// A worker with free slots for maps and reduces.
+    pub fn new(host: HostId, slots: [u32; 2]) -> Worker {
+        Worker {
+            host,
+            conn: ConnId(u32::MAX),
+            free: slots,
+            free_sent: slots,
+            finished: Vec::new(),
+            reported: Vec::new(),
+            assigned: Vec::new(),
+            map_events: Vec::new(),
+            reduces: Vec::new(),
+            next_heartbeat: Time::ZERO,
+            armed: false,
+            waiting: false,
+            overdue: false,
+        }
+    }
+}
+
+impl MapReduce {
+    pub(super) fn begin(&mut self, now: Time, out: &mut Vec<Action>) {
+        let mut phase = Stream::new(self.seed, "mapreduce/heartbeat");
+        for i in 0..self.workers.len() {
+            let purpose = Use::Heartbeat { worker: i as u32 };
+            let ends = (self.workers[i].host, self.master);
+            let conn = self.conns.open(purpose, ends, self.config.control_class, out);
+            let w = &mut self.workers[i];
+            w.conn = conn;
+            w.next_heartbeat = now + phase.within(self.config.control.heartbeat);
+            w.armed = true;
+            out.push(Timer::Heartbeat(i as u32).at(w.next_heartbeat));
+        }
+        self.submit(now, out);
+        self.finish_if_done(out);
+    }
+
+    /// Submits the jobs that are due and asks to be woken for the next.
+    pub(super) fn submit(&mut self, now: Time, out: &mut Vec<Action>) {
+        while let Some(job) = self.config.jobs.get(self.submitted as usize) {
+            if job.submit > now {
+                out.push(Timer::Submit.at(job.submit));
+                return;
+            }
+            out.push(Timer::Setup(self.submitted).at(now + self.config.control.job_setup));
+            self.submitted += 1;
+        }
+    }
+
+    /// A job is set up: its maps can be given out.
+    pub(super) fn admit(&mut self, job: u32) {
+        let mut stream = self.stream("placement", job, 0);
+        let spec = &self.config.jobs[job as usize];
+        let copies = self.config.hdfs.replication;
+        let state = Job::new(spec, &self.racks, self.workers.len(), copies, &mut stream);
+        self.waiting[0] += u64::from(spec.maps);
+        self.scheduler.offer(TaskKind::Map, job);
+        self.jobs[job as usize] = Some(Box::new(state));
+        self.offer_reduces(job);
+    }
+
+    /// Lets reduces be given out once enough maps have finished.
+    fn offer_reduces(&mut self, job: u32) {
+        let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
+        let needed = (self.config.control.slowstart * f64::from(maps)).ceil() as u32;
+        let state = self.job(job);
+        if reduces > 0 && !state.reduces_offered && state.maps_done >= needed {
+            state.reduces_offered = true;
+            self.waiting[1] += u64::from(reduces);
+            self.scheduler.offer(TaskKind::Reduce, job);
+        }
+    }
+
+    pub(super) fn heartbeat_due(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        let w = &mut self.workers[worker as usize];
+        w.armed = false;
+        if now < w.next_heartbeat {
+            // One was sent out of band meanwhile.
+            w.armed = true;
+            out.push(Timer::Heartbeat(worker).at(w.next_heartbeat));
+        } else {
+            self.heartbeat_soon(now, worker, out);
+        }
+    }
+
+    /// Sends a heartbeat now, or as soon as the outstanding answer has arrived.
+    fn heartbeat_soon(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        let w = &mut self.workers[worker as usize];
+        if w.waiting {
+            w.overdue = true;
+            return;
+        }
+        w.waiting = true;
+        w.reported = std::mem::take(&mut w.finished);
+        w.free_sent = w.free;
+        let bytes = self.config.control.heartbeat_bytes;
+        out.push(control_message(w.conn, Side::Client, u64::from(bytes), 0, None));
+        w.next_heartbeat = now + self.config.control.heartbeat;
+        if !w.armed {
+            w.armed = true;
+            out.push(Timer::Heartbeat(worker).at(w.next_heartbeat));
+        }
+    }
+
+    /// At the master: takes in the reports and answers with tasks.
+    pub(super) fn heartbeat_arrived(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        let reported = std::mem::take(&mut self.workers[worker as usize].reported);
+        for report in reported {
+            self.task_reported(now, worker, report, out);
+        }
+        self.assign_maps(worker);
+        self.assign_reduces(worker);
+        let events = self.tell_of_maps(worker);
+        let control = &self.config.control;
+        let w = &self.workers[worker as usize];
+        let bytes = u64::from(control.answer_bytes)
+            + u64::from(control.assignment_bytes) * w.assigned.len() as u64
+            + u64::from(control.map_event_bytes) * events;
+        out.push(control_message(w.conn, Side::Server, bytes, 0, None));
+    }
+
+    /// At the master: a task has finished.
+    fn task_reported(&mut self, now: Time, worker: u32, report: Report, out: &mut Vec<Action>) {
+        let Report { job, index: task, kind } = report;
+        self.running[index(kind)] -= 1;
+        self.scheduler.finished(kind, job);
+        let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
+        let state = self.job(job);
+        match kind {
+            TaskKind::Map => {
+                state.maps_done += 1;
+                if reduces > 0 {
+                    state.finished_on.push(worker);
+                    state.outputs[worker as usize].push(task);
+                }
+            }
+            TaskKind::Reduce => state.reduces_done += 1,
+        }
+        if (state.maps_done, state.reduces_done) == (maps, reduces) {
+            out.push(Timer::Cleanup(job).at(now + self.config.control.job_cleanup));
+        } else {
+            self.offer_reduces(job);
+        }
+    }
+
+    /// How many tasks of a kind the worker may be given, by its free slots and the even spread.
+    fn room(&self, worker: u32, kind: TaskKind) -> u32 {
+        let k = index(kind);
+        let control = &self.config.control;
+        let slots = [self.config.map_slots, self.config.reduce_slots][k];
+        let most = [control.maps_per_heartbeat, control.reduces_per_heartbeat][k];
+        let free = self.workers[worker as usize].free_sent[k];
+        let cap = if control.spread {
+            let all = u128::from(slots) * self.workers.len() as u128;
+            let wanted = u128::from(slots) * u128::from(self.waiting[k] + self.running[k]);
+            wanted.div_ceil(all).min(u128::from(slots)) as u32
+        } else {
+            slots
+        };
+        free.min(cap.saturating_sub(slots - free)).min(most)
+    }
+
+    fn assign_maps(&mut self, worker: u32) {
+        let rack = self.racks.of(worker);
+        for _ in 0..self.room(worker, TaskKind::Map) {
+            let Some(job) = self.scheduler.pick(TaskKind::Map) else { return };
+            let state = self.job(job);
+            let (map, locality) = state.take_map(worker, rack).expect("an offered job has maps");
+            let last = state.maps_waiting() == 0;
+            let bytes_in = self.spec(job).split_bytes(map);
+            self.give_out(worker, (job, map, TaskKind::Map), locality, bytes_in, last);
+            if locality == Locality::Remote {
+                return;
+            }
+        }
+    }
+
+    fn assign_reduces(&mut self, worker: u32) {
+        for _ in 0..self.room(worker, TaskKind::Reduce) {
+            let Some(job) = self.scheduler.pick(TaskKind::Reduce) else { return };
+            let reduces = self.spec(job).reduces;
+            let state = self.job(job);
+            let reduce = state.reduces_given;
+            state.reduces_given += 1;
+            let last = state.reduces_given == reduces;
+            self.give_out(worker, (job, reduce, TaskKind::Reduce), Locality::None, 0, last);
+        }
+    }
+
+    /// Puts a task into the answer to a worker; `last` if its job has no more of this kind.
+    fn give_out(
+        &mut self,
+        worker: u32,
+        (job, task, kind): (u32, u32, TaskKind),
+        locality: Locality,
+        bytes_in: u64,
+        last: bool,
+    ) {
+        self.waiting[index(kind)] -= 1;
+        self.running[index(kind)] += 1;
+        if last {
+            self.scheduler.withdraw(kind, job);
+        }
+        self.scheduler.started(kind, job);
+        let fetching = (kind == TaskKind::Reduce).then(|| {
+            let order = self.stream("fetch", job, task);
+            Box::new(Fetching::new(self.workers.len(), order))
+        });
+        let slot = self.tasks.add(Task {
+            job,
+            index: task,
+            kind,
+            worker,
+            assigned: Time::ZERO,
+            started: Time::ZERO,
+            input_done: Time::ZERO,
+            locality,
+            bytes_in,
+            bytes_out: 0,
+            stage: Stage::Assigned,
+            fetching,
+        });
+        let w = &mut self.workers[worker as usize];
+        w.assigned.push(slot);
+        if kind == TaskKind::Reduce {
+            w.reduces.push(slot);
+        }
+    }
+
+    /// Puts into the answer how many maps every reduce on the worker may know of; returns how many
+    /// of them are news.
+    fn tell_of_maps(&mut self, worker: u32) -> u64 {
+        let mut news = 0;
+        let w = &mut self.workers[worker as usize];
+        for &task in &w.reduces {
+            let t = self.tasks.get(task);
+            let job = self.jobs[t.job as usize].as_ref().expect("the job runs");
+            let known = job.maps_done;
+            if let Some(fetching) = &mut t.fetching {
+                let fresh = known - std::mem::replace(&mut fetching.told, known);
+                if fresh > 0 {
+                    news += u64::from(fresh);
+                    w.map_events.push((task, known));
+                }
+            }
+        }
+        news
+    }
+
+    /// At the worker: starts the tasks of the answer and tells its reduces of finished maps.
+    pub(super) fn answer_arrived(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        let w = &mut self.workers[worker as usize];
+        w.waiting = false;
+        let assigned = std::mem::take(&mut w.assigned);
+        let events = std::mem::take(&mut w.map_events);
+        for task in assigned {
+            let t = self.tasks.get(task);
+            t.assigned = now;
+            t.stage = Stage::Starting;
+            self.workers[worker as usize].free[index(t.kind)] -= 1;
+            out.push(Timer::Task(task).at(now + self.config.costs.task_start));
+        }
+        for (task, known) in events {
+            self.maps_known(now, task, known, out);
+        }
+        if std::mem::take(&mut self.workers[worker as usize].overdue) {
+            self.heartbeat_soon(now, worker, out);
+        }
+    }
+
+    /// At the worker: a task is through.
+    pub(super) fn task_finished(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let t = self.tasks.remove(task);
+        let w = &mut self.workers[t.worker as usize];
+        w.free[index(t.kind)] += 1;
+        w.finished.push(Report { job: t.job, index: t.index, kind: t.kind });
+        w.reduces.retain(|&r| r != task);
+        out.push(Action::Task(Box::new(TaskRecord {
+            job: t.job,
+            task: t.index,
+            kind: t.kind,
+            host: w.host,
+            assigned: t.assigned,
+            started: t.started,
+            input_done: t.input_done,
+            finished: now,
+            locality: t.locality,
+            bytes_in: t.bytes_in,
+            bytes_out: t.bytes_out,
+        })));
+        if self.config.control.out_of_band_heartbeat {
+            self.heartbeat_soon(now, t.worker, out);
+        }
+    }
+
+    /// A job has finished and is forgotten.
+    pub(super) fn retire(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
+        let state = self.jobs[job as usize].take().expect("a job finishes once");
+        let spec = self.spec(job);
+        out.push(Action::Job(Box::new(JobRecord {
+            job,
+            name: spec.name.clone(),
+            kind: spec.kind,
+            class: self.config.class,
+            submitted: spec.submit,
+            started: state.started.unwrap_or(now),
+            finished: now,
+            maps: spec.maps,
+            reduces: spec.reduces,
+            input_bytes: spec.bytes.input,
+            shuffle_bytes: spec.bytes.shuffle,
+            shuffle_local_bytes: state.shuffle_local_bytes,
+            output_bytes: spec.bytes.output,
+        })));
+        self.done += 1;
+        self.finish_if_done(out);
+    }
+
+    fn finish_if_done(&mut self, out: &mut Vec<Action>) {
+        if self.done as usize == self.jobs.len() {
+            self.finished = true;
+            self.conns.close_all(out);
+            out.push(Action::Finished);
+        }
+    }
+}
+
+/// A small message of the framework: no row in the flow table.
+pub fn control_message(
+    conn: ConnId,
+    from: Side,
+    payload: u64,
+    tag: u64,
+    job: Option<u32>,
+) -> Action {
+    let purpose = Purpose::Control;
+    Action::Send { conn, from, payload, header: 0, tag, purpose, job, record: false }
+}

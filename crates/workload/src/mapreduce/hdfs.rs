@@ -1,0 +1,184 @@
+//! Where HDFS puts replicas, and from which one a task reads.
+//!
+//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer, or
+//! anywhere if the writer stores nothing; the second in another rack; the third in the rack of the
+//! second; further ones anywhere. No worker gets two replicas of one block. Where a rack has no room
+//! (one rack only, or a rack of one worker), any worker takes its place. Departures: disks are never
+//! full, load and the limit of replicas per rack from the fourth on are not looked at.
+
+use eastwest_engine::random::Stream;
+
+/// Workers by rack, for uniform draws in or outside a rack.
+#[derive(Clone, Debug)]
+pub struct Racks {
+    /// Dense rack number of every worker.
+    rack_of: Vec<u32>,
+    /// Workers sorted by rack.
+    sorted: Vec<u32>,
+    /// Where each rack starts in `sorted`; one entry more than racks.
+    starts: Vec<usize>,
+}
+
+impl Racks {
+    /// From the edge switch of every worker.
+    pub fn new(switch_of: &[u32]) -> Racks {
+        let mut switches = switch_of.to_vec();
+        switches.sort_unstable();
+        switches.dedup();
+        let number = |s: &u32| switches.binary_search(s).expect("every switch is listed") as u32;
+        let rack_of: Vec<u32> = switch_of.iter().map(number).collect();
+        let mut sorted: Vec<u32> = (0..rack_of.len() as u32).collect();
+        sorted.sort_by_key(|&w| rack_of[w as usize]);
+        let mut starts = vec![0; switches.len() + 1];
+        for &r in &rack_of {
+            starts[r as usize + 1] += 1;
+        }
+        for r in 0..switches.len() {
+            starts[r + 1] += starts[r];
+        }
+        Racks { rack_of, sorted, starts }
+    }
+
+    /// Number of racks with workers.
+    pub fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Rack of a worker.
+    pub fn of(&self, worker: u32) -> u32 {
+        self.rack_of[worker as usize]
+    }
+
+    /// Any worker not in `taken`, which must leave one.
+    fn anywhere(&self, taken: &[u32], stream: &mut Stream) -> u32 {
+        loop {
+            let w = stream.below(self.sorted.len() as u64) as u32;
+            if !taken.contains(&w) {
+                return w;
+            }
+        }
+    }
+
+    /// A worker of the rack that is not in `taken`, if there is one.
+    fn in_rack(&self, rack: u32, taken: &[u32], stream: &mut Stream) -> Option<u32> {
+        let all = &self.sorted[self.starts[rack as usize]..self.starts[rack as usize + 1]];
+        let used = taken.iter().filter(|&&w| self.of(w) == rack).count();
+        if used >= all.len() {
+            return None;
+        }
+        loop {
+            let w = all[stream.below(all.len() as u64) as usize];
+            if !taken.contains(&w) {
+                return Some(w);
+            }
+        }
+    }
+
+    /// A worker of another rack, if there is one.
+    fn outside(&self, rack: u32, stream: &mut Stream) -> Option<u32> {
+        let (a, b) = (self.starts[rack as usize], self.starts[rack as usize + 1]);
+        let others = self.sorted.len() - (b - a);
+        if others == 0 {
+            return None;
+        }
+        let i = stream.below(others as u64) as usize;
+        Some(self.sorted[if i < a { i } else { i + b - a }])
+    }
+
+    /// Targets of a block with `replicas` copies, at most as many as there are workers; `writer` is
+    /// the worker that writes it, if one does.
+    pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
+        let mut targets = Vec::with_capacity(replicas as usize);
+        for i in 0..replicas {
+            let target = match i {
+                0 => writer,
+                1 => self.outside(self.of(targets[0]), stream),
+                2 => self.in_rack(self.of(targets[1]), &targets, stream),
+                _ => None,
+            };
+            targets.push(target.unwrap_or_else(|| self.anywhere(&targets, stream)));
+        }
+        targets
+    }
+
+    /// The replica a worker reads: its own, else one in its rack, else any.
+    pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
+        if replicas.contains(&reader) {
+            return reader;
+        }
+        let near: Vec<u32> =
+            replicas.iter().copied().filter(|&w| self.of(w) == self.of(reader)).collect();
+        let from = if near.is_empty() { replicas } else { &near[..] };
+        from[stream.below(from.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distinct(targets: &[u32]) -> bool {
+        let mut t = targets.to_vec();
+        t.sort_unstable();
+        t.dedup();
+        t.len() == targets.len()
+    }
+
+    #[test]
+    fn replicas_follow_the_rack_policy() {
+        let racks = Racks::new(&[7, 3, 7, 3, 7, 9, 9]);
+        let mut stream = Stream::new(1, "t");
+        for n in 1..=7 {
+            for writer in [None, Some(0), Some(5)] {
+                for _ in 0..50 {
+                    let t = racks.place(writer, n, &mut stream);
+                    assert_eq!(t.len(), n as usize);
+                    assert!(distinct(&t), "{t:?}");
+                    assert!(writer.is_none_or(|w| t[0] == w));
+                    if n >= 2 {
+                        assert_ne!(racks.of(t[0]), racks.of(t[1]));
+                    }
+                    if n >= 3 {
+                        assert_eq!(racks.of(t[1]), racks.of(t[2]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_rack_and_racks_of_one_still_place_all_replicas() {
+        let mut stream = Stream::new(1, "t");
+        for switches in [&[1u32, 1, 1][..], &[1, 2, 3], &[1, 1, 2]] {
+            for _ in 0..50 {
+                let t = Racks::new(switches).place(Some(0), 3, &mut stream);
+                assert!(t[0] == 0 && distinct(&t) && t.len() == 3);
+            }
+        }
+    }
+
+    #[test]
+    fn second_replicas_are_uniform_over_other_racks() {
+        let racks = Racks::new(&[0, 1, 0, 1, 2]);
+        let mut stream = Stream::new(1, "t");
+        let mut seen = [0; 5];
+        for _ in 0..3000 {
+            seen[racks.place(Some(3), 2, &mut stream)[1] as usize] += 1;
+        }
+        assert_eq!((seen[1], seen[3]), (0, 0));
+        assert!([0, 2, 4].iter().all(|&w| (880..1120).contains(&seen[w])), "{seen:?}");
+    }
+
+    #[test]
+    fn readers_prefer_near_replicas() {
+        let racks = Racks::new(&[0, 0, 0, 1, 1]);
+        let mut stream = Stream::new(1, "t");
+        let mut far = [0; 5];
+        for _ in 0..100 {
+            assert_eq!(racks.nearest(1, &[0, 1, 3], &mut stream), 1);
+            assert_eq!(racks.nearest(4, &[0, 1, 3], &mut stream), 3);
+            far[racks.nearest(4, &[0, 1, 2], &mut stream) as usize] += 1;
+        }
+        assert!(far[..3].iter().all(|&n| n > 10), "{far:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Not a byte more or less than the job's goes through the network and the local disks.
+
+use super::network::{Outcome, cluster, run};
+use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, SchedulerKind, SizeRule};
+use eastwest_types::{Locality, Purpose, Span, TaskKind, Time};
+use proptest::prelude::*;
+
+/// Checks every total of every job.
+fn conserved(config: &MapReduceConfig, seen: &Outcome) {
+    let mut jobs = config.jobs.clone();
+    jobs.sort_by_key(|j| j.submit);
+    assert_eq!(seen.jobs.len(), jobs.len());
+    for (number, spec) in jobs.iter().enumerate() {
+        let number = number as u32;
+        let job = seen.job(number);
+        let shuffle = seen.payload(Purpose::Shuffle, number) + u128::from(job.shuffle_local_bytes);
+        assert_eq!(shuffle, u128::from(spec.bytes.shuffle), "shuffle of {}", spec.name);
+        let maps = seen.tasks_of(number, TaskKind::Map);
+        let reduces = seen.tasks_of(number, TaskKind::Reduce);
+        assert_eq!((maps.len(), reduces.len()), (spec.maps as usize, spec.reduces as usize));
+        let sum = |of: &mut dyn Iterator<Item = u64>| of.map(u128::from).sum::<u128>();
+        assert_eq!(sum(&mut maps.iter().map(|t| t.bytes_in)), u128::from(spec.bytes.input));
+        assert_eq!(sum(&mut reduces.iter().map(|t| t.bytes_in)), u128::from(spec.bytes.shuffle));
+        let far = maps.iter().filter(|t| !matches!(t.locality, Locality::Node | Locality::None));
+        assert_eq!(seen.payload(Purpose::MapInput, number), sum(&mut far.map(|t| t.bytes_in)));
+        let written = if spec.reduces > 0 { &reduces } else { &maps };
+        assert_eq!(sum(&mut written.iter().map(|t| t.bytes_out)), u128::from(spec.bytes.output));
+        let copies = spec.output_replication.unwrap_or(config.hdfs.output_replication);
+        let remote = u128::from(spec.bytes.output) * u128::from(copies - 1);
+        assert_eq!(seen.payload(Purpose::Replica, number), remote, "replicas of {}", spec.name);
+    }
+}
+
+fn one(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
+    let job = JobSpec::fixed("j", "trace", Time::ZERO, bytes, maps, reduces);
+    MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() }
+}
+
+#[test]
+fn jobs_of_every_shape_keep_their_bytes() {
+    let shapes = [
+        ((0, 0, 0), 1, 0),
+        ((0, 0, 0), 3, 2),
+        ((640_000_000, 640_000_000, 640_000_000), 10, 3),
+        ((640_000_000, 33_000, 33_000), 10, 1),
+        ((0, 128_000_001, 77), 3, 2),
+        ((500, 0, 300_000_007), 4, 0),
+        ((5, 7, 11), 9, 8),
+        ((0, 0, 64_000_001), 2, 0),
+        ((1, 0, 0), 1, 3),
+    ];
+    for ((input, shuffle, output), maps, reduces) in shapes {
+        let config = one(JobBytes { input, shuffle, output }, maps, reduces);
+        conserved(&config, &run(&config, &cluster(9, 4, 1)));
+    }
+}
+
+#[test]
+fn sizes_beyond_32_bits_keep_their_bytes() {
+    let bytes = JobBytes { input: 8_000_000_003, shuffle: 24_000_000_007, output: 5_000_000_009 };
+    let job = JobSpec::sized("big", "trace", Time::ZERO, bytes, &SizeRule::default(), 40);
+    assert_eq!((job.maps, job.reduces), (126, 38));
+    let config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
+    let seen = run(&config, &cluster(21, 11, 1));
+    conserved(&config, &seen);
+    // About a twentieth of a shuffle over twenty workers stays local.
+    let local = seen.job(0).shuffle_local_bytes;
+    assert!((600_000_000..2_400_000_000).contains(&local), "{local}");
+}
+
+#[test]
+fn one_worker_shuffles_locally_only() {
+    let mut config = one(JobBytes::terasort(100_000_000), 4, 2);
+    config.hdfs.replication = 1;
+    config.hdfs.output_replication = 1;
+    let seen = run(&config, &cluster(2, 2, 1));
+    conserved(&config, &seen);
+    assert_eq!(seen.job(0).shuffle_local_bytes, 100_000_000);
+    assert_eq!(seen.most_connections, 1);
+}
+
+#[test]
+fn the_chapter_5_job_of_e_eon_runs() {
+    let mut job =
+        JobSpec::fixed("ch5", "terasort", Time::ZERO, JobBytes::terasort(6_400_000_000), 100, 159);
+    job.pool = Some("p".to_string());
+    let config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
+    let seen = run(&config, &cluster(160, 40, 1));
+    conserved(&config, &seen);
+    assert_eq!(seen.payload(Purpose::Replica, 0), 0);
+    assert!(seen.end < Time::ZERO + Span::from_secs(60), "{}", seen.end);
+}
+
+fn any_job() -> impl Strategy<Value = JobSpec> {
+    let size = || prop_oneof![Just(0u64), 1..100u64, 1..50_000_000u64];
+    let bytes = (size(), size(), size());
+    (bytes, 1..12u32, 1..8u32, any::<bool>(), 0..40_000u64, proptest::option::of(0..3u32)).prop_map(
+        |((input, shuffle, output), maps, reduces, map_only, submit, pool)| {
+            let shuffle = if map_only { 0 } else { shuffle };
+            let bytes = JobBytes { input, shuffle, output };
+            let reduces = if map_only { 0 } else { reduces };
+            let submit = Time::ZERO + Span::from_ms(submit);
+            let mut job = JobSpec::fixed("p", "trace", submit, bytes, maps, reduces);
+            job.pool = pool.map(|p| p.to_string());
+            job
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_mix_of_jobs_finishes_and_keeps_its_bytes(
+        jobs in proptest::collection::vec(any_job(), 0..8),
+        (hosts, per_rack) in (4..12u32, 1..6u32),
+        (map_slots, reduce_slots) in (1..4u32, 1..4u32),
+        (fair, spread, out_of_band) in any::<(bool, bool, bool)>(),
+        (copies, per_fetch) in (1..6u32, 1..5u32),
+        slowstart in 0.0..1.0f64,
+        seed in any::<u64>(),
+    ) {
+        let mut config = MapReduceConfig { jobs, map_slots, reduce_slots, ..MapReduceConfig::default() };
+        config.scheduler = if fair { SchedulerKind::Fair } else { SchedulerKind::Fifo };
+        config.control.spread = spread;
+        config.control.out_of_band_heartbeat = out_of_band;
+        config.control.slowstart = slowstart;
+        config.shuffle.parallel_copies = copies;
+        config.shuffle.max_maps_per_fetch = per_fetch;
+        config.hdfs.block_bytes = 10_000_000;
+        let seen = run(&config, &cluster(hosts, per_rack, seed));
+        conserved(&config, &seen);
+        prop_assert!(seen.most_tasks <= ((map_slots + reduce_slots) * (hosts - 1)) as usize);
+        prop_assert!(seen.most_fetches <= copies * reduce_slots);
+        super::behaviour::slots_are_respected(&config, &seen);
+    }
+}

@@ -1,0 +1,5 @@
+//! The model on an ideal network: what it asks for, how long it takes, what it never does.
+
+mod behaviour;
+mod conservation;
+mod network;

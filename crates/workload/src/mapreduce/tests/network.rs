@@ -1,0 +1,200 @@
+//! An ideal network for tests: every direction of a connection is a pipe of its own with a rate and
+//! a latency, messages arrive in order. It checks the rules of the interface on the way.
+
+use crate::mapreduce::{MapReduce, MapReduceConfig};
+use crate::{Action, Cluster, Event};
+use eastwest_types::{
+    ConnId, HostId, JobRecord, Purpose, Rate, Side, Span, TaskKind, TaskRecord, Time,
+};
+use std::collections::BTreeMap;
+
+const RATE: Rate = Rate::gbit(1);
+const LATENCY: Span = Span::from_us(100);
+
+struct Pipe {
+    ends: [HostId; 2],
+    free_at: [Time; 2],
+    in_flight: u32,
+    unanswered: u32,
+}
+
+/// What a run left behind.
+#[derive(Default)]
+pub struct Outcome {
+    pub jobs: Vec<JobRecord>,
+    pub tasks: Vec<TaskRecord>,
+    /// Payload over the network by purpose name and job.
+    pub payload: BTreeMap<(&'static str, u32), u128>,
+    /// Payload of replicas by the two ends.
+    pub replicas: BTreeMap<(HostId, HostId), u64>,
+    /// Most requests for map outputs a host had open at once.
+    pub most_fetches: u32,
+    /// Most connections open at once.
+    pub most_connections: usize,
+    /// Heartbeats sent.
+    pub heartbeats: u64,
+    pub end: Time,
+    /// Every action in order.
+    pub log: Vec<(Time, Action)>,
+    /// Slots the table of tasks needed.
+    pub most_tasks: usize,
+}
+
+impl Outcome {
+    pub fn payload(&self, purpose: Purpose, job: u32) -> u128 {
+        self.payload.get(&(purpose.name(), job)).copied().unwrap_or(0)
+    }
+
+    pub fn tasks_of(&self, job: u32, kind: TaskKind) -> Vec<&TaskRecord> {
+        self.tasks.iter().filter(|t| t.job == job && t.kind == kind).collect()
+    }
+
+    pub fn job(&self, job: u32) -> &JobRecord {
+        self.jobs.iter().find(|j| j.job == job).expect("the job finished")
+    }
+}
+
+/// `hosts` hosts, `per_rack` to a rack.
+pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
+    Cluster { rack_of: (0..hosts).map(|h| h / per_rack).collect(), seed }
+}
+
+struct World {
+    now: Time,
+    events: BTreeMap<(Time, u64), Event>,
+    next: u64,
+    conns: BTreeMap<u32, Pipe>,
+    fetches: BTreeMap<HostId, u32>,
+    fetch_request: u64,
+    master: HostId,
+    seen: Outcome,
+    finished: bool,
+}
+
+impl World {
+    fn post(&mut self, at: Time, event: Event) {
+        assert!(at >= self.now, "{event:?} is in the past");
+        self.events.insert((at, self.next), event);
+        self.next += 1;
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        assert!(!self.finished, "{action:?} after the end");
+        match action {
+            Action::Wake { at, token } => self.post(at, Event::Wake { token }),
+            Action::Open { conn, client, server, .. } => {
+                assert_ne!(client, server);
+                let pipe = Pipe {
+                    ends: [client, server],
+                    free_at: [self.now; 2],
+                    in_flight: 0,
+                    unanswered: 0,
+                };
+                assert!(self.conns.insert(conn.0, pipe).is_none(), "{conn:?} is open");
+                self.seen.most_connections = self.seen.most_connections.max(self.conns.len());
+            }
+            Action::Send { .. } => self.send(action),
+            Action::Close { conn } => {
+                let pipe = self.conns.remove(&conn.0).expect("only open connections close");
+                let heartbeat = pipe.ends[1] == self.master;
+                assert!(heartbeat || pipe.in_flight == 0, "{conn:?} closes with bytes on the way");
+            }
+            Action::Job(job) => self.seen.jobs.push(*job),
+            Action::Task(task) => self.seen.tasks.push(*task),
+            Action::Finished => {
+                assert!(self.conns.is_empty(), "connections are left open");
+                self.finished = true;
+            }
+            other => panic!("MapReduce does not ask for {other:?}"),
+        }
+    }
+
+    fn send(&mut self, action: Action) {
+        let Action::Send { conn, from, payload, header, tag, purpose, job, record } = action else {
+            unreachable!()
+        };
+        let bytes = payload + u64::from(header);
+        assert!(bytes > 0, "an empty message never arrives");
+        assert_eq!(record, purpose != Purpose::Control);
+        let pipe = self.conns.get_mut(&conn.0).expect("messages need a connection");
+        let side = usize::from(from == Side::Server);
+        pipe.in_flight += 1;
+        pipe.free_at[side] = pipe.free_at[side].max(self.now) + RATE.time_for(bytes);
+        let arrival = pipe.free_at[side] + LATENCY;
+        match (purpose, job) {
+            (Purpose::Control, None) => self.seen.heartbeats += u64::from(from == Side::Client),
+            (Purpose::Control, Some(_)) if payload == self.fetch_request => {
+                pipe.unanswered += 1;
+                assert_eq!(pipe.unanswered, 1, "one request at a time on a connection");
+                let open = self.fetches.entry(pipe.ends[0]).or_default();
+                *open += 1;
+                self.seen.most_fetches = self.seen.most_fetches.max(*open);
+            }
+            (_, Some(job)) => {
+                *self.seen.payload.entry((purpose.name(), job)).or_default() += u128::from(payload);
+                if purpose == Purpose::Replica {
+                    *self.seen.replicas.entry((pipe.ends[0], pipe.ends[1])).or_default() += payload;
+                }
+                if purpose == Purpose::Shuffle {
+                    // The answer counts as open until it is delivered.
+                    pipe.unanswered = 2;
+                }
+            }
+            (_, None) => panic!("data belongs to a job"),
+        }
+        self.post(arrival, Event::Delivered { conn, from, tag });
+    }
+
+    /// Keeps count of what is on the way.
+    fn arrived(&mut self, conn: ConnId, from: Side) {
+        let pipe = self.conns.get_mut(&conn.0).expect("closed connections are empty");
+        pipe.in_flight -= 1;
+        if from == Side::Server && pipe.unanswered == 2 {
+            pipe.unanswered = 0;
+            *self.fetches.get_mut(&pipe.ends[0]).expect("it asked") -= 1;
+        }
+    }
+}
+
+/// Runs to the end.
+pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
+    let mut model = MapReduce::new(config.clone(), cluster).expect("the demands can be met");
+    let mut world = World {
+        now: Time::ZERO,
+        events: BTreeMap::new(),
+        next: 0,
+        conns: BTreeMap::new(),
+        fetches: BTreeMap::new(),
+        fetch_request: u64::from(config.shuffle.fetch_request_bytes),
+        master: model.master,
+        seen: Outcome::default(),
+        finished: false,
+    };
+    world.post(Time::ZERO, Event::Begin);
+    let mut out = Vec::new();
+    while let Some(((now, _), event)) = world.events.pop_first() {
+        if world.finished {
+            model.handle(now, event, &mut out);
+            assert!(out.is_empty(), "the end is the end");
+            continue;
+        }
+        world.now = now;
+        if let Event::Delivered { conn, from, .. } = event {
+            world.arrived(conn, from);
+        }
+        model.handle(now, event, &mut out);
+        for action in out.drain(..) {
+            world.seen.log.push((now, action.clone()));
+            world.carry_out(action);
+        }
+    }
+    assert!(world.finished, "it stopped before the end");
+    assert_eq!(model.progress(), (config.jobs.len() as u32, config.jobs.len() as u32));
+    assert!(model.jobs.iter().all(Option::is_none), "finished jobs are forgotten");
+    assert_eq!((model.waiting, model.running), ([0; 2], [0; 2]));
+    let (used, slots) = model.tasks.count();
+    assert_eq!(used, 0);
+    world.seen.most_tasks = slots;
+    world.seen.end = world.now;
+    world.seen
+}
