@@ -1,0 +1,93 @@
+//! `[[class]]`: traffic classes, which name rows in tables and map to priorities.
+//!
+//! A class exists as soon as a workload names it; the table is only needed to give it a priority.
+
+use super::quantity::{Name, Quantity};
+use super::reader::{Section, key};
+use super::resolve::{Body, Out};
+use eastwest_network::config::SchedulerConfig;
+use eastwest_types::ClassId;
+
+/// A traffic class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrafficClassConfig {
+    /// Its name.
+    pub name: String,
+    /// Its priority, 0–7, 7 the most urgent.
+    pub priority: u8,
+}
+
+/// Most classes.
+const MOST: usize = 64;
+
+/// The classes known so far.
+pub struct Classes {
+    /// By [`ClassId`].
+    pub list: Vec<TrafficClassConfig>,
+    /// How many stand in the file.
+    declared: usize,
+    used: Vec<bool>,
+}
+
+/// Reads `[[class]]`.
+pub fn read(s: &mut Section) -> Classes {
+    let mut names: Vec<String> = Vec::new();
+    let doc = "Priority of a traffic class. Classes that workloads name need no entry.";
+    let list = s.tables("class", doc, MOST, |c, _| {
+        let name: Name = c.get(key("name", "Its name, as workloads give it."));
+        let priority: u32 = c.get(
+            key("priority", "Its priority, 7 the most urgent (IEEE 802.1Q has eight).")
+                .default("0")
+                .range("0", "7"),
+        );
+        c.demand(!names.contains(&name.0), &["name"], || "is the name of another class".to_owned());
+        names.push(name.0.clone());
+        TrafficClassConfig { name: name.0, priority: priority as u8 }
+    });
+    Classes { declared: list.len(), used: vec![false; list.len()], list }
+}
+
+impl Classes {
+    /// The class of this name, new if need be.
+    pub fn id(&mut self, name: &str) -> ClassId {
+        let index = self.list.iter().position(|c| c.name == name).unwrap_or_else(|| {
+            self.list.push(TrafficClassConfig { name: name.to_owned(), priority: 0 });
+            self.used.push(false);
+            self.list.len() - 1
+        });
+        self.used[index] = true;
+        ClassId(index.min(usize::from(u8::MAX)) as u8)
+    }
+
+    /// Completes the resolved text and tells what looks unintended.
+    pub fn finish(&self, s: &mut Section, scheduler: SchedulerConfig, notes: &mut Vec<String>) {
+        if s.describing() {
+            return;
+        }
+        if self.list.len() > MOST {
+            s.wrong("class", format!("there are more than {MOST} traffic classes"));
+        }
+        for class in
+            self.list.iter().zip(&self.used).take(self.declared).filter(|(_, used)| !**used)
+        {
+            notes.push(format!("no workload is in class {}", class.0.name));
+        }
+        let high = self.list.iter().filter(|c| c.priority >= 4).count();
+        let strict = scheduler == SchedulerConfig::StrictPriority;
+        if strict && (high == 0 || high == self.list.len()) {
+            notes.push(
+                "strict-priority serves 4–7 before 0–3, but all classes are on one side".to_owned(),
+            );
+        }
+        if !strict && self.list.iter().any(|c| c.priority > 0) {
+            notes.push("priorities have no effect with fabric.scheduler = \"fifo\"".to_owned());
+        }
+        let rows = self.list.iter().map(|class| {
+            let mut out = Out::default();
+            out.value("name", Name(class.name.clone()).show());
+            out.value("priority", class.priority.to_string());
+            out
+        });
+        s.resolve_table("class", Body::Array(rows.collect()));
+    }
+}

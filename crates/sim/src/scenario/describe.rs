@@ -1,0 +1,255 @@
+//! The schema: collected by walking the reading functions in describing mode, once per kind of
+//! every section, and rendered as JSON and as the reference page.
+
+use super::reader::{Describing, State, join, read_table};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// A row of the schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyDoc {
+    /// The section it stands in: `workload.*`.
+    pub place: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its values; `table` and `tables` for sections.
+    pub kind_of_value: &'static str,
+    /// What it means, in one line.
+    pub doc: &'static str,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Its default as text.
+    pub default: Option<String>,
+    /// What it means that it is absent.
+    pub absent: Option<&'static str>,
+    /// Least and greatest value.
+    pub range: Option<(&'static str, &'static str)>,
+    /// The names a choice allows, each with its meaning.
+    pub choices: Vec<(&'static str, &'static str)>,
+    /// Kinds of the section it belongs to; empty for all.
+    pub kinds: Vec<&'static str>,
+}
+
+impl KeyDoc {
+    /// A row without default, range or choices.
+    pub fn new(
+        place: &str,
+        name: &'static str,
+        kind_of_value: &'static str,
+        doc: &'static str,
+    ) -> KeyDoc {
+        KeyDoc {
+            place: place.to_owned(),
+            name,
+            kind_of_value,
+            doc,
+            required: false,
+            default: None,
+            absent: None,
+            range: None,
+            choices: Vec::new(),
+            kinds: Vec::new(),
+        }
+    }
+
+    /// Its path in a file.
+    pub fn path(&self) -> String {
+        join(&self.place, self.name)
+    }
+
+    fn same_but_for_kinds(&self, other: &KeyDoc) -> bool {
+        let bare = |row: &KeyDoc| KeyDoc { kinds: Vec::new(), ..row.clone() };
+        bare(self) == bare(other)
+    }
+}
+
+/// All rows of the schema, in the order of reading.
+pub fn rows() -> &'static [KeyDoc] {
+    static ROWS: OnceLock<Vec<KeyDoc>> = OnceLock::new();
+    ROWS.get_or_init(collect)
+}
+
+/// Walks the default kinds, then every other kind of every section met on the way.
+fn collect() -> Vec<KeyDoc> {
+    let mut rows: Vec<KeyDoc> = Vec::new();
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut walked: BTreeSet<(String, &'static str)> = BTreeSet::new();
+    let mut waiting = vec![BTreeMap::new()];
+    while let Some(forced) = waiting.pop() {
+        let describing = Describing { forced: forced.clone(), ..Describing::default() };
+        let mut state = State { describing: Some(describing), ..State::default() };
+        read_table(&mut state, "", None, |top| super::read_top(top, &super::Context::default()));
+        let seen = state.describing.unwrap_or_default();
+        for row in seen.keys {
+            merge(&mut rows, row);
+        }
+        for (place, names) in seen.met {
+            kinds.insert(place.clone(), names.len());
+            for name in names.into_iter().rev() {
+                if walked.insert((place.clone(), name)) {
+                    let mut next = forced.clone();
+                    next.insert(place.clone(), name);
+                    waiting.push(next);
+                }
+            }
+        }
+    }
+    for row in &mut rows {
+        if kinds.get(&row.place).is_some_and(|all| *all == row.kinds.len()) {
+            row.kinds.clear();
+        }
+    }
+    rows
+}
+
+/// Adds a row beside those of its section, or its kind to the same row seen before.
+fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc) {
+    if let Some(same) = rows.iter_mut().find(|r| r.same_but_for_kinds(&row)) {
+        for kind in row.kinds {
+            if !same.kinds.contains(&kind) {
+                same.kinds.push(kind);
+            }
+        }
+        return;
+    }
+    let at = rows.iter().rposition(|r| r.place == row.place).map_or(rows.len(), |i| i + 1);
+    rows.insert(at, row);
+}
+
+/// Where a key that is unknown in one section belongs, if it exists elsewhere.
+pub fn misplaced(place: &str, kind: Option<&str>, name: &str) -> Option<String> {
+    let mut named = rows().iter().filter(|row| row.name == name);
+    let here = named.clone().find(|row| row.place == place);
+    if let (Some(row), Some(kind)) = (here, kind) {
+        return Some(format!("it belongs to kind {}, and this is {kind}", row.kinds.join(", ")));
+    }
+    let elsewhere: BTreeSet<String> = named.by_ref().map(KeyDoc::path).collect();
+    let paths: Vec<String> = elsewhere.into_iter().take(3).collect();
+    if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
+}
+
+/// The schema as JSON: one object per key, with its path, type, default, range and meaning.
+pub fn schema() -> Value {
+    let keys: Vec<Value> = rows().iter().map(row_json).collect();
+    json!({ "schema": super::SCHEMA, "keys": keys })
+}
+
+fn row_json(row: &KeyDoc) -> Value {
+    let mut object = json!({ "path": row.path(), "type": row.kind_of_value, "doc": row.doc });
+    if row.required {
+        object["required"] = json!(true);
+    }
+    if let Some(default) = &row.default {
+        object["default"] = json!(default);
+    }
+    if let Some(absent) = row.absent {
+        object["absent"] = json!(absent);
+    }
+    if let Some((low, high)) = row.range {
+        object["min"] = json!(low);
+        object["max"] = json!(high);
+    }
+    if !row.choices.is_empty() {
+        let one = |(name, doc): &(&str, &str)| json!({ "name": name, "doc": doc });
+        object["choices"] = row.choices.iter().map(one).collect();
+    }
+    if !row.kinds.is_empty() {
+        object["kinds"] = json!(row.kinds);
+    }
+    object
+}
+
+const INTRODUCTION: &str = "\
+# Scenario files
+
+*Generated from the code that reads them (`crates/sim/src/scenario`): `eastwest schema` prints the
+same as JSON. To change this page, change the code and run the tests with `EASTWEST_WRITE_DOCS=1`.*
+
+A scenario is a TOML file. Every value carries its unit; everything that has a default may be left
+out, and the file `scenario.toml` of a result folder spells all of it out. `eastwest check FILE.toml`
+lists all problems of a file at once; `--set path=value` replaces one value, such as
+`--set fabric.queue.limit=\"64 KB\"` or, in arrays, `--set workload.0.bytes=\"1 MB\"` (by number) and
+`--set workload.bulk.bytes=\"1 MB\"` (by name).
+
+| type | how it is written |
+|---|---|
+| time | `\"5 us\"`, `\"200 ms\"`, `\"1.5 s\"`; also `ps`, `ns`, `min`, `h`; at most 20 days |
+| rate | `\"10 Gbit/s\"` (10⁹; also `Gbps`), `Mbit/s`, `kbit/s`, `bit/s`; `\"80 MB/s\"` for disks |
+| size | `\"64 KB\"` (10³), `\"64 KiB\"` (2¹⁰), `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB`, `B` |
+| bytes | bytes of a packet: `1500` or `\"1500 B\"` |
+| packets or size | room of a queue: `\"200 packets\"` or a size |
+| share | `0.4` or `\"40 %\"` |
+| count, whole number | `8` |
+| number | `1.5` |
+| name | letters, digits, `-`, `_` and `.`, at most 64 |
+| file | a path below the directory of the scenario |
+";
+
+/// The reference page, in Markdown.
+pub fn reference_page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let mut places: Vec<&str> = Vec::new();
+    for row in rows() {
+        if !places.contains(&row.place.as_str()) {
+            places.push(&row.place);
+        }
+    }
+    for place in places {
+        let keys: Vec<&KeyDoc> = rows().iter().filter(|r| r.place == place).collect();
+        write_place(&mut page, place, &keys);
+    }
+    page
+}
+
+fn write_place(page: &mut String, place: &str, keys: &[&KeyDoc]) {
+    let above = rows().iter().find(|r| {
+        r.path() == place.strip_suffix(".*").unwrap_or(place)
+            && r.kind_of_value.starts_with("table")
+    });
+    let heading = match place {
+        "" => "Top of the file".to_owned(),
+        _ if place.ends_with(".*") => format!("`[[{}]]`", place.replace(".*", "")),
+        _ if above.is_some() => format!("`[{}]`", place.replace(".*", "")),
+        _ => place.to_owned(),
+    };
+    let _ = writeln!(page, "\n## {heading}\n");
+    if let Some(row) = above {
+        let _ = writeln!(page, "{}{}\n", row.doc, only_for(row));
+    }
+    let _ = writeln!(page, "| key | type | default | allowed | meaning |\n|---|---|---|---|---|");
+    for row in keys.iter().filter(|r| !r.kind_of_value.starts_with("table")) {
+        let default = match (&row.default, row.absent) {
+            _ if row.required => "*required*".to_owned(),
+            (Some(text), _) => match text.strip_prefix("auto: ") {
+                Some(said) => format!("auto: {said}"),
+                None => format!("`{text}`"),
+            },
+            (None, Some(said)) => format!("*absent*: {said}"),
+            (None, None) => String::new(),
+        };
+        let allowed = match row.range {
+            Some((low, high)) => format!("{low} to {high}"),
+            None => {
+                row.choices.iter().map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let meaning = format!("{}{}", row.doc, only_for(row)).replace('|', "\\|");
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {default} | {allowed} | {meaning} |",
+            row.name, row.kind_of_value
+        );
+    }
+    for row in keys.iter().filter(|r| !r.choices.is_empty()) {
+        let _ = writeln!(page, "\nChoices of `{}`:\n", row.name);
+        for (name, doc) in &row.choices {
+            let _ = writeln!(page, "- `{name}`: {doc}");
+        }
+    }
+}
+
+fn only_for(row: &KeyDoc) -> String {
+    if row.kinds.is_empty() { String::new() } else { format!(" *(kind {})*", row.kinds.join(", ")) }
+}

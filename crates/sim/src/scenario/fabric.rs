@@ -1,0 +1,404 @@
+//! `[fabric]`: nodes, cables, queues and routes.
+//!
+//! Defaults: Ethernet's framing (IEEE 802.3: preamble 8 B, header 14 B, FCS 4 B, gap 12 B) and MTU
+//! (RFC 894); 5 µs per link, which stands for cable, switch pipeline and a share of the hosts' own
+//! delay and puts the base round trip of a leaf–spine fabric between 40 and 100 µs at 1 Gbit/s (the
+//! fabric of Alizadeh et al. 2010 stays below 250 µs); shallow ports of 200 packets (E-EON, table
+//! 5.1); NIC queues of 1000 packets (Linux, txqueuelen). Numbers of nodes and rates have no default.
+
+use super::graph;
+use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
+use super::quantity::{Name, Octets};
+use super::reader::{Section, key};
+use super::{Context, Files};
+use eastwest_network::config::{
+    CableConfig, ExplicitRoute, FabricConfig, Limit, QueueConfig, RoutingConfig, SchedulerConfig,
+    Topology,
+};
+use eastwest_types::{Rate, Span};
+
+/// Most nodes and most cables a fabric may have.
+const MOST_NODES: u64 = 1_000_000;
+const MOST_CABLES: u64 = 4_000_000;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    LeafSpine,
+    Star,
+    FatTree,
+    Graph,
+}
+
+/// A fabric, and what the rest of the scenario may rely on.
+pub struct Fabric {
+    /// The checked settings; placeholders where problems were reported.
+    pub config: FabricConfig,
+    /// Its nodes, if the topology could be read.
+    pub nodes: Option<Nodes>,
+    /// Its MTU, if that is known.
+    pub mtu: Option<u32>,
+}
+
+/// Reads `[fabric]`.
+pub fn read(
+    s: &mut Section,
+    context: &Context,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Fabric {
+    let topology = read_topology(s, context, files, notes);
+    let nodes = topology.as_ref().map(Nodes::new);
+    let mtu = s.get(
+        key::<Octets>("mtu", "Largest IP packet in bytes (RFC 894; 9000 for jumbo frames).")
+            .default("1500")
+            .range("68", "9216"),
+    );
+    let framing = s.get(
+        key::<Octets>(
+            "framing",
+            "Bytes each packet takes on a link beyond its IP length: preamble, header, FCS and gap (IEEE 802.3); 0 to count IP bytes only.",
+        )
+        .default("38")
+        .range("0", "256"),
+    );
+    let min_frame = s.get(
+        key::<Octets>(
+            "min_frame",
+            "Smallest packet on a link in bytes, framing included (IEEE 802.3: 64 B and preamble and gap).",
+        )
+        .computed("84, or 0 where framing is 0", Octets(if framing.0 == 0 { 0 } else { 84 }))
+        .range("0", "1024"),
+    );
+    let scheduler = s.choice(
+        "scheduler",
+        "How ports choose among packets of different priority.",
+        Some("fifo"),
+        &[
+            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
+            (
+                "strict-priority",
+                SchedulerConfig::StrictPriority,
+                "two queues, each with the port's limit: priorities 4–7 before 0–3, without preemption",
+            ),
+        ],
+    );
+    let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu.0) + u64::from(framing.0));
+    let processing_jitter = s.get(
+        key::<Span>(
+            "processing_jitter",
+            "Width of the uniform delay a host adds to each arriving packet: keeps ACK clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
+        )
+        .computed("the time of one full packet at the host rate", packet)
+        .range("0 s", "1 s"),
+    );
+    let reference_ports = s.get(
+        key::<bool>(
+            "reference_ports",
+            "Force every port into the two-event reference mode: slower, same results.",
+        )
+        .default("false"),
+    );
+    let known_mtu = s.good(&["mtu"]).then_some(mtu.0);
+    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
+        read_queue(q, known_mtu, "200 packets", "Packets or IP bytes that may wait; the packet being sent does not count (E-EON, table 5.1: 200 packets; deep: 2000).")
+    });
+    let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
+        read_queue(
+            q,
+            known_mtu,
+            "1000 packets",
+            "Packets or IP bytes that may wait (Linux, txqueuelen: 1000).",
+        )
+    });
+    let routing = read_routing(s, nodes.as_ref());
+    let config = FabricConfig {
+        topology: topology
+            .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
+        mtu: mtu.0,
+        framing: framing.0,
+        min_frame: min_frame.0,
+        switch_queue,
+        host_queue,
+        scheduler,
+        routing,
+        processing_jitter,
+        reference_ports,
+    };
+    Fabric { config, nodes, mtu: known_mtu }
+}
+
+fn cable(rate: Rate, delay: Span) -> CableConfig {
+    CableConfig { rate, delay }
+}
+
+/// The slowest host cable: what "the host rate" is.
+pub fn host_rate(topology: Option<&Topology>) -> Rate {
+    match topology {
+        Some(
+            Topology::LeafSpine { host, .. }
+            | Topology::Star { host, .. }
+            | Topology::FatTree { host, .. },
+        ) => host.rate,
+        Some(Topology::Graph { hosts, cables, .. }) => {
+            let of_hosts = cables.iter().filter(|(a, b, _)| (*a.min(b) as usize) < hosts.len());
+            of_hosts.map(|(_, _, c)| c.rate).min().unwrap_or(Rate::gbit(1))
+        }
+        None => Rate::gbit(1),
+    }
+}
+
+fn read_topology(
+    s: &mut Section,
+    context: &Context,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<Topology> {
+    let kind = s.kind(
+        "Shape of the fabric.",
+        Some("leaf-spine"),
+        &[
+            ("leaf-spine", Kind::LeafSpine, "two tiers: every leaf is joined to every spine; nodes h0…, leaf0…, spine0…"),
+            ("star", Kind::Star, "one switch; nodes h0…, switch0"),
+            ("fat-tree", Kind::FatTree, "three tiers of k-port switches (Al-Fares et al. 2008); nodes h0…, edge0…, agg0…, core0…"),
+            ("graph", Kind::Graph, "any graph, from a file; nodes as named there"),
+        ],
+    )?;
+    let topology = match kind {
+        Kind::LeafSpine => read_leaf_spine(s, notes),
+        Kind::Star => read_star(s),
+        Kind::FatTree => read_fat_tree(s, notes),
+        Kind::Graph => return graph::read(s, context, files),
+    };
+    if s.describing() {
+        return None;
+    }
+    let (nodes, cables) = (nodes_of(&topology), cables_of(&topology));
+    let sizes: &[&str] = match kind {
+        Kind::LeafSpine => &["hosts_per_leaf", "leaves", "spines", "cables_per_spine"],
+        Kind::Star => &["hosts"],
+        Kind::FatTree => &["k", "hosts_per_edge"],
+        Kind::Graph => &[],
+    };
+    s.demand(nodes <= MOST_NODES, sizes, || {
+        format!("makes a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
+    });
+    s.demand(cables <= MOST_CABLES, sizes, || {
+        format!("makes a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
+    });
+    s.good(sizes).then_some(topology)
+}
+
+const LEAST_RATE: &str = "1 kbit/s";
+const MOST_RATE: &str = "10 Tbit/s";
+
+fn read_host_cable(s: &mut Section) -> CableConfig {
+    let rate =
+        s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
+    let delay = s.get(
+        key("host_delay", "Propagation delay of a host's cable, with the switch's and host's own delay (as in S1).")
+            .default("5 us")
+            .range("0 s", "1 s"),
+    );
+    cable(rate, delay)
+}
+
+fn read_uplink_cable(s: &mut Section) -> CableConfig {
+    let rate = s.get(
+        key("uplink_rate", "Rate of a cable between switches, each way.")
+            .range(LEAST_RATE, MOST_RATE),
+    );
+    let delay = s.get(
+        key("uplink_delay", "Propagation delay of a cable between switches, with the switch's own delay (as in S1).")
+            .default("5 us")
+            .range("0 s", "1 s"),
+    );
+    cable(rate, delay)
+}
+
+fn read_leaf_spine(s: &mut Section, notes: &mut Vec<String>) -> Topology {
+    const MOST: &str = "1000000";
+    let leaves = s.get(key("leaves", "Number of leaves (racks).").range("1", MOST));
+    let hosts_per_leaf = s.get(key("hosts_per_leaf", "Hosts on each leaf.").range("1", MOST));
+    let spines = s.get(key("spines", "Number of spines.").range("1", MOST));
+    let cables_per_spine = s.get(
+        key("cables_per_spine", "Parallel cables between each leaf and each spine.")
+            .default("1")
+            .range("1", "1000"),
+    );
+    let host = read_host_cable(s);
+    let uplink = read_uplink_cable(s);
+    let down = u128::from(host.rate.0) * u128::from(hosts_per_leaf);
+    let up = u128::from(uplink.rate.0) * u128::from(spines) * u128::from(cables_per_spine);
+    if leaves > 1 {
+        note_over_subscription(notes, "leaf–spine", "leaf", down, up);
+    }
+    Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, host, uplink }
+}
+
+fn read_star(s: &mut Section) -> Topology {
+    let hosts = s.get(key("hosts", "Number of hosts.").range("2", "1000000"));
+    Topology::Star { hosts, host: read_host_cable(s) }
+}
+
+fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
+    let k: u32 = s.get(
+        key("k", "Ports of each switch: k pods of k/2 edge and k/2 aggregation switches, (k/2)² cores; even.")
+            .range("2", "256"),
+    );
+    s.demand(k.is_multiple_of(2), &["k"], || {
+        "must be even: half of the ports go up, half down".to_owned()
+    });
+    let hosts_per_edge = s.get(
+        key("hosts_per_edge", "Hosts on each edge switch; more than k/2 over-subscribe it.")
+            .computed("k/2, full bisection", (k / 2).max(1))
+            .range("1", "100000"),
+    );
+    let host = read_host_cable(s);
+    let uplink = read_uplink_cable(s);
+    let down = u128::from(host.rate.0) * u128::from(hosts_per_edge);
+    let up = u128::from(uplink.rate.0) * u128::from(k / 2);
+    note_over_subscription(notes, "fat tree", "edge switch", down, up);
+    Topology::FatTree { k, hosts_per_edge, host, uplink }
+}
+
+/// Tells the user by how much the hosts' rate exceeds the uplinks'.
+fn note_over_subscription(
+    notes: &mut Vec<String>,
+    fabric: &str,
+    switch: &str,
+    down: u128,
+    up: u128,
+) {
+    let bits = |n: u128| Rate(u64::try_from(n).unwrap_or(u64::MAX)).to_string();
+    if down > up {
+        let tenths = (down * 10).div_ceil(up.max(1));
+        let ratio = if tenths % 10 == 0 {
+            (tenths / 10).to_string()
+        } else {
+            format!("{}.{}", tenths / 10, tenths % 10)
+        };
+        notes.push(format!(
+            "the {fabric} is {ratio}:1 over-subscribed: {} of hosts on {} of uplinks per {switch}",
+            bits(down),
+            bits(up)
+        ));
+    }
+}
+
+fn read_queue(
+    s: &mut Section,
+    mtu: Option<u32>,
+    limit: &'static str,
+    doc: &'static str,
+) -> QueueConfig {
+    s.kind(
+        "Queue discipline.",
+        Some("drop-tail"),
+        &[("drop-tail", (), "first in, first out; what does not fit is lost")],
+    );
+    let limit: Limit = s.get(key("limit", doc).default(limit));
+    if let (Limit::Bytes(bytes), Some(mtu)) = (limit, mtu) {
+        s.demand(bytes >= u64::from(mtu), &["limit"], || {
+            format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+        });
+    }
+    QueueConfig::DropTail(limit)
+}
+
+/// Most explicit routes.
+const MOST_ROUTES: usize = 100_000;
+
+fn read_routing(s: &mut Section, nodes: Option<&Nodes>) -> RoutingConfig {
+    let routing = s.choice(
+        "routing",
+        "How switches choose among equal paths.",
+        Some("ecmp"),
+        &[
+            (
+                "ecmp",
+                RoutingConfig::Ecmp,
+                "per flow, by a seeded hash of the five-tuple (RFC 2992)",
+            ),
+            ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
+            (
+                "explicit",
+                RoutingConfig::Explicit(Vec::new()),
+                "by [[fabric.route]]; ecmp for all other pairs",
+            ),
+        ],
+    );
+    let routes = s.tables(
+        "route",
+        "The path of all packets from one host to another.",
+        MOST_ROUTES,
+        |r, _| read_route(r, nodes),
+    );
+    if s.describing() {
+        return routing;
+    }
+    match routing {
+        RoutingConfig::Explicit(_) => {
+            let mut seen = std::collections::BTreeSet::new();
+            let routes: Vec<ExplicitRoute> = routes.into_iter().flatten().collect();
+            if let Some(twice) = routes.iter().find(|r| !seen.insert((r.from, r.to))) {
+                s.wrong(
+                    "route",
+                    format!("there are two routes from h{} to h{}", twice.from, twice.to),
+                );
+            }
+            RoutingConfig::Explicit(routes)
+        }
+        other => {
+            if !routes.is_empty() {
+                s.wrong("route", "routes are only followed with routing = \"explicit\"");
+            }
+            other
+        }
+    }
+}
+
+fn read_route(r: &mut Section, nodes: Option<&Nodes>) -> Option<ExplicitRoute> {
+    let from: Name = r.get(key("from", "Sending host."));
+    let to: Name = r.get(key("to", "Receiving host."));
+    let via: Vec<Name> = r.get(key("via", "Switches on the way, in order."));
+    let nodes = nodes?;
+    if r.describing() {
+        return None;
+    }
+    let mut host = |name: &'static str, given: &Name| match nodes.number(&given.0) {
+        Some(n) if n < nodes.hosts() => Some(n),
+        _ if !r.good(&[name]) => None,
+        _ => {
+            r.wrong_hint(name, format!("is not a host; hosts are {}", nodes.host_names()), None);
+            None
+        }
+    };
+    let (from, to) = (host("from", &from), host("to", &to));
+    let (from, to) = (from?, to?);
+    if !r.good(&["via"]) {
+        return None;
+    }
+    r.demand(from != to, &["to", "from"], || "must not be the sending host".to_owned());
+    r.demand(via.len() <= MAX_HOPS, &["via"], || format!("has more than {MAX_HOPS} switches"));
+    let mut path = Vec::new();
+    for name in via.iter().take(MAX_HOPS) {
+        match nodes.number(&name.0) {
+            Some(n) if n >= nodes.hosts() => path.push(n),
+            _ => {
+                r.wrong("via", format!("{} is not a switch of this fabric", name.0));
+                return None;
+            }
+        }
+    }
+    let stops: Vec<u32> = std::iter::once(from).chain(path.iter().copied()).chain([to]).collect();
+    if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
+        let (a, b) = (nodes.name(gap[0]), nodes.name(gap[1]));
+        r.demand(false, &["via", "to"], || format!("there is no cable between {a} and {b}"));
+        return None;
+    }
+    let mut once = std::collections::BTreeSet::new();
+    r.demand(stops.iter().all(|n| once.insert(*n)), &["via", "to"], || {
+        "must not pass a node twice".to_owned()
+    });
+    Some(ExplicitRoute { from, to, via: path })
+}

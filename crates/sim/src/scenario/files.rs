@@ -1,0 +1,142 @@
+//! Files a scenario refers to: found only below its directory or among the shipped data, bounded in
+//! size, and kept so that a result folder can be run again from itself.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where files of a scenario are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// The directory of the scenario file.
+    pub base_dir: PathBuf,
+    /// The directory of the data that ships with Eastwest.
+    pub data_dir: PathBuf,
+    /// Files held in memory, found before any on disk; by name as the scenario gives it.
+    pub files: BTreeMap<String, Arc<[u8]>>,
+}
+
+/// A file that belongs to a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Its name in the resolved scenario, relative to the scenario's directory.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Folder of attached files beside a resolved scenario.
+const FOLDER: &str = "inputs";
+
+/// The files read so far.
+#[derive(Default)]
+pub struct Files {
+    /// In the order of reading, without repetitions.
+    pub attached: Vec<Attached>,
+}
+
+impl Files {
+    /// Reads a file named by the scenario.
+    pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
+        let bytes = match context.files.get(name) {
+            Some(bytes) => bytes.clone(),
+            None => read_below(&context.base_dir, name, most)?,
+        };
+        let base = name.rsplit('/').next().unwrap_or(name);
+        Ok(self.attach(base, bytes))
+    }
+
+    /// Reads a file of the shipped data; `name` is what scenarios call it, `file` where it lies.
+    pub fn load_shipped(
+        &mut self,
+        context: &Context,
+        name: &str,
+        file: &str,
+        most: u64,
+    ) -> Result<Attached, String> {
+        let bytes = match context.files.get(name) {
+            Some(bytes) => bytes.clone(),
+            None => read_below(&context.data_dir, file, most)?,
+        };
+        let base = file.rsplit('/').next().unwrap_or(file);
+        Ok(self.attach(base, bytes))
+    }
+
+    /// Keeps a file under a name of its own.
+    fn attach(&mut self, base: &str, bytes: Arc<[u8]>) -> Attached {
+        for number in 1u32.. {
+            let prefix = if number == 1 { String::new() } else { format!("{number}-") };
+            let name = format!("{FOLDER}/{prefix}{base}");
+            match self.attached.iter().find(|a| a.name == name) {
+                Some(same) if same.bytes == bytes => return same.clone(),
+                Some(_) => {}
+                None => {
+                    self.attached.push(Attached { name, bytes });
+                    break;
+                }
+            }
+        }
+        self.attached.last().cloned().expect("the file has just been added")
+    }
+}
+
+/// Reads a regular file that lies below `dir`, links followed.
+fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => format!("is not there (looked in {})", dir.display()),
+        _ => format!("cannot be read: {e}"),
+    };
+    let dir_found = dir.canonicalize().map_err(failed)?;
+    let path = dir.join(name).canonicalize().map_err(failed)?;
+    if !path.starts_with(&dir_found) {
+        return Err("leads out of the directory of the scenario".to_owned());
+    }
+    // A named pipe would block for ever: look before opening.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err("is not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&path).map_err(failed)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(format!("is too large: at most {most} bytes are read"));
+    }
+    Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> Context {
+        Context {
+            base_dir: Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            ..Context::default()
+        }
+    }
+
+    #[test]
+    fn files_are_found_below_the_directory_only() {
+        let mut files = Files::default();
+        assert!(files.load(&context(), "lib.rs", 1 << 20).is_ok());
+        let outside = files.load(&context(), "../Cargo.toml", 1 << 20).unwrap_err();
+        assert!(outside.contains("leads out"), "{outside}");
+        assert!(files.load(&context(), "nothing", 1).unwrap_err().contains("is not there"));
+        assert!(files.load(&context(), "scenario", 1).unwrap_err().contains("regular file"));
+        assert!(files.load(&context(), "lib.rs", 3).unwrap_err().contains("too large"));
+    }
+
+    #[test]
+    fn attached_files_have_names_of_their_own() {
+        let mut context = context();
+        context.files.insert("a/t.tsv".to_owned(), (*b"one").into());
+        context.files.insert("b/t.tsv".to_owned(), (*b"two").into());
+        let mut files = Files::default();
+        let mut name = |path: &str| files.load(&context, path, 10).expect("in memory").name;
+        assert_eq!(name("a/t.tsv"), "inputs/t.tsv");
+        assert_eq!(name("b/t.tsv"), "inputs/2-t.tsv");
+        assert_eq!(name("a/t.tsv"), "inputs/t.tsv");
+        assert_eq!(files.attached.len(), 2);
+    }
+}

@@ -1,0 +1,161 @@
+//! Fabrics of any shape, from a file of hosts, switches and cables.
+
+use super::quantity::{FileName, Name, Quantity};
+use super::reader::{Section, State, key, read_table};
+use super::syntax::parse_within;
+use super::{Context, Files};
+use eastwest_network::config::{CableConfig, Topology};
+use std::collections::BTreeMap;
+
+/// Most bytes of a topology file, and most hosts, switches and cables in it.
+const MOST_BYTES: u64 = 16 << 20;
+const MOST_NODES: usize = 200_000;
+
+/// Reads `file` of a fabric of kind `graph`, and the topology in it.
+pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Topology> {
+    let file: FileName =
+        s.get(key("file", "Topology file, by its path from the directory of the scenario."));
+    if s.describing() {
+        read_table(s.state(), "Topology file: ", None, read_graph);
+        return None;
+    }
+    if !s.good(&["file"]) {
+        return None;
+    }
+    let attached = match files.load(context, &file.0, MOST_BYTES) {
+        Ok(attached) => attached,
+        Err(message) => {
+            s.wrong("file", message);
+            return None;
+        }
+    };
+    s.resolve_as("file", FileName(attached.name).show());
+    let Ok(text) = std::str::from_utf8(&attached.bytes) else {
+        s.wrong("file", "is not text in UTF-8");
+        return None;
+    };
+    let prefix = format!("{}: ", file.0);
+    let document = match parse_within(text, MOST_BYTES as usize) {
+        Ok(document) => document,
+        Err(problems) => {
+            let named = problems
+                .into_iter()
+                .map(|p| super::Problem { path: format!("{prefix}{}", p.path), ..p });
+            s.state().problems.extend(named);
+            s.wrong("file", "is not a topology file");
+            return None;
+        }
+    };
+    let lines =
+        document.lines.into_iter().map(|(path, line)| (format!("{prefix}{path}"), line)).collect();
+    let mut state = State { lines, ..State::default() };
+    let (topology, _) = read_table(&mut state, &prefix, Some(&document.table), read_graph);
+    let good = state.problems.is_empty();
+    s.state().problems.append(&mut state.problems);
+    if good { topology } else { None }
+}
+
+fn read_graph(s: &mut Section) -> Option<Topology> {
+    let hosts: Vec<Name> =
+        s.get(key("hosts", "Names of hosts; each has exactly one cable, to a switch."));
+    let switches: Vec<Name> = s.get(key("switches", "Names of switches."));
+    s.demand(hosts.len() + switches.len() <= MOST_NODES, &["hosts", "switches"], || {
+        format!("there are more than {MOST_NODES} nodes")
+    });
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let (mut twice, mut degrees) = (None, vec![0u32; hosts.len()]);
+    for (name, number) in hosts.iter().chain(&switches).zip(0..) {
+        if numbers.insert(&name.0, number).is_some() {
+            twice = Some(name.0.clone());
+        }
+    }
+    s.demand(twice.is_none(), &["hosts", "switches"], || {
+        format!("there are two nodes named {}", twice.as_deref().unwrap_or(""))
+    });
+    s.demand(!hosts.is_empty(), &["hosts"], || "there must be hosts".to_owned());
+    let cables =
+        s.tables("cable", "A cable between two nodes, both directions.", 4 * MOST_NODES, |c, _| {
+            read_cable(c, &numbers, hosts.len())
+        });
+    if s.describing() || !s.good(&["hosts", "switches"]) {
+        return None;
+    }
+    let cables: Vec<(u32, u32, CableConfig)> = cables.into_iter().collect::<Option<_>>()?;
+    for &(a, b, _) in &cables {
+        for end in [a, b] {
+            if let Some(degree) = degrees.get_mut(end as usize) {
+                *degree += 1;
+            }
+        }
+    }
+    let lonely: Vec<&str> =
+        hosts.iter().zip(&degrees).filter(|(_, d)| **d != 1).map(|(h, _)| h.0.as_str()).collect();
+    s.demand(lonely.is_empty(), &["hosts"], || {
+        let some = lonely.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+        format!("a host has exactly one cable; this does not hold for {some}")
+    });
+    let nodes = hosts.len() + switches.len();
+    let reached = reachable(nodes, &cables);
+    let all: Vec<&str> = hosts.iter().chain(&switches).map(|n| n.0.as_str()).collect();
+    let lost: Vec<&str> = all.iter().zip(&reached).filter(|(_, r)| !**r).map(|(n, _)| *n).collect();
+    s.demand(lost.is_empty(), &["hosts"], || {
+        let some = lost.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+        format!("the fabric is not connected: no path from {} to {some}", all[0])
+    });
+    let plain = |names: Vec<Name>| names.into_iter().map(|n| n.0).collect();
+    s.good(&["hosts"]).then(|| Topology::Graph {
+        hosts: plain(hosts.clone()),
+        switches: plain(switches.clone()),
+        cables,
+    })
+}
+
+fn read_cable(
+    c: &mut Section,
+    numbers: &BTreeMap<&str, u32>,
+    hosts: usize,
+) -> Option<(u32, u32, CableConfig)> {
+    let a: Name = c.get(key("a", "One end."));
+    let b: Name = c.get(key("b", "The other end."));
+    let rate = c.get(key("rate", "Rate each way.").range("1 kbit/s", "10 Tbit/s"));
+    let delay = c.get(
+        key("delay", "Propagation delay, with the switch's own delay (as in S1).")
+            .default("5 us")
+            .range("0 s", "1 s"),
+    );
+    let mut end = |key: &'static str, name: &Name| {
+        let number = numbers.get(name.0.as_str()).copied();
+        if number.is_none() && c.good(&[key]) {
+            let near = super::problem::nearest(&name.0, numbers.keys().copied()).map(str::to_owned);
+            c.wrong_hint(key, "is not among the hosts and switches", near);
+        }
+        number
+    };
+    let (a, b) = (end("a", &a), end("b", &b));
+    let (a, b) = (a?, b?);
+    c.demand(a != b, &["b", "a"], || "a cable joins two different nodes".to_owned());
+    c.demand(a.max(b) as usize >= hosts, &["b", "a"], || {
+        "a host's cable leads to a switch".to_owned()
+    });
+    c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
+}
+
+/// Which nodes can be reached from the first.
+fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
+    let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+    for &(a, b, _) in cables {
+        neighbours[a as usize].push(b);
+        neighbours[b as usize].push(a);
+    }
+    let mut reached = vec![false; nodes];
+    let mut waiting = vec![0usize];
+    reached[0] = true;
+    while let Some(node) = waiting.pop() {
+        for &next in &neighbours[node] {
+            if !std::mem::replace(&mut reached[next as usize], true) {
+                waiting.push(next as usize);
+            }
+        }
+    }
+    reached
+}

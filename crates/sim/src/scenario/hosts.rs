@@ -1,0 +1,114 @@
+//! Hosts in workloads: by name, and many at once as a range such as `"h1..h32"`.
+
+use super::nodes::Nodes;
+use super::quantity::{Name, Quantity, instead};
+use super::reader::{Section, key};
+use eastwest_types::HostId;
+use toml::Value;
+
+/// Hosts by names and ranges of names, as the file gives them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostList(pub Vec<String>);
+
+impl Quantity for HostList {
+    const TYPE: &'static str = "hosts";
+    fn parse(value: &Value) -> Result<HostList, String> {
+        const FORM: &str = "write names and ranges such as [\"h0\", \"h4..h7\"]";
+        let one = |item: &Value| match item {
+            Value::String(text) if !text.is_empty() && text.len() <= 200 => {
+                match text.chars().find(|c| c.is_control()) {
+                    Some(_) => Err(format!("is not a list of hosts; {FORM}")),
+                    None => Ok(text.clone()),
+                }
+            }
+            Value::String(_) => Err(format!("is not a list of hosts; {FORM}")),
+            other => Err(format!("{}; {FORM}", instead(other))),
+        };
+        match value {
+            Value::Array(items) => items.iter().map(one).collect::<Result<_, _>>().map(HostList),
+            single => Ok(HostList(vec![one(single)?])),
+        }
+    }
+    fn show(&self) -> String {
+        let items: Vec<String> =
+            self.0.iter().map(|text| Value::String(text.clone()).to_string()).collect();
+        format!("[{}]", items.join(", "))
+    }
+    fn placeholder() -> HostList {
+        HostList(Vec::new())
+    }
+}
+
+/// Most hosts a list may come to, so that repeated ranges stay bounded.
+const MOST_HOSTS: usize = 1_000_000;
+
+impl HostList {
+    /// The hosts meant.
+    fn resolve(&self, nodes: &Nodes) -> Result<Vec<HostId>, String> {
+        let number = |name: &str| match nodes.number(name) {
+            Some(n) if n < nodes.hosts() => Ok(n),
+            _ => Err(format!("has no host named {name}; hosts are {}", nodes.host_names())),
+        };
+        let mut hosts = Vec::new();
+        for item in &self.0 {
+            let (first, last) = match item.split_once("..") {
+                Some((from, to)) => (number(from.trim())?, number(to.trim())?),
+                None => (number(item)?, number(item)?),
+            };
+            if first > last {
+                return Err(format!("names {item}, a range that ends before it starts"));
+            }
+            if hosts.len() + (last - first) as usize >= MOST_HOSTS {
+                return Err(format!("names more than {MOST_HOSTS} hosts"));
+            }
+            hosts.extend((first..=last).map(HostId));
+        }
+        Ok(hosts)
+    }
+}
+
+/// Reads a key that names hosts; `said` tells what its absence means, `None` that it is required.
+/// `None` where it is absent or wrong.
+pub fn read_list(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    said: Option<&'static str>,
+    nodes: Option<&Nodes>,
+) -> Option<Vec<HostId>> {
+    let declared = key::<HostList>(name, doc);
+    let list = s.find(match said {
+        Some(said) => declared.optional(said),
+        None => declared,
+    })?;
+    match list.resolve(nodes?) {
+        Ok(hosts) => Some(hosts),
+        Err(message) => {
+            s.wrong(name, message);
+            None
+        }
+    }
+}
+
+/// Reads a key that names one host.
+pub fn read_one(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    said: Option<&'static str>,
+    nodes: Option<&Nodes>,
+) -> Option<HostId> {
+    let declared = key::<Name>(name, doc);
+    let given = s.find(match said {
+        Some(said) => declared.optional(said),
+        None => declared,
+    })?;
+    let nodes = nodes?;
+    match nodes.number(&given.0) {
+        Some(n) if n < nodes.hosts() => Some(HostId(n)),
+        _ => {
+            s.wrong(name, format!("is not a host; hosts are {}", nodes.host_names()));
+            None
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The scenario: what a user writes, checked, with every default spelled out.
+//!
+//! This module is the one home of the schema and its defaults. Each key is declared where it is read
+//! ([`reader`]), and that declaration also gives the schema, the reference page and the resolved
+//! text of a result folder. Reading collects all problems of a file before it gives up.
+
+mod classes;
+mod describe;
+mod fabric;
+mod files;
+mod graph;
+mod hosts;
+mod nodes;
+mod overrides;
+mod problem;
+mod quantity;
+mod reader;
+mod resolve;
+mod syntax;
+mod tcp;
+mod units;
+mod workload;
+
+pub use classes::TrafficClassConfig;
+pub use describe::{reference_page, schema};
+pub use files::{Attached, Context};
+pub use nodes::{Nodes, racks};
+pub use problem::Problem;
+pub use workload::{WorkloadKind, WorkloadSpec};
+
+use eastwest_network::config::FabricConfig;
+use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_types::Span;
+use files::Files;
+use quantity::Name;
+use reader::{Section, State, key, read_table};
+
+/// Version of the scenario format this program reads.
+pub const SCHEMA: u32 = 1;
+
+/// A checked scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Version of the format.
+    pub schema: u32,
+    /// Its name.
+    pub name: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// When the simulation ends even if there is work left; `None` when it ends with its work.
+    pub duration: Option<Span>,
+    /// Nodes, cables, queues, routes.
+    pub fabric: FabricConfig,
+    /// Settings of every TCP endpoint.
+    pub tcp: TcpConfig,
+    /// Traffic classes, by [`eastwest_types::ClassId`].
+    pub classes: Vec<TrafficClassConfig>,
+    /// What drives the network.
+    pub workloads: Vec<WorkloadSpec>,
+    /// What is sampled.
+    pub measure: MeasureConfig,
+    /// What the user should know, though nothing is wrong.
+    pub notes: Vec<String>,
+    /// Files the scenario refers to, under the names of the resolved text. They belong beside it.
+    pub attached: Vec<Attached>,
+    resolved: String,
+}
+
+/// What is sampled while the simulation runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasureConfig {
+    /// Length of a bin of the series over time; `None` starts at 1 ms and adapts.
+    pub sample_interval: Option<Span>,
+}
+
+impl Scenario {
+    /// The scenario as TOML with every default spelled out. Reading it, with [`Scenario::attached`]
+    /// beside it, gives the same scenario.
+    pub fn resolved(&self) -> &str {
+        &self.resolved
+    }
+}
+
+/// Reads a scenario, with `--set` overrides of paths by values; gives all problems where there are
+/// any.
+pub fn read(
+    text: &str,
+    context: &Context,
+    overrides: &[(String, String)],
+) -> Result<Scenario, Vec<Problem>> {
+    let mut document = syntax::parse(text)?;
+    let mut state = State { lines: document.lines, ..State::default() };
+    state.problems = overrides::apply(&mut document.table, overrides);
+    for (path, _) in overrides {
+        state.lines.remove(path);
+    }
+    let (scenario, out) =
+        read_table(&mut state, "", Some(&document.table), |top| read_top(top, context));
+    if !state.problems.is_empty() {
+        return Err(state.problems);
+    }
+    Ok(Scenario { resolved: out.text(), ..scenario })
+}
+
+/// Reads the top of the file.
+fn read_top(s: &mut Section, context: &Context) -> Scenario {
+    let (mut notes, mut files) = (Vec::new(), Files::default());
+    let schema: u32 = s.get(key("schema", "Version of the scenario format.").range("1", "1"));
+    let name: Name =
+        s.get(key("name", "Name of the scenario, for tables and reports.").default("scenario"));
+    let seed = s.get(
+        key::<u64>("seed", "Seed of all random streams; another seed is another sample.")
+            .default("1"),
+    );
+    let duration = s.find(
+        key("duration", "When the simulation ends even if there is work left.")
+            .optional("it ends with its work")
+            .range("1 ns", "480 h"),
+    );
+    let fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
+        fabric::read(f, context, &mut files, &mut notes)
+    });
+    let tcp =
+        s.table("tcp", "Settings of every TCP endpoint.", |t| tcp::read(t, fabric.mtu, &mut notes));
+    let mut classes = classes::read(s);
+    let ground = workload::Ground::new(&fabric, seed, context);
+    let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
+    let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
+    s.demand(ends, &["duration", "workload"], || {
+        "is required: every workload runs in the background, so nothing else ends it".to_owned()
+    });
+    classes.finish(s, fabric.config.scheduler, &mut notes);
+    let measure = s.table("measure", "What is sampled while the simulation runs.", read_measure);
+    Scenario {
+        schema,
+        name: name.0,
+        seed,
+        duration,
+        fabric: fabric.config,
+        tcp,
+        classes: classes.list,
+        workloads,
+        measure,
+        notes,
+        attached: files.attached,
+        resolved: String::new(),
+    }
+}
+
+fn read_measure(s: &mut Section) -> MeasureConfig {
+    let sample_interval = s.find(
+        key(
+            "sample_interval",
+            "Length of the bins of series over time (throughput, queue lengths).",
+        )
+        .optional("1 ms at first; doubled whenever the series would become too long")
+        .range("1 us", "1 h"),
+    );
+    MeasureConfig { sample_interval }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_is_what_its_specification_says() {
+        let text = include_str!("../../../../scenarios/s1.toml");
+        let scenario = read(text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+        assert_eq!(scenario.tcp.segment, 1448);
+        assert_eq!(scenario.classes[0].name, "bulk");
+        let WorkloadKind::Stride(stride) = &scenario.workloads[0].kind else {
+            panic!("S1 is a stride pattern")
+        };
+        assert_eq!((stride.stride, stride.count, stride.bytes), (19, 8, 4_000_000));
+        assert_eq!(
+            scenario.notes,
+            [
+                "the leaf–spine is 2:1 over-subscribed: 40 Gbit/s of hosts on 20 Gbit/s of uplinks per leaf"
+            ]
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! Names and numbers of nodes: hosts first, then switches tier by tier.
+//!
+//! | fabric | numbers after the hosts |
+//! |---|---|
+//! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf `i / hosts_per_leaf` |
+//! | star | `switch0` |
+//! | fat tree | `edge0 …`, `agg0 …` (pod by pod), `core0 …`; aggregation switch `j` of a pod is joined to cores `j·k/2 … (j+1)·k/2 − 1` |
+//! | graph | as listed in its file |
+
+use eastwest_network::config::Topology;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most switches an explicit route may pass.
+pub const MAX_HOPS: usize = 64;
+
+/// How many nodes a topology has, computed without building it.
+pub fn nodes_of(topology: &Topology) -> u64 {
+    tiers(topology).iter().map(|tier| tier.1).sum()
+}
+
+/// How many cables a topology has.
+pub fn cables_of(topology: &Topology) -> u64 {
+    match topology {
+        Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
+            let uplinks = u64::from(*spines).saturating_mul(u64::from(*cables_per_spine));
+            u64::from(*leaves).saturating_mul(uplinks.saturating_add(u64::from(*hosts_per_leaf)))
+        }
+        Topology::Star { hosts, .. } => u64::from(*hosts),
+        Topology::FatTree { k, hosts_per_edge, .. } => {
+            let (k, half) = (u64::from(*k), u64::from(*k / 2));
+            k * half * (2 * half + u64::from(*hosts_per_edge))
+        }
+        Topology::Graph { cables, .. } => cables.len() as u64,
+    }
+}
+
+/// Prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
+fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
+    match topology {
+        Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
+            let leaves = u64::from(*leaves);
+            vec![
+                ("h", leaves * u64::from(*hosts_per_leaf)),
+                ("leaf", leaves),
+                ("spine", u64::from(*spines)),
+            ]
+        }
+        Topology::Star { hosts, .. } => vec![("h", u64::from(*hosts)), ("switch", 1)],
+        Topology::FatTree { k, hosts_per_edge, .. } => {
+            let (k, half) = (u64::from(*k), u64::from(*k / 2));
+            let edges = k * half;
+            vec![
+                ("h", edges * u64::from(*hosts_per_edge)),
+                ("edge", edges),
+                ("agg", edges),
+                ("core", half * half),
+            ]
+        }
+        Topology::Graph { hosts, switches, .. } => {
+            vec![("", (hosts.len() + switches.len()) as u64)]
+        }
+    }
+}
+
+/// The rack of every host: the number of the switch it is joined to, counted from 0 among switches.
+pub fn racks(topology: &Topology) -> Vec<u32> {
+    let even = |hosts: u32, per_rack: u32| (0..hosts).map(|h| h / per_rack.max(1)).collect();
+    match topology {
+        Topology::LeafSpine { leaves, hosts_per_leaf, .. } => {
+            even(leaves * hosts_per_leaf, *hosts_per_leaf)
+        }
+        Topology::Star { hosts, .. } => vec![0; *hosts as usize],
+        Topology::FatTree { k, hosts_per_edge, .. } => {
+            even(k * (k / 2) * hosts_per_edge, *hosts_per_edge)
+        }
+        Topology::Graph { hosts, cables, .. } => {
+            let mut racks = vec![0; hosts.len()];
+            let switches_from = hosts.len() as u32;
+            for &(a, b, _) in cables {
+                let (host, switch) = (a.min(b), a.max(b));
+                if let Some(rack) = racks.get_mut(host as usize) {
+                    *rack = switch.saturating_sub(switches_from);
+                }
+            }
+            racks
+        }
+    }
+}
+
+/// The nodes of a topology.
+pub struct Nodes {
+    topology: Topology,
+    tiers: Vec<(&'static str, u64)>,
+    hosts: u32,
+    /// Of graphs only: numbers by name, and neighbours.
+    numbers: BTreeMap<String, u32>,
+    cables: BTreeSet<(u32, u32)>,
+}
+
+impl Nodes {
+    /// The nodes of a topology whose size has been checked.
+    pub fn new(topology: &Topology) -> Nodes {
+        let tiers = tiers(topology);
+        let (mut numbers, mut cables) = (BTreeMap::new(), BTreeSet::new());
+        let mut hosts = u32::try_from(tiers[0].1).unwrap_or(u32::MAX);
+        if let Topology::Graph { hosts: names, switches, cables: list } = topology {
+            hosts = names.len() as u32;
+            numbers.extend(names.iter().chain(switches).cloned().zip(0u32..));
+            cables.extend(list.iter().map(|(a, b, _)| (*a.min(b), *a.max(b))));
+        }
+        Nodes { topology: topology.clone(), tiers, hosts, numbers, cables }
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// The rack of every host.
+    pub fn racks(&self) -> Vec<u32> {
+        racks(&self.topology)
+    }
+
+    /// How hosts are called, for messages.
+    pub fn host_names(&self) -> String {
+        match &self.topology {
+            Topology::Graph { hosts, .. } => {
+                let some: Vec<&str> = hosts.iter().take(8).map(String::as_str).collect();
+                let more = if hosts.len() > 8 { ", …" } else { "" };
+                format!("{}{more}", some.join(", "))
+            }
+            _ => format!("h0 to h{}", self.hosts - 1),
+        }
+    }
+
+    /// The node of this name.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        if matches!(self.topology, Topology::Graph { .. }) {
+            return self.numbers.get(name).copied();
+        }
+        let mut first = 0;
+        for &(prefix, size) in &self.tiers {
+            let digits = name.strip_prefix(prefix).unwrap_or("");
+            let plain = !digits.is_empty()
+                && digits.bytes().all(|b| b.is_ascii_digit())
+                && (digits.len() == 1 || !digits.starts_with('0'));
+            if let (true, Ok(i)) = (plain, digits.parse::<u64>()) {
+                return (i < size).then(|| (first + i) as u32);
+            }
+            first += size;
+        }
+        None
+    }
+
+    /// The name of a node.
+    pub fn name(&self, number: u32) -> String {
+        if let Topology::Graph { hosts, switches, .. } = &self.topology {
+            return hosts.iter().chain(switches).nth(number as usize).cloned().unwrap_or_default();
+        }
+        let mut rest = u64::from(number);
+        for &(prefix, size) in &self.tiers {
+            if rest < size {
+                return format!("{prefix}{rest}");
+            }
+            rest -= size;
+        }
+        format!("node {number}")
+    }
+
+    /// Whether a cable joins two nodes.
+    pub fn adjacent(&self, a: u32, b: u32) -> bool {
+        let (low, high) = (a.min(b), a.max(b));
+        let host = low < self.hosts;
+        match &self.topology {
+            Topology::Graph { .. } => self.cables.contains(&(low, high)),
+            Topology::Star { hosts, .. } => host && high == *hosts,
+            Topology::LeafSpine { leaves, hosts_per_leaf, .. } => {
+                let leaf = |n: u32| n.checked_sub(self.hosts).filter(|l| l < leaves);
+                match leaf(high) {
+                    Some(l) => host && low / hosts_per_leaf == l,
+                    None => high >= self.hosts + leaves && leaf(low).is_some(),
+                }
+            }
+            Topology::FatTree { k, hosts_per_edge, .. } => {
+                let (half, edges) = (k / 2, k * (k / 2));
+                let tier = |n: u32| match n.checked_sub(self.hosts) {
+                    None => (0, n),
+                    Some(n) if n < edges => (1, n),
+                    Some(n) if n < 2 * edges => (2, n - edges),
+                    Some(n) => (3, n - 2 * edges),
+                };
+                match (tier(low), tier(high)) {
+                    ((0, h), (1, edge)) => h / hosts_per_edge == edge,
+                    ((1, edge), (2, agg)) => edge / half == agg / half,
+                    ((2, agg), (3, core)) => core / half == agg % half,
+                    _ => false,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_network::config::CableConfig;
+    use eastwest_types::{Rate, Span};
+
+    const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::ZERO };
+
+    fn degree_and_cables(topology: &Topology) -> (Vec<u32>, u64) {
+        let nodes = Nodes::new(topology);
+        let all = nodes_of(topology) as u32;
+        let degree = |a| (0..all).filter(|&b| a != b && nodes.adjacent(a, b)).count() as u32;
+        let degrees: Vec<u32> = (0..all).map(degree).collect();
+        let cables = degrees.iter().map(|&d| u64::from(d)).sum::<u64>() / 2;
+        (degrees, cables)
+    }
+
+    #[test]
+    fn adjacency_and_counts_agree() {
+        let (host, uplink) = (CABLE, CABLE);
+        let tree = Topology::FatTree { k: 4, hosts_per_edge: 2, host, uplink };
+        let (degrees, cables) = degree_and_cables(&tree);
+        assert_eq!(cables, cables_of(&tree));
+        assert!(degrees[..16].iter().all(|&d| d == 1));
+        assert!(degrees[16..].iter().all(|&d| d == 4), "{degrees:?}");
+        let fabric = Topology::LeafSpine {
+            leaves: 3,
+            hosts_per_leaf: 2,
+            spines: 2,
+            cables_per_spine: 1,
+            host,
+            uplink,
+        };
+        assert_eq!(degree_and_cables(&fabric).1, cables_of(&fabric));
+        let star = Topology::Star { hosts: 5, host };
+        assert_eq!(degree_and_cables(&star).1, 5);
+    }
+
+    #[test]
+    fn names_and_numbers_are_inverse() {
+        let tree = Topology::FatTree { k: 4, hosts_per_edge: 1, host: CABLE, uplink: CABLE };
+        let nodes = Nodes::new(&tree);
+        for n in 0..nodes_of(&tree) as u32 {
+            assert_eq!(nodes.number(&nodes.name(n)), Some(n));
+        }
+        for wrong in ["h8", "h00", "edge", "core4", "leaf0", "h-1", "x"] {
+            assert_eq!(nodes.number(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn racks_follow_the_edge_switch() {
+        let (host, uplink) = (CABLE, CABLE);
+        let star = Topology::Star { hosts: 3, host };
+        assert_eq!(racks(&star), [0, 0, 0]);
+        let tree = Topology::FatTree { k: 2, hosts_per_edge: 2, host, uplink };
+        assert_eq!(racks(&tree), [0, 0, 1, 1]);
+        let cables = vec![(0, 3, host), (2, 1, host), (2, 3, uplink)];
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+        let graph =
+            Topology::Graph { hosts: names(&["a", "b"]), switches: names(&["s", "t"]), cables };
+        assert_eq!(racks(&graph), [1, 0]);
+    }
+}

@@ -1,0 +1,128 @@
+//! `--set path=value`: values put into the table before it is read, so that they are checked like
+//! any other. Members of arrays are named by number or by the value of their key `name`.
+
+use super::problem::{Problem, nearest, shorten};
+use super::quantity::literal;
+use toml::{Table, Value};
+
+/// Puts the overrides into the table, in order.
+pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (path, text) in overrides {
+        if let Err((message, hint)) = set(table, path, literal(text)) {
+            let (path, value) = (shorten(path), Some(shorten(text)));
+            problems.push(Problem { path, line: None, value, message, hint });
+        }
+    }
+    problems
+}
+
+/// Longest path, in steps: none in the schema is longer.
+const MOST_STEPS: usize = 16;
+
+type Refusal = (String, Option<String>);
+
+fn set(table: &mut Table, path: &str, value: Value) -> Result<(), Refusal> {
+    let steps: Vec<&str> = path.split('.').map(str::trim).collect();
+    if steps.iter().any(|s| s.is_empty()) || steps.len() > MOST_STEPS {
+        return Err((
+            "is not a path; write names joined by dots, such as fabric.queue.limit".to_owned(),
+            None,
+        ));
+    }
+    let mut here = table;
+    let mut rest = steps.as_slice();
+    while let [step, inner @ ..] = rest {
+        rest = inner;
+        if inner.is_empty() {
+            here.insert((*step).to_owned(), value);
+            return Ok(());
+        }
+        here = match here.entry(*step).or_insert_with(|| Value::Table(Table::new())) {
+            Value::Table(below) => below,
+            Value::Array(items) => {
+                let (member, inner) = inner.split_first().unwrap_or((&"", &[]));
+                rest = inner;
+                if inner.is_empty() {
+                    return Err((
+                        format!("names a whole entry of {step}; name one of its keys"),
+                        None,
+                    ));
+                }
+                member_of(items, step, member)?
+            }
+            _ => return Err((format!("leads through {step}, which is not a table"), None)),
+        };
+    }
+    Ok(())
+}
+
+/// The table among `items` that has this number or name.
+fn member_of<'a>(
+    items: &'a mut [Value],
+    array: &str,
+    member: &str,
+) -> Result<&'a mut Table, Refusal> {
+    fn name_of(item: &Value) -> Option<&str> {
+        item.get("name").and_then(Value::as_str)
+    }
+    let index = match member.parse::<usize>() {
+        Ok(index) => Some(index),
+        Err(_) => items.iter().position(|item| name_of(item) == Some(member)),
+    };
+    let count = items.len();
+    let Some(index) = index else {
+        let hint = nearest(member, items.iter().filter_map(name_of))
+            .map(|n| format!("{array}.{}", shorten(n)));
+        return Err((format!("there is no {array} named {}", shorten(member)), hint));
+    };
+    match items.get_mut(index) {
+        Some(Value::Table(table)) => Ok(table),
+        Some(_) => Err((format!("{array}.{index} is not a table"), None)),
+        None => Err((format!("there are {count} entries of {array}, counted from 0"), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)]) -> (Table, Vec<Problem>) {
+        let mut table: Table =
+            "[[workload]]\nname = 'bulk'\nbytes = '1 MB'\n[[workload]]\nname = 'pings'"
+                .parse()
+                .expect("TOML");
+        let owned: Vec<(String, String)> =
+            pairs.iter().map(|(p, v)| ((*p).to_owned(), (*v).to_owned())).collect();
+        let problems = apply(&mut table, &owned);
+        (table, problems)
+    }
+
+    #[test]
+    fn members_of_arrays_go_by_number_and_by_name() {
+        let (table, problems) = with(&[
+            ("workload.0.bytes", "2 MB"),
+            ("workload.pings.count", "3"),
+            ("tcp.min_rto", "1 ms"),
+        ]);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(table["workload"][0]["bytes"].as_str(), Some("2 MB"));
+        assert_eq!(table["workload"][1]["count"].as_integer(), Some(3));
+        assert_eq!(table["tcp"]["min_rto"].as_str(), Some("1 ms"));
+    }
+
+    #[test]
+    fn paths_that_lead_nowhere_are_refused() {
+        let (_, problems) = with(&[
+            ("workload.bluk.bytes", "1"),
+            ("workload.7.bytes", "1"),
+            ("workload.0.bytes.x", "1"),
+            ("workload.0", "1"),
+            ("a..b", "1"),
+            ("", "1"),
+        ]);
+        assert_eq!(problems.len(), 6, "{problems:?}");
+        assert_eq!(problems[0].hint.as_deref(), Some("workload.bulk"));
+        assert!(problems[1].message.contains("2 entries"));
+    }
+}

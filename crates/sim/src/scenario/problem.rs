@@ -1,0 +1,126 @@
+//! What is wrong with a user's input: where, what stands there, what is allowed, and the name that
+//! was probably meant.
+
+use std::fmt;
+
+/// One problem of a scenario. All problems of a file are reported together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Place in the file: `fabric.queue.limit`, `workload.0.bytes`; empty for the file as a whole.
+    pub path: String,
+    /// Line in the file, from 1, where known.
+    pub line: Option<usize>,
+    /// The value found there, shortened; `None` where nothing stands there.
+    pub value: Option<String>,
+    /// What is wrong and what is allowed.
+    pub message: String,
+    /// The name that was probably meant.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn of_file(message: impl Into<String>) -> Problem {
+        Problem {
+            path: String::new(),
+            line: None,
+            value: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, "{}", self.path)?;
+            if let Some(value) = &self.value {
+                write!(f, " = {value}")?;
+            }
+            write!(f, ": ")?;
+        }
+        write!(f, "{}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " (did you mean {hint}?)")?;
+        }
+        Ok(())
+    }
+}
+
+/// Longest value quoted in a message, in characters.
+const QUOTED: usize = 60;
+
+/// A value as messages quote it: on one line, without control characters, not too long.
+pub fn quote(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Table(_) => "{…}".to_owned(),
+        toml::Value::Array(items) if items.iter().any(|v| v.is_table() || v.is_array()) => {
+            "[…]".to_owned()
+        }
+        toml::Value::Array(items) => {
+            let inner: Vec<String> = items.iter().take(QUOTED / 4).map(quote).collect();
+            shorten(&format!("[{}]", inner.join(", ")))
+        }
+        toml::Value::String(text) => format!("\"{}\"", shorten(text)),
+        other => shorten(&other.to_string()),
+    }
+}
+
+/// `text` on one line, cut after sixty characters.
+pub fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(QUOTED).flat_map(char::escape_debug).collect();
+    if text.chars().nth(QUOTED).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// The candidate closest to `name`, if it is close enough to have been meant.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.chars().nth(QUOTED).is_some() {
+        return None;
+    }
+    let folded = name.to_lowercase().replace(['-', ' '], "_");
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let other = candidate.to_lowercase().replace('-', "_");
+        let mut distance = strsim::damerau_levenshtein(&folded, &other);
+        if distance > 2
+            && folded.len() >= 3
+            && (other.starts_with(&folded) || other.ends_with(&folded))
+        {
+            distance = 2;
+        }
+        let close = distance * 3 <= folded.len().max(other.len()).max(3);
+        if close && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_only_when_near() {
+        let names = ["min_rto", "max_rto", "segment", "initial_window"];
+        assert_eq!(nearest("minrto", names), Some("min_rto"));
+        assert_eq!(nearest("Min-RTO", names), Some("min_rto"));
+        assert_eq!(nearest("segmnet", names), Some("segment"));
+        assert_eq!(nearest("window", names), Some("initial_window"));
+        assert_eq!(nearest("colour", names), None);
+        assert_eq!(nearest(&"x".repeat(1000), names), None);
+    }
+
+    #[test]
+    fn quoted_values_are_short_and_on_one_line() {
+        let text = quote(&toml::Value::String("a\nb".repeat(100)));
+        assert!(text.len() < 100 && !text.contains('\n'), "{text}");
+    }
+}

@@ -1,0 +1,544 @@
+//! A declarative reader of TOML tables: every key is declared once, where it is read.
+//!
+//! The same declaration gives the checked value, all problems at once, the resolved text with every
+//! default spelled out, and (in describing mode, where nothing is read) the rows of the schema.
+//! A section is read inside a closure; when the closure returns, keys nobody declared are reported.
+
+use super::describe::{KeyDoc, misplaced};
+use super::problem::{Problem, nearest, quote, shorten};
+use super::quantity::{Quantity, constant, instead};
+use super::resolve::{Body, Out};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// Most problems collected; a file with more is not a scenario.
+const MOST_PROBLEMS: usize = 1000;
+
+/// What all sections of one reading share.
+#[derive(Default)]
+pub struct State {
+    /// Problems found so far.
+    pub problems: Vec<Problem>,
+    /// Lines of keys and tables by path.
+    pub lines: BTreeMap<String, usize>,
+    /// Set in describing mode.
+    pub describing: Option<Describing>,
+}
+
+/// Describing mode: which kinds to walk through, and what was seen.
+#[derive(Default)]
+pub struct Describing {
+    /// Kind to choose at each place; the default elsewhere.
+    pub forced: BTreeMap<String, &'static str>,
+    /// Kinds met: place and names.
+    pub met: Vec<(String, Vec<&'static str>)>,
+    /// Rows of the schema.
+    pub keys: Vec<KeyDoc>,
+}
+
+impl State {
+    /// Adds a problem at a path.
+    pub fn problem(
+        &mut self,
+        path: &str,
+        value: Option<&Value>,
+        message: String,
+        hint: Option<String>,
+    ) {
+        if self.describing.is_none() && self.problems.len() < MOST_PROBLEMS {
+            let line = self.lines.get(path).copied();
+            let path = path.to_owned();
+            self.problems.push(Problem { path, line, value: value.map(quote), message, hint });
+        }
+    }
+}
+
+/// What a key's value is where the file has none.
+#[derive(Clone)]
+enum Absent<T> {
+    Required,
+    Default(&'static str),
+    Computed(&'static str, T),
+    Optional(&'static str),
+}
+
+/// The declaration of a key.
+#[derive(Clone)]
+pub struct Key<T> {
+    name: &'static str,
+    doc: &'static str,
+    absent: Absent<T>,
+    range: Option<(&'static str, &'static str)>,
+}
+
+/// A key that the file must have, until it is given a default. `doc` is one line and says where
+/// the default comes from.
+pub fn key<T: Quantity>(name: &'static str, doc: &'static str) -> Key<T> {
+    Key { name, doc, absent: Absent::Required, range: None }
+}
+
+impl<T: Quantity> Key<T> {
+    /// Its default, written as in a file.
+    pub fn default(self, text: &'static str) -> Key<T> {
+        Key { absent: Absent::Default(text), ..self }
+    }
+    /// Its default where that follows from other values; `said` explains how. The file may also say
+    /// `"auto"`.
+    pub fn computed(self, said: &'static str, value: T) -> Key<T> {
+        Key { absent: Absent::Computed(said, value), ..self }
+    }
+    /// It may be absent; `said` tells what that means. Read it with [`Section::find`].
+    pub fn optional(self, said: &'static str) -> Key<T> {
+        Key { absent: Absent::Optional(said), ..self }
+    }
+    /// Least and greatest value allowed, written as in a file.
+    pub fn range(self, low: &'static str, high: &'static str) -> Key<T> {
+        Key { range: Some((low, high)), ..self }
+    }
+}
+
+/// One of the names a choice allows: name, value, one line of explanation.
+pub type Choice<T> = (&'static str, T, &'static str);
+
+/// A table being read.
+pub struct Section<'s, 't> {
+    state: &'s mut State,
+    /// Where it stands in the file: `workload.0`.
+    path: String,
+    /// Where it stands in the schema: `workload.*`.
+    place: String,
+    table: Option<&'t Table>,
+    kind: Option<&'static str>,
+    declared: Vec<&'static str>,
+    bad: Vec<&'static str>,
+    judged: bool,
+    out: Out,
+}
+
+/// Reads `table` with `read`; `path` is empty for the top of a file.
+pub fn read_table<T>(
+    state: &mut State,
+    path: &str,
+    table: Option<&Table>,
+    read: impl FnOnce(&mut Section) -> T,
+) -> (T, Out) {
+    let mut section = Section::new(state, path.to_owned(), path.to_owned(), table);
+    let value = read(&mut section);
+    (value, section.finish())
+}
+
+/// A path and a name below it; a path that ends in a colon is the name of a file.
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() || path.ends_with(": ") {
+        format!("{path}{name}")
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+impl<'s, 't> Section<'s, 't> {
+    fn new(
+        state: &'s mut State,
+        path: String,
+        place: String,
+        table: Option<&'t Table>,
+    ) -> Section<'s, 't> {
+        let (declared, bad) = (Vec::new(), Vec::new());
+        Section {
+            state,
+            path,
+            place,
+            table,
+            kind: None,
+            declared,
+            bad,
+            judged: true,
+            out: Out::default(),
+        }
+    }
+
+    /// Whether this walk only collects the schema: no file is to be opened.
+    pub fn describing(&self) -> bool {
+        self.state.describing.is_some()
+    }
+
+    /// Whether the table stands in the file at all.
+    pub fn present(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Whether the file gives this key.
+    pub fn has(&self, name: &str) -> bool {
+        self.table.is_some_and(|t| t.contains_key(name))
+    }
+
+    /// Whether these keys were read without a problem.
+    pub fn good(&self, names: &[&str]) -> bool {
+        !self.bad.iter().any(|bad| names.contains(bad))
+    }
+
+    /// What the other parts of this reading share.
+    pub fn state(&mut self) -> &mut State {
+        self.state
+    }
+
+    /// Path of a key of this section in the file.
+    pub fn path_of(&self, name: &str) -> String {
+        join(&self.path, name)
+    }
+
+    /// Reads a key that has a value in any case.
+    pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
+        let fallback = match &key.absent {
+            Absent::Default(text) => constant(text),
+            Absent::Computed(_, value) => value.clone(),
+            Absent::Required | Absent::Optional(_) => match key.range {
+                Some((low, _)) => constant(low),
+                None => T::placeholder(),
+            },
+        };
+        match self.look_up(&key) {
+            Some(value) => value,
+            None if self.good(&[key.name]) => {
+                self.out.value(key.name, fallback.show());
+                fallback
+            }
+            None => fallback,
+        }
+    }
+
+    /// Reads a key that may be absent.
+    pub fn find<T: Quantity>(&mut self, key: Key<T>) -> Option<T> {
+        self.look_up(&key)
+    }
+
+    /// The value in the file, if there is one; reports what is wrong with it.
+    fn look_up<T: Quantity>(&mut self, key: &Key<T>) -> Option<T> {
+        self.declare(key.name);
+        self.describe_key(key);
+        if self.describing() {
+            return None;
+        }
+        let Some(raw) = self.table.and_then(|t| t.get(key.name)) else {
+            if matches!(key.absent, Absent::Required) {
+                self.missing(key.name, key.doc);
+            }
+            return None;
+        };
+        if matches!(key.absent, Absent::Computed(..)) && raw.as_str() == Some("auto") {
+            return None;
+        }
+        match T::parse(raw).and_then(|value| in_range(value, key.range)) {
+            Ok(value) => {
+                self.out.value(key.name, value.show());
+                Some(value)
+            }
+            Err(message) => {
+                self.wrong(key.name, message);
+                None
+            }
+        }
+    }
+
+    /// Reads one of several names. The first stands in where the file has none of them.
+    pub fn choice<T: Clone>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        default: Option<&'static str>,
+        choices: &[Choice<T>],
+    ) -> T {
+        let index = self.pick(name, doc, default, choices).unwrap_or(0);
+        choices[index].1.clone()
+    }
+
+    /// Reads the key `kind`, on which the rest of the section depends. `None`, with the problem
+    /// reported, when it cannot be known; nothing else of the section is judged then.
+    pub fn kind<T: Clone>(
+        &mut self,
+        doc: &'static str,
+        default: Option<&'static str>,
+        choices: &[Choice<T>],
+    ) -> Option<T> {
+        let index = if self.describing() {
+            self.pick("kind", doc, default, choices);
+            Some(self.walk_kinds(default, choices))
+        } else {
+            self.pick("kind", doc, default, choices)
+        };
+        self.kind = index.map(|i| choices[i].0);
+        self.judged = index.is_some();
+        index.map(|i| choices[i].1.clone())
+    }
+
+    /// In describing mode: the kind to walk through this time.
+    fn walk_kinds<T>(&mut self, default: Option<&'static str>, choices: &[Choice<T>]) -> usize {
+        let place = self.place.clone();
+        let Some(describing) = &mut self.state.describing else { return 0 };
+        let wanted = describing.forced.get(&place).copied().or(default);
+        describing.met.push((place, choices.iter().map(|c| c.0).collect()));
+        choices.iter().position(|c| Some(c.0) == wanted).unwrap_or(0)
+    }
+
+    fn pick<T>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        default: Option<&'static str>,
+        choices: &[Choice<T>],
+    ) -> Option<usize> {
+        self.declare(name);
+        let names: Vec<&'static str> = choices.iter().map(|c| c.0).collect();
+        let row = KeyDoc {
+            choices: choices.iter().map(|c| (c.0, c.2)).collect(),
+            ..KeyDoc::new(&self.place, name, "choice", doc)
+        };
+        self.describe(match default {
+            Some(text) => KeyDoc { default: Some(text.to_owned()), ..row },
+            None => KeyDoc { required: true, ..row },
+        });
+        if self.describing() {
+            return None;
+        }
+        let chosen = match self.table.and_then(|t| t.get(name)) {
+            Some(Value::String(text)) => text.as_str(),
+            Some(other) => {
+                self.wrong(
+                    name,
+                    format!("{}; must be one of {}", instead(other), names.join(", ")),
+                );
+                return None;
+            }
+            None => match default {
+                Some(text) => text,
+                None => {
+                    self.missing(name, &format!("one of {}", names.join(", ")));
+                    return None;
+                }
+            },
+        };
+        let index = names.iter().position(|n| *n == chosen);
+        match index {
+            Some(i) => self.out.value(name, Value::String(names[i].to_owned()).to_string()),
+            None => {
+                let hint = nearest(chosen, names.iter().copied()).map(|n| format!("\"{n}\""));
+                let message = format!("must be one of {}", names.join(", "));
+                self.wrong_hint(name, message, hint);
+            }
+        }
+        index
+    }
+
+    /// Reads a table below this one; absent counts as empty.
+    pub fn table<T>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        read: impl FnOnce(&mut Section) -> T,
+    ) -> T {
+        self.declare(name);
+        self.describe(KeyDoc::new(&self.place, name, "table", doc));
+        let table = match self.table.and_then(|t| t.get(name)) {
+            Some(Value::Table(table)) => Some(table),
+            Some(other) => {
+                self.wrong(name, format!("{}; must be a table", instead(other)));
+                None
+            }
+            None => None,
+        };
+        let (path, place) = (join(&self.path, name), join(&self.place, name));
+        let mut section = Section::new(self.state, path, place, table);
+        let value = read(&mut section);
+        let out = section.finish();
+        self.out.tables.push((name, Body::Table(out)));
+        value
+    }
+
+    /// Reads an array of tables, at most `most` of them.
+    pub fn tables<T>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        most: usize,
+        mut read: impl FnMut(&mut Section, usize) -> T,
+    ) -> Vec<T> {
+        self.declare(name);
+        self.describe(KeyDoc::new(&self.place, name, "tables", doc));
+        let place = join(&join(&self.place, name), "*");
+        if self.describing() {
+            let mut section = Section::new(self.state, place.clone(), place, None);
+            return vec![read(&mut section, 0)];
+        }
+        let items = match self.table.and_then(|t| t.get(name)) {
+            Some(Value::Array(items)) if items.len() > most => {
+                self.wrong(
+                    name,
+                    format!("has {} entries; at most {most} are allowed", items.len()),
+                );
+                return Vec::new();
+            }
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(other) => {
+                self.wrong(name, format!("{}; write [[{name}]] before each entry", instead(other)));
+                return Vec::new();
+            }
+            None => return Vec::new(),
+        };
+        let (mut values, mut outs) = (Vec::new(), Vec::new());
+        for (i, item) in items.iter().enumerate() {
+            let path = format!("{}.{i}", join(&self.path, name));
+            let Value::Table(table) = item else {
+                self.state.problem(
+                    &path,
+                    Some(item),
+                    format!("{}; must be a table", instead(item)),
+                    None,
+                );
+                continue;
+            };
+            let mut section = Section::new(self.state, path, place.clone(), Some(table));
+            values.push(read(&mut section, i));
+            outs.push(section.finish());
+        }
+        self.out.tables.push((name, Body::Array(outs)));
+        values
+    }
+
+    /// Reports a problem with a key of this section, whatever else is wrong with it.
+    pub fn wrong(&mut self, name: &'static str, message: impl Into<String>) {
+        self.wrong_hint(name, message, None);
+    }
+
+    /// The same with the name that was probably meant.
+    pub fn wrong_hint(
+        &mut self,
+        name: &'static str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        self.bad.push(name);
+        let path = join(&self.path, name);
+        let raw = self.table.and_then(|t| t.get(name));
+        self.state.problem(&path, raw, message.into(), hint);
+    }
+
+    /// Demands something that involves several keys: reported at the first of them, and only if all
+    /// of them are otherwise in order.
+    pub fn demand(
+        &mut self,
+        holds: bool,
+        names: &[&'static str],
+        message: impl FnOnce() -> String,
+    ) {
+        if !holds && self.judged && !self.describing() && self.good(names) {
+            self.wrong(names[0], message());
+        }
+    }
+
+    /// Reports an objection of the form `key: reason` at that key of this section, or at the section
+    /// itself where it names none.
+    pub fn object(&mut self, objection: &str) {
+        let named = objection.split_once(": ").filter(|(k, _)| self.declared.contains(k));
+        match named
+            .and_then(|(k, reason)| Some((*self.declared.iter().find(|d| **d == k)?, reason)))
+        {
+            Some((name, reason)) => self.wrong(name, reason),
+            None => {
+                let path = self.path.clone();
+                self.state.problem(&path, None, objection.to_owned(), None);
+            }
+        }
+    }
+
+    /// Whether nothing was wrong with this section itself so far.
+    pub fn all_good(&self) -> bool {
+        self.judged && self.bad.is_empty() && !self.describing()
+    }
+
+    /// Replaces what the resolved text says of a key.
+    pub fn resolve_as(&mut self, name: &'static str, text: String) {
+        self.out.replace(name, text);
+    }
+
+    /// Replaces what the resolved text says of a table.
+    pub fn resolve_table(&mut self, name: &'static str, body: Body) {
+        self.out.tables.retain(|(n, _)| *n != name);
+        self.out.tables.push((name, body));
+    }
+
+    fn missing(&mut self, name: &'static str, doc: &str) {
+        self.bad.push(name);
+        let path = join(&self.path, name);
+        if let Some(line) = self.state.lines.get(&self.path).copied() {
+            self.state.lines.entry(path.clone()).or_insert(line);
+        }
+        self.state.problem(&path, None, format!("is required: {doc}"), None);
+    }
+
+    fn declare(&mut self, name: &'static str) {
+        debug_assert!(!self.declared.contains(&name), "{name} is declared twice in {}", self.place);
+        self.declared.push(name);
+    }
+
+    fn describe(&mut self, row: KeyDoc) {
+        let kind = self.kind;
+        if let Some(describing) = &mut self.state.describing {
+            describing.keys.push(KeyDoc { kinds: kind.into_iter().collect(), ..row });
+        }
+    }
+
+    fn describe_key<T: Quantity>(&mut self, key: &Key<T>) {
+        if !self.describing() {
+            return;
+        }
+        let mut row = KeyDoc::new(&self.place, key.name, T::TYPE, key.doc);
+        match &key.absent {
+            Absent::Required => row.required = true,
+            Absent::Default(text) => {
+                let value: T = constant(text);
+                assert!(
+                    in_range(value, key.range).is_ok(),
+                    "the default of {} is out of range",
+                    key.name
+                );
+                row.default = Some((*text).to_owned());
+            }
+            Absent::Computed(said, _) => row.default = Some(format!("auto: {said}")),
+            Absent::Optional(said) => row.absent = Some(said),
+        }
+        row.range = key.range;
+        self.describe(row);
+    }
+
+    /// Reports keys nobody declared.
+    fn finish(self) -> Out {
+        let unknown =
+            self.table.into_iter().flatten().filter(|(k, _)| !self.declared.contains(&k.as_str()));
+        if self.judged && self.state.describing.is_none() {
+            for (name, value) in unknown {
+                let path = join(&self.path, &shorten(name));
+                let near = nearest(name, self.declared.iter().copied());
+                let (message, hint) = match misplaced(&self.place, self.kind, name) {
+                    Some(elsewhere) if near.is_none() => {
+                        (format!("is not known here: {elsewhere}"), None)
+                    }
+                    _ => ("is not a known key".to_owned(), near.map(str::to_owned)),
+                };
+                self.state.problem(&path, Some(value), message, hint);
+            }
+        }
+        self.out
+    }
+}
+
+fn in_range<T: Quantity>(
+    value: T,
+    range: Option<(&'static str, &'static str)>,
+) -> Result<T, String> {
+    match range {
+        Some((low, high)) if !value.within(&constant(low), &constant(high)) => {
+            Err(format!("must be {low} to {high}"))
+        }
+        _ => Ok(value),
+    }
+}

@@ -1,0 +1,60 @@
+//! The resolved scenario as TOML text: every value spelled out, defaults included.
+
+/// A table of the resolved text.
+#[derive(Default)]
+pub struct Out {
+    values: Vec<(&'static str, String)>,
+    /// Tables below it, written after its values.
+    pub tables: Vec<(&'static str, Body)>,
+}
+
+/// A table, or an array of tables.
+pub enum Body {
+    /// `[name]`
+    Table(Out),
+    /// `[[name]]`
+    Array(Vec<Out>),
+}
+
+impl Out {
+    /// Adds `name = text`.
+    pub fn value(&mut self, name: &'static str, text: String) {
+        self.values.push((name, text));
+    }
+
+    /// Sets `name = text`, whether or not it is there.
+    pub fn replace(&mut self, name: &'static str, text: String) {
+        match self.values.iter_mut().find(|(n, _)| *n == name) {
+            Some(entry) => entry.1 = text,
+            None => self.value(name, text),
+        }
+    }
+
+    /// The whole as TOML.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write("", &mut text);
+        text
+    }
+
+    fn write(&self, path: &str, text: &mut String) {
+        for (name, value) in &self.values {
+            text.push_str(&format!("{name} = {value}\n"));
+        }
+        for (name, body) in &self.tables {
+            let path = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
+            match body {
+                Body::Table(out) => {
+                    text.push_str(&format!("\n[{path}]\n"));
+                    out.write(&path, text);
+                }
+                Body::Array(outs) => {
+                    for out in outs {
+                        text.push_str(&format!("\n[[{path}]]\n"));
+                        out.write(&path, text);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `[tcp]`: settings of every TCP endpoint.
+//!
+//! Defaults follow Linux where it has a number for it, RFCs otherwise; each line names its source.
+
+use super::quantity::{Bytes, Octets};
+use super::reader::{Section, key};
+use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
+use eastwest_types::Span;
+
+/// Bytes of an IPv4 and a TCP header without options, and of the timestamp option with padding.
+const HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+
+/// Reads `[tcp]`; `mtu` is `None` where it is not known.
+pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpConfig {
+    let congestion = s.choice(
+        "congestion",
+        "Congestion control.",
+        Some("new-reno"),
+        &[(
+            "new-reno",
+            CongestionKind::NewReno,
+            "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
+        )],
+    );
+    let timestamps = s.get(
+        key("timestamps", "Timestamps (RFC 7323; on in Linux): 12 bytes in every header, a round-trip sample from every ACK.")
+            .default("true"),
+    );
+    let headers = HEADERS + if timestamps { TIMESTAMPS } else { 0 };
+    let room = mtu.unwrap_or(1500) - headers;
+    let segment = s.get(
+        key("segment", "Payload bytes of a full segment.")
+            .computed("the MTU less 40 B of headers, and 12 B with timestamps", Octets(room))
+            .range("1", "9176"),
+    );
+    if mtu.is_some() {
+        s.demand(segment.0 <= room, &["segment", "timestamps"], || {
+            format!("does not fit: with {headers} B of headers the MTU leaves {room} B")
+        });
+    }
+    let initial_window = s.get(
+        key("initial_window", "Initial window in segments (RFC 6928).")
+            .default("10")
+            .range("1", "10000"),
+    );
+    let max_window: Bytes = s.get(
+        key("max_window", "Largest receive window offered and largest send window used (E-EON, chapter 4, tuned: 1 MB with window scaling).")
+            .default("1 MB")
+            .range("1 B", "1 GiB"),
+    );
+    s.demand(max_window.0 >= u64::from(segment.0), &["max_window", "segment"], || {
+        format!("must hold at least one segment ({} B)", segment.0)
+    });
+    let sack = s.get(
+        key("sack", "Selective acknowledgements (RFC 2018, RFC 6675; on in Linux).")
+            .default("true"),
+    );
+    let limited_transmit = s.get(
+        key(
+            "limited_transmit",
+            "Send new data on the first two duplicate ACKs (RFC 3042; on in Linux).",
+        )
+        .default("true"),
+    );
+    let idle_restart = s.get(
+        key("idle_restart", "Fall back to the initial window after an idle time of one timeout (RFC 5681, 4.1; on in Linux).")
+            .default("true"),
+    );
+    let ack_every = s.get(
+        key("ack_every", "An ACK is sent at the latest after this many full segments (RFC 5681, 4.2: 2); 1 acknowledges each packet.")
+            .default("2")
+            .range("1", "1000"),
+    );
+    let delayed_ack_timeout = s.get(
+        key(
+            "delayed_ack_timeout",
+            "… and at the latest this long after the first of them (Linux, TCP_DELACK_MIN: 40 ms).",
+        )
+        .default("40 ms")
+        .range("0 s", "500 ms"),
+    );
+    let timers = read_timers(s, notes);
+    let max_retries = s.get(
+        key(
+            "max_retries",
+            "A connection that has timed out this often in a row fails (Linux, tcp_retries2: 15).",
+        )
+        .default("15")
+        .range("1", "1000"),
+    );
+    let time_wait = s.get(
+        key("time_wait", "How long a closed endpoint answers late packets. Linux keeps 60 s against old duplicates, which here cannot outlive their path.")
+            .default("1 s")
+            .range("0 s", "1 h"),
+    );
+    TcpConfig {
+        segment: segment.0,
+        initial_window,
+        max_window: max_window.0,
+        min_rto: timers.min_rto,
+        max_rto: timers.max_rto,
+        initial_rto: timers.initial_rto,
+        granularity: timers.granularity,
+        sack,
+        timestamps,
+        ack_every,
+        delayed_ack_timeout,
+        limited_transmit,
+        idle_restart,
+        congestion,
+        max_retries,
+        time_wait,
+    }
+}
+
+struct Timers {
+    min_rto: Span,
+    max_rto: Span,
+    initial_rto: Span,
+    granularity: Span,
+}
+
+fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
+    let min_rto: Span = s.get(
+        key("min_rto", "Lower bound of the retransmission timeout (Linux, TCP_RTO_MIN: 200 ms; RFC 6298, 2.4: 1 s).")
+            .default("200 ms")
+            .range("1 us", "1 h"),
+    );
+    let max_rto = s.get(
+        key("max_rto", "Upper bound of the retransmission timeout (Linux, TCP_RTO_MAX: 120 s).")
+            .default("120 s")
+            .range("1 us", "1 h"),
+    );
+    let initial_rto = s.get(
+        key(
+            "initial_rto",
+            "Timeout of the SYN and before the first round-trip sample (RFC 6298, 2.1).",
+        )
+        .default("1 s")
+        .range("1 us", "1 h"),
+    );
+    let granularity: Span = s.get(
+        key("granularity", "Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it (Linux with HZ = 1000: 1 ms).")
+            .default("1 ms")
+            .range("1 ns", "10 s"),
+    );
+    s.demand(min_rto <= max_rto, &["min_rto", "max_rto"], || {
+        format!("is above max_rto ({max_rto})")
+    });
+    s.demand(initial_rto <= max_rto, &["initial_rto", "max_rto"], || {
+        format!("is above max_rto ({max_rto})")
+    });
+    if min_rto < granularity && s.good(&["min_rto", "granularity"]) {
+        notes.push(format!(
+            "tcp.min_rto ({min_rto}) is below the timer granularity: timeouts last at least {granularity}"
+        ));
+    }
+    Timers { min_rto, max_rto, initial_rto, granularity }
+}

@@ -1,0 +1,191 @@
+//! `[[workload]]`: what drives the network.
+//!
+//! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
+//! they object to is reported at the key they name.
+
+mod patterns;
+
+use super::classes::Classes;
+use super::fabric::{Fabric, host_rate};
+use super::files::{Context, Files};
+use super::nodes::Nodes;
+use super::quantity::Name;
+use super::reader::{Section, key};
+use eastwest_types::{ClassId, Rate};
+use eastwest_workload::Cluster;
+use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
+use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
+use eastwest_workload::incast::{Incast, IncastConfig};
+use eastwest_workload::permutation::{Permutation, PermutationConfig};
+use eastwest_workload::poisson::{Poisson, PoissonConfig};
+use eastwest_workload::service::{Service, ServiceConfig};
+use eastwest_workload::stride::{Stride, StrideConfig};
+
+/// A workload of the scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadSpec {
+    /// Its name, unlike all others.
+    pub name: String,
+    /// The class of its traffic.
+    pub class: ClassId,
+    /// Whether the simulation ends without waiting for it.
+    pub background: bool,
+    /// What it does.
+    pub kind: WorkloadKind,
+}
+
+/// What a workload does, with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadKind {
+    /// Host `i` to hosts `i + stride`, `i + 2 · stride` …
+    Stride(StrideConfig),
+    /// Every host to one other.
+    Permutation(PermutationConfig),
+    /// Every host to all others.
+    AllToAll(AllToAllConfig),
+    /// Synchronized reads.
+    Incast(IncastConfig),
+    /// Open-loop flows at a load.
+    Poisson(PoissonConfig),
+    /// Requests and responses.
+    Service(ServiceConfig),
+    /// Packets without connection.
+    Datagrams(DatagramsConfig),
+}
+
+impl WorkloadKind {
+    /// What speaks against it on this cluster; each reason starts with the setting it is about.
+    fn objections(&self, cluster: &Cluster) -> Vec<String> {
+        let refused = match self {
+            WorkloadKind::Stride(c) => Stride::new(c.clone(), cluster).err(),
+            WorkloadKind::Permutation(c) => Permutation::new(c.clone(), cluster).err(),
+            WorkloadKind::AllToAll(c) => AllToAll::new(c.clone(), cluster).err(),
+            WorkloadKind::Incast(c) => Incast::new(c.clone(), cluster).err(),
+            WorkloadKind::Poisson(c) => Poisson::new(c.clone(), cluster).err(),
+            WorkloadKind::Service(c) => Service::new(c.clone(), cluster).err(),
+            WorkloadKind::Datagrams(c) => Datagrams::new(c.clone(), cluster).err(),
+        };
+        refused.unwrap_or_default()
+    }
+}
+
+/// What workloads may rely on: the fabric below them.
+pub struct Ground<'a> {
+    /// Its nodes, where the topology could be read.
+    pub nodes: Option<&'a Nodes>,
+    /// Its hosts and racks, likewise.
+    pub cluster: Option<Cluster>,
+    /// Rate of the (slowest) host cable.
+    pub host_rate: Rate,
+    /// Largest packet, where known.
+    pub mtu: Option<u32>,
+    /// Where files are.
+    pub context: &'a Context,
+}
+
+impl<'a> Ground<'a> {
+    /// The ground a fabric gives.
+    pub fn new(fabric: &'a Fabric, seed: u64, context: &'a Context) -> Ground<'a> {
+        let nodes = fabric.nodes.as_ref();
+        let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
+        let host_rate = host_rate(nodes.map(|_| &fabric.config.topology));
+        Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context }
+    }
+}
+
+/// Most workloads.
+const MOST: usize = 256;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Stride,
+    Permutation,
+    AllToAll,
+    Incast,
+    Poisson,
+    Service,
+    Datagrams,
+}
+
+/// Reads all of `[[workload]]`.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    classes: &mut Classes,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Vec<WorkloadSpec> {
+    let mut names: Vec<String> = Vec::new();
+    let read = s.tables("workload", "Something that drives the network.", MOST, |w, _| {
+        let spec = read_one(w, ground, classes, files, notes, &names);
+        names.extend(spec.iter().map(|spec| spec.name.clone()));
+        spec
+    });
+    if s.good(&["workload"]) && read.is_empty() {
+        s.wrong("workload", "is required: without a [[workload]] nothing is sent");
+    }
+    read.into_iter().flatten().collect()
+}
+
+fn read_one(
+    w: &mut Section,
+    ground: &Ground,
+    classes: &mut Classes,
+    _files: &mut Files,
+    _notes: &mut Vec<String>,
+    names: &[String],
+) -> Option<WorkloadSpec> {
+    let kind = w.kind(
+        "What it does.",
+        None,
+        &[
+            ("stride", Kind::Stride, "host i sends to hosts i + stride, i + 2·stride … (S1)"),
+            (
+                "permutation",
+                Kind::Permutation,
+                "every host sends to one other and receives from one",
+            ),
+            ("all-to-all", Kind::AllToAll, "every host sends to every other"),
+            (
+                "incast",
+                Kind::Incast,
+                "synchronized reads: one receiver, many senders, rounds (Chen et al. 2012)",
+            ),
+            (
+                "poisson",
+                Kind::Poisson,
+                "flows between random hosts at a load, sizes from a distribution",
+            ),
+            ("service", Kind::Service, "requests and responses that are sensitive to latency"),
+            ("datagrams", Kind::Datagrams, "packets without connection, at Poisson or equal gaps"),
+        ],
+    );
+    let name: Name = w.get(key("name", "Its name, unlike all others."));
+    w.demand(!names.contains(&name.0), &["name"], || "is the name of another workload".to_owned());
+    let class: Name = w.get(
+        key("class", "Traffic class its packets are measured in.")
+            .computed("its name", name.clone()),
+    );
+    let background = w.get(
+        key("background", "Whether the simulation ends without waiting for it.").default("false"),
+    );
+    let kind = kind?;
+    let class = classes.id(&class.0);
+    let kind = match kind {
+        Kind::Stride => WorkloadKind::Stride(patterns::stride(w, class)),
+        Kind::Permutation => WorkloadKind::Permutation(patterns::permutation(w, class)),
+        Kind::AllToAll => WorkloadKind::AllToAll(patterns::all_to_all(w, class)),
+        Kind::Incast => WorkloadKind::Incast(patterns::incast(w, ground, class)?),
+        Kind::Poisson => WorkloadKind::Poisson(patterns::poisson(w, ground, class, background)?),
+        Kind::Service => WorkloadKind::Service(patterns::service(w, ground, class, background)?),
+        Kind::Datagrams => {
+            WorkloadKind::Datagrams(patterns::datagrams(w, ground, class, background)?)
+        }
+    };
+    if let (true, Some(cluster)) = (w.all_good(), &ground.cluster) {
+        for objection in kind.objections(cluster) {
+            w.object(&objection);
+        }
+    }
+    Some(WorkloadSpec { name: name.0, class, background, kind })
+}
