@@ -1,1 +1,7 @@
-//! placeholder
+//! What a run is remembered by: histograms, flow rows, samples over time, and plain columns that
+//! any table format can take.
+
+pub mod flows;
+pub mod histogram;
+pub mod samples;
+pub mod table;

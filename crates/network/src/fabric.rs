@@ -88,6 +88,7 @@ impl Fabric {
         match self.links[link as usize].offer(now, slot, &mut self.pool) {
             Offer::Queued => {}
             Offer::First(key) => events.set_from_never(link, key),
+            Offer::Changed(key) => events.set(link, key),
             Offer::Dropped => {
                 self.dropped += 1;
                 let packet = self.pool.remove(slot);

@@ -93,6 +93,8 @@ pub enum Offer {
     Queued,
     /// It is in, and the link had no event before: this is the first one.
     First(Key),
+    /// It is in, and the link's next event may be sooner than it was.
+    Changed(Key),
 }
 
 /// What an event of a link turned out to be.
@@ -342,8 +344,6 @@ impl Link {
     }
 
     fn offer_two_event(&mut self, now: Time, slot: u32, pool: &mut PacketPool) -> Offer {
-        let had_event = self.on_wire.head != NO_SLOT
-            || self.waiting.as_ref().is_some_and(|w| w.sent_at != Time::NEVER);
         let packet = *pool.get(slot);
         let send_time = self.send_time(&packet);
         let w = self.waiting.as_mut().expect("a two-event port has queues");
@@ -360,10 +360,13 @@ impl Link {
         w.packets[queue] += 1;
         w.bytes[queue] += u64::from(packet.ip_len);
         self.extend_backlog(now, send_time);
-        if !sending {
-            self.start_sending(now, pool);
+        if sending {
+            return Offer::Queued;
         }
-        if had_event { Offer::Queued } else { Offer::First(self.next_key(now, pool)) }
+        let nothing_on_wire = self.on_wire.head == NO_SLOT;
+        self.start_sending(now, pool);
+        let key = self.next_key(now, pool);
+        if nothing_on_wire { Offer::First(key) } else { Offer::Changed(key) }
     }
 
     /// Starts to send the packet that is next in turn, if any waits.

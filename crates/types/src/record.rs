@@ -25,6 +25,18 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// All purposes in the order of their numbers.
+    pub const ALL: [Purpose; 8] = [
+        Purpose::Flow,
+        Purpose::Incast,
+        Purpose::Request,
+        Purpose::Response,
+        Purpose::Shuffle,
+        Purpose::MapInput,
+        Purpose::Replica,
+        Purpose::Control,
+    ];
+
     /// The name used in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,107 @@
+//! Carrying out what workloads ask for.
+
+use crate::messages::Message;
+use crate::world::{RunError, World};
+use eastwest_engine::random::mix;
+use eastwest_transport::tcp::Connect;
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
+use eastwest_workload::Action;
+
+impl World {
+    /// Does what workload number `workload` asks for.
+    pub(crate) fn act(&mut self, workload: u16, action: Action) {
+        match action {
+            Action::Wake { at, token } => self.wake(workload, at, token),
+            Action::Open { conn, client, server, class } => {
+                self.open(workload, conn.0, client, server, class);
+            }
+            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
+                let client = self.messages.endpoint(workload, conn.0);
+                let sender = end_of(client, from);
+                let bytes = payload + u64::from(header);
+                let endpoint = self.stack.endpoint(sender);
+                let message = Message {
+                    end: endpoint.written() + bytes,
+                    tag,
+                    payload,
+                    purpose,
+                    job,
+                    record,
+                    sent: self.now,
+                    before: (endpoint.counters.retransmits, endpoint.counters.timeouts),
+                };
+                let first = self.messages.push(client, from, message);
+                self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));
+                if first {
+                    self.watch(sender.peer());
+                }
+            }
+            Action::Close { conn } => {
+                let client = self.messages.close(workload, conn.0);
+                self.tcp(|stack, now, out| {
+                    stack.close(now, client, out);
+                    stack.close(now, client.peer(), out);
+                });
+            }
+            Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
+            Action::Job(job) => self.records.job(workload, *job),
+            Action::Task(task) => self.records.task(workload, *task),
+            Action::Round { round, started, bytes } => {
+                self.records.round(workload, round, started, self.now, bytes);
+            }
+            Action::Finished => {
+                let driver = &mut self.drivers[usize::from(workload)];
+                if !driver.finished && !driver.background {
+                    self.unfinished -= 1;
+                }
+                driver.finished = true;
+            }
+        }
+    }
+
+    fn open(&mut self, workload: u16, name: u32, client: HostId, server: HostId, class: ClassId) {
+        assert_ne!(client, server, "a host never talks to itself over the network");
+        // stands for the client's port: connections of a pair of hosts hash differently
+        self.opened += 1;
+        let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
+        let connect = Connect {
+            client,
+            server,
+            hashes: (
+                self.fabric.flow_hash(client, server, mix(tuple)),
+                self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63)),
+            ),
+            priority: self.classes[usize::from(class.0)].priority,
+            class: class.0,
+        };
+        match self.tcp(|stack, now, out| stack.open(now, &connect, out)) {
+            Some(endpoint) => self.messages.open(workload, name, endpoint, class),
+            None => {
+                let most = EndpointId::MAX_SLOTS / 2;
+                self.stuck =
+                    Some(RunError::Limit(format!("more than {most} connections at one time")));
+            }
+        }
+    }
+
+    fn datagram(&mut self, from: HostId, to: HostId, bytes: u16, class: ClassId) {
+        let mut packet = Packet::blank(to);
+        packet.born = self.now;
+        packet.dst_endpoint = EndpointId(u32::from(class.0));
+        packet.ip_len = bytes;
+        packet.payload = bytes.saturating_sub(28); // IPv4 20, UDP 8
+        packet.tos = Packet::TOS_DATAGRAM | (self.classes[usize::from(class.0)].priority & 7) << 2;
+        self.opened += 1;
+        packet.seq = self.opened;
+        packet.hash = self.fabric.flow_hash(from, to, mix(self.opened));
+        self.fabric.send(self.now, from, packet, None, &mut self.sources);
+    }
+}
+
+/// The endpoint of one side of a connection.
+fn end_of(client: EndpointId, side: Side) -> EndpointId {
+    match side {
+        Side::Client => client,
+        Side::Server => client.peer(),
+    }
+}

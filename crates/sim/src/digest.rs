@@ -1,0 +1,65 @@
+//! The digest of a run: SHA-256 over every flow, job, task and round as they finish, then every
+//! port's counters (with the running hash over each packet's fate) and the final clock. Two runs
+//! with one digest did the same to every packet.
+
+use eastwest_measure::flows::FlowRow;
+use eastwest_network::link::Link;
+use eastwest_types::{JobRecord, TaskRecord, Time};
+use sha2::{Digest as _, Sha256};
+
+/// A digest under way.
+#[derive(Default)]
+pub struct Digest {
+    hash: Sha256,
+}
+
+impl Digest {
+    fn words(&mut self, kind: u8, words: &[u64]) {
+        self.hash.update([kind]);
+        for w in words {
+            self.hash.update(w.to_le_bytes());
+        }
+    }
+
+    /// A message has arrived.
+    pub fn flow(&mut self, f: &FlowRow) {
+        let ends = u64::from(f.src.0) << 32 | u64::from(f.dst.0);
+        let losses = u64::from(f.retransmits) << 32 | u64::from(f.timeouts);
+        self.words(1, &[ends, f.bytes, f.start.0, f.finish.0, losses]);
+    }
+
+    /// A job has finished.
+    pub fn job(&mut self, workload: usize, j: &JobRecord) {
+        let id = (workload as u64) << 32 | u64::from(j.job);
+        let tasks = u64::from(j.maps) << 32 | u64::from(j.reduces);
+        let bytes = [j.input_bytes, j.shuffle_bytes, j.shuffle_local_bytes, j.output_bytes];
+        self.words(2, &[id, j.submitted.0, j.started.0, j.finished.0, tasks]);
+        self.words(2, &bytes);
+    }
+
+    /// A task has finished.
+    pub fn task(&mut self, workload: usize, t: &TaskRecord) {
+        let id = (workload as u64) << 32 | u64::from(t.job);
+        let task = (t.kind as u64) << 32 | u64::from(t.task);
+        let place = u64::from(t.host.0) << 8 | t.locality as u64;
+        let times = [t.assigned.0, t.started.0, t.input_done.0, t.finished.0];
+        self.words(3, &[id, task, place, t.bytes_in, t.bytes_out]);
+        self.words(3, &times);
+    }
+
+    /// A round of a synchronized read has finished.
+    pub fn round(&mut self, workload: usize, round: u32, started: Time, finished: Time) {
+        self.words(4, &[(workload as u64) << 32 | u64::from(round), started.0, finished.0]);
+    }
+
+    /// The end of the run: 32 hexadecimal digits.
+    pub fn finish(mut self, links: &[Link], clock: Time) -> String {
+        for l in links {
+            let c = &l.counters;
+            self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
+            self.words(5, &c.drops);
+        }
+        self.words(6, &[clock.0]);
+        self.hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+    }
+}

@@ -1,0 +1,166 @@
+//! Applications on top of byte streams: which message ends where in which stream, and the names
+//! that workloads give to connections.
+
+use eastwest_measure::flows::FlowRow;
+use eastwest_types::{ClassId, EndpointId, Purpose, Side, Time};
+use std::collections::VecDeque;
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Stream position after its last byte.
+    pub end: u64,
+    /// Handed back to the workload.
+    pub tag: u64,
+    /// Payload bytes, without application framing.
+    pub payload: u64,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The job it belongs to.
+    pub job: Option<u32>,
+    /// Whether it gets a row.
+    pub record: bool,
+    /// When it was written.
+    pub sent: Time,
+    /// The sender's counters at that time: retransmissions and timeouts.
+    pub before: (u32, u32),
+}
+
+/// A connection as its workload sees it.
+#[derive(Clone, Debug)]
+struct Connection {
+    workload: u16,
+    /// The workload's name for it; `None` once closed.
+    name: Option<u32>,
+    class: ClassId,
+    /// Messages sent by the client, by the server, not yet delivered.
+    in_flight: [VecDeque<Message>; 2],
+}
+
+/// All connections, by the slot of their client's endpoint.
+#[derive(Default)]
+pub struct Messages {
+    connections: Vec<Option<Connection>>,
+    /// Per workload, its names.
+    names: Vec<Vec<Option<EndpointId>>>,
+}
+
+impl Messages {
+    /// Room for this many workloads.
+    pub fn new(workloads: usize) -> Messages {
+        Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
+    }
+
+    /// A workload has opened a connection.
+    pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
+        let index = client.slot() / 2;
+        if self.connections.len() <= index {
+            self.connections.resize(index + 1, None);
+        }
+        let in_flight = Default::default();
+        self.connections[index] =
+            Some(Connection { workload, name: Some(name), class, in_flight });
+        let names = &mut self.names[usize::from(workload)];
+        if names.len() <= name as usize {
+            names.resize(name as usize + 1, None);
+        }
+        assert!(names[name as usize].is_none(), "workload {workload} opens connection {name} twice");
+        names[name as usize] = Some(client);
+    }
+
+    /// The client's endpoint of a workload's connection.
+    pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
+        self.names[usize::from(workload)]
+            .get(name as usize)
+            .copied()
+            .flatten()
+            .unwrap_or_else(|| panic!("workload {workload} uses connection {name}, which is closed"))
+    }
+
+    /// A workload has closed a connection: its name is free.
+    pub fn close(&mut self, workload: u16, name: u32) -> EndpointId {
+        let client = self.endpoint(workload, name);
+        self.names[usize::from(workload)][name as usize] = None;
+        if let Some(c) = &mut self.connections[client.slot() / 2] {
+            c.name = None;
+        }
+        client
+    }
+
+    /// The slot has been freed.
+    pub fn gone(&mut self, client: EndpointId) {
+        self.connections[client.slot() / 2] = None;
+    }
+
+    /// Adds a message written by `from`. Returns whether it is the only one of that side.
+    pub fn push(&mut self, client: EndpointId, from: Side, message: Message) -> bool {
+        let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
+        let queue = &mut c.in_flight[from as usize];
+        queue.push_back(message);
+        queue.len() == 1
+    }
+
+    /// Takes the first message that ends at or before `received`.
+    pub fn pop(&mut self, receiver: EndpointId, received: u64) -> Option<Delivered> {
+        let c = self.connections[receiver.slot() / 2].as_mut()?;
+        let from = receiver.side().other();
+        let queue = &mut c.in_flight[from as usize];
+        if queue.front()?.end > received {
+            return None;
+        }
+        let message = queue.pop_front()?;
+        Some(Delivered { message, from, workload: c.workload, name: c.name, class: c.class })
+    }
+
+    /// Where the next message to this receiver ends.
+    pub fn next_end(&self, receiver: EndpointId) -> Option<u64> {
+        let c = self.connections[receiver.slot() / 2].as_ref()?;
+        c.in_flight[receiver.side().other() as usize].front().map(|m| m.end)
+    }
+
+    /// (client's endpoint, sender's side, message) of all that is not delivered.
+    pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
+        self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(
+            |(i, c)| {
+                [Side::Client, Side::Server]
+                    .into_iter()
+                    .flat_map(move |s| c.in_flight[s as usize].iter().map(move |m| (2 * i, s, m)))
+            },
+        )
+    }
+}
+
+/// A message that has arrived, and whose it is.
+pub struct Delivered {
+    /// The message.
+    pub message: Message,
+    /// Who sent it.
+    pub from: Side,
+    /// Whose connection it came over.
+    pub workload: u16,
+    /// The workload's name for the connection, unless it has closed it.
+    pub name: Option<u32>,
+    /// Class of the connection.
+    pub class: ClassId,
+}
+
+impl Delivered {
+    /// The row of this message, which arrived at `finish`.
+    pub fn row(&self, finish: Time, sender: &eastwest_transport::tcp::Endpoint, ideal: eastwest_types::Span) -> FlowRow {
+        let m = &self.message;
+        FlowRow {
+            workload: self.workload,
+            purpose: m.purpose,
+            class: self.class,
+            src: sender.local(),
+            dst: sender.remote(),
+            bytes: m.payload,
+            start: m.sent,
+            finish,
+            ideal,
+            retransmits: sender.counters.retransmits - m.before.0,
+            timeouts: sender.counters.timeouts - m.before.1,
+            job: m.job,
+        }
+    }
+}

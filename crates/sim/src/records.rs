@@ -1,0 +1,133 @@
+//! What a run remembers while it goes on.
+
+use crate::digest::Digest;
+use crate::plan::Plan;
+use eastwest_measure::flows::{FlowRow, FlowTable};
+use eastwest_measure::histogram::Histogram;
+use eastwest_measure::samples::Samples;
+use eastwest_network::fabric::Fabric;
+use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};
+
+/// Samples × links that an adaptive series keeps at most.
+const MOST_QUEUE_SAMPLES: usize = 1_000_000;
+/// First interval of an adaptive series.
+const FIRST_INTERVAL: Span = Span::from_ms(1);
+
+/// A finished round of a synchronized read.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// Workload.
+    pub workload: u16,
+    /// Number of the round.
+    pub round: u32,
+    /// When its requests left.
+    pub started: Time,
+    /// When the last byte had arrived.
+    pub finished: Time,
+    /// Payload bytes of all senders.
+    pub bytes: u64,
+}
+
+/// Everything remembered.
+pub struct Records {
+    /// Per class: latency of packets with payload, of those without.
+    pub latency: Vec<[Histogram; 2]>,
+    /// Messages that have arrived.
+    pub flows: FlowTable,
+    /// Finished jobs, with their workload.
+    pub jobs: Vec<(u16, JobRecord)>,
+    /// Finished tasks, with their workload.
+    pub tasks: Vec<(u16, TaskRecord)>,
+    /// Finished rounds.
+    pub rounds: Vec<Round>,
+    /// Bytes per tier and queues over time.
+    pub samples: Samples,
+    /// Names of the tiers, and the tier of every link.
+    pub tiers: Vec<&'static str>,
+    /// See [`Records::tiers`].
+    pub tier_of_link: Vec<u8>,
+    /// See [`Digest`].
+    pub digest: Digest,
+}
+
+impl Records {
+    /// Nothing has happened yet.
+    pub fn new(fabric: &Fabric, plan: &Plan) -> Records {
+        let mut tiers: Vec<&'static str> = Vec::new();
+        let mut tier_of_link = Vec::with_capacity(fabric.links.len());
+        for cable in &fabric.graph.cables {
+            for tier in [cable.tiers.0, cable.tiers.1] {
+                let known = tiers.iter().position(|t| *t == tier);
+                tier_of_link.push(known.unwrap_or_else(|| {
+                    tiers.push(tier);
+                    tiers.len() - 1
+                }) as u8);
+            }
+        }
+        let most = (MOST_QUEUE_SAMPLES / fabric.links.len().max(1)).clamp(50, 1_000);
+        let samples = match plan.sample_interval {
+            Some(interval) => Samples::new(interval, false, usize::MAX, tiers.len()),
+            None => Samples::new(FIRST_INTERVAL, true, most, tiers.len()),
+        };
+        Records {
+            latency: plan.classes.iter().map(|_| Default::default()).collect(),
+            flows: FlowTable::default(),
+            jobs: Vec::new(),
+            tasks: Vec::new(),
+            rounds: Vec::new(),
+            samples,
+            tiers,
+            tier_of_link,
+            digest: Digest::default(),
+        }
+    }
+
+    /// A packet of a connection has reached its host.
+    #[inline]
+    pub fn latency(&mut self, class: u8, packet: &Packet, latency: Span) {
+        self.latency[usize::from(class)][usize::from(packet.payload == 0)].record(latency);
+    }
+
+    /// A datagram has reached its host; its endpoint field holds the class.
+    pub fn datagram(&mut self, packet: &Packet, latency: Span) {
+        self.latency[packet.dst_endpoint.0 as usize][0].record(latency);
+    }
+
+    /// A message has arrived.
+    pub fn flow(&mut self, row: FlowRow) {
+        self.digest.flow(&row);
+        self.flows.push(row);
+    }
+
+    /// A job has finished.
+    pub fn job(&mut self, workload: u16, job: JobRecord) {
+        self.digest.job(usize::from(workload), &job);
+        self.jobs.push((workload, job));
+    }
+
+    /// A task has finished.
+    pub fn task(&mut self, workload: u16, task: TaskRecord) {
+        self.digest.task(usize::from(workload), &task);
+        self.tasks.push((workload, task));
+    }
+
+    /// A round has finished.
+    pub fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
+        self.digest.round(usize::from(workload), round, started, finished);
+        self.rounds.push(Round { workload, round, started, finished, bytes });
+    }
+
+    /// Looks at all links.
+    pub fn sample(&mut self, fabric: &Fabric, now: Time) {
+        let mut totals = vec![0; self.tiers.len()];
+        for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {
+            totals[usize::from(tier)] += link.counters.bytes;
+        }
+        let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
+        let queues = queues.map(|(i, l)| {
+            let (packets, bytes) = l.queue(now, &fabric.pool);
+            (i as u32, packets, bytes)
+        });
+        self.samples.take(&totals, queues.filter(|q| q.1 > 0));
+    }
+}

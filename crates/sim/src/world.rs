@@ -1,0 +1,404 @@
+//! The world of one run and the loop that moves it: takes the next event, lets the layer it belongs
+//! to handle it, and carries what that layer wants over to the others.
+
+use crate::messages::Messages;
+use crate::plan::{ClassPlan, Plan};
+use crate::records::Records;
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::timers::Timers;
+use eastwest_engine::tournament::Tournament;
+use eastwest_network::fabric::Fabric;
+use eastwest_transport::tcp::{Notice, Sink, Stack};
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
+use eastwest_workload::{Action, Event, Workload};
+use std::fmt;
+
+/// Why a run ended without result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The caller asked to stop.
+    Interrupted,
+    /// Something can no longer finish.
+    Stuck(String),
+    /// A limit of the program was reached.
+    Limit(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Interrupted => write!(f, "interrupted"),
+            RunError::Stuck(what) => write!(f, "the simulation can no longer finish: {what}"),
+            RunError::Limit(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Where it ends at the latest.
+    pub until: Time,
+    /// Work done and in all, over workloads with an end.
+    pub done: (u64, u64),
+    /// Packet transmissions so far.
+    pub packet_hops: u64,
+    /// Events so far.
+    pub events: u64,
+}
+
+pub(crate) struct Driver {
+    pub name: String,
+    pub background: bool,
+    pub finished: bool,
+    pub workload: Workload,
+}
+
+/// A simulated data centre.
+pub struct World {
+    pub(crate) now: Time,
+    pub(crate) until: Time,
+    pub(crate) events: u64,
+    pub(crate) sources: Tournament,
+    pub(crate) fabric: Fabric,
+    pub(crate) stack: Stack,
+    tcp_timers: Timers,
+    wakes: Timers,
+    /// (workload, token) of pending wake-ups; free places are listed.
+    wake_tokens: Vec<(u16, u64)>,
+    free_wakes: Vec<u32>,
+    notices: Vec<(EndpointId, Notice)>,
+    pub(crate) messages: Messages,
+    pub(crate) drivers: Vec<Driver>,
+    pub(crate) unfinished: usize,
+    pub(crate) classes: Vec<ClassPlan>,
+    pub(crate) records: Records,
+    /// Connections opened so far: stands for the client's port.
+    pub(crate) opened: u64,
+    pub(crate) stuck: Option<RunError>,
+}
+
+/// Event sources after the links.
+const TCP_TIMERS: u32 = 0;
+const WAKES: u32 = 1;
+const SAMPLES: u32 = 2;
+const OTHER_SOURCES: usize = 3;
+
+/// How many events pass between two looks at the caller's wishes.
+const EVENTS_PER_LOOK: u64 = 1 << 16;
+
+/// What transport endpoints say goes here.
+pub(crate) struct Out<'a> {
+    now: Time,
+    fabric: &'a mut Fabric,
+    sources: &'a mut Tournament,
+    timers: &'a mut Timers,
+    notices: &'a mut Vec<(EndpointId, Notice)>,
+}
+
+impl Sink for Out<'_> {
+    #[inline]
+    fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        self.fabric.send(self.now, from, packet, sack, self.sources);
+    }
+
+    #[inline]
+    fn arm(&mut self, at: Time, endpoint: EndpointId) {
+        let id = u64::from(endpoint.0);
+        if self.timers.push(at, id, id) {
+            let source = self.fabric.links.len() as u32 + TCP_TIMERS;
+            self.sources.set(source, self.timers.first());
+        }
+    }
+
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
+        self.notices.push((endpoint, notice));
+    }
+}
+
+impl World {
+    /// Builds the world of a plan. Fails where routes cannot be followed.
+    pub fn new(plan: Plan) -> Result<World, String> {
+        let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
+        let links = fabric.links.len();
+        let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
+        let records = Records::new(&fabric, &plan);
+        sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
+        let workloads = plan.workloads.len();
+        let drivers: Vec<Driver> = plan
+            .workloads
+            .into_iter()
+            .map(|w| Driver {
+                name: w.name,
+                background: w.background,
+                finished: false,
+                workload: w.workload,
+            })
+            .collect();
+        let unfinished = drivers.iter().filter(|d| !d.background).count();
+        Ok(World {
+            now: Time::ZERO,
+            until: plan.until,
+            events: 0,
+            sources,
+            fabric,
+            stack: Stack::new(plan.tcp),
+            tcp_timers: Timers::new(Class::Timer, plan.seed),
+            wakes: Timers::new(Class::Wake, plan.seed),
+            wake_tokens: Vec::new(),
+            free_wakes: Vec::new(),
+            notices: Vec::new(),
+            messages: Messages::new(workloads),
+            drivers,
+            unfinished,
+            classes: plan.classes,
+            records,
+            opened: 0,
+            stuck: None,
+        })
+    }
+
+    /// Runs to the end. `look` is called now and then; where it returns false the run stops.
+    pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
+        let links = self.fabric.links.len() as u32;
+        for w in 0..self.drivers.len() {
+            self.tell(w as u16, Event::Begin);
+        }
+        self.carry_notices();
+        let mut next_look = EVENTS_PER_LOOK;
+        while self.unfinished > 0 && self.stuck.is_none() {
+            let (key, source) = self.sources.winner();
+            if key == Key::NEVER {
+                return Err(RunError::Stuck(self.describe_outstanding()));
+            }
+            if key.time() > self.until {
+                self.now = self.until;
+                return Ok(());
+            }
+            self.now = key.time();
+            self.events += 1;
+            if source < links {
+                if let Some(packet) = self.fabric.fire(key, source, &mut self.sources) {
+                    self.deliver(&packet);
+                }
+            } else {
+                self.fire_other(source - links, links);
+            }
+            if !self.notices.is_empty() {
+                self.carry_notices();
+            }
+            if self.events >= next_look {
+                next_look += EVENTS_PER_LOOK;
+                if !look(&self.progress()) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+        }
+        self.stuck.take().map_or(Ok(()), Err)
+    }
+
+    fn fire_other(&mut self, source: u32, links: u32) {
+        match source {
+            TCP_TIMERS => {
+                let id = self.tcp_timers.pop().expect("the timer list stood in the tree");
+                self.sources.set(links + TCP_TIMERS, self.tcp_timers.first());
+                self.tcp(|stack, now, out| stack.on_wake(now, EndpointId(id as u32), out));
+            }
+            WAKES => {
+                let place = self.wakes.pop().expect("the wake-up list stood in the tree") as u32;
+                self.sources.set(links + WAKES, self.wakes.first());
+                let (workload, token) = self.wake_tokens[place as usize];
+                self.free_wakes.push(place);
+                self.tell(workload, Event::Wake { token });
+            }
+            SAMPLES => {
+                self.records.sample(&self.fabric, self.now);
+                // with nothing else left to happen, samples alone must not keep the world going
+                let alone = self.tcp_timers.first() == Key::NEVER
+                    && self.wakes.first() == Key::NEVER
+                    && self.fabric.pool.in_use() == 0;
+                let next = if alone {
+                    Key::NEVER
+                } else {
+                    Key::new(self.records.samples.next(), Class::Sample)
+                };
+                self.sources.set(links + SAMPLES, next);
+            }
+            _ => unreachable!("there are {OTHER_SOURCES} other sources"),
+        }
+    }
+
+    /// A packet has reached its host.
+    #[inline]
+    fn deliver(&mut self, packet: &Packet) {
+        let latency = self.now.since(packet.born);
+        if packet.tos & Packet::TOS_DATAGRAM != 0 {
+            self.records.datagram(packet, latency);
+            return;
+        }
+        let sack = self.fabric.pool.take_sack(packet.sack);
+        let class = self.stack.endpoint(packet.dst_endpoint).class;
+        self.records.latency(class, packet, latency);
+        self.tcp(|stack, now, out| stack.on_packet(now, packet, sack.as_ref(), out));
+    }
+
+    /// Passes on what endpoints had to say to applications.
+    fn carry_notices(&mut self) {
+        while !self.notices.is_empty() {
+            let (endpoint, notice) = self.notices.remove(0);
+            match notice {
+                Notice::Delivered => self.deliver_messages(endpoint),
+                Notice::Closed => self.messages.gone(endpoint),
+                Notice::Failed => {
+                    let e = self.stack.endpoint(endpoint);
+                    self.stuck = Some(RunError::Stuck(format!(
+                        "the connection from {} to {} was given up after {} timeouts in a row",
+                        self.fabric.graph.names[e.local().0 as usize],
+                        self.fabric.graph.names[e.remote().0 as usize],
+                        self.stack.config().max_retries + 1,
+                    )));
+                }
+            }
+        }
+    }
+
+    fn deliver_messages(&mut self, receiver: EndpointId) {
+        let received = self.stack.endpoint(receiver).received();
+        while let Some(d) = self.messages.pop(receiver, received) {
+            if d.message.record {
+                let sender = self.stack.endpoint(receiver.peer());
+                let config = self.stack.config();
+                let ideal = self.fabric.ideal_time(
+                    sender.local(),
+                    sender.remote(),
+                    d.message.payload,
+                    config.segment,
+                    config.header(),
+                );
+                let row = d.row(self.now, sender, ideal);
+                self.records.flow(row);
+            }
+            if let Some(name) = d.name {
+                let conn = eastwest_types::ConnId(name);
+                let tag = d.message.tag;
+                self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
+            }
+        }
+        self.watch(receiver);
+    }
+
+    /// Asks the receiver's endpoint to tell when its next message is complete.
+    pub(crate) fn watch(&mut self, receiver: EndpointId) {
+        if let Some(end) = self.messages.next_end(receiver)
+            && self.stack.expect(receiver, end)
+        {
+            self.notices.push((receiver, Notice::Delivered));
+        }
+    }
+
+    /// Tells a workload what happened and does what it asks for.
+    fn tell(&mut self, workload: u16, event: Event) {
+        let mut actions: Vec<Action> = Vec::new();
+        self.drivers[usize::from(workload)].workload.handle(self.now, event, &mut actions);
+        for action in actions {
+            self.act(workload, action);
+        }
+    }
+
+    /// Registers a wake-up of a workload.
+    pub(crate) fn wake(&mut self, workload: u16, at: Time, token: u64) {
+        debug_assert!(at >= self.now, "a wake-up in the past");
+        let place = match self.free_wakes.pop() {
+            Some(place) => {
+                self.wake_tokens[place as usize] = (workload, token);
+                place
+            }
+            None => {
+                self.wake_tokens.push((workload, token));
+                (self.wake_tokens.len() - 1) as u32
+            }
+        };
+        let source = u64::from(workload) << 48 ^ token;
+        if self.wakes.push(at.max(self.now), source, u64::from(place)) {
+            let links = self.fabric.links.len() as u32;
+            self.sources.set(links + WAKES, self.wakes.first());
+        }
+    }
+
+    /// Lets the transport stack work; what it wants from the network and the clock happens at once,
+    /// what it has to say to applications waits in `notices`.
+    #[inline]
+    pub(crate) fn tcp<R>(&mut self, f: impl FnOnce(&mut Stack, Time, &mut Out) -> R) -> R {
+        let mut out = Out {
+            now: self.now,
+            fabric: &mut self.fabric,
+            sources: &mut self.sources,
+            timers: &mut self.tcp_timers,
+            notices: &mut self.notices,
+        };
+        f(&mut self.stack, self.now, &mut out)
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        let done = self
+            .drivers
+            .iter()
+            .map(|d| d.workload.progress())
+            .filter(|p| p.1 > 0)
+            .fold((0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+        Progress {
+            now: self.now,
+            until: self.until,
+            done,
+            packet_hops: self.fabric.packet_hops(),
+            events: self.events,
+        }
+    }
+
+    fn describe_outstanding(&self) -> String {
+        let mut lines: Vec<String> = self
+            .messages
+            .outstanding()
+            .take(5)
+            .map(|(slot, side, m)| {
+                let client = self.stack.endpoint(EndpointId::new(slot, 0));
+                let (from, to) = match side {
+                    eastwest_types::Side::Client => (client.local(), client.remote()),
+                    eastwest_types::Side::Server => (client.remote(), client.local()),
+                };
+                let name = |h: HostId| &self.fabric.graph.names[h.0 as usize];
+                format!(
+                    "{} message of {} B from {} to {} sent at {}",
+                    m.purpose.name(), m.payload, name(from), name(to), m.sent
+                )
+            })
+            .collect();
+        let waiting: Vec<&str> = self
+            .drivers
+            .iter()
+            .filter(|d| !d.finished && !d.background)
+            .map(|d| d.name.as_str())
+            .collect();
+        lines.push(format!("at {} nothing is left to happen, but not finished: {}", self.now, waiting.join(", ")));
+        lines.join("; ")
+    }
+
+    /// The digest of all that has happened; call once, at the end.
+    pub fn digest(&mut self) -> String {
+        std::mem::take(&mut self.records.digest).finish(&self.fabric.links, self.now)
+    }
+}
+impl World {
+    /// Temporary look at flow completion times.
+    pub fn print_flows(&self) {
+        let mut fct: Vec<f64> = self.records.flows.rows().iter().map(|f| f.finish.since(f.start).as_secs_f64()).collect();
+        fct.sort_by(f64::total_cmp);
+        let n = fct.len();
+        println!("flows {} mean {:.3} p99 {:.3} max {:.3} retrans {} timeouts {}", n, fct.iter().sum::<f64>() / n as f64, fct[n * 99 / 100], fct[n - 1],
+            self.records.flows.rows().iter().map(|f| u64::from(f.retransmits)).sum::<u64>(), self.records.flows.rows().iter().map(|f| u64::from(f.timeouts)).sum::<u64>());
+        println!("drops {} lat {:?}", self.fabric.dropped, self.records.latency[0][0].mean_us());
+    }
+}
