@@ -22,8 +22,8 @@ class Problem(TypedDict):
 
     path: str
     """Where in the file, such as ``fabric.queue.limit``."""
-    value: str
-    """What stands there."""
+    value: str | None
+    """What stands there; nothing where a setting is missing."""
     message: str
     """What is wrong and what is allowed."""
     hint: str | None

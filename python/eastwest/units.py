@@ -10,8 +10,8 @@ _RATES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (
 _COUNTS = ((1e9, " billion"), (1e6, " million"))
 #: From how many seconds, seconds in the smaller unit, how many of it make the larger, names.
 _LONG_SPANS = (
-    (86_400, 3600, 24, "d", "h"),
-    (3600, 60, 60, "h", "min"),
+    (86_399.5, 3600, 24, "d", "h"),
+    (3599.5, 60, 60, "h", "min"),
     (120, 1, 60, "min", "s"),
 )
 _DASH = "–"

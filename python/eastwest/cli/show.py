@@ -26,9 +26,9 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
     for problem in problems:
         line = Text("  ")
         line.append(clean(problem["path"]) or "(whole file)", style="bold red")
-        if problem.get("value"):
+        if problem.get("value") is not None:
             line.append(" = ")
-            line.append(clean(problem["value"]), style="yellow")
+            line.append(clean(str(problem["value"])), style="yellow")
         line.append(f": {clean(problem['message'], 1000)}")
         if problem.get("hint"):
             line.append(f"; did you mean {clean(str(problem['hint']))!r}?", style="green")

@@ -20,6 +20,7 @@ SIZE_BINS = (
     (10_000_000, "1–10 MB"),
     (None, "> 10 MB"),
 )
+_DASHES = ("-", "--", ":", "-.")
 _NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
@@ -50,11 +51,12 @@ def quantile(histogram: pl.DataFrame, share: float) -> float | None:
 
 def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     """Draw latency against the share of packets, with the rare slow ones spread out."""
-    title, number = "", 0
-    for label, result in results:
+    title, drawn = "", 0
+    for number, (label, result) in enumerate(results):
         data = result.latency.filter(pl.col("kind") == "data")
         busiest = data.group_by("class").agg(pl.col("count").sum()).sort("count", descending=True)
-        for name in busiest.filter(pl.col("count") > 0)["class"].to_list()[:4]:
+        classes = busiest.filter(pl.col("count") > 0)["class"].to_list()[:4]
+        for place, name in enumerate(classes):
             one = data.filter((pl.col("class") == name) & (pl.col("count") > 0)).sort("upper_us")
             seen = np.cumsum(one["count"].to_numpy().astype(np.float64))
             share = seen / seen[-1]
@@ -65,14 +67,16 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
                 -np.log10(rest),
                 one["upper_us"].to_numpy() / 1e6,
                 where="post",
-                color=color(number),
+                # One result: a colour per class. Several: a colour each, a dash per class.
+                color=color(place if len(results) == 1 else number),
+                linestyle="-" if len(results) == 1 else _DASHES[place],
                 label=words,
             )
             tail = quantile(one, 0.99)
             title = title or f"99 % of {clean(str(name), 30)} packets arrive within " + span(
                 None if tail is None else tail / 1e6
             )
-            number += 1
+            drawn += 1
     if not title:
         return nothing(axes, "No data packet was measured")
     log_axis(axes, "y")
@@ -82,7 +86,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     axes.set_xlim(0, max(places[3], min(axes.get_xlim()[1], places[-1])))
     axes.set_xlabel("share of data packets that are at least as fast")
     axes.set_ylabel("end-to-end latency")
-    if number > 1:
+    if drawn > 1:
         axes.legend(loc="upper left")
     return title if len(results) == 1 else "How long data packets take"
 

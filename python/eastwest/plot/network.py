@@ -33,8 +33,9 @@ _TIER_WORDS = {
     "leaf-down": "spines to leaves",
     "edge-up": "edge to aggregation",
     "edge-down": "aggregation to edge",
-    "aggregation-up": "aggregation to core",
-    "aggregation-down": "core to aggregation",
+    "agg-up": "aggregation to core",
+    "agg-down": "core to aggregation",
+    "switch": "between switches",
 }
 
 

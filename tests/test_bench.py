@@ -1,0 +1,50 @@
+"""The performance scenarios: measured in fresh processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eastwest import bench, shipped
+from fake_core import FakeCore
+
+
+def test_each_run_is_a_process_of_its_own(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("s1.toml").write_text("")
+    monkeypatch.setattr(shipped, "SCENARIOS", Path.cwd())
+    seen: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        seen.append(command)
+        summary = {"packet_hops": 300, "cpu_s": 2.0, "wall_s": 2.5, "peak_rss_mb": 80.5}
+        return subprocess.CompletedProcess(command, 0, json.dumps({**summary, "digest": "d"}), "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    measured = bench.measure("S1", ["workload.0.bytes=1000"])
+    assert measured == {
+        "scenario": "s1",
+        "packet_hops": 300,
+        "cpu_s": 2.0,
+        "wall_s": 2.5,
+        "hops_per_cpu_s": 150.0,
+        "peak_rss_mb": 80.5,
+        "digest": "d",
+    }
+    assert seen[0][1:4] == ["-m", "eastwest", "run"]
+    assert seen[0][-2:] == ["--set", "workload.0.bytes=1000"]
+
+
+def test_a_failure_keeps_its_exit_code(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 3, "", "assertion failed")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(bench.BenchError, match="assertion failed") as caught:
+        bench.measure("x.toml")
+    assert caught.value.code == 3
+    with pytest.raises(bench.BenchError, match="no scenario 'S99'"):
+        bench.measure("S99")

@@ -1,0 +1,198 @@
+"""The command line, with a stand-in for the simulator."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eastwest.cli import app
+from eastwest.cli.progress import describe, share_done
+from eastwest.cli.show import spread, tally
+from eastwest.core import Progress
+from fake_core import PROBLEMS, FakeCore, RunError
+
+KEYS = {
+    "scenario",
+    "seed",
+    "version",
+    "digest",
+    "simulated_s",
+    "wall_s",
+    "cpu_s",
+    "packet_hops",
+    "events",
+    "peak_rss_mb",
+    "jobs",
+    "flows",
+    "latency_us",
+    "throughput_bps",
+    "drops",
+    "tcp",
+}
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    done = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(app, list(args))
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_run_prints_one_screen(fake: FakeCore) -> None:
+    code, out, _ = invoke("run", "x.toml")
+    assert code == 0
+    lines = out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    for words in ("60 done", "3,000 of 3,000", "p99 12.3 ms", "1,234 overflow data", "3 timeouts"):
+        assert words in out
+    assert "results/fake-1" in out
+    assert f"{1:064x}" in out
+
+
+def test_json_is_one_object_and_nothing_else(fake: FakeCore) -> None:
+    code, out, err = invoke("run", "x.toml", "--json", "--seed", "9", "--out", "r")
+    assert (code, err) == (0, "")
+    summary = json.loads(out)
+    assert set(summary) >= KEYS
+    assert (summary["seed"], summary["folder"]) == (9, "r")
+    assert json.loads(Path("r/summary.json").read_text())["digest"] == summary["digest"]
+
+
+def test_flags_reach_the_simulator(fake: FakeCore) -> None:
+    code, out, _ = invoke(
+        "run", "x.toml", "--set", "a.b=1 = 2", "--set", "c=", "--reference", "--threads", "4"
+    )
+    assert code == 0
+    assert fake.calls == [([("a.b", "1 = 2"), ("c", "")], None, True)]
+    assert "one thread" in out
+
+
+def test_all_problems_are_listed(fake: FakeCore) -> None:
+    fake.problems = [
+        *PROBLEMS,
+        {"path": "", "value": None, "message": "[bold]\x1b[2J", "hint": None},
+    ]
+    for command in ("run", "check"):
+        code, out, err = invoke(command, "x.toml")
+        assert (code, out) == (2, "")
+        assert "3 problems" in err
+        assert "fabric.hosts_per_leef = 5: no such setting; did you mean 'hosts_per_leaf'?" in err
+        assert "fabric.mtu = 20: allowed: 576 to 9000 bytes" in err
+        assert "[bold]\ufffd[2J" in err
+    assert not Path("results").exists()
+    code, out, _ = invoke("check", "x.toml", "--json")
+    assert code == 2
+    assert len(json.loads(out)["problems"]) == 3
+
+
+def test_check_of_a_good_scenario(fake: FakeCore) -> None:
+    code, out, _ = invoke("check", "x.toml")
+    assert code == 0
+    assert "no problems" in out
+    assert "over-subscribed" in out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("run",),
+        ("run", "nope.toml"),
+        ("run", "x.toml", "--set", "no-equals-sign"),
+        ("run", "x.toml", "--set", "=1"),
+        ("run", "x.toml", "--seed", "-1"),
+        ("run", "x.toml", "--threads", "0"),
+        ("run", "x.toml", "--on-bad-row", "guess"),
+        ("run", "x.toml", "--nope"),
+        ("run", "x.toml", "--out", "x.toml"),
+        ("check", "nope.toml"),
+        ("report", "nope"),
+        ("bench", "nope"),
+        ("topology", "show", "nope.toml"),
+        ("nope",),
+    ],
+)
+def test_bad_input_is_exit_code_2(fake: FakeCore, args: tuple[str, ...]) -> None:
+    code, out, err = invoke(*args)
+    assert code == 2, (out, err)
+    assert err.strip()
+    assert "Traceback" not in err
+
+
+def test_a_flow_that_cannot_finish_is_reported(fake: FakeCore) -> None:
+    fake.raises = RunError("flow 7 (h0 to h5) can no longer finish")
+    code, out, err = invoke("run", "x.toml")
+    assert (code, out) == (2, "")
+    assert "flow 7 (h0 to h5) can no longer finish" in err
+
+
+def test_a_full_disk_is_said_plainly(fake: FakeCore) -> None:
+    fake.raises = OSError(errno.ENOSPC, "No space left on device", "results/x")
+    code, _, err = invoke("run", "x.toml")
+    assert code == 2
+    assert "results/x: the disk is full; no result was written" in err
+
+
+def test_interrupted(fake: FakeCore) -> None:
+    fake.raises = KeyboardInterrupt()
+    code, _, err = invoke("run", "x.toml")
+    assert code == 130
+    assert "no result was written" in err
+    assert not Path("results").exists()
+
+
+def test_our_bugs_ask_for_a_report(fake: FakeCore) -> None:
+    fake.raises = AssertionError("queue 3 holds −1 packets (seed 42)")
+    code, out, err = invoke("run", "x.toml", "--json")
+    assert (code, out) == (3, "")
+    assert "Please report" in err
+    assert "seed 42" in err
+    assert "Eastwest 0.1.0" in err
+
+
+def test_schema_version_topology(fake: FakeCore) -> None:
+    assert json.loads(invoke("schema")[1]) == {"fabric": {}}
+    assert invoke("version")[1].startswith("eastwest 0.1.0")
+    assert json.loads(invoke("version", "--json")[1])["version"] == "0.1.0"
+    assert "leaf_spine" in invoke("topology", "list")[1]
+    assert "oversubscription" in invoke("topology", "show", "x.toml")[1]
+    assert json.loads(invoke("topology", "show", "x.toml", "--json")[1])["oversubscription"] == 2
+
+
+def test_report_writes_a_page(fake: FakeCore) -> None:
+    invoke("run", "x.toml", "--out", "a")
+    invoke("run", "x.toml", "--out", "b", "--seed", "2")
+    code, out, _ = invoke("report", "a", "--png", "p.png")
+    assert (code, out.split()) == (0, ["p.png", "a/report.html"])
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = invoke("report", "a", "b", "--out", "both.html")
+    assert (code, out.strip()) == (0, "both.html")
+    assert "2 results compared" in Path("both.html").read_text()
+
+
+def test_progress_in_words() -> None:
+    progress: Progress = {
+        "simulated_s": 3600.0,
+        "target_s": 14_400.0,
+        "jobs_done": 10,
+        "jobs_total": 623,
+        "packet_hops": 20_000_000,
+        "wall_s": 10.0,
+    }
+    assert share_done(progress) == 0.25
+    assert describe(progress) == "1 h · 10/623 jobs · 2 million hops/s · 30 s left"
+    progress["target_s"] = None
+    assert share_done(progress) == pytest.approx(10 / 623)
+    progress["jobs_total"] = 0
+    assert share_done(progress) is None
+
+
+def test_statistics_nested_or_flat() -> None:
+    nested = {"fct_us": {"mean": 1.0, "p99": 2000.0}}
+    flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
+    assert spread(nested, "fct_us", 1e-6) == spread(flat, "fct_us", 1e-6) == "mean 1 µs, p99 2 ms"
+    assert spread({}, "fct_us", 1e-6) == "none"
+    assert tally({"overflow": {"data": 3, "ack": 0}}) == "3 overflow data"
+    assert tally({}) == "none"
