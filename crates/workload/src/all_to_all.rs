@@ -6,7 +6,7 @@
 //! `[0, start_window)`.
 
 use crate::demand::Objections;
-use crate::flow_set::{FlowSet, FlowSetConfig};
+use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
@@ -44,22 +44,22 @@ impl AllToAll {
         no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
         no.require(config.bytes > 0, || "bytes: must be at least one byte".into());
         no.require(config.parallel != Some(0), || "parallel: must be at least one flow".into());
-        no.unless_any(|| {
-            let per_host = hosts as u32 - 1;
-            AllToAll {
-                hosts,
-                flows: FlowSet::new(
-                    FlowSetConfig {
-                        hosts: hosts as u32,
-                        per_host,
-                        parallel: config.parallel.unwrap_or(per_host),
-                        bytes: config.bytes,
-                        start_window: config.start_window,
-                        class: config.class,
-                    },
-                    Stream::new(cluster.seed, "all-to-all/start"),
-                ),
-            }
+        let others = hosts.saturating_sub(1);
+        let parallel = config.parallel.map_or(others, |limit| others.min(u64::from(limit)));
+        require_endpoints(&mut no, hosts, parallel);
+        no.unless_any(|| AllToAll {
+            hosts,
+            flows: FlowSet::new(
+                FlowSetConfig {
+                    hosts: hosts as u32,
+                    per_host: others as u32,
+                    parallel: parallel as u32,
+                    bytes: config.bytes,
+                    start_window: config.start_window,
+                    class: config.class,
+                },
+                Stream::new(cluster.seed, "all-to-all/start"),
+            ),
         })
     }
 
@@ -132,5 +132,18 @@ mod tests {
         };
         let reasons = AllToAll::new(config, &cluster(1)).expect_err("impossible");
         assert_eq!(reasons.len(), 3, "{reasons:?}");
+    }
+
+    #[test]
+    fn more_flows_at_once_than_endpoints_are_refused() {
+        let config = |parallel| AllToAllConfig {
+            bytes: 1,
+            parallel,
+            start_window: Span::ZERO,
+            class: ClassId(0),
+        };
+        let reasons = AllToAll::new(config(None), &cluster(4000)).expect_err("16 million");
+        assert!(reasons[0].contains("at most 8388608"), "{reasons:?}");
+        assert!(AllToAll::new(config(Some(8)), &cluster(4000)).is_ok());
     }
 }

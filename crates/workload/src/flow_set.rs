@@ -5,10 +5,24 @@
 //! start at seeded times in `[0, start_window)`; each flow that ends lets the host's next one start.
 //! Only flows under way are held in memory.
 
+use crate::demand::Objections;
 use crate::names::Names;
 use crate::{Action, Event};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, HostId, Purpose, Side, Span, Time};
+use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Span, Time};
+
+/// The most flows that can be under way at once: a connection takes two endpoints.
+pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
+
+/// Objects to more flows at once than endpoints can be told apart.
+pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) {
+    no.require(hosts.saturating_mul(parallel) <= MAX_UNDER_WAY, || {
+        format!(
+            "{hosts} hosts with {parallel} flows each at once: at most {MAX_UNDER_WAY} flows can \
+             be under way at once"
+        )
+    });
+}
 
 /// Who sends how much to whom, less the destinations.
 #[derive(Clone, Debug)]

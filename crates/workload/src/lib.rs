@@ -144,6 +144,8 @@ pub enum Workload {
     Service(service::Service),
     /// Packets without connection.
     Datagrams(datagrams::Datagrams),
+    /// Hadoop jobs.
+    MapReduce(Box<mapreduce::MapReduce>),
 }
 
 impl Workload {
@@ -157,6 +159,7 @@ impl Workload {
             Workload::Poisson(w) => w.handle(now, event, out),
             Workload::Service(w) => w.handle(now, event, out),
             Workload::Datagrams(w) => w.handle(now, event, out),
+            Workload::MapReduce(w) => w.handle(now, event, out),
         }
     }
 
@@ -171,6 +174,10 @@ impl Workload {
             Workload::Poisson(w) => w.progress(),
             Workload::Service(w) => w.progress(),
             Workload::Datagrams(w) => w.progress(),
+            Workload::MapReduce(w) => {
+                let (done, total) = w.progress();
+                (u64::from(done), u64::from(total))
+            }
         }
     }
 }

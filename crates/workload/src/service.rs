@@ -43,11 +43,10 @@ pub struct ServiceConfig {
 impl ServiceConfig {
     /// Default of `warm_up`: that of synchronized reads.
     pub const WARM_UP: Span = Span::from_ms(5);
-    /// Default of `request_bytes`: queries of the web search service in Alizadeh et al. (2010),
-    /// section 2.2, are 1.6 kB.
+    /// Default of `request_bytes`: the size of queries to the workers of a web search service in
+    /// Alizadeh et al. (2010), section 2.2.
     pub const REQUEST_BYTES: u64 = 1_600;
-    /// Default of `response_bytes`: the least response in the same section is 1.6 kB, the usual
-    /// one 2 kB.
+    /// Default of `response_bytes`: the largest response of these workers (1.6 to 2 kB).
     pub const RESPONSE_BYTES: u64 = 2_000;
     /// The most connections that clients and servers may make up.
     pub const MAX_CONNECTIONS: u64 = 1_000_000;

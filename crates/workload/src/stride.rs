@@ -1,12 +1,12 @@
 //! Stride: host `i` sends to hosts `(i + k · stride) mod N`, `k = 1 … count`.
 //!
-//! A pattern of interconnection studies that spreads load evenly and, with a stride of at least the
+//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, with a stride of at least the
 //! hosts of a rack, mostly across racks. With stride 19, count 8, 4,000,000 bytes and starts within
 //! 1 ms it is the standard performance scenario S1. All flows start at seeded times in
 //! `[0, start_window)`, each over a connection of its own.
 
 use crate::demand::Objections;
-use crate::flow_set::{FlowSet, FlowSetConfig};
+use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
@@ -57,6 +57,7 @@ impl Stride {
                 cycle.saturating_sub(1)
             )
         });
+        require_endpoints(&mut no, hosts, u64::from(config.count));
         no.unless_any(|| Stride {
             hosts,
             stride: u64::from(config.stride),
