@@ -76,7 +76,8 @@ class FakeCore:
         return {"profile": "fake"}
 
     def schema(self) -> str:
-        return json.dumps({"fabric": {}})
+        choices = [{"name": "leaf-spine", "doc": "two tiers"}]
+        return json.dumps({"schema": 1, "keys": [{"path": "fabric.kind", "choices": choices}]})
 
     def check(self, text: str, base: str, data: str, overrides: Overrides) -> CheckResult:
         return {"problems": list(self.problems), "notes": ["over-subscribed 2:1"]}

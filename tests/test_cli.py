@@ -70,6 +70,19 @@ def test_flags_reach_the_simulator(fake: FakeCore) -> None:
     assert "one thread" in out
 
 
+def test_on_bad_row_is_set_where_a_trace_is_read(fake: FakeCore) -> None:
+    Path("t.toml").write_text(
+        '[[workload]]\nkind = "poisson"\n[[workload]]\ntrace = "a.tsv"\n[[workload]]\ntrace = "b"\n'
+    )
+    args = ("--on-bad-row", "skip", "--set", "workload.extra.trace=c", "--set", "x=1")
+    assert invoke("run", "t.toml", *args)[0] == 0
+    assert [pair for pair in fake.calls[0][0] if "bad" in pair[0]] == [
+        ("workload.1.on_bad_row", "skip"),
+        ("workload.2.on_bad_row", "skip"),
+        ("workload.extra.on_bad_row", "skip"),
+    ]
+
+
 def test_all_problems_are_listed(fake: FakeCore) -> None:
     fake.problems = [
         *PROBLEMS,
@@ -153,10 +166,10 @@ def test_our_bugs_ask_for_a_report(fake: FakeCore) -> None:
 
 
 def test_schema_version_topology(fake: FakeCore) -> None:
-    assert json.loads(invoke("schema")[1]) == {"fabric": {}}
+    assert json.loads(invoke("schema")[1])["schema"] == 1
     assert invoke("version")[1].startswith("eastwest 0.1.0")
     assert json.loads(invoke("version", "--json")[1])["version"] == "0.1.0"
-    assert "leaf_spine" in invoke("topology", "list")[1]
+    assert "leaf-spine" in invoke("topology", "list")[1]
     assert "oversubscription" in invoke("topology", "show", "x.toml")[1]
     assert json.loads(invoke("topology", "show", "x.toml", "--json")[1])["oversubscription"] == 2
 
@@ -182,7 +195,7 @@ def test_progress_in_words() -> None:
         "wall_s": 10.0,
     }
     assert share_done(progress) == 0.25
-    assert describe(progress) == "1 h · 10/623 jobs · 2 million hops/s · 30 s left"
+    assert describe(progress) == "1 h · 10/623 done · 2 million hops/s · 30 s left"
     progress["target_s"] = None
     assert share_done(progress) == pytest.approx(10 / 623)
     progress["jobs_total"] = 0

@@ -28,7 +28,7 @@ def bench(
     ] = False,
 ) -> None:
     """Measure the standard performance scenarios, each in a fresh process."""
-    overrides(settings, None)
+    overrides("", settings)
     rows: list[standard.Measurement] = []
     for name in names or ["S1"]:
         try:

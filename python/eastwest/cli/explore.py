@@ -20,13 +20,6 @@ topology = typer.Typer(
     help="Show the fabric of a scenario, or list the kinds there are.", no_args_is_help=True
 )
 
-_KINDS = (
-    ("leaf_spine", "racks of hosts under leaf switches, every leaf joined to every spine"),
-    ("star", "all hosts on one switch"),
-    ("fat_tree", "three tiers in k pods (Al-Fares et al. 2008)"),
-    ("graph", "any graph of hosts and switches, from the scenario or a file"),
-)
-
 
 @guarded
 def schema() -> None:
@@ -54,8 +47,10 @@ def topology_list() -> None:
     """List the kinds of fabric and the shipped scenarios."""
     console = Console(highlight=False)
     grid = Table.grid(padding=(0, 2))
-    for name, what in _KINDS:
-        grid.add_row(Text(name, style="bold"), what)
+    for key in json.loads(core.schema())["keys"]:
+        if key["path"] == "fabric.kind":
+            for choice in key["choices"]:
+                grid.add_row(Text(clean(choice["name"]), style="bold"), clean(choice["doc"]))
     console.print(grid)
     console.print(Text(f"shipped scenarios: {', '.join(shipped.names()) or 'none'}"))
 
@@ -72,7 +67,7 @@ def topology_show(
     """Show the nodes and cables of a scenario's fabric."""
     source = load_source(scenario)
     shape = core.topology(
-        source.text, str(source.base_dir), str(shipped.DATA), overrides(settings, None)
+        source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
     )
     if as_json:
         typer.echo(json.dumps(shape))

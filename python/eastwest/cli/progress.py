@@ -14,19 +14,20 @@ from eastwest.units import count, span
 
 def share_done(progress: core.Progress) -> float | None:
     """How much of the run is done, from 0 to 1, if anything tells."""
-    target = progress["target_s"]
-    if target:
-        return min(1.0, progress["simulated_s"] / target)
+    # A run ends when its work is done or its time is up, whichever comes first.
+    shares = []
+    if progress["target_s"]:
+        shares.append(min(1.0, progress["simulated_s"] / progress["target_s"]))
     if progress["jobs_total"]:
-        return progress["jobs_done"] / progress["jobs_total"]
-    return None
+        shares.append(progress["jobs_done"] / progress["jobs_total"])
+    return max(shares, default=None)
 
 
 def describe(progress: core.Progress) -> str:
     """Simulated time, jobs done, packet-hops per second and time left."""
     parts = [span(progress["simulated_s"])]
     if progress["jobs_total"]:
-        parts.append(f"{count(progress['jobs_done'])}/{count(progress['jobs_total'])} jobs")
+        parts.append(f"{count(progress['jobs_done'])}/{count(progress['jobs_total'])} done")
     wall = progress["wall_s"]
     if wall > 0:
         parts.append(f"{count(round(progress['packet_hops'] / wall))} hops/s")

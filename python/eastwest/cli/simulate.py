@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +30,8 @@ class OnBadRow(StrEnum):
     skip = "skip"
 
 
+_TRACE = re.compile(r"workload\.[^.]+\.trace$")
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
@@ -44,8 +49,10 @@ OnBadRowOption = Annotated[
 ]
 
 
-def overrides(settings: list[str] | None, on_bad_row: OnBadRow | None) -> core.Overrides:
-    """Turn the flags that change settings into pairs of path and value."""
+def overrides(
+    text: str, settings: list[str] | None, on_bad_row: OnBadRow | None = None
+) -> core.Overrides:
+    """Turn the flags that change settings of the scenario ``text`` into paths and values."""
     result: core.Overrides = []
     for setting in settings or []:
         path, equals, value = setting.partition("=")
@@ -53,8 +60,20 @@ def overrides(settings: list[str] | None, on_bad_row: OnBadRow | None) -> core.O
             fail(f"--set {setting}: expected path=value, such as fabric.mtu=9000")
         result.append((path.strip(), value.strip()))
     if on_bad_row is not None:
-        result.append(("workload.on_bad_row", on_bad_row.value))
+        replayed = [*_replays(text), *(p[: -len(".trace")] for p, _ in result if _TRACE.match(p))]
+        result += [(f"{path}.on_bad_row", on_bad_row.value) for path in dict.fromkeys(replayed)]
     return result
+
+
+def _replays(text: str) -> Iterator[str]:
+    """Paths of the workloads that read a trace."""
+    try:
+        workloads = tomllib.loads(text).get("workload")
+    except tomllib.TOMLDecodeError:
+        return  # the simulator says what is wrong with it
+    for place, workload in enumerate(workloads if isinstance(workloads, list) else []):
+        if isinstance(workload, dict) and "trace" in workload:
+            yield f"workload.{place}"
 
 
 @guarded
@@ -85,7 +104,7 @@ def run(
     with Bar(errors(), Path(source.label).stem) as bar:
         result = simulate(
             source,
-            overrides(settings, on_bad_row),
+            overrides(source.text, settings, on_bad_row),
             seed,
             TargetFolder(out, force),
             reference=reference,
@@ -112,7 +131,10 @@ def check(
     """List all problems of a scenario at once."""
     source = load_source(scenario)
     checked = core.check(
-        source.text, str(source.base_dir), str(shipped.DATA), overrides(settings, on_bad_row)
+        source.text,
+        str(source.base_dir),
+        str(shipped.DATA),
+        overrides(source.text, settings, on_bad_row),
     )
     problems = checked["problems"]
     if as_json:
