@@ -145,7 +145,7 @@ def test_a_full_disk_is_said_plainly(fake: FakeCore) -> None:
     fake.raises = OSError(errno.ENOSPC, "No space left on device", "results/x")
     code, _, err = invoke("run", "x.toml")
     assert code == 2
-    assert "results/x: the disk is full; no result was written" in err
+    assert "results/x: the disk is full; nothing was written" in err
 
 
 def test_interrupted(fake: FakeCore) -> None:

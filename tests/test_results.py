@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,20 @@ def test_nothing_is_left_after_an_error(
     assert everything(Path()) == ["x.toml"]
 
 
+def test_a_file_system_that_refuses_leaves_nothing(fake: FakeCore) -> None:
+    """A limit on the size of files stands in for a full disk: the error comes from the kernel."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as caught:
+            ew.run("x.toml")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename == str(Path("results").absolute())
+    assert everything(Path()) == ["x.toml"]
+
+
 def test_a_failed_replacement_keeps_the_old_result(
     fake: FakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,4 +173,7 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="damaged"):
         _ = ew.Result(tmp_path).summary
     with pytest.raises(FileNotFoundError, match="no table 'jobs'"):
+        _ = ew.Result(tmp_path).jobs
+    (tmp_path / "jobs.parquet").write_bytes(b"PAR1 but not really PAR1")
+    with pytest.raises(ValueError, match=r"jobs\.parquet is damaged"):
         _ = ew.Result(tmp_path).jobs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import re
@@ -72,7 +73,10 @@ class Result:
         path = self.path / f"{name}.parquet"
         if not path.is_file():
             raise FileNotFoundError(f"{self.path} has no table {name!r}")
-        return pl.read_parquet(path)
+        try:
+            return pl.read_parquet(path)
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -219,11 +223,13 @@ def write_result(target: TargetFolder, raw: CoreResult, summary: dict[str, Any])
         partial.mkdir()
         _fill(partial, raw, summary)
         final = target.place(partial, stem)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         for folder in reversed(made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(parent)
         raise
     return Result(_relative(final))
 
@@ -243,9 +249,10 @@ def _fill(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
         (folder / name).write_bytes(content)
     for name, columns in raw["tables"].items():
-        # Through an open file, so that a full disk is an OSError with its number.
-        with (folder / f"{name}.parquet").open("wb") as stream:
-            frame(columns).write_parquet(stream)
+        # Through memory, so that a full disk is an OSError with its number, not one of polars.
+        stream = io.BytesIO()
+        frame(columns).write_parquet(stream)
+        (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
     text = json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
 

@@ -93,7 +93,7 @@ def explain(error: BaseException) -> int:
 def _world(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
-        return f"{where}the disk is full; no result was written"
+        return f"{where}the disk is full; nothing was written"
     if error.errno is None:
         return str(error)
     return f"{where}{(error.strerror or str(error)).lower()}"
