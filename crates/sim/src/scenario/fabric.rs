@@ -56,7 +56,8 @@ pub fn read(
     let framing = s.get(
         key::<Octets>(
             "framing",
-            "Bytes each packet takes on a link beyond its IP length: preamble, header, FCS and gap (IEEE 802.3); 0 to count IP bytes only.",
+            "Bytes each packet takes on a link beyond its IP length: preamble, header, \
+             FCS and gap (IEEE 802.3); 0 to count IP bytes only.",
         )
         .default("38")
         .range("0", "256"),
@@ -64,7 +65,8 @@ pub fn read(
     let min_frame = s.get(
         key::<Octets>(
             "min_frame",
-            "Smallest packet on a link in bytes, framing included (IEEE 802.3: 64 B and preamble and gap).",
+            "Smallest packet on a link in bytes, framing included (IEEE 802.3: 64 B and \
+             preamble and gap).",
         )
         .computed("84, or 0 where framing is 0", Octets(if framing.0 == 0 { 0 } else { 84 }))
         .range("0", "1024"),
@@ -78,7 +80,8 @@ pub fn read(
             (
                 "strict-priority",
                 SchedulerConfig::StrictPriority,
-                "two queues, each with the port's limit: priorities 4–7 before 0–3, without preemption",
+                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
+                 without preemption",
             ),
         ],
     );
@@ -86,7 +89,8 @@ pub fn read(
     let processing_jitter = s.get(
         key::<Span>(
             "processing_jitter",
-            "Width of the uniform delay a host adds to each arriving packet: keeps ACK clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
+            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
+             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
         )
         .computed("the time of one full packet at the host rate", packet)
         .range("0 s", "1 s"),
@@ -100,7 +104,8 @@ pub fn read(
     );
     let known_mtu = s.good(&["mtu"]).then_some(mtu.0);
     let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
-        read_queue(q, known_mtu, "200 packets", "Packets or IP bytes that may wait; the packet being sent does not count (E-EON, table 5.1: 200 packets; deep: 2000).")
+        read_queue(q, known_mtu, "200 packets", "Packets or IP bytes that may wait; the \
+                         packet being sent does not count (E-EON, table 5.1: 200 packets; deep: 2000).")
     });
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
         read_queue(
@@ -157,9 +162,19 @@ fn read_topology(
         "Shape of the fabric.",
         Some("leaf-spine"),
         &[
-            ("leaf-spine", Kind::LeafSpine, "two tiers: every leaf is joined to every spine; nodes h0…, leaf0…, spine0…"),
+            (
+                "leaf-spine",
+                Kind::LeafSpine,
+                "two tiers: every leaf is joined to every \
+                         spine; nodes h0…, leaf0…, spine0…",
+            ),
             ("star", Kind::Star, "one switch; nodes h0…, switch0"),
-            ("fat-tree", Kind::FatTree, "three tiers of k-port switches (Al-Fares et al. 2008); nodes h0…, edge0…, agg0…, core0…"),
+            (
+                "fat-tree",
+                Kind::FatTree,
+                "three tiers of k-port switches (Al-Fares et al. \
+                         2008); nodes h0…, edge0…, agg0…, core0…",
+            ),
             ("graph", Kind::Graph, "any graph, from a file; nodes as named there"),
         ],
     )?;
@@ -195,9 +210,13 @@ fn read_host_cable(s: &mut Section) -> CableConfig {
     let rate =
         s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
     let delay = s.get(
-        key("host_delay", "Propagation delay of a host's cable, with the switch's and host's own delay (as in S1).")
-            .default("5 us")
-            .range("0 s", "1 s"),
+        key(
+            "host_delay",
+            "Propagation delay of a host's cable, with the switch's and \
+                         host's own delay (as in S1).",
+        )
+        .default("5 us")
+        .range("0 s", "1 s"),
     );
     cable(rate, delay)
 }
@@ -208,9 +227,13 @@ fn read_uplink_cable(s: &mut Section) -> CableConfig {
             .range(LEAST_RATE, MOST_RATE),
     );
     let delay = s.get(
-        key("uplink_delay", "Propagation delay of a cable between switches, with the switch's own delay (as in S1).")
-            .default("5 us")
-            .range("0 s", "1 s"),
+        key(
+            "uplink_delay",
+            "Propagation delay of a cable between switches, with the \
+                         switch's own delay (as in S1).",
+        )
+        .default("5 us")
+        .range("0 s", "1 s"),
     );
     cable(rate, delay)
 }
@@ -242,8 +265,12 @@ fn read_star(s: &mut Section) -> Topology {
 
 fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     let k: u32 = s.get(
-        key("k", "Ports of each switch: k pods of k/2 edge and k/2 aggregation switches, (k/2)² cores; even.")
-            .range("2", "256"),
+        key(
+            "k",
+            "Ports of each switch: k pods of k/2 edge and k/2 aggregation switches, \
+                  (k/2)² cores; even.",
+        )
+        .range("2", "256"),
     );
     s.demand(k.is_multiple_of(2), &["k"], || {
         "must be even: half of the ports go up, half down".to_owned()

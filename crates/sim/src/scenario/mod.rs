@@ -97,7 +97,7 @@ pub fn read(
     let (scenario, out) =
         read_table(&mut state, "", Some(&document.table), |top| read_top(top, context));
     if !state.problems.is_empty() {
-        return Err(state.problems);
+        return Err(state.into_problems());
     }
     Ok(Scenario { resolved: out.text(), ..scenario })
 }

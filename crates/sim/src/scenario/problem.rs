@@ -70,9 +70,16 @@ pub fn quote(value: &toml::Value) -> String {
     }
 }
 
-/// `text` on one line, cut after sixty characters.
+/// `text` on one line, cut after sixty characters, with everything escaped that a terminal might
+/// obey.
 pub fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(QUOTED).flat_map(char::escape_debug).collect();
+    let mut short = String::new();
+    for c in text.chars().take(QUOTED) {
+        match c {
+            '"' | '\'' | '\\' => short.push(c),
+            _ => short.extend(c.escape_debug()),
+        }
+    }
     if text.chars().nth(QUOTED).is_some() {
         short.push('…');
     }

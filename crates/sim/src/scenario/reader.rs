@@ -37,6 +37,12 @@ pub struct Describing {
 }
 
 impl State {
+    /// All problems in the order of their lines; those without line first.
+    pub fn into_problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|problem| problem.line);
+        self.problems
+    }
+
     /// Adds a problem at a path.
     pub fn problem(
         &mut self,
@@ -58,6 +64,7 @@ impl State {
 enum Absent<T> {
     Required,
     Default(&'static str),
+    Value(T),
     Computed(&'static str, T),
     Optional(&'static str),
 }
@@ -81,6 +88,10 @@ impl<T: Quantity> Key<T> {
     /// Its default, written as in a file.
     pub fn default(self, text: &'static str) -> Key<T> {
         Key { absent: Absent::Default(text), ..self }
+    }
+    /// Its default where another crate is the home of it.
+    pub fn value(self, value: T) -> Key<T> {
+        Key { absent: Absent::Value(value), ..self }
     }
     /// Its default where that follows from other values; `said` explains how. The file may also say
     /// `"auto"`.
@@ -162,11 +173,6 @@ impl<'s, 't> Section<'s, 't> {
         self.state.describing.is_some()
     }
 
-    /// Whether the table stands in the file at all.
-    pub fn present(&self) -> bool {
-        self.table.is_some()
-    }
-
     /// Whether the file gives this key.
     pub fn has(&self, name: &str) -> bool {
         self.table.is_some_and(|t| t.contains_key(name))
@@ -182,16 +188,11 @@ impl<'s, 't> Section<'s, 't> {
         self.state
     }
 
-    /// Path of a key of this section in the file.
-    pub fn path_of(&self, name: &str) -> String {
-        join(&self.path, name)
-    }
-
     /// Reads a key that has a value in any case.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
-            Absent::Computed(_, value) => value.clone(),
+            Absent::Value(value) | Absent::Computed(_, value) => value.clone(),
             Absent::Required | Absent::Optional(_) => match key.range {
                 Some((low, _)) => constant(low),
                 None => T::placeholder(),
@@ -322,7 +323,8 @@ impl<'s, 't> Section<'s, 't> {
             Some(i) => self.out.value(name, Value::String(names[i].to_owned()).to_string()),
             None => {
                 let hint = nearest(chosen, names.iter().copied()).map(|n| format!("\"{n}\""));
-                let message = format!("must be one of {}", names.join(", "));
+                let one_of = if names.len() == 1 { "must be" } else { "must be one of" };
+                let message = format!("{one_of} {}", names.join(", "));
                 self.wrong_hint(name, message, hint);
             }
         }
@@ -349,7 +351,11 @@ impl<'s, 't> Section<'s, 't> {
         let (path, place) = (join(&self.path, name), join(&self.place, name));
         let mut section = Section::new(self.state, path, place, table);
         let value = read(&mut section);
+        let spoilt = !section.unspoilt();
         let out = section.finish();
+        if spoilt {
+            self.bad.push(name);
+        }
         self.out.tables.push((name, Body::Table(out)));
         value
     }
@@ -384,7 +390,7 @@ impl<'s, 't> Section<'s, 't> {
             }
             None => return Vec::new(),
         };
-        let (mut values, mut outs) = (Vec::new(), Vec::new());
+        let (mut values, mut outs, mut spoilt) = (Vec::new(), Vec::new(), false);
         for (i, item) in items.iter().enumerate() {
             let path = format!("{}.{i}", join(&self.path, name));
             let Value::Table(table) = item else {
@@ -394,11 +400,16 @@ impl<'s, 't> Section<'s, 't> {
                     format!("{}; must be a table", instead(item)),
                     None,
                 );
+                spoilt = true;
                 continue;
             };
             let mut section = Section::new(self.state, path, place.clone(), Some(table));
             values.push(read(&mut section, i));
+            spoilt |= !section.unspoilt();
             outs.push(section.finish());
+        }
+        if spoilt {
+            self.bad.push(name);
         }
         self.out.tables.push((name, Body::Array(outs)));
         values
@@ -435,24 +446,29 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reports an objection of the form `key: reason` at that key of this section, or at the section
-    /// itself where it names none.
+    /// Reports an objection of the form `path: reason` at that path below this section, or at the
+    /// section itself where its first name is no key here.
     pub fn object(&mut self, objection: &str) {
-        let named = objection.split_once(": ").filter(|(k, _)| self.declared.contains(k));
-        match named
-            .and_then(|(k, reason)| Some((*self.declared.iter().find(|d| **d == k)?, reason)))
-        {
-            Some((name, reason)) => self.wrong(name, reason),
-            None => {
-                let path = self.path.clone();
-                self.state.problem(&path, None, objection.to_owned(), None);
-            }
-        }
+        let named = objection.split_once(": ").filter(|(path, _)| {
+            let first = path.split('.').next().unwrap_or("");
+            self.declared.contains(&first)
+        });
+        let (path, reason) = match named {
+            Some((below, reason)) => (join(&self.path, below), reason),
+            None => (self.path.clone(), objection),
+        };
+        let raw = named.and_then(|(below, _)| self.table.and_then(|t| t.get(below)));
+        self.state.problem(&path, raw, reason.to_owned(), None);
     }
 
-    /// Whether nothing was wrong with this section itself so far.
+    /// Whether nothing was wrong with this section and those below it so far.
+    fn unspoilt(&self) -> bool {
+        self.judged && self.bad.is_empty()
+    }
+
+    /// The same; never in describing mode, where values mean nothing.
     pub fn all_good(&self) -> bool {
-        self.judged && self.bad.is_empty() && !self.describing()
+        self.unspoilt() && !self.describing()
     }
 
     /// Replaces what the resolved text says of a key.
@@ -503,6 +519,9 @@ impl<'s, 't> Section<'s, 't> {
                 );
                 row.default = Some((*text).to_owned());
             }
+            Absent::Value(value) => {
+                row.default = Some(value.show().trim_matches('"').to_owned());
+            }
             Absent::Computed(said, _) => row.default = Some(format!("auto: {said}")),
             Absent::Optional(said) => row.absent = Some(said),
         }
@@ -537,7 +556,8 @@ fn in_range<T: Quantity>(
 ) -> Result<T, String> {
     match range {
         Some((low, high)) if !value.within(&constant(low), &constant(high)) => {
-            Err(format!("must be {low} to {high}"))
+            let only = low == high;
+            Err(if only { format!("must be {low}") } else { format!("must be {low} to {high}") })
         }
         _ => Ok(value),
     }

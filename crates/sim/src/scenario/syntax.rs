@@ -38,6 +38,7 @@ pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
             let message = format!("this is not TOML, column {column}: {what}");
             problems.push(Problem { line: Some(line), ..Problem::of_file(message) });
         }
+        problems.sort_by_key(|problem| problem.line);
         return Err(problems);
     }
     let mut walk = Walk { starts, lines: BTreeMap::new(), problems: Vec::new() };

@@ -24,8 +24,12 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         )],
     );
     let timestamps = s.get(
-        key("timestamps", "Timestamps (RFC 7323; on in Linux): 12 bytes in every header, a round-trip sample from every ACK.")
-            .default("true"),
+        key(
+            "timestamps",
+            "Timestamps (RFC 7323; on in Linux): 12 bytes in every header, \
+                         a round-trip sample from every ACK.",
+        )
+        .default("true"),
     );
     let headers = HEADERS + if timestamps { TIMESTAMPS } else { 0 };
     let room = mtu.unwrap_or(1500) - headers;
@@ -45,9 +49,13 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
             .range("1", "10000"),
     );
     let max_window: Bytes = s.get(
-        key("max_window", "Largest receive window offered and largest send window used (E-EON, chapter 4, tuned: 1 MB with window scaling).")
-            .default("1 MB")
-            .range("1 B", "1 GiB"),
+        key(
+            "max_window",
+            "Largest receive window offered and largest send window used \
+                         (E-EON, chapter 4, tuned: 1 MB with window scaling).",
+        )
+        .default("1 MB")
+        .range("1 B", "1 GiB"),
     );
     s.demand(max_window.0 >= u64::from(segment.0), &["max_window", "segment"], || {
         format!("must hold at least one segment ({} B)", segment.0)
@@ -64,13 +72,21 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         .default("true"),
     );
     let idle_restart = s.get(
-        key("idle_restart", "Fall back to the initial window after an idle time of one timeout (RFC 5681, 4.1; on in Linux).")
-            .default("true"),
+        key(
+            "idle_restart",
+            "Fall back to the initial window after an idle time of one \
+                         timeout (RFC 5681, 4.1; on in Linux).",
+        )
+        .default("true"),
     );
     let ack_every = s.get(
-        key("ack_every", "An ACK is sent at the latest after this many full segments (RFC 5681, 4.2: 2); 1 acknowledges each packet.")
-            .default("2")
-            .range("1", "1000"),
+        key(
+            "ack_every",
+            "An ACK is sent at the latest after this many full segments (RFC \
+                         5681, 4.2: 2); 1 acknowledges each packet.",
+        )
+        .default("2")
+        .range("1", "1000"),
     );
     let delayed_ack_timeout = s.get(
         key(
@@ -90,9 +106,13 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         .range("1", "1000"),
     );
     let time_wait = s.get(
-        key("time_wait", "How long a closed endpoint answers late packets. Linux keeps 60 s against old duplicates, which here cannot outlive their path.")
-            .default("1 s")
-            .range("0 s", "1 h"),
+        key(
+            "time_wait",
+            "How long a closed endpoint answers late packets. Linux keeps 60 \
+                         s against old duplicates, which here cannot outlive their path.",
+        )
+        .default("1 s")
+        .range("0 s", "1 h"),
     );
     TcpConfig {
         segment: segment.0,
@@ -123,9 +143,13 @@ struct Timers {
 
 fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     let min_rto: Span = s.get(
-        key("min_rto", "Lower bound of the retransmission timeout (Linux, TCP_RTO_MIN: 200 ms; RFC 6298, 2.4: 1 s).")
-            .default("200 ms")
-            .range("1 us", "1 h"),
+        key(
+            "min_rto",
+            "Lower bound of the retransmission timeout (Linux, TCP_RTO_MIN: \
+                        200 ms; RFC 6298, 2.4: 1 s).",
+        )
+        .default("200 ms")
+        .range("1 us", "1 h"),
     );
     let max_rto = s.get(
         key("max_rto", "Upper bound of the retransmission timeout (Linux, TCP_RTO_MAX: 120 s).")
@@ -141,9 +165,13 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
         .range("1 us", "1 h"),
     );
     let granularity: Span = s.get(
-        key("granularity", "Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it (Linux with HZ = 1000: 1 ms).")
-            .default("1 ms")
-            .range("1 ns", "10 s"),
+        key(
+            "granularity",
+            "Timer granularity G of RFC 6298; timeouts are rounded up to a \
+                         multiple of it (Linux with HZ = 1000: 1 ms).",
+        )
+        .default("1 ms")
+        .range("1 ns", "10 s"),
     );
     s.demand(min_rto <= max_rto, &["min_rto", "max_rto"], || {
         format!("is above max_rto ({max_rto})")
@@ -153,7 +181,8 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     });
     if min_rto < granularity && s.good(&["min_rto", "granularity"]) {
         notes.push(format!(
-            "tcp.min_rto ({min_rto}) is below the timer granularity: timeouts last at least {granularity}"
+            "tcp.min_rto ({min_rto}) is below the timer granularity: timeouts last at \
+             least {granularity}"
         ));
     }
     Timers { min_rto, max_rto, initial_rto, granularity }

@@ -3,6 +3,8 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod jobs;
+mod mapreduce;
 mod patterns;
 
 use super::classes::Classes;
@@ -16,10 +18,12 @@ use eastwest_workload::Cluster;
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
 use eastwest_workload::incast::{Incast, IncastConfig};
+use eastwest_workload::mapreduce::{MapReduce, MapReduceConfig};
 use eastwest_workload::permutation::{Permutation, PermutationConfig};
 use eastwest_workload::poisson::{Poisson, PoissonConfig};
 use eastwest_workload::service::{Service, ServiceConfig};
 use eastwest_workload::stride::{Stride, StrideConfig};
+use std::collections::BTreeSet;
 
 /// A workload of the scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +55,8 @@ pub enum WorkloadKind {
     Service(ServiceConfig),
     /// Packets without connection.
     Datagrams(DatagramsConfig),
+    /// A Hadoop cluster with its jobs.
+    MapReduce(Box<MapReduceConfig>),
 }
 
 impl WorkloadKind {
@@ -64,6 +70,7 @@ impl WorkloadKind {
             WorkloadKind::Poisson(c) => Poisson::new(c.clone(), cluster).err(),
             WorkloadKind::Service(c) => Service::new(c.clone(), cluster).err(),
             WorkloadKind::Datagrams(c) => Datagrams::new(c.clone(), cluster).err(),
+            WorkloadKind::MapReduce(c) => MapReduce::new((**c).clone(), cluster).err(),
         };
         refused.unwrap_or_default()
     }
@@ -105,6 +112,7 @@ enum Kind {
     Poisson,
     Service,
     Datagrams,
+    MapReduce,
 }
 
 /// Reads all of `[[workload]]`.
@@ -131,14 +139,15 @@ fn read_one(
     w: &mut Section,
     ground: &Ground,
     classes: &mut Classes,
-    _files: &mut Files,
-    _notes: &mut Vec<String>,
+    files: &mut Files,
+    notes: &mut Vec<String>,
     names: &[String],
 ) -> Option<WorkloadSpec> {
     let kind = w.kind(
         "What it does.",
         None,
         &[
+            ("mapreduce", Kind::MapReduce, "Hadoop: jobs on a cluster of a master and workers"),
             ("stride", Kind::Stride, "host i sends to hosts i + stride, i + 2·stride … (S1)"),
             (
                 "permutation",
@@ -170,7 +179,9 @@ fn read_one(
         key("background", "Whether the simulation ends without waiting for it.").default("false"),
     );
     let kind = kind?;
-    let class = classes.id(&class.0);
+    let class_name = class;
+    let class = classes.id(&class_name.0);
+    let mut origins = Vec::new();
     let kind = match kind {
         Kind::Stride => WorkloadKind::Stride(patterns::stride(w, class)),
         Kind::Permutation => WorkloadKind::Permutation(patterns::permutation(w, class)),
@@ -181,11 +192,29 @@ fn read_one(
         Kind::Datagrams => {
             WorkloadKind::Datagrams(patterns::datagrams(w, ground, class, background)?)
         }
+        Kind::MapReduce => {
+            let class = (&class_name, class);
+            let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;
+            origins = from;
+            WorkloadKind::MapReduce(Box::new(config))
+        }
     };
     if let (true, Some(cluster)) = (w.all_good(), &ground.cluster) {
-        for objection in kind.objections(cluster) {
+        let placed = kind.objections(cluster).into_iter().map(|o| place(o, &origins));
+        for objection in placed.collect::<BTreeSet<String>>() {
             w.object(&objection);
         }
     }
     Some(WorkloadSpec { name: name.0, class, background, kind })
+}
+
+/// Puts an objection to a job, `jobs[3].maps: …`, at the place in the file the job comes from.
+fn place(objection: String, origins: &[jobs::Origin]) -> String {
+    let about = objection.strip_prefix("jobs[").and_then(|rest| rest.split_once(']'));
+    let Some((number, rest)) = about else { return objection };
+    match number.parse::<usize>().ok().and_then(|i| origins.get(i)) {
+        Some(jobs::Origin::Table(table)) => format!("job.{table}{rest}"),
+        Some(jobs::Origin::Trace) => format!("trace: job {number}{rest}"),
+        None => objection,
+    }
 }

@@ -28,7 +28,7 @@ fn flow_bytes(s: &mut Section) -> u64 {
 fn start_window(s: &mut Section) -> Span {
     s.get(
         key("start_window", "Width of the uniform start times of the first flows (as in S1).")
-            .computed("1 ms", StrideConfig::START_WINDOW)
+            .value(StrideConfig::START_WINDOW)
             .range("0 s", "480 h"),
     )
 }
@@ -89,7 +89,7 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
             "request_bytes",
             "Bytes of the request to each sender; with 0 the senders start by themselves.",
         )
-        .computed("0 B", Bytes(IncastConfig::REQUEST_BYTES))
+        .value(Bytes(IncastConfig::REQUEST_BYTES))
         .range("0 B", "1 GB"),
     );
     let persistent = s.get(
@@ -97,14 +97,22 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
             .default("true"),
     );
     let warm_up = s.get(
-        key("warm_up", "When the first round starts: connections open before (as in the ns-3 program S2 is compared with).")
-            .computed("5 ms", IncastConfig::WARM_UP)
-            .range("0 s", "1 h"),
+        key(
+            "warm_up",
+            "When the first round starts: connections open before (as in the \
+                        ns-3 program S2 is compared with).",
+        )
+        .value(IncastConfig::WARM_UP)
+        .range("0 s", "1 h"),
     );
     let start_jitter = s.get(
-        key("start_jitter", "Width of the uniform time a sender takes before it writes (wake-up of a server process).")
-            .computed("10 us", IncastConfig::START_JITTER)
-            .range("0 s", "1 h"),
+        key(
+            "start_jitter",
+            "Width of the uniform time a sender takes before it writes \
+                         (wake-up of a server process).",
+        )
+        .value(IncastConfig::START_JITTER)
+        .range("0 s", "1 h"),
     );
     let (receiver, nodes) = (receiver?, ground.nodes?);
     let others = || (0..nodes.hosts()).map(HostId).filter(|h| *h != receiver).collect();
@@ -183,7 +191,8 @@ impl Quantity for Point {
 fn sizes(s: &mut Section) -> Option<Sizes> {
     let name: SizesName = s.get(key(
         "sizes",
-        "Sizes of flows: one size, web-search (DCTCP 2010), data-mining (VL2 2009), hadoop (Roy et al. 2015), or points.",
+        "Sizes of flows: one size, web-search (DCTCP 2010), data-mining (VL2 2009), \
+         hadoop (Roy et al. 2015), or points.",
     ));
     let interpolation = s.choice(
         "interpolation",
@@ -308,12 +317,12 @@ pub fn service(
         s.get(key("mean_gap", "Mean time between requests of one client.").range("1 ns", "480 h"));
     let request = s.get(
         key::<Bytes>("request_bytes", "Bytes of a request (Alizadeh et al. 2010, 2.2: 1.6 kB).")
-            .computed("1600 B", Bytes(ServiceConfig::REQUEST_BYTES))
+            .value(Bytes(ServiceConfig::REQUEST_BYTES))
             .range("1 B", "1 TB"),
     );
     let response = s.get(
         key::<Bytes>("response_bytes", "Bytes of a response (the same source: 1.6 to 2 kB).")
-            .computed("2 KB", Bytes(ServiceConfig::RESPONSE_BYTES))
+            .value(Bytes(ServiceConfig::RESPONSE_BYTES))
             .range("1 B", "1 TB"),
     );
     let server_time = s.get(
@@ -323,7 +332,7 @@ pub fn service(
     );
     let warm_up = s.get(
         key("warm_up", "When requests begin: connections open before.")
-            .computed("5 ms", ServiceConfig::WARM_UP)
+            .value(ServiceConfig::WARM_UP)
             .range("0 s", "1 h"),
     );
     let requests = read_count(s, "requests", "Requests of all clients together.", background);

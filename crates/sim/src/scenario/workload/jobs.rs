@@ -1,0 +1,362 @@
+//! The jobs of a MapReduce workload: written in the scenario, or replayed from a SWIM trace.
+
+use super::Ground;
+use crate::scenario::files::Files;
+use crate::scenario::problem::shorten;
+use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{Span, Time};
+use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
+use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, window};
+
+/// What the numbers of tasks depend on besides bytes.
+pub struct Cluster {
+    /// Number of workers.
+    pub workers: u32,
+    /// Reduce slots of each.
+    pub reduce_slots: u32,
+}
+
+impl Cluster {
+    fn reduce_slots(&self) -> u64 {
+        u64::from(self.workers) * u64::from(self.reduce_slots)
+    }
+}
+
+/// Where a job comes from, so that objections find their place.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// The `[[workload.job]]` of this number.
+    Table(usize),
+    /// The trace.
+    Trace,
+}
+
+/// Most jobs of a workload.
+const MOST_JOBS: usize = 200_000;
+/// Most `[[workload.job]]`.
+const MOST_TABLES: usize = 10_000;
+/// Most bytes of a trace file.
+const MOST_TRACE_BYTES: u64 = 256 << 20;
+
+/// A trace that ships with Eastwest: its name, its file, and the nodes it was recorded on.
+struct Shipped {
+    name: &'static str,
+    file: &'static str,
+    nodes: u32,
+}
+
+/// Facebook 2009 as sampled by SWIM: 24 hours from a cluster of 600 nodes.
+const SHIPPED: [Shipped; 2] = [
+    Shipped { name: "fb-2009", file: "swim/FB-2009_samples_24_times_1hr_0.tsv", nodes: 600 },
+    Shipped {
+        name: "fb-2009-first-50",
+        file: "swim/FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
+        nodes: 600,
+    },
+];
+
+/// Reads the jobs of a workload; `None` where they cannot be known.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    cluster: &Cluster,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<(Vec<JobSpec>, Vec<Origin>)> {
+    let rule = read_rule(s);
+    let trace = read_trace(s, ground, cluster, files, notes);
+    let doc = "Jobs of one kind. Beside a trace they are added to its jobs.";
+    let tables = s.tables("job", doc, MOST_TABLES, |j, _| read_job(j, cluster, &rule));
+    if s.describing() {
+        return None;
+    }
+    let given = s.has("job") || s.has("trace");
+    s.demand(given, &["job", "trace"], || {
+        "is required: a MapReduce workload has jobs or a trace".to_owned()
+    });
+    let total: usize = tables.iter().flatten().map(|t| t.count).sum::<usize>();
+    let total = total + trace.as_ref().map_or(0, Vec::len);
+    s.demand(total <= MOST_JOBS, &["job"], || {
+        format!("there are {total} jobs; at most {MOST_JOBS} are allowed")
+    });
+    if !s.good(&["job", "trace", "trace_from", "trace_to", "original_nodes"]) {
+        return None;
+    }
+    let (mut jobs, mut origins) = (Vec::new(), Vec::new());
+    for job in trace.into_iter().flatten() {
+        let bytes = JobBytes {
+            input: job.input_bytes,
+            shuffle: job.shuffle_bytes,
+            output: job.output_bytes,
+        };
+        let submit = Time::ZERO + job.submit;
+        let slots = cluster.reduce_slots();
+        jobs.push(JobSpec::sized(job.name, "trace", submit, bytes, &rule, slots));
+        origins.push(Origin::Trace);
+    }
+    for (number, table) in tables.into_iter().enumerate() {
+        let Some(table) = table else { continue };
+        for copy in 0..table.count {
+            let mut job = table.job.clone();
+            if table.count > 1 {
+                job.name = format!("{}-{copy}", job.name);
+            }
+            job.submit = job.submit + table.interarrival * copy as u64;
+            jobs.push(job);
+            origins.push(Origin::Table(number));
+        }
+    }
+    Some((jobs, origins))
+}
+
+fn read_rule(s: &mut Section) -> SizeRule {
+    let usual = SizeRule::default();
+    let split = s.get(
+        key(
+            "split_bytes",
+            "Bytes of an input split: a job has one map for each (block size of Hadoop 1).",
+        )
+        .value(Bytes(usual.split_bytes))
+        .range("1 KB", "1 TB"),
+    );
+    let per_reducer = s.get(
+        key(
+            "bytes_per_reducer",
+            "Shuffle bytes of a reduce task (hive.exec.reducers.bytes.per.reducer).",
+        )
+        .value(Bytes(usual.bytes_per_reducer))
+        .range("1 KB", "1000 TB"),
+    );
+    let fill = s.get(
+        key(
+            "reduce_fill_percent",
+            "Part of all reduce slots one job may fill, in percent (Hadoop's tutorial: 95).",
+        )
+        .value(usual.reduce_fill_percent)
+        .range("1", "1000"),
+    );
+    SizeRule { split_bytes: split.0, bytes_per_reducer: per_reducer.0, reduce_fill_percent: fill }
+}
+
+/// Reads the keys about a trace, and the trace: scaled, cut to its window.
+fn read_trace(
+    s: &mut Section,
+    ground: &Ground,
+    cluster: &Cluster,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<Vec<TraceJob>> {
+    let file: Option<FileName> = s.find(
+        key(
+            "trace",
+            "SWIM trace of jobs: a file, or fb-2009 (the Facebook day that ships with Eastwest) \
+             or fb-2009-first-50.",
+        )
+        .optional("no trace"),
+    );
+    let from = s.get(
+        key("trace_from", "Time of the trace at which the simulation starts.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let to = s.find(
+        key("trace_to", "Jobs from this time of the trace on are left out.")
+            .optional("the end of the trace")
+            .range("1 ns", "480 h"),
+    );
+    let original: Option<u32> = s.find(
+        key(
+            "original_nodes",
+            "Nodes of the recorded cluster: sizes are multiplied by workers / original nodes, \
+             times stay (SWIM, Chen et al. 2011).",
+        )
+        .optional("600 for the shipped traces, else sizes stay")
+        .range("1", "1000000"),
+    );
+    let bad_rows = s.choice(
+        "on_bad_row",
+        "What to do with rows of the trace that cannot be used.",
+        Some("stop"),
+        &[
+            ("stop", BadRows::Stop, "refuse the trace"),
+            ("skip", BadRows::Skip, "leave them out and say how many"),
+        ],
+    );
+    let Some(file) = file else {
+        let needs = || "needs a trace".to_owned();
+        s.demand(from == Span::ZERO, &["trace_from"], needs);
+        s.demand(to.is_none(), &["trace_to"], needs);
+        s.demand(original.is_none(), &["original_nodes"], needs);
+        return None;
+    };
+    if let Some(to) = to {
+        s.demand(from < to, &["trace_to", "trace_from"], || {
+            format!("must be after trace_from ({from})")
+        });
+    }
+    if !s.good(&["trace", "trace_from", "trace_to", "original_nodes", "on_bad_row"]) {
+        return None;
+    }
+    let shipped = SHIPPED.iter().find(|t| t.name == file.0);
+    let original = original.or(shipped.map(|t| t.nodes)).unwrap_or(cluster.workers);
+    let jobs = load(s, ground, files, (&file.0, shipped), bad_rows, notes)?;
+    s.resolve_as("original_nodes", original.to_string());
+    let mut jobs = window(&jobs, from, to.unwrap_or(Span::MAX));
+    if jobs.is_empty() {
+        s.wrong("trace", "has no job between trace_from and trace_to");
+        return None;
+    }
+    if let Err(reason) = scale(&mut jobs, cluster.workers.max(1), original) {
+        s.wrong("original_nodes", reason);
+        return None;
+    }
+    Some(jobs)
+}
+
+/// All jobs of a trace file.
+fn load(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    (name, shipped): (&str, Option<&Shipped>),
+    bad_rows: BadRows,
+    notes: &mut Vec<String>,
+) -> Option<Vec<TraceJob>> {
+    let loaded = match shipped {
+        Some(trace) => files.load_shipped(ground.context, name, trace.file, MOST_TRACE_BYTES),
+        None => files.load(ground.context, name, MOST_TRACE_BYTES),
+    };
+    let attached = match loaded {
+        Ok(attached) => attached,
+        Err(message) => {
+            s.wrong("trace", message);
+            return None;
+        }
+    };
+    match swim::read(name, &attached.bytes[..], bad_rows) {
+        Ok(trace) => {
+            tell(name, &trace.notes, notes);
+            s.resolve_as("trace", FileName(attached.name).show());
+            Some(trace.jobs)
+        }
+        Err(error) => {
+            s.wrong("trace", error.to_string());
+            None
+        }
+    }
+}
+
+/// Tells the user what was noticed in a trace.
+fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
+    let name = shorten(name);
+    if noticed.skipped > 0 {
+        let first =
+            noticed.first_skipped.first().map(|e| format!(", first: {e}")).unwrap_or_default();
+        notes.push(format!("{name}: {} unusable rows were skipped{first}", noticed.skipped));
+    }
+    if noticed.out_of_order > 0 {
+        notes.push(format!(
+            "{name}: {} jobs were out of order and are sorted",
+            noticed.out_of_order
+        ));
+    }
+    if noticed.unterminated {
+        notes.push(format!("{name}: the last line has no end; the file may have been cut off"));
+    }
+}
+
+/// A `[[workload.job]]`.
+struct JobTable {
+    job: JobSpec,
+    count: usize,
+    interarrival: Span,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    TeraSort,
+    Search,
+    Index,
+    Custom,
+}
+
+fn read_job(s: &mut Section, cluster: &Cluster, rule: &SizeRule) -> Option<JobTable> {
+    let kind = s.kind(
+        "What it computes, which gives shuffle and output for its input.",
+        None,
+        &[
+            (
+                "terasort",
+                Kind::TeraSort,
+                "input : shuffle : output = 1 : 1 : 1, one replica of output",
+            ),
+            ("search", Kind::Search, "640 : 0.033 : 0.033 (E-EON, table 4.2)"),
+            ("index", Kind::Index, "640 : 114 : 114 (E-EON, table 4.2)"),
+            ("custom", Kind::Custom, "by shuffle_ratio and output_ratio"),
+        ],
+    )?;
+    let (kind_name, input) = read_input(s, kind);
+    let name = s.get(
+        key("name", "Its name in tables; with count, numbered.")
+            .computed("its kind", Name(kind_name.to_owned())),
+    );
+    let (maps, reduces) = rule.tasks(input, cluster.reduce_slots());
+    let maps = s.get(
+        key("maps", "Number of map tasks.")
+            .computed("one for each split_bytes of input", maps)
+            .range("1", "1000000"),
+    );
+    let reduces: u32 = s.get(
+        key("reduces", "Number of reduce tasks; 0 only without shuffle.")
+            .computed("one for each bytes_per_reducer, as far as slots allow", reduces)
+            .range("0", "1000000"),
+    );
+    s.demand(reduces > 0 || input.shuffle == 0, &["reduces"], || {
+        format!("must be above 0: {} bytes are shuffled", input.shuffle)
+    });
+    let submit = s.get(key("submit", "When it is submitted.").default("0 s").range("0 s", "480 h"));
+    let count: u32 = s.get(key("count", "How many such jobs.").default("1").range("1", "200000"));
+    let interarrival = s.get(
+        key("interarrival", "Time from one of them to the next.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let last = submit + interarrival * (u64::from(count) - 1);
+    s.demand(last <= Span::from_secs(20 * 86_400), &["interarrival", "count", "submit"], || {
+        "puts the last job later than 20 days".to_owned()
+    });
+    let pool: Option<Name> =
+        s.find(key("pool", "Pool of the Fair scheduler.").optional("a pool of its own"));
+    let replication = s.find(
+        key("output_replication", "Copies of its output.")
+            .optional("one for terasort, else that of the file system")
+            .range("1", "1000"),
+    );
+    let mut job = JobSpec::fixed(name.0, kind_name, Time::ZERO + submit, input, maps, reduces);
+    job.pool = pool.map(|p| p.0);
+    job.output_replication = replication.or(job.output_replication);
+    s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
+}
+
+/// What a job reads, moves and writes.
+fn read_input(s: &mut Section, kind: Kind) -> (&'static str, JobBytes) {
+    let input = s.get(key::<Bytes>("input", "Bytes its maps read.").range("0 B", "1000 TB")).0;
+    match kind {
+        Kind::TeraSort => ("terasort", JobBytes::terasort(input)),
+        Kind::Search => ("search", JobBytes::search(input)),
+        Kind::Index => ("index", JobBytes::index(input)),
+        Kind::Custom => {
+            let mut ratio = |name, doc| {
+                let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
+                // Nine decimals, in integers.
+                let billionths = (ratio.0 * 1e9 + 0.5) as u64;
+                let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            };
+            let shuffle = ratio("shuffle_ratio", "Bytes shuffled for each byte of input.");
+            let output = ratio("output_ratio", "Bytes written for each byte of input.");
+            ("custom", JobBytes { input, shuffle, output })
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Scenario files as users meet them: shipped ones that read back as themselves, wrong ones that
+//! list all their problems, and a reference page that is up to date.
+
+use eastwest_sim::scenario::{Context, Problem, Scenario, read, reference_page, schema};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn context() -> Context {
+    Context {
+        base_dir: root().join("scenarios"),
+        data_dir: root().join("python/eastwest/data"),
+        files: BTreeMap::new(),
+    }
+}
+
+/// A fabric to put workloads on.
+const STAR: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n";
+
+fn problems_with(text: &str, context: &Context, overrides: &[(&str, &str)]) -> Vec<Problem> {
+    let owned: Vec<(String, String)> =
+        overrides.iter().map(|(p, v)| ((*p).to_owned(), (*v).to_owned())).collect();
+    read(text, context, &owned).err().unwrap_or_default()
+}
+
+/// The problems of a text, one a line.
+fn listed(text: &str) -> String {
+    let problems = problems_with(text, &context(), &[]);
+    let lines = problems.iter().map(Problem::to_string);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The only problem of a text.
+#[track_caller]
+fn only(text: &str) -> String {
+    let listed = listed(text);
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    listed
+}
+
+fn with_files(files: &[(&str, &str)]) -> Context {
+    let entry = |(name, text): &(&str, &str)| ((*name).to_owned(), text.as_bytes().into());
+    Context { files: files.iter().map(entry).collect(), ..context() }
+}
+
+fn shipped() -> Vec<(String, String)> {
+    let dir = std::fs::read_dir(root().join("scenarios")).expect("the shipped scenarios");
+    let mut paths: Vec<PathBuf> = dir.map(|e| e.expect("an entry").path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "toml"));
+    paths.sort();
+    let text = |p: &PathBuf| std::fs::read_to_string(p).expect("a scenario");
+    paths.iter().map(|p| (p.display().to_string(), text(p))).collect()
+}
+
+/// Reads the resolved text of a scenario with its attached files held in memory.
+fn reread(scenario: &Scenario) -> Scenario {
+    let files = scenario.attached.iter().map(|a| (a.name.clone(), a.bytes.clone())).collect();
+    let context = Context { files, ..Context::default() };
+    read(scenario.resolved(), &context, &[])
+        .unwrap_or_else(|p| panic!("{}\n{p:#?}", scenario.resolved()))
+}
+
+#[test]
+fn shipped_scenarios_are_right_and_read_back_as_themselves() {
+    let shipped = shipped();
+    assert!(shipped.len() >= 9, "{}", shipped.len());
+    for (path, text) in shipped {
+        let scenario = read(&text, &context(), &[]).unwrap_or_else(|p| panic!("{path}: {p:#?}"));
+        assert_eq!(reread(&scenario), scenario, "{path}");
+    }
+}
+
+#[test]
+fn every_mistake_of_a_file_is_listed_at_once() {
+    let text = include_str!("data/many_mistakes.toml");
+    let found = listed(text);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/many_mistakes.txt");
+    if std::env::var_os("EASTWEST_WRITE_DOCS").is_some() {
+        std::fs::write(&path, format!("{found}\n")).expect("the expected problems");
+    }
+    let expected = std::fs::read_to_string(&path).expect("the expected problems");
+    assert_eq!(found, expected.trim_end());
+    assert!(found.lines().count() >= 15);
+}
+
+#[test]
+fn unknown_names_get_the_nearest_one_or_the_place_they_belong() {
+    let problem = only(&format!(
+        "{STAR}mtuu = \
+                         1500\n[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'"
+    ));
+    assert!(
+        problem.ends_with("fabric.mtuu = 1500: is not a known key (did you mean mtu?)"),
+        "{problem}"
+    );
+    let found = listed(&format!(
+        "{STAR}min_rto = '1 ms'\nleaves = \
+                         4\n[[workload]]\nname='a'\nkind='strid'"
+    ));
+    let lines: Vec<&str> = found.lines().collect();
+    assert!(found.contains("it exists as tcp.min_rto"), "{found}");
+    assert!(found.contains("belongs to kind leaf-spine, and this is star"), "{found}");
+    assert!(found.contains("(did you mean \"stride\"?)"), "{found}");
+    assert_eq!(lines.len(), 3, "nothing else of a workload of unknown kind is judged: {found}");
+}
+
+#[test]
+fn syntax_errors_have_line_and_column() {
+    let found = listed("schema = 1\nname = \n[fabric\nhosts = 3\n");
+    assert!(found.contains("line 2: this is not TOML, column 8"), "{found}");
+    assert!(found.contains("line 3: "), "{found}");
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+#[test]
+fn overrides_are_checked_like_anything_else() {
+    let text =
+        format!("{STAR}[[workload]]\nname='bulk'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n");
+    let set = |path: &str, value: &str| {
+        let problems = problems_with(&text, &context(), &[(path, value)]);
+        problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(set("workload.bulk.bytes", "2 MB"), "");
+    assert_eq!(set("fabric.queue.limit", "64 KB"), "");
+    assert_eq!(set("tcp.sack", "false"), "");
+    assert!(set("tcp.minrto", "1 ms").ends_with("(did you mean min_rto?)"));
+    assert!(set("workload.0.bytes", "2 s").contains("has no unit of size"));
+    assert!(set("workload.bluk.bytes", "2 MB").contains("did you mean workload.bulk?"));
+    assert!(set("fabrik.mtu", "1500").contains("did you mean fabric?"));
+    assert!(set("fabric.mtu", "99999").contains("must be 68 to 9216"));
+}
+
+#[test]
+fn impossible_demands_are_refused_with_the_reason() {
+    let on_star = |workload: &str| only(&format!("{STAR}[[workload]]\nname='w'\n{workload}"));
+    let cases = [
+        ("kind='stride'\nstride=2\ncount=2\nbytes='1 MB'", "leads back to the sending host"),
+        (
+            "kind='incast'\nreceiver='h0'\nsenders=['h0','h1']\nblock_bytes='1 KB'",
+            "cannot send to itself",
+        ),
+        ("kind='incast'\nreceiver='h4'\nblock_bytes='1 KB'", "is not a host; hosts are h0 to h3"),
+        ("kind='incast'\nreceiver='h0'\nsenders='h1..h9'\nblock_bytes='1 KB'", "no host named h9"),
+        ("kind='poisson'\nload=1.5\nsizes='web-search'\nflows=9", "must be 0.000001 to 1"),
+        ("kind='poisson'\nload=0.5\nsizes='web-search'", "is required, unless"),
+        (
+            "kind='datagrams'\nsources='h0'\ndestination='h1'\nbytes=1501\nmean_gap='1 \
+          us'\npackets=9",
+            "above the MTU",
+        ),
+        (
+            "kind='mapreduce'\n[[workload.job]]\nkind='terasort'\ninput='1 \
+          GB'\noutput_replication=9",
+            "9 replicas need 9 workers, there are 3",
+        ),
+        (
+            "kind='mapreduce'\nhdfs={replication=4}\n[[workload.job]]\nkind='terasort'\ninput='1 GB'",
+            "workload.0.hdfs.replication",
+        ),
+        (
+            "kind='mapreduce'\nmaster='h1'\nworkers=['h1']\n[[workload.job]]\nkind='search'\ninput='1 GB'\noutput_replication=1",
+            "is the master",
+        ),
+        ("kind='mapreduce'", "has jobs or a trace"),
+        ("kind='mapreduce'\ntrace='../x.tsv'", "no '..'"),
+        ("kind='mapreduce'\ntrace='none.tsv'", "is not there"),
+        (
+            "kind='stride'\nstride=1\ncount=1\nbytes='1 MB'\nbackground=true",
+            "every \
+                         workload runs in the background",
+        ),
+    ];
+    for (workload, reason) in cases {
+        let found = listed(&format!("{STAR}[[workload]]\nname='w'\n{workload}"));
+        assert!(found.contains(reason), "{workload}\n{found}");
+    }
+    assert!(
+        on_star("kind='stride'\nstride=4\ncount=1\nbytes='1 MB'").contains("workload.0.stride = 4")
+    );
+}
+
+#[test]
+fn impossible_fabrics_are_refused_with_the_reason() {
+    let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    let cases = [
+        ("kind='star'\nhosts=4\nhost_rate='0 Gbit/s'", "must be 1 kbit/s to 10 Tbit/s"),
+        (
+            "kind='star'\nhosts=4\nhost_rate='1 Gbit/s'\nqueue={limit='1499 B'}",
+            "no room for a single packet",
+        ),
+        (
+            "kind='star'\nhosts=4\nhost_rate='1 Gbit/s'\nqueue={limit='0 packets'}",
+            "no room for a single packet",
+        ),
+        ("kind='star'\nhosts=1000000000\nhost_rate='1 Gbit/s'", "must be 2 to 1000000"),
+        ("kind='fat-tree'\nk=3\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'", "must be even"),
+        (
+            "kind='fat-tree'\nk=256\nhosts_per_edge=100000\nhost_rate='1 \
+          Gbit/s'\nuplink_rate='1 Gbit/s'",
+            "at most 1000000 are allowed",
+        ),
+        (
+            "leaves=1000000\nhosts_per_leaf=1000000\nspines=1\nhost_rate='1 \
+          Gbit/s'\nuplink_rate='1 Gbit/s'",
+            "at most 1000000 are allowed",
+        ),
+        (
+            "kind='star'\nhosts=4\nhost_rate='1 \
+          Gbit/s'\nrouting='explicit'\nroute=[{from='h0',to='h9',via=['switch0']}]",
+            "is not a host",
+        ),
+        (
+            "kind='star'\nhosts=4\nhost_rate='1 \
+          Gbit/s'\nroute=[{from='h0',to='h1',via=['switch0']}]",
+            "only followed with",
+        ),
+        (
+            "leaves=2\nhosts_per_leaf=2\nspines=2\nhost_rate='1 Gbit/s'\nuplink_rate='1 \
+          Gbit/s'\nrouting='explicit'\nroute=[{from='h0',to='h3',via=['leaf0','leaf1']}]",
+            "no cable between leaf0 and leaf1",
+        ),
+    ];
+    for (fabric, reason) in cases {
+        let found = listed(&format!("schema = 1\n[fabric]\n{fabric}\n{work}"));
+        assert!(found.contains(reason), "{fabric}\n{found}");
+    }
+}
+
+#[test]
+fn transport_settings_must_fit_together() {
+    let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    let tcp = |lines: &str| only(&format!("{STAR}[tcp]\n{lines}\n{work}"));
+    assert!(tcp("min_rto='130 s'").contains("is above max_rto"));
+    assert!(tcp("segment=1460").contains("leaves 1448 B"));
+    assert!(tcp("max_window='1 KB'").contains("must hold at least one segment"));
+    assert_eq!(listed(&format!("{STAR}[tcp]\nsegment=1460\ntimestamps=false\n{work}")), "");
+}
+
+const MESH: &str = "hosts = ['a', 'b']\nswitches = ['s', 't']\n\
+    [[cable]]\na = 'a'\nb = 's'\nrate = '1 Gbit/s'\n\
+    [[cable]]\na = 't'\nb = 'b'\nrate = '1 Gbit/s'\n";
+
+#[test]
+fn graphs_come_from_a_file_and_are_checked() {
+    let text = "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'mesh.toml'\n\
+        [[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    let joined = format!("{MESH}[[cable]]\na = 's'\nb = 't'\nrate = '10 Gbit/s'\n");
+    let scenario = read(text, &with_files(&[("mesh.toml", &joined)]), &[]).expect("a fabric");
+    assert_eq!(scenario.attached[0].name, "inputs/mesh.toml");
+    assert_eq!(reread(&scenario), scenario);
+    let cases = [
+        (MESH.to_owned(), "not connected: no path from a to b, t"),
+        (joined.replace("a = 's'\nb = 't'", "a = 's'\nb = 's'"), "two different nodes"),
+        (joined.replace("'s', 't'", "'s', 's', 't'"), "two nodes named s"),
+        (joined.replace("b = 's'", "b = 'b'"), "a host's cable leads to a switch"),
+        (joined.replace("a = 's'\nb = 't'", "a = 'a'\nb = 't'"), "exactly one cable"),
+        (joined.replace("b = 't'", "b = 'tt'"), "(did you mean t?)"),
+        (joined.replace("10 Gbit/s", "0 Gbit/s"), "mesh.toml: cable.2.rate"),
+        ("hosts = [".to_owned(), "line 1: mesh.toml: "),
+    ];
+    for (graph, reason) in cases {
+        let problems = problems_with(text, &with_files(&[("mesh.toml", &graph)]), &[]);
+        let found = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n");
+        assert!(found.contains(reason), "{reason}\n{found}");
+    }
+}
+
+#[test]
+fn traces_are_scaled_cut_and_attached() {
+    let text = format!(
+        "{STAR}[[workload]]\nname='w'\nkind='mapreduce'\ntrace='t.tsv'\ntrace_from='10 s'\n\
+         original_nodes=6\nscheduler='fair'\n"
+    );
+    let trace = "j0\t5\t5\t10\t10\t10\nj1\t12\t7\t3000\t600\t60\nj2\t13\t1\t0\t0\t0\n";
+    let scenario = read(&text, &with_files(&[("t.tsv", trace)]), &[]).expect("two jobs");
+    let eastwest_sim::scenario::WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind
+    else {
+        panic!("a MapReduce workload")
+    };
+    assert_eq!(config.jobs.len(), 2);
+    assert_eq!((config.jobs[0].bytes.input, config.jobs[0].bytes.shuffle), (1500, 300));
+    assert_eq!(config.jobs[0].submit.as_secs_f64(), 2.0);
+    assert_eq!(reread(&scenario), scenario);
+
+    let broken = trace.replace("\t600", "\tsix");
+    let found = problems_with(&text, &with_files(&[("t.tsv", &broken)]), &[]);
+    assert!(found[0].message.contains("t.tsv:2: column 5"), "{found:?}");
+    let skip = [("workload.0.on_bad_row".to_owned(), "skip".to_owned())];
+    let scenario = read(&text, &with_files(&[("t.tsv", &broken)]), &skip).expect("one job");
+    assert!(scenario.notes.iter().any(|n| n.contains("1 unusable rows")), "{:?}", scenario.notes);
+}
+
+#[test]
+fn classes_map_to_priorities_and_priorities_that_do_nothing_are_noted() {
+    let text = format!(
+        "{STAR}[[class]]\nname='urgent'\npriority=6\n[[class]]\nname='idle'\n\
+         [[workload]]\nname='w'\nclass='bulk'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n\
+         [[workload]]\nname='v'\nclass='urgent'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n"
+    );
+    let scenario = read(&text, &context(), &[]).expect("three classes");
+    let names: Vec<&str> = scenario.classes.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["urgent", "idle", "bulk"]);
+    assert_eq!((scenario.workloads[0].class.0, scenario.workloads[1].class.0), (2, 0));
+    assert_eq!(scenario.notes.len(), 2, "{:?}", scenario.notes);
+    let found = listed(&text.replace("priority=6", "priority=8"));
+    assert!(found.contains("must be 0 to 7"), "{found}");
+}
+
+#[test]
+fn the_schema_describes_every_key_and_the_page_is_current() {
+    let schema = schema();
+    let keys = schema["keys"].as_array().expect("keys");
+    let find = |path: &str| {
+        keys.iter().find(|k| k["path"] == path).unwrap_or_else(|| panic!("{path} is missing"))
+    };
+    assert_eq!(find("tcp.min_rto")["default"], "200 ms");
+    assert_eq!(find("fabric.leaves")["kinds"], serde_json::json!(["leaf-spine"]));
+    assert_eq!(find("workload.*.control.heartbeat")["default"], "3 s");
+    assert_eq!(find("workload.*.job.*.shuffle_ratio")["kinds"], serde_json::json!(["custom"]));
+    assert_eq!(find("fabric.mtu")["kinds"], serde_json::Value::Null);
+    assert!(keys.iter().all(|k| k["doc"].as_str().is_some_and(|d| d.len() > 5)));
+
+    let path = root().join("docs/reference/scenario.md");
+    let page = reference_page();
+    if std::env::var_os("EASTWEST_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &page).expect("the reference page");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/reference/scenario.md is out of date: EASTWEST_WRITE_DOCS=1");
+}
