@@ -1,6 +1,6 @@
 //! Demands no cluster can meet, refused with the reason before anything runs.
 
-use super::config::{MAX_TASKS, MapReduceConfig};
+use super::config::{MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use crate::Cluster;
 use eastwest_types::{HostId, Span};
 
@@ -111,5 +111,9 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
             let bytes = job.bytes.shuffle;
             problems.push(format!("jobs[{i}].reduces: {bytes} shuffle bytes need a reduce"));
         }
+    }
+    let tasks = config.jobs.iter().map(|j| u64::from(j.maps) + u64::from(j.reduces)).sum::<u64>();
+    if tasks > MAX_ALL_TASKS {
+        problems.push(format!("jobs: {tasks} tasks in total are above {MAX_ALL_TASKS}"));
     }
 }

@@ -10,6 +10,9 @@ use eastwest_types::{ClassId, HostId, Rate, Span, Time};
 /// Tasks of one kind a job may have; what is above is refused rather than left to fill the memory.
 pub const MAX_TASKS: u32 = 1_000_000;
 
+/// Tasks all jobs together may have: bounds the memory of a run whatever its trace says.
+pub const MAX_ALL_TASKS: u64 = 20_000_000;
+
 /// A MapReduce cluster and the jobs it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapReduceConfig {
@@ -123,8 +126,7 @@ pub struct ControlConfig {
     /// Application bytes by which an answer tells one reducer of one finished map (estimate:
     /// an attempt's name and the address of its node).
     pub map_event_bytes: u32,
-    /// Maps given out in one answer at most, beyond the free slots. Hadoop's FIFO scheduler fills
-    /// all free slots: no limit.
+    /// Maps given out in one answer at most. Hadoop's FIFO scheduler fills all free slots: no limit.
     pub maps_per_heartbeat: u32,
     /// Reduces given out in one answer at most (Hadoop's FIFO scheduler: 1).
     pub reduces_per_heartbeat: u32,

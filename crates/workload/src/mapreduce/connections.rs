@@ -77,6 +77,12 @@ impl Connections {
         }
     }
 
+    /// Connections there were at once, at most.
+    #[cfg(test)]
+    pub fn most(&self) -> usize {
+        self.uses.len()
+    }
+
     /// What an open connection is for.
     pub fn purpose(&self, conn: ConnId) -> Use {
         self.uses[conn.0 as usize].expect("messages arrive on open connections only")

@@ -367,7 +367,7 @@ impl MapReduce {
             kind: spec.kind,
             class: self.config.class,
             submitted: spec.submit,
-            started: state.started.unwrap_or(now),
+            started: state.started.expect("every job has a map"),
             finished: now,
             maps: spec.maps,
             reduces: spec.reduces,

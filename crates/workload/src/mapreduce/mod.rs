@@ -11,14 +11,14 @@
 //! tasks), `hdfs` (placement), `shares` (exact splits of bytes), `check` (impossible demands).
 
 mod check;
-pub mod config;
+mod config;
 mod connections;
 mod control;
 mod hdfs;
 mod job;
 mod map;
 mod reduce;
-pub mod scheduler;
+mod scheduler;
 mod shares;
 mod shuffle;
 mod task;
@@ -27,8 +27,8 @@ mod tests;
 mod write;
 
 pub use config::{
-    ControlConfig, CostConfig, HdfsConfig, JobBytes, JobSpec, MAX_TASKS, MapReduceConfig,
-    SchedulerKind, ShuffleConfig, SizeRule,
+    ControlConfig, CostConfig, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS,
+    MapReduceConfig, SchedulerKind, ShuffleConfig, SizeRule,
 };
 
 use crate::{Action, Cluster, Event};

@@ -1,8 +1,8 @@
 //! When and where tasks run, what heartbeats cost, what is refused.
 
 use super::network::{Outcome, cluster, run};
-use crate::mapreduce::{JobBytes, JobSpec, MapReduce, MapReduceConfig, SchedulerKind};
-use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, Time};
+use crate::mapreduce::{JobBytes, JobSpec, MAX_TASKS, MapReduce, MapReduceConfig, SchedulerKind};
+use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, TaskRecord, Time};
 
 fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
@@ -92,7 +92,7 @@ fn tasks_start_only_by_answers_to_heartbeats() {
     let last_map = maps.iter().map(|t| t.finished).max().unwrap();
     let reduces = seen.tasks_of(0, TaskKind::Reduce);
     assert!(reduces.iter().all(|t| t.assigned > last_map));
-    // With three heartbeats in every nine seconds nothing waits longer than three for its answer.
+    // Nobody waits longer than a heartbeat's interval for the first map.
     let first_map = maps.iter().map(|t| t.assigned).min().unwrap();
     assert!(first_map < at(16) + Span::from_ms(10));
     let mut workers: Vec<_> = reduces.iter().map(|t| t.host).collect();
@@ -117,9 +117,15 @@ fn idle_workers_only_send_heartbeats() {
     let seen = run(&with(vec![terasort(at(300), 0, 1, 0)]), &cluster(21, 11, 1));
     let per_worker = seen.end.as_secs_f64() / 3.0;
     let expected = per_worker * 20.0;
-    assert!((seen.heartbeats as f64 - expected).abs() <= 20.0, "{} {expected}", seen.heartbeats);
+    let sent: usize = seen.heartbeats.values().map(Vec::len).sum();
+    assert!((sent as f64 - expected).abs() <= 20.0, "{sent} {expected}");
+    assert_eq!(seen.answer_bytes, sent as u64 * 200 + 1000);
     assert_eq!(seen.most_connections, 20);
     assert!(seen.payload.is_empty());
+    // The first ones are spread over the interval.
+    let mut first: Vec<_> = seen.heartbeats.values().map(|times| times[0]).collect();
+    first.sort_unstable();
+    assert!(first[4] < at(2) && first[15] > at(1) && first[19] < at(3), "{first:?}");
 }
 
 #[test]
@@ -133,6 +139,83 @@ fn out_of_band_heartbeats_save_waiting() {
     config.control.out_of_band_heartbeat = true;
     let eager = mean(&run(&config, &cluster(6, 3, 1)));
     assert!(eager + 1.0 < regular, "{eager} {regular}");
+}
+
+#[test]
+fn early_heartbeats_put_off_the_regular_ones() {
+    let mut config = with(vec![terasort(Time::ZERO, 640, 10, 2)]);
+    config.control.out_of_band_heartbeat = true;
+    let seen = run(&config, &cluster(6, 3, 1));
+    let mut early = 0;
+    for (&host, times) in &seen.heartbeats {
+        for pair in times.windows(2).filter(|p| p[1].since(p[0]) < config.control.heartbeat) {
+            early += 1;
+            // What finishes while an answer is outstanding is reported once that is there.
+            let just = |t: &Time| *t <= pair[1] && pair[1].since(*t) < Span::from_ms(1);
+            let caused = seen.tasks.iter().any(|t| t.host == host && just(&t.finished));
+            assert!(caused, "a heartbeat at {} without cause", pair[1]);
+        }
+    }
+    assert!(early > 5, "{early}");
+}
+
+#[test]
+fn answers_grow_with_tasks_and_finished_maps() {
+    let mut config = with(vec![terasort(Time::ZERO, 640, 10, 4)]);
+    config.control.slowstart = 0.0;
+    let seen = run(&config, &cluster(6, 3, 1));
+    let answers = seen.heartbeats.values().map(Vec::len).sum::<usize>() as u64;
+    // At the end up to one answer of each worker is still to come.
+    let fixed = seen.answer_bytes - 1000 * (10 + 4) - 100 * 10 * 4;
+    assert_eq!(fixed % 200, 0);
+    assert!((answers - 5..=answers).contains(&(fixed / 200)), "{fixed} {answers}");
+}
+
+/// Most maps given to one worker by one answer.
+fn most_together(seen: &Outcome, counts: impl Fn(Locality) -> bool) -> usize {
+    let maps: Vec<_> =
+        seen.tasks.iter().filter(|t| t.kind == TaskKind::Map && counts(t.locality)).collect();
+    let together = |t: &&_| -> usize { maps.iter().filter(|u| same_answer(u, t)).count() };
+    maps.iter().map(together).max().unwrap_or(0)
+}
+
+fn same_answer(a: &TaskRecord, b: &TaskRecord) -> bool {
+    (a.host, a.assigned) == (b.host, b.assigned)
+}
+
+#[test]
+fn small_jobs_are_spread_over_workers() {
+    let mut config = with(vec![terasort(Time::ZERO, 640, 10, 1)]);
+    assert_eq!(most_together(&run(&config, &cluster(21, 7, 1)), |_| true), 1);
+    config.control.spread = false;
+    assert_eq!(most_together(&run(&config, &cluster(21, 7, 1)), |_| true), 2);
+    config.control.maps_per_heartbeat = 1;
+    assert_eq!(most_together(&run(&config, &cluster(21, 7, 1)), |_| true), 1);
+}
+
+#[test]
+fn one_map_from_another_rack_ends_an_answer() {
+    let mut config = with(vec![terasort(Time::ZERO, 640, 100, 1)]);
+    config.map_slots = 8;
+    config.hdfs.replication = 1;
+    let seen = run(&config, &cluster(7, 1, 1));
+    assert!(most_together(&seen, |_| true) > 2);
+    assert_eq!(most_together(&seen, |l| l == Locality::Remote), 1);
+}
+
+#[test]
+fn jobs_without_input_compute_what_they_put_out() {
+    let make = |shuffle, output, reduces| {
+        let bytes = JobBytes { input: 0, shuffle, output };
+        let job = JobSpec::fixed("gen", "trace", Time::ZERO, bytes, 1, reduces);
+        let seen = run(&with(vec![job]), &cluster(6, 3, 1));
+        let map = seen.tasks_of(0, TaskKind::Map)[0].clone();
+        assert_eq!((map.locality, map.input_done), (Locality::None, map.started));
+        map.finished.since(map.started)
+    };
+    assert_eq!(make(64_000_000, 0, 1), Span::from_ms(2000 + 640));
+    // The network replicates faster than the local disk writes.
+    assert_eq!(make(0, 64_000_000, 0), Span::from_ms(2000 + 640));
 }
 
 #[test]
@@ -199,6 +282,61 @@ fn parallel_copies_are_never_exceeded_and_used() {
 }
 
 #[test]
+fn one_request_names_several_outputs_of_a_host() {
+    let mut config = with(vec![terasort(Time::ZERO, 80, 40, 1)]);
+    config.control.slowstart = 1.0;
+    (config.hdfs.replication, config.hdfs.output_replication) = (2, 2);
+    let requests = |config: &MapReduceConfig| {
+        let seen = run(config, &cluster(3, 3, 1));
+        let reducer = seen.tasks_of(0, TaskKind::Reduce)[0].host;
+        let far = seen.tasks_of(0, TaskKind::Map).iter().filter(|t| t.host != reducer).count();
+        (seen.requests.len(), far)
+    };
+    for most in [1, 3, 7] {
+        config.shuffle.max_maps_per_fetch = most;
+        let (asked, far) = requests(&config);
+        assert!(far > 7);
+        assert_eq!(asked, far.div_ceil(most as usize));
+    }
+}
+
+#[test]
+fn outputs_that_appear_during_a_fetch_wait_for_the_next() {
+    // The network itself checks that a connection never has two requests.
+    let mut config = with(vec![terasort(Time::ZERO, 3200, 50, 1)]);
+    config.control.heartbeat = Span::from_ms(50);
+    config.control.slowstart = 0.0;
+    (config.hdfs.replication, config.hdfs.output_replication) = (2, 2);
+    config.map_slots = 1;
+    config.costs.map_rate = Rate::megabytes(1000);
+    config.costs.disk_rate = Rate::megabytes(1000);
+    let seen = run(&config, &cluster(3, 3, 1));
+    let reduce = seen.tasks_of(0, TaskKind::Reduce)[0];
+    let during =
+        seen.tasks_of(0, TaskKind::Map).iter().filter(|t| t.finished > reduce.started).count();
+    assert!(during > 20, "{during}");
+}
+
+#[test]
+fn reducers_ask_hosts_in_orders_of_their_own() {
+    let mut config = with(vec![terasort(Time::ZERO, 320, 100, 2)]);
+    config.control.slowstart = 1.0;
+    config.shuffle.parallel_copies = 1;
+    let seen = run(&config, &cluster(12, 4, 1));
+    let order_of = |reduce: usize| -> Vec<HostId> {
+        let host = seen.tasks_of(0, TaskKind::Reduce)[reduce].host;
+        seen.requests.iter().filter(|r| r.0 == host).map(|r| r.1).collect()
+    };
+    let hosts: Vec<_> = seen.tasks_of(0, TaskKind::Reduce).iter().map(|t| t.host).collect();
+    let others = |order: Vec<HostId>| -> Vec<HostId> {
+        order.into_iter().filter(|h| !hosts.contains(h)).collect()
+    };
+    let (a, b) = (others(order_of(0)), others(order_of(1)));
+    assert_eq!((a.len(), b.len()), (9, 9));
+    assert_ne!(a, b);
+}
+
+#[test]
 fn output_goes_to_another_rack_and_stays_there() {
     let bytes = JobBytes { input: 64_000_000, shuffle: 0, output: 200_000_000 };
     let mut config = with(vec![JobSpec::fixed("o", "trace", Time::ZERO, bytes, 1, 0)]);
@@ -218,6 +356,7 @@ fn output_goes_to_another_rack_and_stays_there() {
         }
     }
     assert_eq!((first, second), (200_000_000, 200_000_000));
+    assert!(seen.replicas.len() > 2, "every block has targets of its own");
     // Four blocks one after another, each as fast as the disk: the network overlaps.
     let written = seen.tasks[0].finished.since(seen.tasks[0].input_done).as_secs_f64();
     assert!((3.3..3.8).contains(&written), "{written}");
@@ -269,6 +408,12 @@ fn impossible_demands_are_refused_with_all_reasons() {
         "jobs[0].reduces: 1000000 shuffle bytes need a reduce",
     ];
     assert_eq!(problems, expected);
+    let many = with(vec![terasort(Time::ZERO, 1, MAX_TASKS, 1); 21]);
+    let problems = MapReduce::new(many, &cluster(5, 5, 1)).expect_err("too much for the memory");
+    assert_eq!(problems, ["jobs: 21000021 tasks in total are above 20000000"]);
+    let huge = with(vec![terasort(Time::ZERO, 1, MAX_TASKS + 1, 1)]);
+    let problems = MapReduce::new(huge, &cluster(5, 5, 1)).expect_err("too many maps");
+    assert_eq!(problems, ["jobs[0].maps: 1000001 is above 1000000"]);
     assert!(MapReduce::new(with(Vec::new()), &cluster(0, 1, 1)).is_err());
     assert!(MapReduce::new(with(Vec::new()), &cluster(1, 1, 1)).is_err());
 }

@@ -31,8 +31,12 @@ pub struct Outcome {
     pub most_fetches: u32,
     /// Most connections open at once.
     pub most_connections: usize,
-    /// Heartbeats sent.
-    pub heartbeats: u64,
+    /// When each worker sent heartbeats.
+    pub heartbeats: BTreeMap<HostId, Vec<Time>>,
+    /// Bytes of all answers to heartbeats.
+    pub answer_bytes: u64,
+    /// Who asked whom for map outputs, in order.
+    pub requests: Vec<(HostId, HostId)>,
     pub end: Time,
     /// Every action in order.
     pub log: Vec<(Time, Action)>,
@@ -122,8 +126,12 @@ impl World {
         pipe.free_at[side] = pipe.free_at[side].max(self.now) + RATE.time_for(bytes);
         let arrival = pipe.free_at[side] + LATENCY;
         match (purpose, job) {
-            (Purpose::Control, None) => self.seen.heartbeats += u64::from(from == Side::Client),
+            (Purpose::Control, None) if from == Side::Client => {
+                self.seen.heartbeats.entry(pipe.ends[0]).or_default().push(self.now);
+            }
+            (Purpose::Control, None) => self.seen.answer_bytes += payload,
             (Purpose::Control, Some(_)) if payload == self.fetch_request => {
+                self.seen.requests.push((pipe.ends[0], pipe.ends[1]));
                 pipe.unanswered += 1;
                 assert_eq!(pipe.unanswered, 1, "one request at a time on a connection");
                 let open = self.fetches.entry(pipe.ends[0]).or_default();
@@ -195,6 +203,7 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     let (used, slots) = model.tasks.count();
     assert_eq!(used, 0);
     world.seen.most_tasks = slots;
+    assert_eq!(model.conns.most(), world.seen.most_connections);
     world.seen.end = world.now;
     world.seen
 }
