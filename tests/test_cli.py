@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from eastwest.cli import app
 from eastwest.cli.progress import describe, share_done
 from eastwest.cli.show import spread, tally
 from eastwest.core import Progress
-from fake_core import PROBLEMS, FakeCore, RunError
+from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
 KEYS = {
     "scenario",
@@ -50,6 +51,30 @@ def test_run_prints_one_screen(fake: FakeCore) -> None:
         assert words in out
     assert "results/fake-1" in out
     assert f"{1:064x}" in out
+
+
+def test_the_longest_summary_fits_a_small_terminal(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = fake.run
+
+    def long(*args: Any) -> Any:
+        raw = inner(*args)
+        summary = json.loads(raw["summary_json"])
+        per_class = dict(summary["latency_us"])
+        summary["latency_us"]["classes"] = {f"class{i}" * 9: per_class for i in range(9)}
+        summary["drops"] = {"overflow": dict.fromkeys(DROPS, 123_456_789)}
+        raw["summary_json"] = json.dumps(summary)
+        raw["notes"] = ["word " * 200] * 9
+        return raw
+
+    monkeypatch.setattr(fake, "run", long)
+    code, out, _ = invoke("run", "x.toml")
+    assert code == 0
+    lines = out.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    assert "and 7 more" in out
 
 
 def test_json_is_one_object_and_nothing_else(fake: FakeCore) -> None:
@@ -156,8 +181,9 @@ def test_interrupted(fake: FakeCore) -> None:
     assert not Path("results").exists()
 
 
-def test_our_bugs_ask_for_a_report(fake: FakeCore) -> None:
-    fake.raises = AssertionError("queue 3 holds −1 packets (seed 42)")
+@pytest.mark.parametrize("kind", [AssertionError, ValueError, TypeError, BaseException])
+def test_our_bugs_ask_for_a_report(fake: FakeCore, kind: type[BaseException]) -> None:
+    fake.raises = kind("queue 3 holds −1 packets (seed 42)")
     code, out, err = invoke("run", "x.toml", "--json")
     assert (code, out) == (3, "")
     assert "Please report" in err

@@ -12,7 +12,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import results
-from eastwest.results import FolderError
+from eastwest.errors import FolderError, InputError
 from fake_core import FakeCore
 
 
@@ -167,13 +167,13 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="not a result folder"):
         ew.Result(tmp_path)
     (tmp_path / "summary.json").write_text("{")
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         _ = ew.Result(tmp_path).summary
     (tmp_path / "summary.json").write_text("[]")
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         _ = ew.Result(tmp_path).summary
     with pytest.raises(FileNotFoundError, match="no table 'jobs'"):
         _ = ew.Result(tmp_path).jobs
     (tmp_path / "jobs.parquet").write_bytes(b"PAR1 but not really PAR1")
-    with pytest.raises(ValueError, match=r"jobs\.parquet is damaged"):
+    with pytest.raises(InputError, match=r"jobs\.parquet is damaged"):
         _ = ew.Result(tmp_path).jobs

@@ -34,7 +34,7 @@ def test_a_scenario_is_a_file_a_folder_a_name_or_text(
 
 def test_a_file_that_is_not_text_is_named(fake: FakeCore) -> None:
     Path("bad.toml").write_bytes(b"name = \xff\xfe")
-    with pytest.raises(ValueError, match=r"bad\.toml: not UTF-8 text \(byte 7\)"):
+    with pytest.raises(ew.InputError, match=r"bad\.toml: not UTF-8 text \(byte 7\)"):
         load_source("bad.toml")
 
 

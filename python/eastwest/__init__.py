@@ -7,9 +7,10 @@
 
 from eastwest._core import RunError, ScenarioError
 from eastwest.core import version as _version
+from eastwest.errors import InputError
 from eastwest.results import Result
 from eastwest.run import check, run
 
 __version__ = _version()
 
-__all__ = ["Result", "RunError", "ScenarioError", "__version__", "check", "run"]
+__all__ = ["InputError", "Result", "RunError", "ScenarioError", "__version__", "check", "run"]

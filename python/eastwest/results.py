@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest.core import Column, CoreResult
+from eastwest.errors import FolderError, InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,9 +52,9 @@ class Result:
         try:
             loaded = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{self.path / 'summary.json'} is damaged: {error}") from None
+            raise InputError(f"{self.path / 'summary.json'} is damaged: {error}") from None
         if not isinstance(loaded, dict):
-            raise ValueError(f"{self.path / 'summary.json'} is damaged: not a JSON object")
+            raise InputError(f"{self.path / 'summary.json'} is damaged: not a JSON object")
         return loaded
 
     @property
@@ -76,7 +77,7 @@ class Result:
         try:
             return pl.read_parquet(path)
         except pl.exceptions.PolarsError as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
+            raise InputError(f"{path} is damaged: {error}") from None
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -117,10 +118,6 @@ class Result:
     def rounds(self) -> pl.DataFrame:
         """Rounds of synchronized reads."""
         return self.table("rounds")
-
-
-class FolderError(Exception):
-    """The result folder cannot be written where it was asked for."""
 
 
 class TargetFolder:

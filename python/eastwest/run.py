@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, shipped
+from eastwest.errors import InputError
 from eastwest.results import Result, TargetFolder, write_result
 
 #: Values of ``set=``: TOML values, or text as on the command line.
@@ -51,7 +52,7 @@ def load_source(scenario: str | Path) -> Source:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from None
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
     return Source(text, path.resolve().parent, str(path))
 
 

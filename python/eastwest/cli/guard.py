@@ -15,7 +15,7 @@ from rich.console import Console
 
 from eastwest import core
 from eastwest.cli.show import problem_lines
-from eastwest.results import FolderError
+from eastwest.errors import InputError
 from eastwest.units import clean
 
 P = ParamSpec("P")
@@ -75,7 +75,7 @@ def explain(error: BaseException) -> int:
     if isinstance(error, OSError):
         console.print(f"eastwest: {_world(error)}", markup=False)
         return BAD_INPUT
-    if isinstance(error, (FolderError, ValueError, MemoryError)):
+    if isinstance(error, (InputError, MemoryError)):
         what = str(error) or "out of memory"
         console.print(f"eastwest: {clean(what, 4000)}", markup=False)
         return BAD_INPUT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +13,9 @@ from eastwest.core import Problem
 from eastwest.results import Result
 from eastwest.units import clean, count, rate, size, span
 
-_MOST_NOTES = 4
+#: With two lines each, the whole stays below 24 lines.
+_MOST_NOTES = 2
+_MOST_CLASSES = 2
 
 
 def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
@@ -61,8 +63,11 @@ def summary_table(result: Result) -> Table:
     grid.add_column(overflow="fold")
     for name, value in _rows(s):
         grid.add_row(name, Text(value))
-    for note in [str(n) for n in s.get("notes", [])][:_MOST_NOTES]:
-        grid.add_row("note", Text(clean(note, 150), style="yellow"))
+    notes = [str(note) for note in s.get("notes", [])]
+    for note in notes[:_MOST_NOTES]:
+        grid.add_row("note", Text(clean(note, 120), style="yellow"))
+    if len(notes) > _MOST_NOTES:
+        grid.add_row("", Text(f"and {len(notes) - _MOST_NOTES} more in summary.json"))
     grid.add_row("digest", Text(clean(str(s.get("digest", "")))))
     grid.add_row("result", Text(clean(str(result.path), 400), style="bold green"))
     return grid
@@ -87,9 +92,9 @@ def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{size(memory * 1e6 if memory else None)} of memory",
     )
     if pick(s, "jobs", "count"):
-        runtime = spread(s.get("jobs"), "runtime_s", 1.0)
-        yield "jobs", f"{count(pick(s, 'jobs', 'count'))} done, runtime {runtime}"
-        yield "makespan", span(pick(s, "jobs", "makespan_s"))
+        makespan = span(pick(s, "jobs", "makespan_s"))
+        yield "jobs", f"{count(pick(s, 'jobs', 'count'))} done, makespan {makespan}"
+        yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
     done, flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"
@@ -119,18 +124,15 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
     yield "latency", spread({"us": tree}, "us", 1e-6)
     classes = tree.get("classes", tree.get("by_class"))
     if isinstance(classes, Mapping) and len(classes) > 1:
-        for name in list(classes)[:4]:
+        for name in list(classes)[:_MOST_CLASSES]:
             yield f"  {clean(str(name), 12)}", spread({"us": classes[name]}, "us", 1e-6)
 
 
-def tally(tree: Any) -> str:
-    """Counters that are not zero, with their names."""
-    counted: list[tuple[str, float]] = [
-        (" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value
-    ]
-    return ", ".join(f"{count(value)} {clean(name, 40)}" for name, value in counted) or "none"
-
-
-def text_block(lines: Iterable[str]) -> Text:
-    """Lines of untrusted text."""
-    return Text("\n".join(clean(line) for line in lines))
+def tally(tree: Any, most: int = 3) -> str:
+    """Counters that are not zero, the largest first, with their names."""
+    counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
+    counted.sort(key=lambda pair: -pair[1])
+    parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]
+    if len(counted) > most:
+        parts.append(f"{count(sum(value for _, value in counted[most:]))} other")
+    return ", ".join(parts) or "none"
