@@ -12,13 +12,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 
 from eastwest.plot.style import (
-    AMBER,
     BLUE,
-    MUTED,
     ORANGE,
     color,
     legend_above,
-    log_axis,
+    log_time_axis,
     nothing,
     span_ticks,
     time_axis,
@@ -63,12 +61,13 @@ def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     if not title:
         return nothing(axes, "No job has finished")
     if shortest > 0 and longest > 5 * shortest:
-        log_axis(axes, "x")
+        log_time_axis(axes, "x")
+    else:
+        span_ticks(axes, "x")
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set_ylabel("jobs finished")
     axes.set_xlabel("time since submission")
-    span_ticks(axes, "x")
     if len(results) > 1:
         axes.legend(loc="lower right")
         return "How long jobs take"
@@ -132,8 +131,11 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         _bars(axes, tasks, rows, scale)
         title = f"Every task on the host that ran it ({hosts} hosts)"
     else:
-        _occupancy(axes, tasks, rows, end, scale)
-        title = f"How many tasks each of the {hosts} hosts runs at a time"
+        most = _occupancy(axes, tasks, rows, end, scale)
+        title = (
+            f"How many tasks each of the {hosts} hosts runs: from none to {most:.0f} "
+            "where the colour is strongest"
+        )
     axes.set_xlim(0, max(end, 1e-9) * scale)
     axes.set_ylim(len(rows), 0)
     axes.set_ylabel("host")
@@ -176,27 +178,25 @@ def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -
 
 def _occupancy(
     axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], end: float, scale: float
-) -> None:
-    """Colour each host's row by the number of tasks it runs."""
+) -> float:
+    """Colour each host's row by the number of tasks it runs; return the highest number."""
     edges = np.linspace(0, end, _BINS + 1)
     busy = np.zeros((len(rows), _BINS))
     for (host,), part in tasks.group_by("host"):
         busy[rows[int(str(host))]] = concurrency(part, edges)
     # From transparent to strong, so that it suits a light and a dark page.
-    shades = LinearSegmentedColormap.from_list("busy", [(*_rgb(AMBER), 0.0), (*_rgb(ORANGE), 1.0)])
-    image = axes.imshow(
+    shades = LinearSegmentedColormap.from_list("busy", [(*_rgb(ORANGE), 0.0), (*_rgb(ORANGE), 1.0)])
+    most = max(1.0, float(busy.max()))
+    axes.imshow(
         busy,
         aspect="auto",
         interpolation="nearest",
         cmap=shades,
         vmin=0,
-        vmax=max(1.0, float(busy.max())),
+        vmax=most,
         extent=(0, end * scale, len(rows), 0),
     )
-    assert axes.figure is not None
-    bar = axes.figure.colorbar(image, ax=axes, pad=0.01, aspect=14)
-    bar.set_label("tasks running")
-    bar.outline.set_edgecolor(MUTED)
+    return most
 
 
 def _rgb(value: str) -> tuple[float, float, float]:

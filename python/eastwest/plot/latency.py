@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from eastwest.plot.style import color, log_axis, nothing, span_ticks
+from eastwest.plot.style import color, log_axis, log_time_axis, nothing
 from eastwest.results import Result
 from eastwest.units import clean, span
 
@@ -79,8 +79,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
             drawn += 1
     if not title:
         return nothing(axes, "No data packet was measured")
-    log_axis(axes, "y")
-    span_ticks(axes, "y")
+    log_time_axis(axes, "y")
     places = [-np.log10(1 - share) for share in _NINES]
     axes.set_xticks(places, [f"{100 * share:.10g} %" for share in _NINES])
     axes.set_xlim(0, max(places[3], min(axes.get_xlim()[1], places[-1])))

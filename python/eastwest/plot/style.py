@@ -16,9 +16,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from eastwest import units
+from eastwest.units import span
 
 INK, MUTED, GRID = "#1f2430", "#646b78", "#d9dde3"
 BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
@@ -143,6 +144,32 @@ def log_axis(axes: Axes, which: str) -> None:
 def span_ticks(axes: Axes, which: str) -> None:
     """Write lengths of time, given in seconds, with their units."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.span))
+
+
+#: Round lengths of time beyond seconds.
+_LONG_TICKS = (60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 86_400.0)
+_MOST_TICKS = 7
+
+
+def log_time_axis(axes: Axes, which: str) -> None:
+    """Make an axis of seconds logarithmic, with ticks at round lengths of time."""
+    getattr(axes, f"set_{which}scale")("log")
+    low, high = getattr(axes, f"get_{which}lim")()
+    short = [step * 10.0**power for power in range(-12, 2) for step in (1, 2, 5)]
+    every = [tick for tick in short if tick < 60]
+    decades = [10.0**power for power in range(-12, 2)]
+    long = [*_LONG_TICKS, *(86_400.0 * 10**power for power in range(1, 9))]
+    hours = [60.0, 600.0, 3600.0, 36_000.0, *long[len(_LONG_TICKS) :]]
+    for candidates in (every + long, decades + hours):
+        ticks = [tick for tick in candidates if low <= tick <= high]
+        if len(ticks) <= _MOST_TICKS:
+            break
+    else:
+        ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(_ticks(lambda seconds: "1 min" if seconds == 60 else span(seconds)))
+    axis.set_minor_locator(NullLocator())
 
 
 def rate_ticks(axes: Axes) -> None:
