@@ -82,8 +82,11 @@ fn collect() -> Vec<KeyDoc> {
         let mut state = State { describing: Some(describing), ..State::default() };
         read_table(&mut state, "", None, |top| super::read_top(top, &super::Context::default()));
         let seen = state.describing.unwrap_or_default();
+        let mut before: BTreeMap<String, usize> = BTreeMap::new();
         for row in seen.keys {
-            merge(&mut rows, row);
+            let place = row.place.clone();
+            let at = merge(&mut rows, row, before.get(&place).copied());
+            before.insert(place, at);
         }
         for (place, names) in seen.met {
             kinds.insert(place.clone(), names.len());
@@ -104,18 +107,21 @@ fn collect() -> Vec<KeyDoc> {
     rows
 }
 
-/// Adds a row beside those of its section, or its kind to the same row seen before.
-fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc) {
-    if let Some(same) = rows.iter_mut().find(|r| r.same_but_for_kinds(&row)) {
+/// Adds a row after the one that was read before it in its section, or its kind to the same row
+/// seen in an earlier walk. Gives the place of the row.
+fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc, before: Option<usize>) -> usize {
+    if let Some(at) = rows.iter().position(|r| r.same_but_for_kinds(&row)) {
         for kind in row.kinds {
-            if !same.kinds.contains(&kind) {
-                same.kinds.push(kind);
+            if !rows[at].kinds.contains(&kind) {
+                rows[at].kinds.push(kind);
             }
         }
-        return;
+        return at;
     }
-    let at = rows.iter().rposition(|r| r.place == row.place).map_or(rows.len(), |i| i + 1);
+    let last = rows.iter().rposition(|r| r.place == row.place);
+    let at = before.or(last).map_or(rows.len(), |i| i + 1);
     rows.insert(at, row);
+    at
 }
 
 /// Where a key that is unknown in one section belongs, if it exists elsewhere.
@@ -161,8 +167,7 @@ fn row_json(row: &KeyDoc) -> Value {
     object
 }
 
-const INTRODUCTION: &str = "\
-# Scenario files
+const INTRODUCTION: &str = r#"# Scenario files
 
 *Generated from the code that reads them (`crates/sim/src/scenario`): `eastwest schema` prints the
 same as JSON. To change this page, change the code and run the tests with `EASTWEST_WRITE_DOCS=1`.*
@@ -170,22 +175,26 @@ same as JSON. To change this page, change the code and run the tests with `EASTW
 A scenario is a TOML file. Every value carries its unit; everything that has a default may be left
 out, and the file `scenario.toml` of a result folder spells all of it out. `eastwest check FILE.toml`
 lists all problems of a file at once; `--set path=value` replaces one value, such as
-`--set fabric.queue.limit=\"64 KB\"` or, in arrays, `--set workload.0.bytes=\"1 MB\"` (by number) and
-`--set workload.bulk.bytes=\"1 MB\"` (by name).
+`--set fabric.queue.limit="64 KB"` or, in arrays, `--set workload.0.bytes="1 MB"` (by number) and
+`--set workload.bulk.bytes="1 MB"` (by name).
 
 | type | how it is written |
 |---|---|
-| time | `\"5 us\"`, `\"200 ms\"`, `\"1.5 s\"`; also `ps`, `ns`, `min`, `h`; at most 20 days |
-| rate | `\"10 Gbit/s\"` (10⁹; also `Gbps`), `Mbit/s`, `kbit/s`, `bit/s`; `\"80 MB/s\"` for disks |
-| size | `\"64 KB\"` (10³), `\"64 KiB\"` (2¹⁰), `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB`, `B` |
-| bytes | bytes of a packet: `1500` or `\"1500 B\"` |
-| packets or size | room of a queue: `\"200 packets\"` or a size |
-| share | `0.4` or `\"40 %\"` |
+| time | `"5 us"`, `"200 ms"`, `"1.5 s"`; also `ps`, `ns`, `min`, `h`; at most 20 days |
+| rate | `"10 Gbit/s"` (10⁹; also `Gbps`), `Mbit/s`, `kbit/s`, `bit/s` |
+| byte rate | of disks and computing: `"100 MB/s"`, `GB/s`, `KB/s`, `B/s` |
+| size | `"64 KB"` (10³), `"64 KiB"` (2¹⁰), `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB`, `B` |
+| bytes | bytes of a packet: `1500` or `"1500 B"` |
+| packets or size | room of a queue: `"200 packets"` or a size |
+| share | `0.4` or `"40 %"` |
 | count, whole number | `8` |
 | number | `1.5` |
 | name | letters, digits, `-`, `_` and `.`, at most 64 |
+| hosts | one name, or a list of names and ranges: `"h0"`, `["h0", "h4..h7"]` (both ends included) |
+| sizes | a size, or the name of a distribution |
+| list | `["leaf0", "spine1"]`; of points: `[["1 KB", 0], ["1 MB", 1]]` |
 | file | a path below the directory of the scenario |
-";
+"#;
 
 /// The reference page, in Markdown.
 pub fn reference_page() -> String {

@@ -1,7 +1,7 @@
 //! The types of values a scenario can hold: how each is read, printed and described.
 
 use super::problem::{quote, shorten};
-use super::units::{RATE, SIZE, SPAN, Units};
+use super::units::{BYTE_RATE, RATE, SIZE, SPAN, Units};
 use eastwest_network::config::Limit;
 use eastwest_types::{Rate, Span};
 use toml::Value;
@@ -25,6 +25,10 @@ pub trait Quantity: Clone {
 /// A size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Bytes(pub u64);
+
+/// The rate of a disk or of computing, written in bytes per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ByteRate(pub Rate);
 
 /// Bytes of a packet: a plain number, or a size with its unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -131,6 +135,20 @@ impl Quantity for Rate {
     }
     fn placeholder() -> Rate {
         Rate::gbit(1)
+    }
+    ordered!();
+}
+
+impl Quantity for ByteRate {
+    const TYPE: &'static str = "byte rate";
+    fn parse(value: &Value) -> Result<ByteRate, String> {
+        Ok(ByteRate(Rate(with_unit(value, &BYTE_RATE)?)))
+    }
+    fn show(&self) -> String {
+        quoted(&BYTE_RATE.show(self.0.0))
+    }
+    fn placeholder() -> ByteRate {
+        ByteRate(Rate::megabytes(1))
     }
     ordered!();
 }

@@ -530,7 +530,8 @@ impl<'s, 't> Section<'s, 't> {
     }
 
     /// Reports keys nobody declared.
-    fn finish(self) -> Out {
+    fn finish(mut self) -> Out {
+        self.out.order(&self.declared);
         let unknown =
             self.table.into_iter().flatten().filter(|(k, _)| !self.declared.contains(&k.as_str()));
         if self.judged && self.state.describing.is_none() {

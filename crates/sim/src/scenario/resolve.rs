@@ -30,6 +30,13 @@ impl Out {
         }
     }
 
+    /// Puts values and tables into the order of these names.
+    pub fn order(&mut self, names: &[&'static str]) {
+        let place = |name: &str| names.iter().position(|n| *n == name);
+        self.values.sort_by_key(|(name, _)| place(name));
+        self.tables.sort_by_key(|(name, _)| place(name));
+    }
+
     /// The whole as TOML.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -10,6 +10,8 @@ pub struct Units {
     pub called: &'static str,
     /// An example in messages.
     pub example: &'static str,
+    /// The unit of zero.
+    pub base: &'static str,
     /// Whether printing may use decimals.
     pub decimals: bool,
     /// What the integers count: `1 ps`.
@@ -24,6 +26,7 @@ pub struct Units {
 pub const SPAN: Units = Units {
     called: "a length of time",
     example: "200 ms",
+    base: "s",
     decimals: true,
     smallest: "1 ps",
     units: &[
@@ -46,6 +49,7 @@ pub const SPAN: Units = Units {
 pub const RATE: Units = Units {
     called: "a rate",
     example: "10 Gbit/s",
+    base: "bit/s",
     decimals: true,
     smallest: "1 bit/s",
     units: &[
@@ -73,10 +77,28 @@ pub const RATE: Units = Units {
     ],
 };
 
+/// Rates of disks and of computing, in bits per second but written in bytes.
+pub const BYTE_RATE: Units = Units {
+    called: "a rate",
+    example: "100 MB/s",
+    base: "B/s",
+    decimals: true,
+    smallest: "1 bit/s",
+    units: &[
+        ("GB/s", 8_000_000_000),
+        ("MB/s", 8_000_000),
+        ("KB/s", 8_000),
+        ("B/s", 8),
+        ("bit/s", 1),
+    ],
+    also: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000)],
+};
+
 /// Sizes, in bytes. Printing prefers powers of 1000 where they divide.
 pub const SIZE: Units = Units {
     called: "a size",
     example: "64 MB",
+    base: "B",
     decimals: false,
     smallest: "1 B",
     units: &[
@@ -130,10 +152,13 @@ impl Units {
     /// `n` in a unit that keeps it short; reads back as `n`. Sizes stay whole numbers, times and
     /// rates may have up to three decimals.
     pub fn show(&self, n: u64) -> String {
+        if n == 0 {
+            return format!("0 {}", self.base);
+        }
         for &(name, size) in self.units {
             let scaled = u128::from(n) * 1000;
             let short = scaled.is_multiple_of(u128::from(size)) && n >= size;
-            if size == 1 || (n != 0 && n.is_multiple_of(size)) {
+            if n.is_multiple_of(size) {
                 return format!("{} {name}", n / size);
             }
             if self.decimals && short {
@@ -215,14 +240,15 @@ mod tests {
     #[test]
     fn printed_values_read_back() {
         for n in [0, 1, 999, 1000, 1024, 1500, 65_536, 64_000_000, 1 << 40, u64::MAX] {
-            for units in [&SPAN, &RATE, &SIZE] {
+            for units in [&SPAN, &RATE, &BYTE_RATE, &SIZE] {
                 assert_eq!(units.parse(&units.show(n)), Ok(n), "{n}");
             }
         }
         assert_eq!(SIZE.show(65_536), "64 KiB");
         assert_eq!(SPAN.show(200_000_000_000), "200 ms");
         assert_eq!(SPAN.show(12_304_000), "12.304 us");
+        assert_eq!(BYTE_RATE.show(800_000_000), "100 MB/s");
         assert_eq!(RATE.show(2_500_000_000), "2.5 Gbit/s");
-        assert_eq!(SPAN.show(0), "0 ps");
+        assert_eq!(SPAN.show(0), "0 s");
     }
 }

@@ -236,7 +236,8 @@ fn load(
     };
     match swim::read(name, &attached.bytes[..], bad_rows) {
         Ok(trace) => {
-            tell(name, &trace.notes, notes);
+            let base = attached.name.rsplit('/').next().unwrap_or(name);
+            tell(base, &trace.notes, notes);
             s.resolve_as("trace", FileName(attached.name).show());
             Some(trace.jobs)
         }

@@ -6,7 +6,7 @@ use super::{Ground, jobs};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
-use crate::scenario::quantity::{Bytes, Fraction, Name, Octets};
+use crate::scenario::quantity::{ByteRate, Bytes, Fraction, Name, Octets};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{
@@ -297,20 +297,26 @@ fn read_costs(s: &mut Section) -> CostConfig {
             .value(usual.task_start)
             .range("0 s", "1 h"),
         ),
-        map_rate: s.get(
-            key("map_rate", "Map function with sort (measured: 31 ms of CPU per MB).")
-                .value(usual.map_rate)
-                .range(low, high),
-        ),
-        reduce_rate: s.get(
-            key("reduce_rate", "Reduce function (measured: 140 MB in 1.7 to 2.6 s).")
-                .value(usual.reduce_rate)
-                .range(low, high),
-        ),
-        disk_rate: s.get(
-            key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
-                .value(usual.disk_rate)
-                .range(low, high),
-        ),
+        map_rate: s
+            .get(
+                key("map_rate", "Map function with sort (measured: 31 ms of CPU per MB).")
+                    .value(ByteRate(usual.map_rate))
+                    .range(low, high),
+            )
+            .0,
+        reduce_rate: s
+            .get(
+                key("reduce_rate", "Reduce function (measured: 140 MB in 1.7 to 2.6 s).")
+                    .value(ByteRate(usual.reduce_rate))
+                    .range(low, high),
+            )
+            .0,
+        disk_rate: s
+            .get(
+                key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
+                    .value(ByteRate(usual.disk_rate))
+                    .range(low, high),
+            )
+            .0,
     }
 }
