@@ -1,7 +1,9 @@
 //! Scenario files as users meet them: shipped ones that read back as themselves, wrong ones that
 //! list all their problems, and a reference page that is up to date.
 
-use eastwest_sim::scenario::{Context, Problem, Scenario, read, reference_page, schema};
+use eastwest_sim::scenario::{
+    Context, Problem, Scenario, WorkloadKind, read, reference_page, schema,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +75,44 @@ fn shipped_scenarios_are_right_and_read_back_as_themselves() {
     }
 }
 
+/// Paths of all values below a table, members of arrays as `*`.
+fn paths(value: &toml::Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                paths(value, &path, found);
+            }
+        }
+        toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
+            items.iter().for_each(|item| paths(item, &format!("{path}.*"), found));
+        }
+        _ => found.push(path.to_owned()),
+    }
+}
+
+#[test]
+fn every_key_that_is_read_is_in_the_schema_with_its_default() {
+    let schema = schema();
+    let keys = schema["keys"].as_array().expect("keys");
+    for (file, text) in shipped() {
+        let scenario = read(&text, &context(), &[]).expect("a shipped scenario");
+        let resolved: toml::Table = scenario.resolved().parse().expect("TOML");
+        let (mut all, mut given) = (Vec::new(), Vec::new());
+        paths(&toml::Value::Table(resolved), "", &mut all);
+        paths(&toml::Value::Table(text.parse().expect("TOML")), "", &mut given);
+        assert!(all.len() > given.len(), "{file}");
+        for path in all {
+            let rows: Vec<_> = keys.iter().filter(|k| k["path"] == path.as_str()).collect();
+            assert!(!rows.is_empty(), "{path} of {file} is not in the schema");
+            let defaults = rows.iter().any(|k| !k["default"].is_null() || !k["absent"].is_null());
+            // Classes exist by being named.
+            let stands = given.contains(&path) || path == "class.*.name";
+            assert!(defaults || stands, "{path} of {file} has no default");
+        }
+    }
+}
+
 #[test]
 fn every_mistake_of_a_file_is_listed_at_once() {
     let text = include_str!("data/many_mistakes.toml");
@@ -131,6 +171,8 @@ fn overrides_are_checked_like_anything_else() {
     assert!(set("workload.bluk.bytes", "2 MB").contains("did you mean workload.bulk?"));
     assert!(set("fabrik.mtu", "1500").contains("did you mean fabric?"));
     assert!(set("fabric.mtu", "99999").contains("must be 68 to 9216"));
+    let elsewhere = set("workload.bulk.stride", "0");
+    assert!(elsewhere.starts_with("workload.0.stride = 0: "), "no line of the file: {elsewhere}");
 }
 
 #[test]
@@ -276,8 +318,7 @@ fn traces_are_scaled_cut_and_attached() {
     );
     let trace = "j0\t5\t5\t10\t10\t10\nj1\t12\t7\t3000\t600\t60\nj2\t13\t1\t0\t0\t0\n";
     let scenario = read(&text, &with_files(&[("t.tsv", trace)]), &[]).expect("two jobs");
-    let eastwest_sim::scenario::WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind
-    else {
+    let WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind else {
         panic!("a MapReduce workload")
     };
     assert_eq!(config.jobs.len(), 2);
@@ -291,6 +332,20 @@ fn traces_are_scaled_cut_and_attached() {
     let skip = [("workload.0.on_bad_row".to_owned(), "skip".to_owned())];
     let scenario = read(&text, &with_files(&[("t.tsv", &broken)]), &skip).expect("one job");
     assert!(scenario.notes.iter().any(|n| n.contains("1 unusable rows")), "{:?}", scenario.notes);
+}
+
+#[test]
+fn the_demo_is_the_first_four_hours_of_the_facebook_day() {
+    let text = include_str!("../../../scenarios/demo.toml");
+    let scenario = read(text, &context(), &[]).expect("the demo");
+    let WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind else {
+        panic!("a MapReduce workload")
+    };
+    assert_eq!(config.jobs.len(), 623);
+    assert_eq!(config.workers.as_ref().map(Vec::len), Some(20));
+    let shuffle: u64 = config.jobs.iter().map(|j| j.bytes.shuffle).sum();
+    assert!((48_000_000_000..54_000_000_000).contains(&shuffle), "{shuffle}");
+    assert_eq!(scenario.attached.len(), 1);
 }
 
 #[test]

@@ -39,6 +39,10 @@ pub struct Fabric {
     pub mtu: Option<u32>,
 }
 
+const SWITCH_QUEUE: &str = "Packets or IP bytes that may wait; the packet being sent does not \
+    count (E-EON, table 5.1: 200 packets; deep: 2000).";
+const HOST_QUEUE: &str = "Packets or IP bytes that may wait (Linux, txqueuelen: 1000).";
+
 /// Reads `[fabric]`.
 pub fn read(
     s: &mut Section,
@@ -48,6 +52,70 @@ pub fn read(
 ) -> Fabric {
     let topology = read_topology(s, context, files, notes);
     let nodes = topology.as_ref().map(Nodes::new);
+    let Packets { mtu, framing, min_frame } = read_packets(s);
+    let scheduler = s.choice(
+        "scheduler",
+        "How ports choose among packets of different priority.",
+        Some("fifo"),
+        &[
+            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
+            (
+                "strict-priority",
+                SchedulerConfig::StrictPriority,
+                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
+                 without preemption",
+            ),
+        ],
+    );
+    let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
+    let processing_jitter = s.get(
+        key::<Span>(
+            "processing_jitter",
+            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
+             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
+        )
+        .computed("the time of one full packet at the host rate", packet)
+        .range("0 s", "1 s"),
+    );
+    let reference_ports = s.get(
+        key::<bool>(
+            "reference_ports",
+            "Force every port into the two-event reference mode: slower, same results.",
+        )
+        .default("false"),
+    );
+    let known_mtu = s.good(&["mtu"]).then_some(mtu);
+    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
+        read_queue(q, known_mtu, "200 packets", SWITCH_QUEUE)
+    });
+    let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
+        read_queue(q, known_mtu, "1000 packets", HOST_QUEUE)
+    });
+    let routing = read_routing(s, nodes.as_ref());
+    let config = FabricConfig {
+        topology: topology
+            .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
+        mtu,
+        framing,
+        min_frame,
+        switch_queue,
+        host_queue,
+        scheduler,
+        routing,
+        processing_jitter,
+        reference_ports,
+    };
+    Fabric { config, nodes, mtu: known_mtu }
+}
+
+/// What a packet takes on a link.
+struct Packets {
+    mtu: u32,
+    framing: u32,
+    min_frame: u32,
+}
+
+fn read_packets(s: &mut Section) -> Packets {
     let mtu = s.get(
         key::<Octets>("mtu", "Largest IP packet in bytes (RFC 894; 9000 for jumbo frames).")
             .default("1500")
@@ -71,65 +139,7 @@ pub fn read(
         .computed("84, or 0 where framing is 0", Octets(if framing.0 == 0 { 0 } else { 84 }))
         .range("0", "1024"),
     );
-    let scheduler = s.choice(
-        "scheduler",
-        "How ports choose among packets of different priority.",
-        Some("fifo"),
-        &[
-            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
-            (
-                "strict-priority",
-                SchedulerConfig::StrictPriority,
-                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
-                 without preemption",
-            ),
-        ],
-    );
-    let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu.0) + u64::from(framing.0));
-    let processing_jitter = s.get(
-        key::<Span>(
-            "processing_jitter",
-            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
-             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
-        )
-        .computed("the time of one full packet at the host rate", packet)
-        .range("0 s", "1 s"),
-    );
-    let reference_ports = s.get(
-        key::<bool>(
-            "reference_ports",
-            "Force every port into the two-event reference mode: slower, same results.",
-        )
-        .default("false"),
-    );
-    let known_mtu = s.good(&["mtu"]).then_some(mtu.0);
-    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
-        read_queue(q, known_mtu, "200 packets", "Packets or IP bytes that may wait; the \
-                         packet being sent does not count (E-EON, table 5.1: 200 packets; deep: 2000).")
-    });
-    let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
-        read_queue(
-            q,
-            known_mtu,
-            "1000 packets",
-            "Packets or IP bytes that may wait (Linux, txqueuelen: 1000).",
-        )
-    });
-    let routing = read_routing(s, nodes.as_ref());
-    let config = FabricConfig {
-        topology: topology
-            .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
-        mtu: mtu.0,
-        framing: framing.0,
-        min_frame: min_frame.0,
-        switch_queue,
-        host_queue,
-        scheduler,
-        routing,
-        processing_jitter,
-        reference_ports,
-    };
-    Fabric { config, nodes, mtu: known_mtu }
+    Packets { mtu: mtu.0, framing: framing.0, min_frame: min_frame.0 }
 }
 
 fn cable(rate: Rate, delay: Span) -> CableConfig {
@@ -272,9 +282,7 @@ fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
         )
         .range("2", "256"),
     );
-    s.demand(k.is_multiple_of(2), &["k"], || {
-        "must be even: half of the ports go up, half down".to_owned()
-    });
+    s.demand(k % 2 == 0, &["k"], || "must be even: half of the ports go up, half down".to_owned());
     let hosts_per_edge = s.get(
         key("hosts_per_edge", "Hosts on each edge switch; more than k/2 over-subscribe it.")
             .computed("k/2, full bisection", (k / 2).max(1))

@@ -90,9 +90,11 @@ pub fn read(
 ) -> Result<Scenario, Vec<Problem>> {
     let mut document = syntax::parse(text)?;
     let mut state = State { lines: document.lines, ..State::default() };
-    state.problems = overrides::apply(&mut document.table, overrides);
-    for (path, _) in overrides {
-        state.lines.remove(path);
+    let (problems, set) = overrides::apply(&mut document.table, overrides);
+    state.problems = problems;
+    // What stands in these lines is not what is read.
+    for path in set {
+        state.lines.remove(&path);
     }
     let (scenario, out) =
         read_table(&mut state, "", Some(&document.table), |top| read_top(top, context));

@@ -5,16 +5,20 @@ use super::problem::{Problem, nearest, shorten};
 use super::quantity::literal;
 use toml::{Table, Value};
 
-/// Puts the overrides into the table, in order.
-pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> Vec<Problem> {
-    let mut problems = Vec::new();
+/// Puts the overrides into the table, in order. Gives the problems, and the paths that were set,
+/// members of arrays by number.
+pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>, Vec<String>) {
+    let (mut problems, mut paths) = (Vec::new(), Vec::new());
     for (path, text) in overrides {
-        if let Err((message, hint)) = set(table, path, literal(text)) {
-            let (path, value) = (shorten(path), Some(shorten(text)));
-            problems.push(Problem { path, line: None, value, message, hint });
+        match set(table, path, literal(text)) {
+            Ok(path) => paths.push(path),
+            Err((message, hint)) => {
+                let (path, value) = (shorten(path), Some(shorten(text)));
+                problems.push(Problem { path, line: None, value, message, hint });
+            }
         }
     }
-    problems
+    (problems, paths)
 }
 
 /// Longest path, in steps: none in the schema is longer.
@@ -22,7 +26,7 @@ const MOST_STEPS: usize = 16;
 
 type Refusal = (String, Option<String>);
 
-fn set(table: &mut Table, path: &str, value: Value) -> Result<(), Refusal> {
+fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     let steps: Vec<&str> = path.split('.').map(str::trim).collect();
     if steps.iter().any(|s| s.is_empty()) || steps.len() > MOST_STEPS {
         return Err((
@@ -30,14 +34,15 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<(), Refusal> {
             None,
         ));
     }
-    let mut here = table;
-    let mut rest = steps.as_slice();
+    let (mut here, mut rest) = (table, steps.as_slice());
+    let mut walked = String::new();
     while let [step, inner @ ..] = rest {
         rest = inner;
         if inner.is_empty() {
             here.insert((*step).to_owned(), value);
-            return Ok(());
+            break;
         }
+        walked.push_str(&format!("{step}."));
         here = match here.entry(*step).or_insert_with(|| Value::Table(Table::new())) {
             Value::Table(below) => below,
             Value::Array(items) => {
@@ -49,20 +54,22 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<(), Refusal> {
                         None,
                     ));
                 }
-                member_of(items, step, member)?
+                let (number, below) = member_of(items, step, member)?;
+                walked.push_str(&format!("{number}."));
+                below
             }
             _ => return Err((format!("leads through {step}, which is not a table"), None)),
         };
     }
-    Ok(())
+    Ok(walked + steps.last().unwrap_or(&""))
 }
 
-/// The table among `items` that has this number or name.
+/// The table among `items` that has this number or name, with its number.
 fn member_of<'a>(
     items: &'a mut [Value],
     array: &str,
     member: &str,
-) -> Result<&'a mut Table, Refusal> {
+) -> Result<(usize, &'a mut Table), Refusal> {
     fn name_of(item: &Value) -> Option<&str> {
         item.get("name").and_then(Value::as_str)
     }
@@ -77,7 +84,7 @@ fn member_of<'a>(
         return Err((format!("there is no {array} named {}", shorten(member)), hint));
     };
     match items.get_mut(index) {
-        Some(Value::Table(table)) => Ok(table),
+        Some(Value::Table(table)) => Ok((index, table)),
         Some(_) => Err((format!("{array}.{index} is not a table"), None)),
         None => Err((format!("there are {count} entries of {array}, counted from 0"), None)),
     }
@@ -94,7 +101,9 @@ mod tests {
                 .expect("TOML");
         let owned: Vec<(String, String)> =
             pairs.iter().map(|(p, v)| ((*p).to_owned(), (*v).to_owned())).collect();
-        let problems = apply(&mut table, &owned);
+        let (problems, paths) = apply(&mut table, &owned);
+        assert_eq!(problems.len() + paths.len(), pairs.len());
+        assert!(!paths.iter().any(|p| p.contains("pings")), "members by number: {paths:?}");
         (table, problems)
     }
 

@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn keys_know_their_lines() {
-        let document =
-            parse("a = 1\n\n[b]\nc = 'x'\n[[d]]\ne = 1\n[[d]]\ne = 2\n").ok().expect("TOML");
+        let document = parse("a = 1\n\n[b]\nc = 'x'\n[[d]]\ne = 1\n[[d]]\ne = 2\n")
+            .unwrap_or_else(|p| panic!("{p:?}"));
         let line = |path: &str| document.lines.get(path).copied();
         assert_eq!(line("a"), Some(1));
         assert_eq!(line("b.c"), Some(4));
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn every_syntax_error_has_its_place() {
-        let problems = parse("a = \nb = 2\nc == 3\nb = 4\n").err().expect("three errors");
+        let problems = parse("a = \nb = 2\nc == 3\nb = 4\n").err().unwrap_or_default();
         let lines: Vec<Option<usize>> = problems.iter().map(|p| p.line).collect();
         assert!(lines.contains(&Some(1)) && lines.contains(&Some(3)), "{problems:?}");
-        let problems = parse("a = 99999999999999999999").err().expect("too large");
+        let problems = parse("a = 99999999999999999999").err().unwrap_or_default();
         assert!(problems[0].to_string().contains("line 1: a: is too large"), "{}", problems[0]);
     }
 

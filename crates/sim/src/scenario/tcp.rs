@@ -23,11 +23,43 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
             "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
         )],
     );
+    let sizes = read_sizes(s, mtu);
+    let loss = read_loss(s);
+    let acks = read_acks(s);
+    let timers = read_timers(s, notes);
+    TcpConfig {
+        segment: sizes.segment,
+        initial_window: sizes.initial_window,
+        max_window: sizes.max_window,
+        min_rto: timers.min_rto,
+        max_rto: timers.max_rto,
+        initial_rto: timers.initial_rto,
+        granularity: timers.granularity,
+        sack: loss.sack,
+        timestamps: sizes.timestamps,
+        ack_every: acks.ack_every,
+        delayed_ack_timeout: acks.delayed_ack_timeout,
+        limited_transmit: loss.limited_transmit,
+        idle_restart: loss.idle_restart,
+        congestion,
+        max_retries: loss.max_retries,
+        time_wait: timers.time_wait,
+    }
+}
+
+struct Sizes {
+    timestamps: bool,
+    segment: u32,
+    initial_window: u32,
+    max_window: u64,
+}
+
+fn read_sizes(s: &mut Section, mtu: Option<u32>) -> Sizes {
     let timestamps = s.get(
         key(
             "timestamps",
             "Timestamps (RFC 7323; on in Linux): 12 bytes in every header, \
-                         a round-trip sample from every ACK.",
+             a round-trip sample from every ACK.",
         )
         .default("true"),
     );
@@ -38,11 +70,9 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
             .computed("the MTU less 40 B of headers, and 12 B with timestamps", Octets(room))
             .range("1", "9176"),
     );
-    if mtu.is_some() {
-        s.demand(segment.0 <= room, &["segment", "timestamps"], || {
-            format!("does not fit: with {headers} B of headers the MTU leaves {room} B")
-        });
-    }
+    s.demand(mtu.is_none() || segment.0 <= room, &["segment", "timestamps"], || {
+        format!("does not fit: with {headers} B of headers the MTU leaves {room} B")
+    });
     let initial_window = s.get(
         key("initial_window", "Initial window in segments (RFC 6928).")
             .default("10")
@@ -52,7 +82,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         key(
             "max_window",
             "Largest receive window offered and largest send window used \
-                         (E-EON, chapter 4, tuned: 1 MB with window scaling).",
+             (E-EON, chapter 4, tuned: 1 MB with window scaling).",
         )
         .default("1 MB")
         .range("1 B", "1 GiB"),
@@ -60,77 +90,72 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
     s.demand(max_window.0 >= u64::from(segment.0), &["max_window", "segment"], || {
         format!("must hold at least one segment ({} B)", segment.0)
     });
-    let sack = s.get(
+    Sizes { timestamps, segment: segment.0, initial_window, max_window: max_window.0 }
+}
+
+struct Loss {
+    sack: bool,
+    limited_transmit: bool,
+    idle_restart: bool,
+    max_retries: u32,
+}
+
+fn read_loss(s: &mut Section) -> Loss {
+    Loss {
+        sack: s.get(
         key("sack", "Selective acknowledgements (RFC 2018, RFC 6675; on in Linux).")
             .default("true"),
-    );
-    let limited_transmit = s.get(
+    ),
+        limited_transmit: s.get(
         key(
             "limited_transmit",
             "Send new data on the first two duplicate ACKs (RFC 3042; on in Linux).",
         )
         .default("true"),
-    );
-    let idle_restart = s.get(
+    ),
+        idle_restart: s.get(
         key(
             "idle_restart",
             "Fall back to the initial window after an idle time of one \
-                         timeout (RFC 5681, 4.1; on in Linux).",
+             timeout (RFC 5681, 4.1; on in Linux).",
         )
         .default("true"),
-    );
-    let ack_every = s.get(
-        key(
-            "ack_every",
-            "An ACK is sent at the latest after this many full segments (RFC \
-                         5681, 4.2: 2); 1 acknowledges each packet.",
-        )
-        .default("2")
-        .range("1", "1000"),
-    );
-    let delayed_ack_timeout = s.get(
-        key(
-            "delayed_ack_timeout",
-            "… and at the latest this long after the first of them (Linux, TCP_DELACK_MIN: 40 ms).",
-        )
-        .default("40 ms")
-        .range("0 s", "500 ms"),
-    );
-    let timers = read_timers(s, notes);
-    let max_retries = s.get(
+    ),
+        max_retries: s.get(
         key(
             "max_retries",
             "A connection that has timed out this often in a row fails (Linux, tcp_retries2: 15).",
         )
         .default("15")
         .range("1", "1000"),
-    );
-    let time_wait = s.get(
+    ),
+    }
+}
+
+struct Acks {
+    ack_every: u32,
+    delayed_ack_timeout: Span,
+}
+
+fn read_acks(s: &mut Section) -> Acks {
+    Acks {
+        ack_every: s.get(
         key(
-            "time_wait",
-            "How long a closed endpoint answers late packets. Linux keeps 60 \
-                         s against old duplicates, which here cannot outlive their path.",
+            "ack_every",
+            "An ACK is sent at the latest after this many full segments (RFC \
+             5681, 4.2: 2); 1 acknowledges each packet.",
         )
-        .default("1 s")
-        .range("0 s", "1 h"),
-    );
-    TcpConfig {
-        segment: segment.0,
-        initial_window,
-        max_window: max_window.0,
-        min_rto: timers.min_rto,
-        max_rto: timers.max_rto,
-        initial_rto: timers.initial_rto,
-        granularity: timers.granularity,
-        sack,
-        timestamps,
-        ack_every,
-        delayed_ack_timeout,
-        limited_transmit,
-        idle_restart,
-        congestion,
-        max_retries,
-        time_wait,
+        .default("2")
+        .range("1", "1000"),
+    ),
+        delayed_ack_timeout: s.get(
+        key(
+            "delayed_ack_timeout",
+            "… and at the latest this long after the first of them (Linux, TCP_DELACK_MIN: 40 ms).",
+        )
+        .default("40 ms")
+        .range("0 s", "500 ms"),
+    ),
     }
 }
 
@@ -139,6 +164,7 @@ struct Timers {
     max_rto: Span,
     initial_rto: Span,
     granularity: Span,
+    time_wait: Span,
 }
 
 fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
@@ -185,5 +211,14 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
              least {granularity}"
         ));
     }
-    Timers { min_rto, max_rto, initial_rto, granularity }
+    let time_wait = s.get(
+        key(
+            "time_wait",
+            "How long a closed endpoint answers late packets. Linux keeps 60 \
+             s against old duplicates, which here cannot outlive their path.",
+        )
+        .default("1 s")
+        .range("0 s", "1 h"),
+    );
+    Timers { min_rto, max_rto, initial_rto, granularity, time_wait }
 }

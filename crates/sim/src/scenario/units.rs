@@ -157,8 +157,8 @@ impl Units {
         }
         for &(name, size) in self.units {
             let scaled = u128::from(n) * 1000;
-            let short = scaled.is_multiple_of(u128::from(size)) && n >= size;
-            if n.is_multiple_of(size) {
+            let short = scaled % u128::from(size) == 0 && n >= size;
+            if n % size == 0 {
                 return format!("{} {name}", n / size);
             }
             if self.decimals && short {
@@ -189,7 +189,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     // Below 10¹⁹ · 4 · 10¹⁵: far from the end of 128 bits.
     let ten = 10u128.checked_pow(places).filter(|_| places <= 19).ok_or(Wrong::TooFine)?;
     let part = u128::from(part) * u128::from(scale);
-    if !part.is_multiple_of(ten) {
+    if part % ten != 0 {
         return Err(Wrong::TooFine);
     }
     let value = u128::from(whole) * u128::from(scale) + part / ten;

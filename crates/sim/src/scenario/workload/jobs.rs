@@ -102,7 +102,7 @@ pub fn read(
             if table.count > 1 {
                 job.name = format!("{}-{copy}", job.name);
             }
-            job.submit = job.submit + table.interarrival * copy as u64;
+            job.submit += table.interarrival * copy as u64;
             jobs.push(job);
             origins.push(Origin::Table(number));
         }
@@ -139,14 +139,16 @@ fn read_rule(s: &mut Section) -> SizeRule {
     SizeRule { split_bytes: split.0, bytes_per_reducer: per_reducer.0, reduce_fill_percent: fill }
 }
 
-/// Reads the keys about a trace, and the trace: scaled, cut to its window.
-fn read_trace(
-    s: &mut Section,
-    ground: &Ground,
-    cluster: &Cluster,
-    files: &mut Files,
-    notes: &mut Vec<String>,
-) -> Option<Vec<TraceJob>> {
+/// What a scenario says about a trace.
+struct TraceKeys {
+    file: Option<FileName>,
+    from: Span,
+    to: Option<Span>,
+    original: Option<u32>,
+    bad_rows: BadRows,
+}
+
+fn read_trace_keys(s: &mut Section) -> TraceKeys {
     let file: Option<FileName> = s.find(
         key(
             "trace",
@@ -183,6 +185,18 @@ fn read_trace(
             ("skip", BadRows::Skip, "leave them out and say how many"),
         ],
     );
+    TraceKeys { file, from, to, original, bad_rows }
+}
+
+/// Reads the trace: scaled, cut to its window.
+fn read_trace(
+    s: &mut Section,
+    ground: &Ground,
+    cluster: &Cluster,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<Vec<TraceJob>> {
+    let TraceKeys { file, from, to, original, bad_rows } = read_trace_keys(s);
     let Some(file) = file else {
         let needs = || "needs a trace".to_owned();
         s.demand(from == Span::ZERO, &["trace_from"], needs);

@@ -24,7 +24,6 @@ pub fn read(
     files: &mut Files,
     notes: &mut Vec<String>,
 ) -> Option<(MapReduceConfig, Vec<jobs::Origin>)> {
-    let usual = MapReduceConfig::default();
     let master = hosts::read_one(
         s,
         "master",
@@ -35,33 +34,7 @@ pub fn read(
     let doc = "Hosts that store data and run tasks.";
     let workers =
         hosts::read_list(s, "workers", doc, Some("all hosts but the master"), ground.nodes);
-    let map_slots = s.get(
-        key("map_slots", "Map tasks a worker runs at once (mapred.tasktracker.map.tasks.maximum).")
-            .value(usual.map_slots)
-            .range("1", "1000"),
-    );
-    let reduce_slots = s.get(
-        key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")
-            .value(usual.reduce_slots)
-            .range("1", "1000"),
-    );
-    let scheduler = s.choice(
-        "scheduler",
-        "Which job the next task is taken from.",
-        Some("fifo"),
-        &[
-            (
-                "fifo",
-                SchedulerKind::Fifo,
-                "the job submitted first (Hadoop's default until version 1)",
-            ),
-            (
-                "fair",
-                SchedulerKind::Fair,
-                "the pool with the fewest running tasks, in it the job with the fewest",
-            ),
-        ],
-    );
+    let Slots { map_slots, reduce_slots, scheduler } = read_slots(s);
     let control_class = s.get(
         key("control_class", "Traffic class of heartbeats and assignments.")
             .computed("the workload's class", class.0.clone()),
@@ -90,6 +63,44 @@ pub fn read(
         jobs,
     };
     Some((config, origins))
+}
+
+struct Slots {
+    map_slots: u32,
+    reduce_slots: u32,
+    scheduler: SchedulerKind,
+}
+
+fn read_slots(s: &mut Section) -> Slots {
+    let usual = MapReduceConfig::default();
+    let map_slots = s.get(
+        key("map_slots", "Map tasks a worker runs at once (mapred.tasktracker.map.tasks.maximum).")
+            .value(usual.map_slots)
+            .range("1", "1000"),
+    );
+    let reduce_slots = s.get(
+        key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")
+            .value(usual.reduce_slots)
+            .range("1", "1000"),
+    );
+    let scheduler = s.choice(
+        "scheduler",
+        "Which job the next task is taken from.",
+        Some("fifo"),
+        &[
+            (
+                "fifo",
+                SchedulerKind::Fifo,
+                "the job submitted first (Hadoop's default until version 1)",
+            ),
+            (
+                "fair",
+                SchedulerKind::Fair,
+                "the pool with the fewest running tasks, in it the job with the fewest",
+            ),
+        ],
+    );
+    Slots { map_slots, reduce_slots, scheduler }
 }
 
 fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
@@ -170,16 +181,7 @@ fn read_control(s: &mut Section) -> ControlConfig {
         )
         .value(usual.out_of_band_heartbeat),
     );
-    let maps_per_heartbeat = s.find(
-        key("maps_per_heartbeat", "Maps given out in one answer at most.")
-            .optional("as many as there are free slots, as Hadoop's FIFO scheduler does")
-            .range("1", "4294967295"),
-    );
-    let reduces_per_heartbeat = s.get(
-        key("reduces_per_heartbeat", "Reduces given out in one answer at most (Hadoop's FIFO: 1).")
-            .value(usual.reduces_per_heartbeat)
-            .range("1", "4294967295"),
-    );
+    let (maps_per_heartbeat, reduces_per_heartbeat) = read_answers(s, &usual);
     let spread = s.get(
         key(
             "spread",
@@ -241,13 +243,28 @@ fn read_control(s: &mut Section) -> ControlConfig {
             "Application bytes by which an answer tells a reducer of one finished map (estimate).",
             usual.map_event_bytes,
         ),
-        maps_per_heartbeat: maps_per_heartbeat.unwrap_or(usual.maps_per_heartbeat),
+        maps_per_heartbeat,
         reduces_per_heartbeat,
         spread,
         slowstart: slowstart.0,
         job_setup,
         job_cleanup,
     }
+}
+
+/// Maps and reduces given out in one answer.
+fn read_answers(s: &mut Section, usual: &ControlConfig) -> (u32, u32) {
+    let maps_per_heartbeat = s.find(
+        key("maps_per_heartbeat", "Maps given out in one answer at most.")
+            .optional("as many as there are free slots, as Hadoop's FIFO scheduler does")
+            .range("1", "4294967295"),
+    );
+    let reduces_per_heartbeat = s.get(
+        key("reduces_per_heartbeat", "Reduces given out in one answer at most (Hadoop's FIFO: 1).")
+            .value(usual.reduces_per_heartbeat)
+            .range("1", "4294967295"),
+    );
+    (maps_per_heartbeat.unwrap_or(usual.maps_per_heartbeat), reduces_per_heartbeat)
 }
 
 fn read_shuffle(s: &mut Section) -> ShuffleConfig {

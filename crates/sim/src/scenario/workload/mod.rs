@@ -14,7 +14,6 @@ use super::nodes::Nodes;
 use super::quantity::Name;
 use super::reader::{Section, key};
 use eastwest_types::{ClassId, Rate};
-use eastwest_workload::Cluster;
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
 use eastwest_workload::incast::{Incast, IncastConfig};
@@ -23,6 +22,7 @@ use eastwest_workload::permutation::{Permutation, PermutationConfig};
 use eastwest_workload::poisson::{Poisson, PoissonConfig};
 use eastwest_workload::service::{Service, ServiceConfig};
 use eastwest_workload::stride::{Stride, StrideConfig};
+use eastwest_workload::{Cluster, Workload};
 use std::collections::BTreeSet;
 
 /// A workload of the scenario.
@@ -60,19 +60,23 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// What speaks against it on this cluster; each reason starts with the setting it is about.
-    fn objections(&self, cluster: &Cluster) -> Vec<String> {
-        let refused = match self {
-            WorkloadKind::Stride(c) => Stride::new(c.clone(), cluster).err(),
-            WorkloadKind::Permutation(c) => Permutation::new(c.clone(), cluster).err(),
-            WorkloadKind::AllToAll(c) => AllToAll::new(c.clone(), cluster).err(),
-            WorkloadKind::Incast(c) => Incast::new(c.clone(), cluster).err(),
-            WorkloadKind::Poisson(c) => Poisson::new(c.clone(), cluster).err(),
-            WorkloadKind::Service(c) => Service::new(c.clone(), cluster).err(),
-            WorkloadKind::Datagrams(c) => Datagrams::new(c.clone(), cluster).err(),
-            WorkloadKind::MapReduce(c) => MapReduce::new((**c).clone(), cluster).err(),
-        };
-        refused.unwrap_or_default()
+    /// The state machine of this workload, or what speaks against it on this cluster; each reason
+    /// starts with the setting it is about. A scenario that has been read has no such reasons.
+    pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
+        Ok(match self {
+            WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),
+            WorkloadKind::Permutation(c) => {
+                Workload::Permutation(Permutation::new(c.clone(), cluster)?)
+            }
+            WorkloadKind::AllToAll(c) => Workload::AllToAll(AllToAll::new(c.clone(), cluster)?),
+            WorkloadKind::Incast(c) => Workload::Incast(Incast::new(c.clone(), cluster)?),
+            WorkloadKind::Poisson(c) => Workload::Poisson(Poisson::new(c.clone(), cluster)?),
+            WorkloadKind::Service(c) => Workload::Service(Service::new(c.clone(), cluster)?),
+            WorkloadKind::Datagrams(c) => Workload::Datagrams(Datagrams::new(c.clone(), cluster)?),
+            WorkloadKind::MapReduce(c) => {
+                Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
+            }
+        })
     }
 }
 
@@ -135,15 +139,8 @@ pub fn read(
     read.into_iter().flatten().collect()
 }
 
-fn read_one(
-    w: &mut Section,
-    ground: &Ground,
-    classes: &mut Classes,
-    files: &mut Files,
-    notes: &mut Vec<String>,
-    names: &[String],
-) -> Option<WorkloadSpec> {
-    let kind = w.kind(
+fn read_kind(w: &mut Section) -> Option<Kind> {
+    w.kind(
         "What it does.",
         None,
         &[
@@ -168,7 +165,18 @@ fn read_one(
             ("service", Kind::Service, "requests and responses that are sensitive to latency"),
             ("datagrams", Kind::Datagrams, "packets without connection, at Poisson or equal gaps"),
         ],
-    );
+    )
+}
+
+fn read_one(
+    w: &mut Section,
+    ground: &Ground,
+    classes: &mut Classes,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+    names: &[String],
+) -> Option<WorkloadSpec> {
+    let kind = read_kind(w);
     let name: Name = w.get(key("name", "Its name, unlike all others."));
     w.demand(!names.contains(&name.0), &["name"], || "is the name of another workload".to_owned());
     let class: Name = w.get(
@@ -200,7 +208,7 @@ fn read_one(
         }
     };
     if let (true, Some(cluster)) = (w.all_good(), &ground.cluster) {
-        let placed = kind.objections(cluster).into_iter().map(|o| place(o, &origins));
+        let placed = kind.build(cluster).err().into_iter().flatten().map(|o| place(o, &origins));
         for objection in placed.collect::<BTreeSet<String>>() {
             w.object(&objection);
         }
