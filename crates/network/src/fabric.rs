@@ -85,10 +85,9 @@ impl Fabric {
 
     #[inline]
     fn offer(&mut self, now: Time, link: u32, slot: u32, events: &mut Tournament) {
-        match self.links[link as usize].offer(now, slot, &mut self.pool) {
+        match self.links[link as usize].offer(now, slot, self.pool.get(slot)) {
             Offer::Queued => {}
-            Offer::First(key) => events.set_from_never(link, key),
-            Offer::Changed(key) => events.set(link, key),
+            Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped => {
                 self.dropped += 1;
                 let packet = self.pool.remove(slot);
@@ -103,16 +102,21 @@ impl Fabric {
     pub fn fire(&mut self, key: Key, link: u32, events: &mut Tournament) -> Option<Packet> {
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (fired, next) = l.fire(key, &mut self.pool);
+        let (fired, next) = l.fire(key);
         events.set(link, next);
         let Fired::Arrived(slot) = fired else {
             return None;
         };
+        if let Some(next) = l.front() {
+            self.pool.prefetch(next);
+        }
+        let packet = self.pool.get(slot);
+        l.fold(key.0, packet);
         if to < self.hosts {
             self.delivered += 1;
             return Some(self.pool.remove(slot));
         }
-        let next_link = self.routing.next_link(to - self.hosts, self.pool.get(slot));
+        let next_link = self.routing.next_link(to - self.hosts, packet);
         self.offer(key.time(), next_link, slot, events);
         None
     }
@@ -138,20 +142,17 @@ impl Fabric {
         segment: u32,
         headers: u32,
     ) -> Span {
-        let mut probe = Packet::blank(to);
-        probe.ip_len = (u64::from(segment).min(bytes) as u32 + headers) as u16;
         let packets = bytes.div_ceil(u64::from(segment)).max(1);
-        let last = (bytes - (packets - 1) * u64::from(segment)) as u32;
-        let mut last_probe = probe;
-        last_probe.ip_len = (last + headers) as u16;
+        let full = segment.min(bytes.min(u64::from(u32::MAX)) as u32) + headers;
+        let last = (bytes - (packets - 1) * u64::from(segment)) as u32 + headers;
         let (mut slowest, mut total) = (Span::ZERO, Span::ZERO);
         let mut link = self.up[from.0 as usize];
         loop {
             let l = &self.links[link as usize];
-            let full = l.cable.rate.time_for(u64::from(l.wire_bytes(&probe)));
-            let tail = l.cable.rate.time_for(u64::from(l.wire_bytes(&last_probe)));
+            let sent = l.cable.rate.time_for(u64::from(l.wire_bytes(full)));
+            let tail = l.cable.rate.time_for(u64::from(l.wire_bytes(last)));
             total = total + l.cable.delay + tail;
-            slowest = slowest.max(full);
+            slowest = slowest.max(sent);
             if l.to < self.hosts {
                 break;
             }

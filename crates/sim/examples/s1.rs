@@ -11,8 +11,9 @@ use eastwest_workload::*;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let reference = args.iter().any(|a| a == "reference");
+    let short = args.iter().any(|a| a == "short");
     let big = args.iter().any(|a| a == "x10");
-    let (leaves, spines, bytes) = if big { (40, 8, 1_000_000) } else { (4, 2, 4_000_000) };
+    let (leaves, spines, bytes) = if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
     let hosts = leaves * 40;
     let cable = |rate| CableConfig { rate, delay: Span::from_us(5) };
     let queue = QueueConfig::DropTail(Limit::Packets(200));

@@ -125,7 +125,7 @@ impl Records {
         }
         let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
         let queues = queues.map(|(i, l)| {
-            let (packets, bytes) = l.queue(now, &fabric.pool);
+            let (packets, bytes) = l.queue(now);
             (i as u32, packets, bytes)
         });
         self.samples.take(&totals, queues.filter(|q| q.1 > 0));

@@ -8,7 +8,7 @@ mod record;
 mod time;
 
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
-pub use packet::{NO_SACK, NO_SLOT, Packet, PacketKind, SackBlocks, ecn, flag};
+pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag};
 pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};
 pub use time::{Span, Time};

@@ -33,16 +33,12 @@ pub mod ecn {
 
 /// `sack` of a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
-/// `next` of the last packet in a list.
-pub const NO_SLOT: u32 = u32::MAX;
 
-/// A packet on the wire. Fields are ordered so that the struct is exactly 64 bytes.
+/// A packet on the wire. 52 bytes are used of the 64 of a line: room for
+/// what later mechanisms have to carry.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// When it reaches the far end of the link it is on; meaningless while it waits in a queue
-    /// whose departures are not yet decided.
-    pub arrive: Time,
     /// When the sending host created it; also what TCP timestamps carry.
     pub born: Time,
     /// Position of the first payload byte in the sender's stream (the SYN is position 0). Kept in
@@ -60,8 +56,6 @@ pub struct Packet {
     pub ts_echo_us: u32,
     /// Index of SACK blocks in their side table, or [`NO_SACK`].
     pub sack: u32,
-    /// Next packet in the same list, or [`NO_SLOT`].
-    pub next: u32,
     /// Seeded hash of the five-tuple, for ECMP.
     pub hash: u16,
     /// IP length in bytes: headers and payload, without link framing.
@@ -135,7 +129,6 @@ impl Packet {
     /// A packet to `dst` with nothing in it.
     pub fn blank(dst: HostId) -> Packet {
         Packet {
-            arrive: Time::ZERO,
             born: Time::ZERO,
             seq: 0,
             ack: 0,
@@ -144,7 +137,6 @@ impl Packet {
             window: 0,
             ts_echo_us: 0,
             sack: NO_SACK,
-            next: NO_SLOT,
             hash: 0,
             ip_len: 0,
             payload: 0,

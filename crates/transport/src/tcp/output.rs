@@ -3,7 +3,7 @@
 use super::Sink;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
-use eastwest_types::{NO_SACK, NO_SLOT, Packet, SackBlocks, Time, flag};
+use eastwest_types::{NO_SACK, Packet, SackBlocks, Time, flag};
 
 /// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
 #[inline]
@@ -114,7 +114,6 @@ impl Endpoint {
     #[inline]
     fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
         Packet {
-            arrive: Time::ZERO,
             born: now,
             seq,
             ack: self.rcv_nxt,
@@ -123,7 +122,6 @@ impl Endpoint {
             window: config.max_window.min(u64::from(u32::MAX)) as u32,
             ts_echo_us: self.ts_recent_us,
             sack: NO_SACK,
-            next: NO_SLOT,
             hash: self.hash,
             ip_len: 0,
             payload: 0,
