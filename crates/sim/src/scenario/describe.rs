@@ -217,45 +217,57 @@ fn write_place(page: &mut String, place: &str, keys: &[&KeyDoc]) {
         r.path() == place.strip_suffix(".*").unwrap_or(place)
             && r.kind_of_value.starts_with("table")
     });
-    let heading = match place {
-        "" => "Top of the file".to_owned(),
-        _ if place.ends_with(".*") => format!("`[[{}]]`", place.replace(".*", "")),
-        _ if above.is_some() => format!("`[{}]`", place.replace(".*", "")),
-        _ => place.to_owned(),
+    // Sections of another file: its name, a colon, the section.
+    let (file, section) = match place.rsplit_once(": ") {
+        Some((file, section)) => (format!("{file}: "), section),
+        None => (String::new(), place),
+    };
+    let heading = match section.strip_suffix(".*") {
+        Some(array) => format!("{file}`[[{}]]`", array.replace(".*", "")),
+        None if !section.is_empty() => format!("{file}`[{}]`", section.replace(".*", "")),
+        None => format!("{file}top of the file"),
     };
     let _ = writeln!(page, "\n## {heading}\n");
     if let Some(row) = above {
         let _ = writeln!(page, "{}{}\n", row.doc, only_for(row));
     }
-    let _ = writeln!(page, "| key | type | default | allowed | meaning |\n|---|---|---|---|---|");
-    for row in keys.iter().filter(|r| !r.kind_of_value.starts_with("table")) {
-        let default = match (&row.default, row.absent) {
-            _ if row.required => "*required*".to_owned(),
-            (Some(text), _) => match text.strip_prefix("auto: ") {
-                Some(said) => format!("auto: {said}"),
-                None => format!("`{text}`"),
-            },
-            (None, Some(said)) => format!("*absent*: {said}"),
-            (None, None) => String::new(),
-        };
-        let allowed = match row.range {
-            Some((low, high)) => format!("{low} to {high}"),
-            None => {
-                row.choices.iter().map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-            }
-        };
-        let meaning = format!("{}{}", row.doc, only_for(row)).replace('|', "\\|");
-        let _ = writeln!(
-            page,
-            "| `{}` | {} | {default} | {allowed} | {meaning} |",
-            row.name, row.kind_of_value
-        );
-    }
+    let values = || keys.iter().copied().filter(|r| !r.kind_of_value.starts_with("table"));
+    write_rows(page, values().filter(|r| r.kinds.is_empty()));
     for row in keys.iter().filter(|r| !r.choices.is_empty()) {
         let _ = writeln!(page, "\nChoices of `{}`:\n", row.name);
         for (name, doc) in &row.choices {
             let _ = writeln!(page, "- `{name}`: {doc}");
         }
+    }
+    let switch = keys.iter().find(|r| r.name == "kind");
+    for (kind, _) in switch.into_iter().flat_map(|r| &r.choices) {
+        let mut rows = values().filter(|r| r.kinds.contains(kind)).peekable();
+        if rows.peek().is_some() {
+            let _ = writeln!(page, "\nWith `kind = \"{kind}\"`:\n");
+            write_rows(page, rows);
+        }
+    }
+}
+
+fn write_rows<'a>(page: &mut String, rows: impl Iterator<Item = &'a KeyDoc>) {
+    let _ = writeln!(page, "| key | type | default | allowed | meaning |\n|---|---|---|---|---|");
+    for row in rows {
+        let default = match (&row.default, row.absent) {
+            _ if row.required => "*required*".to_owned(),
+            (Some(text), _) if text.starts_with("auto: ") => text.clone(),
+            (Some(text), _) => format!("`{text}`"),
+            (None, Some(said)) => format!("*absent*: {said}"),
+            (None, None) => String::new(),
+        };
+        let allowed = match row.range {
+            Some((low, high)) if low == high => low.to_owned(),
+            Some((low, high)) => format!("{low} to {high}"),
+            None => {
+                row.choices.iter().map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let (name, kind, doc) = (row.name, row.kind_of_value, row.doc.replace('|', "\\|"));
+        let _ = writeln!(page, "| `{name}` | {kind} | {default} | {allowed} | {doc} |");
     }
 }
 

@@ -177,9 +177,8 @@ mod tests {
         assert_eq!((stride.stride, stride.count, stride.bytes), (19, 8, 4_000_000));
         assert_eq!(
             scenario.notes,
-            [
-                "the leaf–spine is 2:1 over-subscribed: 40 Gbit/s of hosts on 20 Gbit/s of uplinks per leaf"
-            ]
+            ["the leaf–spine is 2:1 over-subscribed: 40 Gbit/s of hosts on 20 Gbit/s of uplinks \
+                 per leaf"]
         );
     }
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf `i / hosts_per_leaf` |
 //! | star | `switch0` |
-//! | fat tree | `edge0 …`, `agg0 …` (pod by pod), `core0 …`; aggregation switch `j` of a pod is joined to cores `j·k/2 … (j+1)·k/2 − 1` |
+//! | fat tree | `edge0 …`, `agg0 …` (pod by pod), `core0 …` |
 //! | graph | as listed in its file |
+//!
+//! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
 use eastwest_network::config::Topology;
 use std::collections::{BTreeMap, BTreeSet};

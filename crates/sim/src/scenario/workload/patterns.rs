@@ -281,7 +281,7 @@ pub fn poisson(
     let flows = read_count(s, "flows", "Number of flows.", background);
     let duration: Option<Span> = s.find(
         key("duration", "For how long flows arrive.")
-            .optional("until flows have arrived")
+            .optional("without end, or until all flows have arrived")
             .range("1 ns", "480 h"),
     );
     s.demand(flows.is_none() || duration.is_none(), &["flows", "duration"], || {
