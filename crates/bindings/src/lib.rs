@@ -1,1 +1,252 @@
-//! placeholder
+//! The Python module `eastwest._core`: thin, no logic. The only crate that reads the clock.
+#![allow(missing_docs)]
+
+use eastwest_measure::table::Column;
+use eastwest_network::topology::Graph;
+use eastwest_sim::run::run as simulate;
+use eastwest_sim::scenario::{self, Context, Problem};
+use eastwest_sim::world::{Progress, RunError as WorldError};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `problems`.");
+create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
+
+/// Time between two calls of the progress callback, and between two looks for Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+fn context(base_dir: &str, data_dir: &str) -> Context {
+    Context {
+        base_dir: PathBuf::from(base_dir),
+        data_dir: PathBuf::from(data_dir),
+        ..Context::default()
+    }
+}
+
+fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for p in problems {
+        let d = PyDict::new(py);
+        d.set_item("path", &p.path)?;
+        d.set_item("value", &p.value)?;
+        d.set_item("message", &p.message)?;
+        d.set_item("hint", &p.hint)?;
+        list.append(d)?;
+    }
+    Ok(list)
+}
+
+fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
+    let error = ScenarioError::new_err(format!("{} problems in the scenario", problems.len()));
+    match problem_list(py, problems).and_then(|l| error.value(py).setattr("problems", l)) {
+        Ok(()) => error,
+        Err(e) => e,
+    }
+}
+
+/// A table column as (name, type, little-endian bytes or list of text).
+fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
+    fn bytes<'py, T: Copy, const N: usize>(
+        py: Python<'py>,
+        values: &[T],
+        to: impl Fn(T) -> [u8; N],
+    ) -> Bound<'py, PyAny> {
+        let all: Vec<u8> = values.iter().flat_map(|&v| to(v)).collect();
+        PyBytes::new(py, &all).into_any()
+    }
+    Ok(match column {
+        Column::U32(v) => ("u32", bytes(py, v, u32::to_le_bytes)),
+        Column::U64(v) => ("u64", bytes(py, v, u64::to_le_bytes)),
+        Column::I64(v) => ("i64", bytes(py, v, i64::to_le_bytes)),
+        Column::F64(v) => ("f64", bytes(py, v, f64::to_le_bytes)),
+        Column::Text(v) => ("str", PyList::new(py, v)?.into_any()),
+        Column::Label(index, names) => {
+            let names: Vec<_> = names.iter().map(|n| pyo3::types::PyString::new(py, n)).collect();
+            ("str", PyList::new(py, index.iter().map(|&i| &names[i as usize]))?.into_any())
+        }
+    })
+}
+
+fn progress_dict<'py>(
+    py: Python<'py>,
+    p: &Progress,
+    started: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    let ends = p.until < eastwest_types::Time::NEVER;
+    d.set_item("simulated_s", p.now.as_secs_f64())?;
+    d.set_item("target_s", ends.then(|| p.until.as_secs_f64()))?;
+    d.set_item("jobs_done", p.done.0)?;
+    d.set_item("jobs_total", p.done.1)?;
+    d.set_item("packet_hops", p.packet_hops)?;
+    d.set_item("wall_s", started.elapsed().as_secs_f64())?;
+    Ok(d)
+}
+
+/// Simulates a scenario; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress))]
+#[allow(clippy::too_many_arguments)]
+fn run<'py>(
+    py: Python<'py>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    mut overrides: Vec<(String, String)>,
+    seed: Option<u64>,
+    reference: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(seed) = seed {
+        overrides.push(("seed".into(), seed.to_string()));
+    }
+    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
+    let scenario = read.map_err(|problems| refuse(py, &problems))?;
+    #[allow(clippy::disallowed_methods)]
+    let started = Instant::now();
+    let (mut looked, mut raised) = (started, None);
+    let mut look = |p: &Progress| {
+        if looked.elapsed() < LOOK_EVERY {
+            return true;
+        }
+        looked += looked.elapsed();
+        let answer = Python::attach(|py| -> PyResult<()> {
+            py.check_signals()?;
+            if let Some(callback) = &progress {
+                callback.call1(py, (progress_dict(py, p, started)?,))?;
+            }
+            Ok(())
+        });
+        raised = answer.err();
+        raised.is_none()
+    };
+    // other Python threads go on meanwhile
+    let outcome = py.detach(|| simulate(&scenario, reference, &mut look));
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let results = outcome.map_err(|e| match e {
+        WorldError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        other => RunError::new_err(other.to_string()),
+    })?;
+    let mut summary = serde_json::Map::new();
+    summary.insert("scenario".into(), scenario.name.clone().into());
+    summary.insert("seed".into(), scenario.seed.into());
+    summary.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+    summary.extend(results.summary.as_object().cloned().unwrap_or_default());
+    summary.insert("notes".into(), scenario.notes.clone().into());
+
+    let tables = PyDict::new(py);
+    for table in &results.tables {
+        let columns = PyList::empty(py);
+        for (name, values) in &table.columns {
+            let (kind, data) = column(py, values)?;
+            columns.append((*name, kind, data))?;
+        }
+        tables.set_item(table.name, columns)?;
+    }
+    let attached = PyList::empty(py);
+    for file in &scenario.attached {
+        attached.append((&file.name, PyBytes::new(py, &file.bytes)))?;
+    }
+    let d = PyDict::new(py);
+    d.set_item("summary_json", serde_json::Value::Object(summary).to_string())?;
+    d.set_item("scenario_toml", scenario.resolved())?;
+    d.set_item("attached", attached)?;
+    d.set_item("notes", &scenario.notes)?;
+    d.set_item("tables", tables)?;
+    Ok(d)
+}
+
+/// All problems of a scenario, and what its author should know.
+#[pyfunction]
+fn check<'py>(
+    py: Python<'py>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    match scenario::read(text, &context(base_dir, data_dir), &overrides) {
+        Ok(scenario) => {
+            d.set_item("problems", PyList::empty(py))?;
+            d.set_item("notes", scenario.notes)?;
+        }
+        Err(problems) => {
+            d.set_item("problems", problem_list(py, &problems)?)?;
+            d.set_item("notes", PyList::empty(py))?;
+        }
+    }
+    Ok(d)
+}
+
+/// JSON description of every setting.
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+/// Nodes and cables of a scenario.
+#[pyfunction]
+fn topology<'py>(
+    py: Python<'py>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
+    let scenario = read.map_err(|problems| refuse(py, &problems))?;
+    let graph = Graph::build(&scenario.fabric.topology);
+    let cables = PyList::empty(py);
+    for c in &graph.cables {
+        let row = PyDict::new(py);
+        row.set_item("a", &graph.names[c.a as usize])?;
+        row.set_item("b", &graph.names[c.b as usize])?;
+        row.set_item("rate_bps", c.config.rate.0)?;
+        row.set_item("delay_us", c.config.delay.as_us_f64())?;
+        row.set_item("tier", c.tiers.0)?;
+        cables.append(row)?;
+    }
+    let d = PyDict::new(py);
+    d.set_item("name", &scenario.name)?;
+    d.set_item("nodes", &graph.names)?;
+    d.set_item("hosts", graph.hosts)?;
+    d.set_item("switches", graph.switches())?;
+    d.set_item("cables", cables)?;
+    d.set_item("notes", &scenario.notes)?;
+    Ok(d)
+}
+
+/// Version of the simulator.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// How the extension was compiled.
+#[pyfunction]
+fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item("profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
+    d.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
+    d.set_item("scenario_schema", scenario::SCHEMA)?;
+    Ok(d)
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
+    m.add("RunError", m.py().get_type::<RunError>())?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(check, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(topology, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(build_info, m)?)
+}

@@ -13,34 +13,75 @@ fn main() {
     let reference = args.iter().any(|a| a == "reference");
     let short = args.iter().any(|a| a == "short");
     let big = args.iter().any(|a| a == "x10");
-    let (leaves, spines, bytes) = if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
+    let (leaves, spines, bytes) =
+        if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
     let hosts = leaves * 40;
     let cable = |rate| CableConfig { rate, delay: Span::from_us(5) };
     let queue = QueueConfig::DropTail(Limit::Packets(200));
     let cluster = Cluster { rack_of: (0..hosts).map(|h| h / 40).collect(), seed: 1 };
-    let stride = StrideConfig { stride: 19, count: 8, bytes, start_window: Span::from_ms(1), class: ClassId(0) };
+    let stride = StrideConfig {
+        stride: 19,
+        count: 8,
+        bytes,
+        start_window: Span::from_ms(1),
+        class: ClassId(0),
+    };
     let plan = Plan {
         seed: 1,
         until: Time::ZERO + Span::from_secs(300),
         fabric: FabricConfig {
-            topology: Topology::LeafSpine { leaves, hosts_per_leaf: 40, spines, cables_per_spine: 1, host: cable(Rate::gbit(1)), uplink: cable(Rate::gbit(10)) },
-            mtu: 1500, framing: 0, min_frame: 0, switch_queue: queue, host_queue: queue,
-            scheduler: SchedulerConfig::Fifo, routing: RoutingConfig::Ecmp,
-            processing_jitter: Span::from_us(12), reference_ports: reference,
+            topology: Topology::LeafSpine {
+                leaves,
+                hosts_per_leaf: 40,
+                spines,
+                cables_per_spine: 1,
+                host: cable(Rate::gbit(1)),
+                uplink: cable(Rate::gbit(10)),
+            },
+            mtu: 1500,
+            framing: 0,
+            min_frame: 0,
+            switch_queue: queue,
+            host_queue: queue,
+            scheduler: SchedulerConfig::Fifo,
+            routing: RoutingConfig::Ecmp,
+            processing_jitter: Span::from_us(12),
+            reference_ports: reference,
         },
         tcp: TcpConfig {
-            segment: 1448, initial_window: 10, max_window: 1 << 20, min_rto: Span::from_ms(200), max_rto: Span::from_secs(120),
-            initial_rto: Span::from_ms(200), granularity: Span::from_us(10), sack: true, timestamps: true, ack_every: 1,
-            delayed_ack_timeout: Span::from_ms(40), limited_transmit: true, idle_restart: true, congestion: CongestionKind::NewReno,
-            max_retries: 15, time_wait: Span::from_secs(1),
+            segment: 1448,
+            initial_window: 10,
+            max_window: 1 << 20,
+            min_rto: Span::from_ms(200),
+            max_rto: Span::from_secs(120),
+            initial_rto: Span::from_ms(200),
+            granularity: Span::from_us(10),
+            sack: true,
+            timestamps: true,
+            ack_every: 1,
+            delayed_ack_timeout: Span::from_ms(40),
+            limited_transmit: true,
+            idle_restart: true,
+            congestion: CongestionKind::NewReno,
+            max_retries: 15,
+            time_wait: Span::from_secs(1),
         },
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
-        workloads: vec![WorkloadPlan { name: "stride".into(), background: false, workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()) }],
+        workloads: vec![WorkloadPlan {
+            name: "stride".into(),
+            background: false,
+            workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()),
+        }],
         sample_interval: None,
     };
     let mut world = World::new(plan).unwrap();
     world.run(&mut |_| true).unwrap();
     let p = world.progress();
-    println!("hops {} events {} simulated {} digest {}", p.packet_hops, p.events, p.now, world.digest());
-    world.print_flows();
+    println!(
+        "hops {} events {} simulated {} digest {}",
+        p.packet_hops,
+        p.events,
+        p.now,
+        world.digest()
+    );
 }

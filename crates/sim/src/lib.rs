@@ -5,5 +5,7 @@ mod digest;
 mod messages;
 pub mod plan;
 mod records;
+pub mod results;
+pub mod run;
 pub mod scenario;
 pub mod world;

@@ -58,23 +58,23 @@ impl Messages {
             self.connections.resize(index + 1, None);
         }
         let in_flight = Default::default();
-        self.connections[index] =
-            Some(Connection { workload, name: Some(name), class, in_flight });
+        self.connections[index] = Some(Connection { workload, name: Some(name), class, in_flight });
         let names = &mut self.names[usize::from(workload)];
         if names.len() <= name as usize {
             names.resize(name as usize + 1, None);
         }
-        assert!(names[name as usize].is_none(), "workload {workload} opens connection {name} twice");
+        assert!(
+            names[name as usize].is_none(),
+            "workload {workload} opens connection {name} twice"
+        );
         names[name as usize] = Some(client);
     }
 
     /// The client's endpoint of a workload's connection.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
-        self.names[usize::from(workload)]
-            .get(name as usize)
-            .copied()
-            .flatten()
-            .unwrap_or_else(|| panic!("workload {workload} uses connection {name}, which is closed"))
+        self.names[usize::from(workload)].get(name as usize).copied().flatten().unwrap_or_else(
+            || panic!("workload {workload} uses connection {name}, which is closed"),
+        )
     }
 
     /// A workload has closed a connection: its name is free.
@@ -146,7 +146,12 @@ pub struct Delivered {
 
 impl Delivered {
     /// The row of this message, which arrived at `finish`.
-    pub fn row(&self, finish: Time, sender: &eastwest_transport::tcp::Endpoint, ideal: eastwest_types::Span) -> FlowRow {
+    pub fn row(
+        &self,
+        finish: Time,
+        sender: &eastwest_transport::tcp::Endpoint,
+        ideal: eastwest_types::Span,
+    ) -> FlowRow {
         let m = &self.message;
         FlowRow {
             workload: self.workload,

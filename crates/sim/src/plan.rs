@@ -1,9 +1,11 @@
 //! What a run is made of: the checked scenario with nothing left to decide.
 
+use crate::scenario::{Scenario, racks};
+use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{Span, Time};
-use eastwest_workload::Workload;
+use eastwest_workload::{Cluster, Workload};
 
 /// A traffic class.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,4 +42,36 @@ pub struct Plan {
     pub workloads: Vec<WorkloadPlan>,
     /// Time between samples; `None` starts at 1 ms and adapts.
     pub sample_interval: Option<Span>,
+}
+
+impl Plan {
+    /// The plan of a checked scenario. Workloads whose settings contradict the fabric were refused
+    /// when it was read; what is left to fail is a defect of ours.
+    pub fn new(scenario: &Scenario) -> Result<Plan, Vec<String>> {
+        let rack_of = racks(&scenario.fabric.topology);
+        let mut workloads = Vec::new();
+        for spec in &scenario.workloads {
+            // a seed of its own: two workloads of one kind must not draw the same numbers
+            let seed = Stream::new(scenario.seed, &format!("workload/{}", spec.name)).next_u64();
+            let cluster = Cluster { rack_of: rack_of.clone(), seed };
+            workloads.push(WorkloadPlan {
+                name: spec.name.clone(),
+                background: spec.background,
+                workload: spec.kind.build(&cluster)?,
+            });
+        }
+        Ok(Plan {
+            seed: scenario.seed,
+            until: scenario.duration.map_or(Time::NEVER, |d| Time::ZERO + d),
+            fabric: scenario.fabric.clone(),
+            tcp: scenario.tcp.clone(),
+            classes: scenario
+                .classes
+                .iter()
+                .map(|c| ClassPlan { name: c.name.clone(), priority: c.priority })
+                .collect(),
+            workloads,
+            sample_interval: scenario.measure.sample_interval,
+        })
+    }
 }

@@ -372,7 +372,11 @@ impl World {
                 let name = |h: HostId| &self.fabric.graph.names[h.0 as usize];
                 format!(
                     "{} message of {} B from {} to {} sent at {}",
-                    m.purpose.name(), m.payload, name(from), name(to), m.sent
+                    m.purpose.name(),
+                    m.payload,
+                    name(from),
+                    name(to),
+                    m.sent
                 )
             })
             .collect();
@@ -382,23 +386,16 @@ impl World {
             .filter(|d| !d.finished && !d.background)
             .map(|d| d.name.as_str())
             .collect();
-        lines.push(format!("at {} nothing is left to happen, but not finished: {}", self.now, waiting.join(", ")));
+        lines.push(format!(
+            "at {} nothing is left to happen, but not finished: {}",
+            self.now,
+            waiting.join(", ")
+        ));
         lines.join("; ")
     }
 
     /// The digest of all that has happened; call once, at the end.
     pub fn digest(&mut self) -> String {
         std::mem::take(&mut self.records.digest).finish(&self.fabric.links, self.now)
-    }
-}
-impl World {
-    /// Temporary look at flow completion times.
-    pub fn print_flows(&self) {
-        let mut fct: Vec<f64> = self.records.flows.rows().iter().map(|f| f.finish.since(f.start).as_secs_f64()).collect();
-        fct.sort_by(f64::total_cmp);
-        let n = fct.len();
-        println!("flows {} mean {:.3} p99 {:.3} max {:.3} retrans {} timeouts {}", n, fct.iter().sum::<f64>() / n as f64, fct[n * 99 / 100], fct[n - 1],
-            self.records.flows.rows().iter().map(|f| u64::from(f.retransmits)).sum::<u64>(), self.records.flows.rows().iter().map(|f| u64::from(f.timeouts)).sum::<u64>());
-        println!("drops {} lat {:?}", self.fabric.dropped, self.records.latency[0][0].mean_us());
     }
 }

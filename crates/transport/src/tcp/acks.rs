@@ -111,6 +111,10 @@ impl Endpoint {
         if config.timestamps {
             if packet.ts_echo_us != 0 {
                 let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
+                if let Some(at) = self.timed_out_at_us.take() {
+                    let echoes_original = packet.ts_echo_us.wrapping_sub(at) as i32 <= -1;
+                    self.counters.spurious_timeouts += u32::from(echoes_original);
+                }
                 self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
             }
         } else if let Some((end, sent)) = self.timed

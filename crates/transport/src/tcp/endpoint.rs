@@ -43,6 +43,19 @@ pub struct Counters {
     pub timeouts: u32,
     /// Entries into fast recovery.
     pub fast_recoveries: u32,
+    /// Timeouts after which an ACK still answered the first transmission (Eifel detection, RFC
+    /// 3522): nothing had been lost. Counted only with timestamps.
+    pub spurious_timeouts: u32,
+}
+
+impl Counters {
+    /// Adds another endpoint's counters.
+    pub fn add(&mut self, other: &Counters) {
+        self.retransmits += other.retransmits;
+        self.timeouts += other.timeouts;
+        self.fast_recoveries += other.fast_recoveries;
+        self.spurious_timeouts += other.spurious_timeouts;
+    }
 }
 
 /// One end of a connection. Positions count stream bytes from 1; the SYN is position 0, the FIN
@@ -82,6 +95,8 @@ pub struct Endpoint {
     /// … and below this it has been sent again.
     pub(super) resent_to: u64,
     pub(super) sacked: Ranges,
+    /// When the last timeout struck, until an ACK tells whether it was spurious.
+    pub(super) timed_out_at_us: Option<u32>,
 
     // --- receiving ---
     pub(super) rcv_nxt: u64,
@@ -139,6 +154,7 @@ impl Endpoint {
             lost_to: 0,
             resent_to: 0,
             sacked: Ranges::default(),
+            timed_out_at_us: None,
             rcv_nxt: 0,
             out_of_order: Ranges::default(),
             reported: [0; 3],

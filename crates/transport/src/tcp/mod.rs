@@ -63,12 +63,14 @@ pub struct Stack {
     endpoints: Vec<Endpoint>,
     /// Slots of client ends whose connection is gone.
     free: Vec<u32>,
+    /// Counters of all endpoints that are gone.
+    gone: Counters,
 }
 
 impl Stack {
     /// No connections yet.
     pub fn new(config: TcpConfig) -> Stack {
-        Stack { config, endpoints: Vec::new(), free: Vec::new() }
+        Stack { config, endpoints: Vec::new(), free: Vec::new(), gone: Counters::default() }
     }
 
     /// The settings.
@@ -183,6 +185,7 @@ impl Stack {
             for (i, e) in pair.iter_mut().enumerate() {
                 e.id = EndpointId::new(client + i, g.wrapping_add(1));
                 e.drop_buffers();
+                self.gone.add(&std::mem::take(&mut e.counters));
             }
             self.free.push(client as u32);
             sink.notify(EndpointId::new(client, g), Notice::Closed);
@@ -194,13 +197,12 @@ impl Stack {
         &self.endpoints[id.slot()]
     }
 
-    /// Endpoints of all connections that are not gone.
-    pub fn open_endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        let mut gone = vec![false; self.endpoints.len()];
-        for &slot in &self.free {
-            gone[slot as usize] = true;
-            gone[slot as usize + 1] = true;
+    /// Counters of all endpoints there have been.
+    pub fn totals(&self) -> Counters {
+        let mut sum = self.gone;
+        for e in &self.endpoints {
+            sum.add(&e.counters);
         }
-        self.endpoints.iter().enumerate().filter(move |(i, _)| !gone[*i]).map(|(_, e)| e)
+        sum
     }
 }

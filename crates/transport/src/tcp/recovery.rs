@@ -134,6 +134,7 @@ impl Endpoint {
         self.resent_to = self.snd_una;
         self.dup_acks = 0;
         self.timed = None;
+        self.timed_out_at_us = config.timestamps.then(|| super::output::timestamp_us(now));
         self.transmit(now, config, sink);
     }
 }

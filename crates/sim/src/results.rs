@@ -1,0 +1,337 @@
+//! What a run leaves behind: tables and a summary. The columns are described in
+//! docs/reference/results.md.
+
+use crate::world::World;
+use eastwest_measure::histogram::Histogram;
+use eastwest_measure::table::{Column, Table};
+use eastwest_types::{Locality, PacketKind, Purpose, Span, TaskKind, Time};
+use serde_json::{Map, Value, json};
+
+/// Tables and summary of a finished run.
+pub struct Results {
+    /// All tables, by file stem.
+    pub tables: Vec<Table>,
+    /// The fields of `run --json` that do not depend on the machine.
+    pub summary: Value,
+}
+
+impl Results {
+    /// Takes the results out of a world that has run.
+    pub fn new(mut world: World) -> Results {
+        let digest = world.digest();
+        let summary = summary(&world, &digest);
+        let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
+        let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
+        let tables = vec![
+            jobs(&world, &workloads, &classes),
+            tasks(&world, &workloads),
+            world.records.flows.table(&workloads, &classes),
+            links(&world),
+            queues(&world),
+            traffic(&world),
+            latency(&world, &classes),
+            rounds(&world, &workloads),
+        ];
+        Results { tables, summary }
+    }
+}
+
+fn seconds(times: impl Iterator<Item = Time>) -> Column {
+    Column::F64(times.map(Time::as_secs_f64).collect())
+}
+
+fn label(indices: impl Iterator<Item = u32>, names: &[String]) -> Column {
+    Column::Label(indices.collect(), names.to_vec())
+}
+
+fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(String::from).to_vec()
+}
+
+fn jobs(w: &World, workloads: &[String], classes: &[String]) -> Table {
+    let j = &w.records.jobs;
+    let u32s = |f: &dyn Fn(&eastwest_types::JobRecord) -> u32| {
+        Column::U32(j.iter().map(|(_, r)| f(r)).collect())
+    };
+    let u64s = |f: &dyn Fn(&eastwest_types::JobRecord) -> u64| {
+        Column::U64(j.iter().map(|(_, r)| f(r)).collect())
+    };
+    Table::new(
+        "jobs",
+        vec![
+            ("job", u32s(&|r| r.job)),
+            ("workload", label(j.iter().map(|(w, _)| u32::from(*w)), workloads)),
+            ("name", Column::Text(j.iter().map(|(_, r)| r.name.clone()).collect())),
+            ("kind", Column::Text(j.iter().map(|(_, r)| r.kind.to_string()).collect())),
+            ("class", label(j.iter().map(|(_, r)| u32::from(r.class.0)), classes)),
+            ("submitted_s", seconds(j.iter().map(|(_, r)| r.submitted))),
+            ("started_s", seconds(j.iter().map(|(_, r)| r.started))),
+            ("finished_s", seconds(j.iter().map(|(_, r)| r.finished))),
+            (
+                "runtime_s",
+                Column::F64(
+                    j.iter().map(|(_, r)| r.finished.since(r.submitted).as_secs_f64()).collect(),
+                ),
+            ),
+            ("maps", u32s(&|r| r.maps)),
+            ("reduces", u32s(&|r| r.reduces)),
+            ("input_bytes", u64s(&|r| r.input_bytes)),
+            ("shuffle_bytes", u64s(&|r| r.shuffle_bytes)),
+            ("shuffle_local_bytes", u64s(&|r| r.shuffle_local_bytes)),
+            ("output_bytes", u64s(&|r| r.output_bytes)),
+        ],
+    )
+}
+
+fn tasks(w: &World, workloads: &[String]) -> Table {
+    let t = &w.records.tasks;
+    let kind = |k: TaskKind| match k {
+        TaskKind::Map => 0,
+        TaskKind::Reduce => 1,
+    };
+    let place = |l: Locality| match l {
+        Locality::Node => 0,
+        Locality::Rack => 1,
+        Locality::Remote => 2,
+        Locality::None => 3,
+    };
+    Table::new(
+        "tasks",
+        vec![
+            ("job", Column::U32(t.iter().map(|(_, r)| r.job).collect())),
+            ("workload", label(t.iter().map(|(w, _)| u32::from(*w)), workloads)),
+            ("task", Column::U32(t.iter().map(|(_, r)| r.task).collect())),
+            ("kind", label(t.iter().map(|(_, r)| kind(r.kind)), &names(["map", "reduce"]))),
+            ("host", Column::U32(t.iter().map(|(_, r)| r.host.0).collect())),
+            ("assigned_s", seconds(t.iter().map(|(_, r)| r.assigned))),
+            ("started_s", seconds(t.iter().map(|(_, r)| r.started))),
+            ("input_done_s", seconds(t.iter().map(|(_, r)| r.input_done))),
+            ("finished_s", seconds(t.iter().map(|(_, r)| r.finished))),
+            (
+                "locality",
+                label(
+                    t.iter().map(|(_, r)| place(r.locality)),
+                    &names(["node", "rack", "remote", "none"]),
+                ),
+            ),
+            ("bytes_in", Column::U64(t.iter().map(|(_, r)| r.bytes_in).collect())),
+            ("bytes_out", Column::U64(t.iter().map(|(_, r)| r.bytes_out).collect())),
+        ],
+    )
+}
+
+/// Share of the run during which a link was sending.
+fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
+    if run == Span::ZERO {
+        return 0.0;
+    }
+    bytes as f64 * 8.0 / rate_bps as f64 / run.as_secs_f64()
+}
+
+fn links(w: &World) -> Table {
+    let l = &w.fabric.links;
+    let run = w.now.since(Time::ZERO);
+    let node = |n: u32| w.fabric.graph.names[n as usize].clone();
+    let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
+    let mut columns = vec![
+        ("link", Column::U32((0..l.len() as u32).collect())),
+        (
+            "name",
+            Column::Text(l.iter().map(|l| format!("{}->{}", node(l.from), node(l.to))).collect()),
+        ),
+        ("tier", label(w.records.tier_of_link.iter().map(|t| u32::from(*t)), &tiers)),
+        ("src", Column::Text(l.iter().map(|l| node(l.from)).collect())),
+        ("dst", Column::Text(l.iter().map(|l| node(l.to)).collect())),
+        ("rate_bps", Column::U64(l.iter().map(|l| l.cable.rate.0).collect())),
+        ("packets", Column::U64(l.iter().map(|l| l.counters.packets).collect())),
+        ("bytes", Column::U64(l.iter().map(|l| l.counters.bytes).collect())),
+        (
+            "utilisation",
+            Column::F64(
+                l.iter().map(|l| utilisation(l.counters.bytes, l.cable.rate.0, run)).collect(),
+            ),
+        ),
+        ("drops", Column::U64(l.iter().map(|l| l.drops().iter().sum()).collect())),
+    ];
+    const DROPS: [&str; PacketKind::COUNT] = [
+        "drops_data",
+        "drops_retransmission",
+        "drops_ack",
+        "drops_syn",
+        "drops_syn_ack",
+        "drops_fin",
+        "drops_datagram",
+    ];
+    for (kind, name) in DROPS.into_iter().enumerate() {
+        columns.push((name, Column::U64(l.iter().map(|l| l.drops()[kind]).collect())));
+    }
+    let longest = |l: &eastwest_network::link::Link| l.counters.max_backlog.as_secs_f64();
+    columns.push(("queue_max_us", Column::F64(l.iter().map(|l| longest(l) * 1e6).collect())));
+    columns.push((
+        "queue_max_bytes",
+        Column::U64(l.iter().map(|l| (longest(l) * l.cable.rate.0 as f64 / 8.0) as u64).collect()),
+    ));
+    Table::new("links", columns)
+}
+
+fn queues(w: &World) -> Table {
+    let rows: Vec<_> = w.records.samples.queues().collect();
+    Table::new(
+        "queues",
+        vec![
+            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
+            ("link", Column::U32(rows.iter().map(|r| r.1.link).collect())),
+            ("packets", Column::U32(rows.iter().map(|r| r.1.packets).collect())),
+            ("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect())),
+        ],
+    )
+}
+
+fn traffic(w: &World) -> Table {
+    let rows: Vec<_> = w.records.samples.carried().collect();
+    let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
+    Table::new(
+        "traffic",
+        vec![
+            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
+            ("tier", label(rows.iter().map(|r| r.1), &tiers)),
+            ("bytes", Column::U64(rows.iter().map(|r| r.2).collect())),
+        ],
+    )
+}
+
+fn latency(w: &World, classes: &[String]) -> Table {
+    let (mut class, mut kind, mut upper, mut count) = (vec![], vec![], vec![], vec![]);
+    for (c, both) in w.records.latency.iter().enumerate() {
+        for (k, histogram) in both.iter().enumerate() {
+            for (upper_us, n) in histogram.rows() {
+                class.push(c as u32);
+                kind.push(k as u32);
+                upper.push(upper_us);
+                count.push(n);
+            }
+        }
+    }
+    Table::new(
+        "latency",
+        vec![
+            ("class", Column::Label(class, classes.to_vec())),
+            ("kind", Column::Label(kind, names(["data", "ack"]))),
+            ("upper_us", Column::F64(upper)),
+            ("count", Column::U64(count)),
+        ],
+    )
+}
+
+fn rounds(w: &World, workloads: &[String]) -> Table {
+    let r = &w.records.rounds;
+    Table::new(
+        "rounds",
+        vec![
+            ("workload", label(r.iter().map(|r| u32::from(r.workload)), workloads)),
+            ("round", Column::U32(r.iter().map(|r| r.round).collect())),
+            ("started_s", seconds(r.iter().map(|r| r.started))),
+            ("finished_s", seconds(r.iter().map(|r| r.finished))),
+            ("bytes", Column::U64(r.iter().map(|r| r.bytes).collect())),
+        ],
+    )
+}
+
+/// Mean and percentiles of a sample; empty where there is none.
+fn spread(mut values: Vec<f64>) -> Value {
+    if values.is_empty() {
+        return json!({});
+    }
+    values.sort_by(f64::total_cmp);
+    let at =
+        |q: f64| values[((q * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1];
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    json!({ "mean": mean, "p50": at(0.5), "p99": at(0.99), "max": at(1.0) })
+}
+
+fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
+    let mut all = Histogram::default();
+    histograms.for_each(|h| all.merge(h));
+    json!({
+        "count": all.count(), "mean": all.mean_us(), "p50": all.quantile_us(0.5),
+        "p99": all.quantile_us(0.99), "p999": all.quantile_us(0.999), "max": all.max_us(),
+    })
+}
+
+fn summary(w: &World, digest: &str) -> Value {
+    let r = &w.records;
+    let run_s = w.now.as_secs_f64();
+    let flows = r.flows.rows();
+    let fct = |purpose: Option<Purpose>| {
+        let rows = flows.iter().filter(|f| purpose.is_none_or(|p| f.purpose == p));
+        spread(rows.map(|f| f.finish.since(f.start).as_us_f64()).collect())
+    };
+    let mut by_purpose = Map::new();
+    for purpose in Purpose::ALL {
+        let rows = flows.iter().filter(|f| f.purpose == purpose);
+        let (n, bytes) = rows.fold((0u64, 0u64), |sum, f| (sum.0 + 1, sum.1 + f.bytes));
+        if n > 0 {
+            let row = json!({ "count": n, "bytes": bytes, "fct_us": fct(Some(purpose)) });
+            by_purpose.insert(purpose.name().into(), row);
+        }
+    }
+    let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count();
+    let bytes: u64 = flows.iter().map(|f| f.bytes).sum();
+    let hosts = f64::from(w.fabric.graph.hosts);
+    let mut latency = latencies(r.latency.iter().flatten());
+    let by_class = w.classes.iter().zip(&r.latency);
+    latency["classes"] = by_class
+        .map(|(c, both)| (c.name.clone(), latencies(both.iter())))
+        .collect::<Map<_, _>>()
+        .into();
+    let tcp = w.stack.totals();
+    let runtimes =
+        r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
+    let first = r.jobs.iter().map(|(_, j)| j.started).min().unwrap_or(Time::ZERO);
+    let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
+    let mut full = Map::new();
+    for kind in PacketKind::ALL {
+        let n: u64 = w.fabric.links.iter().map(|l| l.drops()[kind as usize]).sum();
+        full.insert(kind.name().into(), n.into());
+    }
+    json!({
+        "digest": digest,
+        "simulated_s": run_s,
+        "packet_hops": w.fabric.packet_hops(),
+        "events": w.events,
+        "packets": {
+            "sent": w.fabric.sent, "delivered": w.fabric.delivered,
+            "dropped": w.fabric.dropped, "in_flight": w.fabric.pool.in_use(),
+        },
+        "jobs": {
+            "count": r.jobs.len(), "runtime_s": spread(runtimes),
+            "makespan_s": last.since(first).as_secs_f64(),
+        },
+        "flows": {
+            "count": flows.len() + unfinished, "completed": flows.len(), "bytes": bytes,
+            "fct_us": fct(None), "by_purpose": by_purpose,
+        },
+        "rounds": {
+            "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
+        },
+        "latency_us": latency,
+        "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
+        "drops": { "full": full },
+        "tcp": {
+            "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
+            "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
+        },
+    })
+}
+
+/// Bytes of all rounds over the time from the first request to the last byte.
+fn goodput_bps(w: &World) -> f64 {
+    let r = &w.records.rounds;
+    let (Some(first), Some(last)) =
+        (r.iter().map(|r| r.started).min(), r.iter().map(|r| r.finished).max())
+    else {
+        return 0.0;
+    };
+    let bytes: u64 = r.iter().map(|r| r.bytes).sum();
+    bytes as f64 * 8.0 / last.since(first).as_secs_f64().max(1e-12)
+}

@@ -1,0 +1,21 @@
+//! One simulation from scenario to results.
+
+use crate::plan::Plan;
+use crate::results::Results;
+use crate::scenario::Scenario;
+use crate::world::{Progress, RunError, World};
+
+/// Runs a checked scenario to its end. `reference` forces every port into the two-event mode, which
+/// must not change the digest. `look` is called some hundred times a second; where it returns false
+/// the run stops with [`RunError::Interrupted`].
+pub fn run(
+    scenario: &Scenario,
+    reference: bool,
+    look: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Results, RunError> {
+    let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
+    plan.fabric.reference_ports |= reference;
+    let mut world = World::new(plan).map_err(RunError::Limit)?;
+    world.run(look)?;
+    Ok(Results::new(world))
+}
