@@ -311,6 +311,26 @@ fn graphs_come_from_a_file_and_are_checked() {
 }
 
 #[test]
+fn files_with_very_many_mistakes_or_demands_stay_bounded() {
+    let text = "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'mesh.toml'\n";
+    let cables = "[[cable]]\na = 'x'\nb = 'y'\nrate = '1 Gbit/s'\n".repeat(50_000);
+    let names: Vec<String> = (0..50_000).map(|i| format!("'n{i}'")).collect();
+    let graph = format!("hosts = [{}]\nswitches = []\n{cables}", names.join(", "));
+    assert_eq!(problems_with(text, &with_files(&[("mesh.toml", &graph)]), &[]).len(), 1000);
+
+    let keys: String = (0..50_000).map(|i| format!("key{i} = 1\n")).collect();
+    assert_eq!(problems_with(&keys, &context(), &[]).len(), 1000);
+
+    let job = "[[workload.job]]\nkind='search'\ninput='1 GB'\ncount=150000\n";
+    let found = listed(&format!("{STAR}[[workload]]\nname='w'\nkind='mapreduce'\n{job}{job}"));
+    assert!(found.contains("at most 200000"), "{found}");
+
+    let large = STAR.replace("hosts = 4", "hosts = 900000");
+    let incast = "[[workload]]\nname='w'\nkind='incast'\nreceiver='h0'\nblock_bytes='1 KB'\n";
+    assert!(only(&format!("{large}{incast}")).contains("more than 100000 hosts"));
+}
+
+#[test]
 fn traces_are_scaled_cut_and_attached() {
     let text = format!(
         "{STAR}[[workload]]\nname='w'\nkind='mapreduce'\ntrace='t.tsv'\ntrace_from='10 s'\n\

@@ -39,8 +39,8 @@ impl Quantity for HostList {
     }
 }
 
-/// Most hosts a list may come to, so that repeated ranges stay bounded.
-const MOST_HOSTS: usize = 1_000_000;
+/// Most hosts a list may come to: keeps many workloads with long lists out of memory.
+pub const MOST_HOSTS: usize = 100_000;
 
 impl HostList {
     /// The hosts meant.

@@ -86,6 +86,9 @@ pub fn shorten(text: &str) -> String {
     short
 }
 
+/// Most names compared: a topology may have very many.
+const MOST_CANDIDATES: usize = 500;
+
 /// The candidate closest to `name`, if it is close enough to have been meant.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().nth(QUOTED).is_some() {
@@ -93,7 +96,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     let folded = name.to_lowercase().replace(['-', ' '], "_");
     let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates {
+    for candidate in candidates.into_iter().take(MOST_CANDIDATES) {
         let other = candidate.to_lowercase().replace('-', "_");
         let mut distance = strsim::damerau_levenshtein(&folded, &other);
         if distance > 2

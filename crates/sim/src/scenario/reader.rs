@@ -43,6 +43,11 @@ impl State {
         self.problems
     }
 
+    /// Whether there are so many problems that no more are collected: time to stop looking.
+    pub fn full(&self) -> bool {
+        self.problems.len() >= MOST_PROBLEMS
+    }
+
     /// Adds a problem at a path.
     pub fn problem(
         &mut self,
@@ -51,7 +56,7 @@ impl State {
         message: String,
         hint: Option<String>,
     ) {
-        if self.describing.is_none() && self.problems.len() < MOST_PROBLEMS {
+        if self.describing.is_none() && !self.full() {
             let line = self.lines.get(path).copied();
             let path = path.to_owned();
             self.problems.push(Problem { path, line, value: value.map(quote), message, hint });
@@ -392,6 +397,10 @@ impl<'s, 't> Section<'s, 't> {
         };
         let (mut values, mut outs, mut spoilt) = (Vec::new(), Vec::new(), false);
         for (i, item) in items.iter().enumerate() {
+            if self.state.full() {
+                spoilt = true;
+                break;
+            }
             let path = format!("{}.{i}", join(&self.path, name));
             let Value::Table(table) = item else {
                 self.state.problem(
@@ -536,6 +545,9 @@ impl<'s, 't> Section<'s, 't> {
             self.table.into_iter().flatten().filter(|(k, _)| !self.declared.contains(&k.as_str()));
         if self.judged && self.state.describing.is_none() {
             for (name, value) in unknown {
+                if self.state.full() {
+                    break;
+                }
                 let path = join(&self.path, &shorten(name));
                 let near = nearest(name, self.declared.iter().copied());
                 let (message, hint) = match misplaced(&self.place, self.kind, name) {

@@ -32,12 +32,10 @@ pub enum Origin {
     Trace,
 }
 
-/// Most jobs of a workload.
-const MOST_JOBS: usize = 200_000;
 /// Most `[[workload.job]]`.
 const MOST_TABLES: usize = 10_000;
 /// Most bytes of a trace file.
-const MOST_TRACE_BYTES: u64 = 256 << 20;
+const MOST_TRACE_BYTES: u64 = 32 << 20;
 
 /// A trace that ships with Eastwest: its name, its file, and the nodes it was recorded on.
 struct Shipped {
@@ -77,9 +75,9 @@ pub fn read(
     });
     let total: usize = tables.iter().flatten().map(|t| t.count).sum::<usize>();
     let total = total + trace.as_ref().map_or(0, Vec::len);
-    s.demand(total <= MOST_JOBS, &["job"], || {
-        format!("there are {total} jobs; at most {MOST_JOBS} are allowed")
-    });
+    if let Err(reason) = ground.admit_jobs(total) {
+        s.wrong(if s.has("job") { "job" } else { "trace" }, reason);
+    }
     if !s.good(&["job", "trace", "trace_from", "trace_to", "original_nodes"]) {
         return None;
     }

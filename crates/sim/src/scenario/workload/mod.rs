@@ -23,6 +23,7 @@ use eastwest_workload::poisson::{Poisson, PoissonConfig};
 use eastwest_workload::service::{Service, ServiceConfig};
 use eastwest_workload::stride::{Stride, StrideConfig};
 use eastwest_workload::{Cluster, Workload};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// A workload of the scenario.
@@ -92,7 +93,12 @@ pub struct Ground<'a> {
     pub mtu: Option<u32>,
     /// Where files are.
     pub context: &'a Context,
+    /// How many more jobs the scenario may have.
+    jobs_left: Cell<usize>,
 }
+
+/// Most jobs of a scenario.
+const MOST_JOBS: usize = 200_000;
 
 impl<'a> Ground<'a> {
     /// The ground a fabric gives.
@@ -100,7 +106,19 @@ impl<'a> Ground<'a> {
         let nodes = fabric.nodes.as_ref();
         let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
         let host_rate = host_rate(nodes.map(|_| &fabric.config.topology));
-        Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context }
+        let jobs_left = Cell::new(MOST_JOBS);
+        Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
+    }
+
+    /// Makes room for so many jobs, or says why there is none.
+    fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
+        match self.jobs_left.get().checked_sub(jobs) {
+            Some(left) => {
+                self.jobs_left.set(left);
+                Ok(())
+            }
+            None => Err(format!("makes too many jobs: a scenario has at most {MOST_JOBS}")),
+        }
     }
 }
 

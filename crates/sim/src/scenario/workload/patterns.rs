@@ -115,6 +115,14 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
         .range("0 s", "1 h"),
     );
     let (receiver, nodes) = (receiver?, ground.nodes?);
+    s.demand(
+        senders.is_some() || nodes.hosts() as usize <= hosts::MOST_HOSTS,
+        &["senders"],
+        || format!("is required: there are more than {} hosts", hosts::MOST_HOSTS),
+    );
+    if !s.good(&["senders"]) {
+        return None;
+    }
     let others = || (0..nodes.hosts()).map(HostId).filter(|h| *h != receiver).collect();
     Some(IncastConfig {
         receiver,
