@@ -143,7 +143,7 @@ fn unknown_names_get_the_nearest_one_or_the_place_they_belong() {
     let lines: Vec<&str> = found.lines().collect();
     assert!(found.contains("it exists as tcp.min_rto"), "{found}");
     assert!(found.contains("belongs to kind leaf-spine, and this is star"), "{found}");
-    assert!(found.contains("(did you mean \"stride\"?)"), "{found}");
+    assert!(found.contains("(did you mean stride?)"), "{found}");
     assert_eq!(lines.len(), 3, "nothing else of a workload of unknown kind is judged: {found}");
 }
 

@@ -327,7 +327,7 @@ impl<'s, 't> Section<'s, 't> {
         match index {
             Some(i) => self.out.value(name, Value::String(names[i].to_owned()).to_string()),
             None => {
-                let hint = nearest(chosen, names.iter().copied()).map(|n| format!("\"{n}\""));
+                let hint = nearest(chosen, names.iter().copied()).map(str::to_owned);
                 let one_of = if names.len() == 1 { "must be" } else { "must be one of" };
                 let message = format!("{one_of} {}", names.join(", "));
                 self.wrong_hint(name, message, hint);
