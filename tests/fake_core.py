@@ -117,7 +117,7 @@ class FakeCore:
         return {
             "summary_json": json.dumps(self.summary(number)),
             "scenario_toml": f"# resolved\nname = {json.dumps(self.name)}\nseed = {number}\n",
-            "attached": [("trace.tsv", b"job0\t0\t0\t1\t2\t3\n")],
+            "attached": [("inputs/trace.tsv", b"job0\t0\t0\t1\t2\t3\n")],
             "notes": ["The fabric is over-subscribed 2:1 between leaves and spines."],
             "tables": tables,
         }

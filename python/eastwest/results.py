@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from eastwest.core import Column, CoreResult
@@ -242,9 +242,12 @@ def _make_parents(parent: Path, made: list[Path]) -> None:
 def _fill(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
     (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
     for name, content in raw["attached"]:
-        if Path(name).name != name or name in {"", ".", "..", "scenario.toml", "summary.json"}:
+        parts = PurePosixPath(name).parts
+        if name in {"", "scenario.toml", "summary.json"} or {"/", "..", "."} & {*parts, name}:
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
-        (folder / name).write_bytes(content)
+        target = folder.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
     for name, columns in raw["tables"].items():
         # Through memory, so that a full disk is an OSError with its number, not one of polars.
         stream = io.BytesIO()
