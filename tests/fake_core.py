@@ -140,7 +140,7 @@ class FakeCore:
             "flows": {"count": 3000, "completed": 3000, "fct_us": spread},
             "latency_us": {"mean": 61.0, "p50": 40.0, "p99": 900.0, "p999": 2400.0},
             "throughput_bps": 12_345_678.0,
-            "drops": {"overflow": {"data": 1234, "ack": 0}},
+            "drops": {"full": {"data": 1234, "ack": 0}},
             "tcp": {"retransmits": 1240, "timeouts": 3, "spurious_timeouts": 1},
         }
 
@@ -248,6 +248,7 @@ class Tables:
         dropped = {kind: self.random.poisson(3, n) for kind in DROPS}
         carried = self.random.lognormal(22, 0.7, n)
         rate = np.array([row[3] for row in rows])
+        queue = self.random.integers(0, 300_000, n)
         return [
             column("link", "u32", np.arange(n)),
             column("name", "str", [f"{row[0]}->{row[1]}" for row in rows]),
@@ -260,8 +261,8 @@ class Tables:
             column("utilisation", "f64", np.minimum(1, carried * 8 / rate / 3600)),
             column("drops", "u64", np.sum(list(dropped.values()), axis=0)),
             *[column(f"drops_{kind}", "u64", dropped[kind]) for kind in DROPS],
-            column("queue_max_packets", "u32", self.random.integers(0, 200, n)),
-            column("queue_max_bytes", "u64", self.random.integers(0, 300_000, n)),
+            column("queue_max_us", "f64", queue * 8e6 / rate),
+            column("queue_max_bytes", "u64", queue),
         ]
 
     def queues(self) -> list[Column]:

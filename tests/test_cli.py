@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from eastwest.cli import app
 from eastwest.cli.progress import describe, share_done
-from eastwest.cli.show import spread, tally
+from eastwest.cli.show import by_kind, spread, tally
 from eastwest.core import Progress
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
@@ -47,7 +47,7 @@ def test_run_prints_one_screen(fake: FakeCore) -> None:
     lines = out.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
-    for words in ("60 done", "3,000 of 3,000", "p99 12.3 ms", "1,234 overflow data", "3 timeouts"):
+    for words in ("60 done", "3,000 of 3,000", "p99 12.3 ms", "1,234 data", "3 timeouts"):
         assert words in out
     assert "results/fake-1" in out
     assert f"{1:064x}" in out
@@ -233,5 +233,7 @@ def test_statistics_nested_or_flat() -> None:
     flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
     assert spread(nested, "fct_us", 1e-6) == spread(flat, "fct_us", 1e-6) == "mean 1 µs, p99 2 ms"
     assert spread({}, "fct_us", 1e-6) == "none"
-    assert tally({"overflow": {"data": 3, "ack": 0}}) == "3 overflow data"
+    assert tally(by_kind({"full": {"data": 3, "syn_ack": 0}})) == "3 data"
+    causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
+    assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
     assert tally({}) == "none"

@@ -32,7 +32,7 @@ def test_a_result_is_read_back(result: ew.Result) -> None:
     assert result.scenario.startswith("# resolved")
     for name in ("tasks", "queues", "traffic", "latency"):
         assert getattr(result, name).height > 0
-    assert (result.path / "trace.tsv").read_bytes().startswith(b"job0")
+    assert (result.path / "inputs/trace.tsv").read_bytes().startswith(b"job0")
 
 
 def test_the_summary_says_what_the_run_cost(result: ew.Result) -> None:
@@ -149,13 +149,14 @@ def test_a_failed_replacement_keeps_the_old_result(
     assert ew.Result("r").summary["seed"] == 1
 
 
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/../../evil", "", ".", "summary.json"])
 def test_attached_names_cannot_leave_the_folder(
-    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     inner = fake.run
 
     def hostile(*args: Any) -> Any:
-        return {**inner(*args), "attached": [("../evil", b"")]}
+        return {**inner(*args), "attached": [(name, b"")]}
 
     monkeypatch.setattr(fake, "run", hostile)
     with pytest.raises(ValueError, match="impossible name"):

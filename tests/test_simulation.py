@@ -47,6 +47,8 @@ kind = "leaf-spine"
 leaves = 2
 hosts_per_leaf = 5
 spines = 2
+host_rate = "1 Gbit/s"
+uplink_rate = "10 Gbit/s"
 
 [[workload]]
 name = "hadoop"

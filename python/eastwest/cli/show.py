@@ -88,8 +88,8 @@ def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     memory = pick(s, "peak_rss_mb")
     yield (
         "speed",
-        f"{count(speed)} packet-hops per CPU-second ({count(hops)} in {span(cpu)}), "
-        f"{size(memory * 1e6 if memory else None)} of memory",
+        f"{count(speed)} packet-hops per CPU-s ({count(hops)} in {span(cpu)}), "
+        f"{size(memory * 1e6 if memory else None)}",
     )
     if pick(s, "jobs", "count"):
         makespan = span(pick(s, "jobs", "makespan_s"))
@@ -101,7 +101,7 @@ def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
     yield from _latency(s.get("latency_us"))
     yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean"
-    yield "drops", tally(s.get("drops"))
+    yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tally(s.get("tcp"))
 
 
@@ -121,11 +121,26 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
     """One line for all packets, and one for each class if there are several."""
     if not isinstance(tree, Mapping):
         return
+    tree = {**tree, "max": None}  # would be one line too many
     yield "latency", spread({"us": tree}, "us", 1e-6)
     classes = tree.get("classes", tree.get("by_class"))
     if isinstance(classes, Mapping) and len(classes) > 1:
         for name in list(classes)[:_MOST_CLASSES]:
-            yield f"  {clean(str(name), 12)}", spread({"us": classes[name]}, "us", 1e-6)
+            yield (
+                f"  {clean(str(name), 12)}",
+                spread({"us": {**classes[name], "max": None}}, "us", 1e-6),
+            )
+
+
+def by_kind(drops: Any) -> dict[str, float]:
+    """Drops by kind of packet, with the cause where there is more than one."""
+    counted = [(path, value) for path, value in leaves(drops) if value]
+    causes = {path[0] for path, _ in counted if len(path) > 1}
+    result: dict[str, float] = {}
+    for path, value in counted:
+        name = path[-1] if len(causes) < 2 else f"{path[-1]} ({path[0]})"
+        result[name] = result.get(name, 0) + value
+    return result
 
 
 def tally(tree: Any, most: int = 3) -> str:

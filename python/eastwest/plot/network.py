@@ -21,7 +21,7 @@ from eastwest.plot.style import (
     time_axis,
 )
 from eastwest.results import Result
-from eastwest.units import clean, percent, rate, span
+from eastwest.units import clean, percent, rate, size, span
 
 #: More points than this are averaged: a line in a page need not be finer than its pixels.
 _MOST_POINTS = 500
@@ -139,18 +139,21 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         axes.plot(
             (longest["bin"].to_numpy() + 0.5) * width * scale,
             longest["packets"].to_numpy(),
+            # Samples, not a line: between them queues may have been empty.
+            ".",
             color=color(number),
-            linewidth=1.0,
+            markersize=4,
             label=tier_words(str(tier)),
         )
     axes.set_ylim(0, None)
-    axes.set_xlim(0, None)
-    axes.set_ylabel("packets in the longest queue")
+    axes.set_xlim(0, end * scale)
+    axes.set_ylabel("packets, longest queue")
     legend_above(axes)
-    fullest = result.links.sort("queue_max_packets", descending=True).row(0, named=True)
+    fullest = result.links.sort("queue_max_us", descending=True).row(0, named=True)
     return (
-        f"The longest queue, at {clean(fullest['name'], 40)}, "
-        f"reaches {fullest['queue_max_packets']:,} packets"
+        f"The longest queue, at {clean(fullest['name'], 40)}, reaches "
+        f"{size(fullest['queue_max_bytes'])}: {span(fullest['queue_max_us'] / 1e6)} to drain; "
+        "dots are samples"
     )
 
 

@@ -208,7 +208,8 @@ def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
             units.percent(row["utilisation"]),
             units.size(row["bytes"]),
             units.count(row["drops"]),
-            f"{units.count(row['queue_max_packets'])} packets",
+            units.size(row["queue_max_bytes"]),
+            units.span(row["queue_max_us"] / 1e6),
         ]
         for row in top.iter_rows(named=True)
     ]
