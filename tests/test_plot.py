@@ -11,7 +11,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import plot
-from eastwest.plot.jobs import concurrency
+from eastwest.plot.jobs import at_once, concurrency
 from eastwest.plot.latency import by_size, quantile
 from eastwest.plot.style import VARIABLES, svg
 from fake_core import FakeCore
@@ -21,6 +21,12 @@ def test_concurrency_is_task_seconds_per_second() -> None:
     tasks = pl.DataFrame({"started_s": [0.0, 1.0, 1.5], "finished_s": [2.0, 2.0, 9.0]})
     running = concurrency(tasks, np.array([0.0, 1.0, 2.0, 3.0, 10.0]))
     assert running == pytest.approx([1.0, 2.5, 1.0, 6 / 7])
+
+
+def test_tasks_at_once_count_a_handed_over_slot_once() -> None:
+    tasks = pl.DataFrame({"started_s": [0.0, 1.0, 2.0], "finished_s": [2.0, 3.0, 4.0]})
+    assert at_once(tasks) == 2
+    assert at_once(tasks.head(0)) == 0
 
 
 def test_quantile_of_a_histogram() -> None:

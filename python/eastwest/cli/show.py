@@ -95,6 +95,9 @@ def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         makespan = span(pick(s, "jobs", "makespan_s"))
         yield "jobs", f"{count(pick(s, 'jobs', 'count'))} done, makespan {makespan}"
         yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
+    if pick(s, "rounds", "count"):
+        goodput = rate(pick(s, "rounds", "goodput_bps"))
+        yield "rounds", f"{count(pick(s, 'rounds', 'count'))} done, goodput {goodput}"
     done, flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"

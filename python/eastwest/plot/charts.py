@@ -42,13 +42,14 @@ class Drawing:
 
 
 _CHARTS = (
-    Chart("job-runtimes", jobs.runtimes, jobs.any_jobs, compares=True),
+    Chart("job-runtimes", jobs.runtimes, jobs.several_jobs, compares=True),
     Chart("packet-latency", latency.percentiles, latency.any_packets, compares=True),
     Chart("running-tasks", jobs.running_tasks, jobs.any_tasks, wide=True),
     Chart("task-timeline", jobs.timeline, jobs.any_tasks, wide=True),
     Chart("throughput", network.throughput, network.any_traffic, wide=True),
     Chart("link-utilisation", network.utilisation, network.any_links),
-    Chart("slowdown-by-size", latency.slowdown_by_size, latency.any_flows, compares=True),
+    Chart("slowdown-by-size", latency.slowdown_by_size, latency.several_sizes, compares=True),
+    Chart("flow-completion", latency.completion, latency.one_size, compares=True),
     Chart("queues", network.queues, network.any_queues, wide=True),
     Chart("rounds", network.rounds, network.any_rounds),
 )

@@ -32,9 +32,9 @@ KINDS = (("map", BLUE), ("reduce", ORANGE))
 Floats = npt.NDArray[np.float64]
 
 
-def any_jobs(result: Result) -> bool:
-    """Whether the run had jobs."""
-    return result.jobs.height > 0
+def several_jobs(result: Result) -> bool:
+    """Whether the run had jobs enough to speak of a distribution."""
+    return result.jobs.height > 1
 
 
 def any_tasks(result: Result) -> bool:
@@ -88,6 +88,15 @@ def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
     return np.asarray(np.diff(before) / np.where(widths > 0, widths, 1.0))
 
 
+def at_once(tasks: pl.DataFrame) -> int:
+    """Return the largest number of tasks that run at the same time."""
+    times = np.concatenate([tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy()])
+    steps = np.repeat([1, -1], tasks.height)
+    # At one instant ends come before starts: a slot handed over is not two tasks.
+    running = np.cumsum(steps[np.lexsort((steps, times))])
+    return int(running.max(initial=0))
+
+
 def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     """Draw how many maps and reduces run over time."""
     tasks = results[0][1].tasks
@@ -112,11 +121,11 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         base = top
     axes.set_xlim(0, at[-1])
     axes.set_ylim(0, None)
-    axes.set_ylabel("tasks running")
+    axes.set_ylabel(f"tasks, mean over {span(end / _BINS)}")
     legend_above(axes)
+    mean = float((tasks["finished_s"] - tasks["started_s"]).sum()) / end if end > 0 else 0.0
     return (
-        f"{count(tasks.height)} tasks: at most {base.max():.0f} run at once, "
-        f"{base.mean():.1f} on average"
+        f"{count(tasks.height)} tasks: at most {at_once(tasks)} run at once, {mean:.1f} on average"
     )
 
 

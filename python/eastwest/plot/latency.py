@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from eastwest.plot.style import color, log_axis, log_time_axis, nothing
+from eastwest.plot.style import color, log_axis, log_time_axis, nothing, percent_ticks, span_ticks
 from eastwest.results import Result
 from eastwest.units import clean, span
 
@@ -29,9 +29,14 @@ def any_packets(result: Result) -> bool:
     return int(result.latency["count"].sum()) > 0
 
 
-def any_flows(result: Result) -> bool:
-    """Whether any flow has finished."""
-    return finished(result).height > 0
+def several_sizes(result: Result) -> bool:
+    """Whether flows of more than one size bin have finished."""
+    return by_size(result).height > 1
+
+
+def one_size(result: Result) -> bool:
+    """Whether all flows that have finished are of one size bin."""
+    return by_size(result).height == 1
 
 
 def finished(result: Result) -> pl.DataFrame:
@@ -86,7 +91,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     axes.set_xlabel("share of data packets that are at least as fast")
     axes.set_ylabel("end-to-end latency")
     if drawn > 1:
-        axes.legend(loc="upper left")
+        axes.legend(loc="best")
     return title if len(results) == 1 else "How long data packets take"
 
 
@@ -109,12 +114,41 @@ def by_size(result: Result) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
+    """Draw the share of flows that are complete within a time."""
+    title = ""
+    for number, (label, result) in enumerate(results):
+        took = np.sort(finished(result)["fct_us"].to_numpy()) / 1e6
+        if took.size == 0:
+            continue
+        axes.step(
+            took,
+            np.arange(1, took.size + 1) / took.size,
+            where="post",
+            color=color(number),
+            label=label,
+        )
+        half, most = np.quantile(took, [0.5, 0.99])
+        title = title or f"Half of the flows take up to {span(half)}, 99 % up to {span(most)}"
+    if not title:
+        return nothing(axes, "No flow has finished")
+    axes.set_ylim(0, 1.02)
+    percent_ticks(axes, "y")
+    span_ticks(axes, "x")
+    axes.set_ylabel("flows complete")
+    axes.set_xlabel("completion time")
+    if len(results) > 1:
+        axes.legend(loc="best")
+    return title if len(results) == 1 else "How long flows take"
+
+
 def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     """Draw how much longer flows take than alone in the fabric, by their size."""
     title = ""
-    names = [name for _, name in SIZE_BINS]
-    for number, (label, result) in enumerate(results):
-        table = by_size(result)
+    tables = [by_size(result) for _, result in results]
+    present = {size for table in tables if table.height for size in table["size"]}
+    names = [name for _, name in SIZE_BINS if name in present]
+    for number, ((label, _), table) in enumerate(zip(results, tables, strict=True)):
         if table.height == 0:
             continue
         shift = (number - (len(results) - 1) / 2) * min(0.18, 0.7 / len(results))

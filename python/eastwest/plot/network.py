@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from eastwest.plot.style import (
     BLUE,
@@ -165,6 +166,7 @@ def rounds(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     took = (table["finished_s"] - table["started_s"]).to_numpy()
     axes.bar(np.arange(took.size), took, color=GREEN, width=0.8)
     axes.set_xlabel("round")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(0, None)
     span_ticks(axes, "y")
     axes.set_ylabel("time until the last byte")

@@ -156,7 +156,7 @@ def log_time_axis(axes: Axes, which: str) -> None:
     getattr(axes, f"set_{which}scale")("log")
     low, high = getattr(axes, f"get_{which}lim")()
     short = [step * 10.0**power for power in range(-12, 2) for step in (1, 2, 5)]
-    every = [tick for tick in short if tick < 60]
+    every = [tick for tick in short if tick < 45]
     decades = [10.0**power for power in range(-12, 2)]
     long = [*_LONG_TICKS, *(86_400.0 * 10**power for power in range(1, 9))]
     hours = [60.0, 600.0, 3600.0, 36_000.0, *long[len(_LONG_TICKS) :]]

@@ -107,6 +107,10 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
             )
         )
         cards.append(("makespan", units.span(number(s, "jobs", "makespan_s")), "first to last job"))
+    if number(s, "rounds", "count"):
+        cards.append(("rounds", units.count(number(s, "rounds", "count")), "synchronized reads"))
+        goodput = number(s, "rounds", "goodput_bps")
+        cards.append(("goodput", units.rate(goodput), "while a round was running"))
     done, all_flows = number(s, "flows", "completed"), number(s, "flows", "count")
     share = "all complete" if done == all_flows else f"{units.count(done)} complete"
     cards.append(("flows", units.count(all_flows), share))
