@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""S1 and S2 in Eastwest, ns-3 and ns-2, in turns on one machine; writes a record of it.
+
+The programs of the peers are given, not kept here: ``--peers-dir`` names a folder with
+``ns3_s1_s2.cc`` and ``ns2_s1.tcl``. They need Debian's packages libns3-dev and ns2, and g++::
+
+    apt-get install libns3-dev ns3 ns2 g++
+    make build
+    benches/compare_peers.py --peers-dir DIR
+
+What is compared is packet-hops per second of CPU time at equal flow sizes. A run is measured from
+outside: user time and peak memory of the whole process as the kernel accounts for them, and the
+user time of the simulating part alone as far as the program tells the two apart:
+
+* ns-3 says what ``Simulator::Run`` took;
+* ns-2 says when its set-up is done; the user time until then is read from ``/proc``;
+* Eastwest's ``cpu_s`` is taken, which is more: user and system time from the reading of the
+  scenario to the finished tables.
+
+The peers are timed without the callbacks that count their packet-hops and counted in one more run
+each, whose last flow must end at the same time. Eastwest counts, and measures all it does by
+default. The CPU time that others took on the machine meanwhile is recorded beside every run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NS3_LIBRARIES = "core network internet point-to-point applications traffic-control bridge stats"
+BUILD_NS3 = ["g++", "-std=c++17", "-O3", "-march=native"]
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+# Other processes may take this many cores before a record no longer counts as quiet.
+QUIET_CORES = 0.2
+
+
+@dataclass
+class Run:
+    """One run of one simulator."""
+
+    simulator: str
+    command: str
+    flow_bytes: int
+    user_s: float
+    simulating_s: float
+    peak_mb: float
+    packet_hops: int
+    fct_last_s: float
+    fct_mean_s: float
+    fct_p99_s: float
+    others_cores: float
+
+    @property
+    def rate(self) -> float:
+        """Packet-hops per second of CPU time of the simulating part."""
+        return self.packet_hops / self.simulating_s
+
+
+@dataclass
+class Measured:
+    """What a process printed and what it cost."""
+
+    output: str
+    user_s: float
+    user_s_at_mark: float
+    peak_mb: float
+    others_cores: float
+
+
+def machine_busy_s() -> float:
+    """CPU time of all processes since the machine started."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(f) for f in fields[:8])
+    return (user + nice + system + irq + softirq + steal) * TICK
+
+
+def measure(command: list[str], mark: str | None = None) -> Measured:
+    """Run a command to its end; ``mark`` is a line at which the user time so far is taken."""
+    busy, started = machine_busy_s(), time.monotonic()
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
+        )
+        assert process.stdout is not None
+        lines: list[str] = []
+        at_mark = 0.0
+        for line in process.stdout:
+            if mark is not None and line.startswith(mark):
+                stat = Path(f"/proc/{process.pid}/stat").read_text()
+                at_mark = int(stat.rsplit(")", 1)[1].split()[11]) * TICK
+            lines.append(line)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            sys.exit(f"{shlex.join(command)} failed:\n{''.join(lines)}{errors.read()}")
+    others = machine_busy_s() - busy - usage.ru_utime - usage.ru_stime
+    return Measured(
+        output="".join(lines),
+        user_s=usage.ru_utime,
+        user_s_at_mark=at_mark,
+        peak_mb=usage.ru_maxrss * 1024 / 1e6,
+        others_cores=max(0.0, others / (time.monotonic() - started)),
+    )
+
+
+def find(pattern: str, text: str) -> float:
+    """The number after a name in what a peer printed."""
+    found = re.search(pattern + r"=([0-9.eE+-]+)", text)
+    if found is None:
+        sys.exit(f"no {pattern} in the output of a peer:\n{text}")
+    return float(found.group(1))
+
+
+class Bench:
+    """The three simulators as commands."""
+
+    def __init__(self, eastwest: Path, ns3: Path, ns2: str, ns2_script: Path, scratch: Path):
+        self.eastwest_program = str(eastwest)
+        self.ns3_program = str(ns3)
+        self.ns2_program = ns2
+        self.ns2_script = str(ns2_script)
+        self.scratch = scratch
+        self.hops: dict[tuple[str, int], tuple[int, float]] = {}
+
+    def shown(self, command: list[str]) -> str:
+        """A command as one would type it anywhere: programs without their folders."""
+        return shlex.join(Path(part).name if part.startswith("/") else part for part in command)
+
+    def eastwest_json(self, scenario: str, *settings: str) -> tuple[list[str], Measured]:
+        """Run Eastwest with ``--json``."""
+        command = [self.eastwest_program, "run", scenario]
+        for setting in settings:
+            command += ["--set", setting]
+        out = ["--out", str(self.scratch / "result"), "--force"]
+        return [*command, "--json"], measure([*command, *out, "--json"])
+
+    def eastwest(self, flow_bytes: int) -> Run:
+        """S1 in Eastwest."""
+        command, run = self.eastwest_json("s1", f"workload.0.bytes={flow_bytes // 1000} KB")
+        s = json.loads(run.output)
+        fct = s["flows"]["fct_us"]
+        if s["flows"]["completed"] != s["flows"]["count"]:
+            sys.exit("Eastwest left flows unfinished")
+        return Run(
+            simulator="Eastwest",
+            command=self.shown(command),
+            flow_bytes=flow_bytes,
+            user_s=run.user_s,
+            simulating_s=s["cpu_s"],
+            peak_mb=run.peak_mb,
+            packet_hops=s["packet_hops"],
+            fct_last_s=s["simulated_s"],
+            fct_mean_s=fct["mean"] / 1e6,
+            fct_p99_s=fct["p99"] / 1e6,
+            others_cores=run.others_cores,
+        )
+
+    def peer_hops(self, simulator: str, flow_bytes: int, run: Run | None = None) -> int:
+        """Packet-hops of a peer, from a run that counts them; the same must happen in ``run``."""
+        key = (simulator, flow_bytes)
+        if key not in self.hops:
+            command = self.peer_command(simulator, flow_bytes, True)
+            output = measure(command).output
+            self.hops[key] = (int(find("hops", output)), find("last", output))
+        hops, last = self.hops[key]
+        if run is not None and abs(last - run.fct_last_s) > 1e-9:
+            sys.exit(f"{simulator} with and without counting differ: {last}, {run.fct_last_s}")
+        return hops
+
+    def peer_command(self, simulator: str, flow_bytes: int, counting: bool) -> list[str]:
+        """S1 in a peer."""
+        count = "1" if counting else "0"
+        if simulator == "ns-3":
+            return [self.ns3_program, f"--fs={flow_bytes}", f"--count={count}"]
+        shape = ["4", "40", "2", str(flow_bytes), count]
+        return [self.ns2_program, self.ns2_script, *shape]
+
+    def peer(self, simulator: str, flow_bytes: int) -> Run:
+        """S1 in a peer, without counting."""
+        command = self.peer_command(simulator, flow_bytes, False)
+        run = measure(command, mark="setup done" if simulator == "ns-2" else None)
+        done = re.search(r"flows=(\d+)/(\d+)", run.output)
+        if done is None or done.group(1) != done.group(2):
+            sys.exit(f"{simulator} left flows unfinished:\n{run.output}")
+        simulating = run.user_s - run.user_s_at_mark
+        if simulator == "ns-3":
+            simulating = find("run_user", run.output)
+        result = Run(
+            simulator=simulator,
+            command=self.shown(command),
+            flow_bytes=flow_bytes,
+            user_s=run.user_s,
+            simulating_s=simulating,
+            peak_mb=run.peak_mb,
+            packet_hops=0,
+            fct_last_s=find("last", run.output),
+            fct_mean_s=find("meanFCT", run.output),
+            fct_p99_s=find("p99", run.output),
+            others_cores=run.others_cores,
+        )
+        result.packet_hops = self.peer_hops(simulator, flow_bytes, result)
+        return result
+
+    def incast(self, min_rto_ms: int) -> dict[str, object]:
+        """S2 in Eastwest and ns-3: goodput in Mbit/s and user time."""
+        command, run = self.eastwest_json("s2", f"tcp.min_rto={min_rto_ms} ms")
+        goodput = json.loads(run.output)["rounds"]["goodput_bps"] / 1e6
+        ns3_command = [self.ns3_program, "--scen=s2", f"--minrto={min_rto_ms / 1000}", "--count=0"]
+        ns3 = measure(ns3_command)
+        return {
+            "min_rto_ms": min_rto_ms,
+            "commands": [self.shown(command), self.shown(ns3_command)],
+            "eastwest_goodput_mbps": goodput,
+            "ns3_goodput_mbps": find("goodput_Mbps", ns3.output),
+            "eastwest_user_s": run.user_s,
+            "ns3_user_s": ns3.user_s,
+        }
+
+
+def in_turns(bench: Bench, sizes: dict[str, int], rounds: int) -> list[Run]:
+    """Eastwest, peer, Eastwest, peer …, for each peer at its flow size."""
+    for peer, size in sizes.items():
+        bench.peer_hops(peer, size)
+    runs: list[Run] = []
+    for turn in range(rounds):
+        for peer, size in sizes.items():
+            for run in (bench.eastwest(size), bench.peer(peer, size)):
+                runs.append(run)
+                print(
+                    f"round {turn + 1}: {run.simulator}, {size / 1e6:g} MB flows: "
+                    f"{run.rate / 1e6:.3f} million packet-hops per CPU-second, "
+                    f"others {run.others_cores:.2f} cores",
+                    flush=True,
+                )
+    return runs
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Least, median and greatest."""
+    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def ratios(runs: list[Run]) -> list[dict[str, object]]:
+    """Eastwest against each peer, pair by pair as they ran."""
+    pairs: dict[tuple[str, int], list[tuple[Run, Run]]] = {}
+    for ours, theirs in zip(runs[::2], runs[1::2], strict=True):
+        pairs.setdefault((theirs.simulator, theirs.flow_bytes), []).append((ours, theirs))
+    return [
+        {
+            "against": peer,
+            "flow_bytes": size,
+            "hops_per_cpu_s": spread([o.rate / t.rate for o, t in both]),
+            "whole_process_user_time": spread([t.user_s / o.user_s for o, t in both]),
+            "peak_memory": spread([t.peak_mb / o.peak_mb for o, t in both]),
+        }
+        for (peer, size), both in pairs.items()
+    ]
+
+
+def output_of(*command: str) -> str:
+    """What a command prints, or nothing where it fails or is missing."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def machine() -> dict[str, str]:
+    """The machine as ``lscpu`` and the kernel describe it."""
+    wanted = {"Model name", "CPU family", "Model", "CPU(s)", "Hypervisor vendor"}
+    wanted |= {"L2 cache", "L3 cache"}
+    rows = (line.partition(":") for line in output_of("lscpu").splitlines())
+    found = {key.strip(): value.strip() for key, _, value in rows if key.strip() in wanted}
+    kernel = os.uname()
+    memory = Path("/proc/meminfo").read_text().split()[1]
+    return {**found, "Memory": f"{int(memory) * 1024 / 1e9:.1f} GB", "Kernel": kernel.release}
+
+
+def versions(bench: Bench, sources: list[Path]) -> dict[str, str]:
+    """Versions of all that was compared, and hashes of the peers' programs."""
+    packages = output_of("dpkg-query", "-W", "libns3-dev", "ns2", "g++").splitlines()
+    dirty = "" if output_of("git", "status", "--porcelain", "crates", "Cargo.lock") == "" else " +"
+    return {
+        "Eastwest": output_of(bench.eastwest_program, "version"),
+        "commit": output_of("git", "rev-parse", "--short=12", "HEAD") + dirty,
+        "ns-3 built with": shlex.join(BUILD_NS3),
+        **dict(line.split("\t", 1) for line in packages),
+        **{f"sha256 {s.name}": hashlib.sha256(s.read_bytes()).hexdigest()[:16] for s in sources},
+    }
+
+
+def table(head: str, rows: list[list[str]]) -> list[str]:
+    """A Markdown table."""
+    columns = head.count("|") + 1
+    lines = ["| " + head + " |", "|" + "---|" * columns]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def run_rows(runs: list[Run]) -> list[list[str]]:
+    """One row for each run."""
+    return [
+        [
+            f"{r.simulator}, {r.flow_bytes / 1e6:g} MB",
+            f"{r.packet_hops / 1e6:.3f}",
+            f"{r.simulating_s:.2f}",
+            f"{r.user_s:.2f}",
+            f"{r.rate / 1e6:.3f}",
+            f"{r.peak_mb:.0f}",
+            f"{r.fct_last_s:.3f} / {r.fct_mean_s:.3f} / {r.fct_p99_s:.3f}",
+            f"{r.others_cores:.2f}",
+        ]
+        for r in runs
+    ]
+
+
+def span(values: dict[str, float]) -> str:
+    """Least, median and greatest for people."""
+    return f"{values['min']:.1f} / **{values['median']:.1f}** / {values['max']:.1f}"
+
+
+def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str, object]]) -> str:
+    """The record for people."""
+    lines = [f"# S1 and S2 against ns-3 and ns-2, {record['date']}", ""]
+    lines += [
+        "Written by `benches/compare_peers.py`, which says how it measures. One core each, in "
+        "turns: Eastwest, ns-3, Eastwest, ns-2, and again.",
+        "",
+    ]
+    if not record["quiet"]:
+        lines += ["**Machine shared**: other processes ran meanwhile; see the last column.", ""]
+    lines += ["## Eastwest against its peers: least / median / greatest of the rounds", ""]
+    for_people = [
+        [
+            f"{r['against']}, {int(str(r['flow_bytes'])) / 1e6:g} MB flows",
+            *(span(r[k]) for k in ("hops_per_cpu_s", "whole_process_user_time", "peak_memory")),  # type: ignore[arg-type]
+        ]
+        for r in ratios(runs)
+    ]
+    head = "against | packet-hops per CPU-second, ours : theirs | user time of the whole process, "
+    lines += table(head + "theirs : ours | peak memory, theirs : ours", for_people)
+    lines += ["## Every run of S1", ""]
+    head = "simulator, flow size | packet-hops (10⁶) | CPU s, simulating | user s, whole process"
+    head += " | 10⁶ packet-hops per CPU-second | peak MB | FCT last / mean / p99 (s)"
+    lines += table(head + " | cores others used", run_rows(runs))
+    lines += [
+        "FCTs differ where the TCPs and starts do: a plausibility check, not a comparison.",
+        "",
+        "## S2: goodput in Mbit/s",
+        "",
+    ]
+    rows = [
+        [
+            f"{i['min_rto_ms']} ms",
+            *(f"{i[k]:.1f}" for k in ("eastwest_goodput_mbps", "ns3_goodput_mbps")),
+            *(f"{i[k]:.2f}" for k in ("eastwest_user_s", "ns3_user_s")),
+        ]
+        for i in incasts
+    ]
+    head = "minimum RTO | Eastwest | ns-3 | user s of Eastwest, whole process | of ns-3"
+    lines += table(head, rows)
+    lines += ["## Machine, versions, commands", ""]
+    for group in ("machine", "versions"):
+        facts = record[group]
+        assert isinstance(facts, dict)
+        lines += [f"- {key}: {value}" for key, value in facts.items()]
+    commands = dict.fromkeys(r.command for r in runs)
+    lines += ["", "```", *commands]
+    for incast in incasts:
+        shown = incast["commands"]
+        assert isinstance(shown, list)
+        lines += shown
+    return "\n".join([*lines, "```", ""])
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description="S1 and S2 in Eastwest, ns-3 and ns-2, in turns.")
+    parser.add_argument("--peers-dir", type=Path, required=True, help="ns3_s1_s2.cc, ns2_s1.tcl")
+    parser.add_argument("--ns3", type=Path, help="a built ns3_s1_s2; otherwise built with g++")
+    parser.add_argument("--ns2", default="ns", help="the ns-2 program")
+    parser.add_argument("--eastwest", type=Path, default=ROOT / ".venv/bin/eastwest")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ns3-bytes", type=int, default=1_000_000, help="flow size against ns-3")
+    parser.add_argument("--ns2-bytes", type=int, default=4_000_000, help="flow size against ns-2")
+    parser.add_argument("--out", type=Path, default=ROOT / "benches/results")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, then write the record."""
+    args = arguments()
+    sources = [args.peers_dir / "ns3_s1_s2.cc", args.peers_dir / "ns2_s1.tcl"]
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        ns3 = args.ns3
+        if ns3 is None:
+            ns3 = scratch / "ns3_s1_s2"
+            libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES.split()]
+            subprocess.run([*BUILD_NS3, sources[0], "-o", ns3, *libraries], check=True)
+        bench = Bench(args.eastwest.absolute(), ns3.absolute(), args.ns2, sources[1], scratch)
+        bench.eastwest(100_000)  # programs and libraries come off the disk before it counts
+        runs = in_turns(bench, {"ns-3": args.ns3_bytes, "ns-2": args.ns2_bytes}, args.rounds)
+        incasts = [bench.incast(ms) for ms in (200, 1)]
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        record: dict[str, object] = {
+            "date": today,
+            "quiet": max(r.others_cores for r in runs) < QUIET_CORES,
+            "machine": machine(),
+            "versions": versions(bench, sources),
+            "ratios": ratios(runs),
+            "s1": [{**asdict(r), "hops_per_cpu_s": r.rate} for r in runs],
+            "s2": incasts,
+        }
+    args.out.mkdir(parents=True, exist_ok=True)
+    name = args.out / f"{today}-s1-s2-peers"
+    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    name.with_suffix(".json").write_text(text)
+    name.with_suffix(".md").write_text(markdown(record, runs, incasts))
+    print(f"written: {name}.md and .json" + ("" if record["quiet"] else " (machine shared)"))
+
+
+if __name__ == "__main__":
+    main()
