@@ -1,0 +1,186 @@
+//! Runs scenario texts and looks into what they leave behind.
+
+use eastwest_measure::table::Column;
+use eastwest_sim::results::Results;
+use eastwest_sim::run::run;
+use eastwest_sim::scenario::{Context, Scenario, read};
+use eastwest_sim::world::RunError;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where scenarios and shipped traces lie.
+pub fn context() -> Context {
+    Context {
+        base_dir: root().join("scenarios"),
+        data_dir: root().join("python/eastwest/data"),
+        ..Context::default()
+    }
+}
+
+/// The context with a file of this name beside the scenario.
+pub fn context_with(name: &str, text: &str) -> Context {
+    let mut context = context();
+    context.files.insert(name.to_owned(), text.as_bytes().into());
+    context
+}
+
+/// The text of a shipped scenario.
+pub fn shipped(name: &str) -> String {
+    let path = root().join(format!("scenarios/{name}.toml"));
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Reads a scenario that must be accepted; `sets` are pairs as for `--set`.
+pub fn scenario_in(context: &Context, text: &str, sets: &[(&str, &str)]) -> Scenario {
+    let sets: Vec<(String, String)> =
+        sets.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    read(text, context, &sets).unwrap_or_else(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("refused:\n{}\n{text}", lines.join("\n"))
+    })
+}
+
+/// As [`scenario_in`], with shipped files only.
+pub fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
+    scenario_in(&context(), text, sets)
+}
+
+/// What a finished run left behind.
+pub struct Outcome(Results);
+
+/// Runs to the end; `reference` forces two-event ports.
+pub fn attempt(scenario: &Scenario, reference: bool) -> Result<Outcome, RunError> {
+    run(scenario, reference, &mut |_| true).map(Outcome)
+}
+
+/// Runs a scenario that must finish.
+pub fn finish(scenario: &Scenario) -> Outcome {
+    attempt(scenario, false).unwrap_or_else(|e| panic!("{}: {e}", scenario.name))
+}
+
+/// Reads and runs.
+pub fn outcome(text: &str, sets: &[(&str, &str)]) -> Outcome {
+    finish(&scenario(text, sets))
+}
+
+impl Outcome {
+    /// The digest.
+    pub fn digest(&self) -> &str {
+        self.0.summary["digest"].as_str().expect("every summary has a digest")
+    }
+
+    /// A number of the summary by its path, such as `packets.sent`.
+    pub fn number(&self, path: &str) -> f64 {
+        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
+    }
+
+    /// A whole number of the summary by its path.
+    pub fn count(&self, path: &str) -> u64 {
+        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
+    }
+
+    fn column(&self, table: &str, column: &str) -> &Column {
+        let found = self.0.tables.iter().find(|t| t.name == table);
+        found
+            .and_then(|t| t.column(column))
+            .unwrap_or_else(|| panic!("there is no column {table}.{column}"))
+    }
+
+    /// A column of doubles.
+    pub fn f64s(&self, table: &str, column: &str) -> &[f64] {
+        match self.column(table, column) {
+            Column::F64(values) => values,
+            other => panic!("{table}.{column} is {other:?}"),
+        }
+    }
+
+    /// A column of whole numbers.
+    pub fn u64s(&self, table: &str, column: &str) -> Vec<u64> {
+        match self.column(table, column) {
+            Column::U32(values) => values.iter().map(|&v| u64::from(v)).collect(),
+            Column::U64(values) => values.clone(),
+            other => panic!("{table}.{column} is {other:?}"),
+        }
+    }
+
+    /// A column that may be negative.
+    pub fn i64s(&self, table: &str, column: &str) -> &[i64] {
+        match self.column(table, column) {
+            Column::I64(values) => values,
+            other => panic!("{table}.{column} is {other:?}"),
+        }
+    }
+
+    /// A column of text or labels.
+    pub fn texts(&self, table: &str, column: &str) -> Vec<&str> {
+        match self.column(table, column) {
+            Column::Text(values) => values.iter().map(String::as_str).collect(),
+            Column::Label(values, names) => {
+                values.iter().map(|&i| names[i as usize].as_str()).collect()
+            }
+            other => panic!("{table}.{column} is {other:?}"),
+        }
+    }
+
+    /// A table as text: a head of column names, then the rows, cells joined by a tab.
+    pub fn table_text(&self, table: &str) -> String {
+        let found = self.0.tables.iter().find(|t| t.name == table).expect("the table exists");
+        let names: Vec<&str> = found.columns.iter().map(|c| c.0).collect();
+        let mut text = names.join("\t") + "\n";
+        for row in 0..found.rows() {
+            let cells: Vec<String> = found.columns.iter().map(|c| cell(&c.1, row)).collect();
+            text.push_str(&(cells.join("\t") + "\n"));
+        }
+        text
+    }
+
+    /// Checks that every packet and every byte is accounted for.
+    pub fn assert_conserved(&self) {
+        let [sent, delivered, dropped, in_flight] = ["sent", "delivered", "dropped", "in_flight"]
+            .map(|n| self.count(&format!("packets.{n}")));
+        assert_eq!(sent, delivered + dropped + in_flight, "packets of all kinds");
+        let lost: u64 = self.u64s("links", "drops").iter().sum();
+        assert_eq!(lost, dropped, "drops of all links");
+        let mut by_kind = 0;
+        for kind in ["data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram"] {
+            let of_links: u64 = self.u64s("links", &format!("drops_{kind}")).iter().sum();
+            assert_eq!(of_links, self.count(&format!("drops.full.{kind}")), "{kind}");
+            by_kind += of_links;
+        }
+        assert_eq!(by_kind, dropped, "drops by kind");
+        assert_eq!(self.count("latency_us.count"), delivered, "every delivery has a latency");
+        let hops: u64 = self.u64s("links", "packets").iter().sum();
+        assert_eq!(hops, self.count("packet_hops"));
+    }
+}
+
+fn cell(column: &Column, row: usize) -> String {
+    match column {
+        Column::U32(v) => v[row].to_string(),
+        Column::U64(v) => v[row].to_string(),
+        Column::I64(v) => v[row].to_string(),
+        Column::F64(v) => v[row].to_string(),
+        Column::Text(v) => v[row].clone(),
+        Column::Label(v, names) => names[v[row] as usize].clone(),
+    }
+}
+
+/// A cable of a graph: both ends, rate and delay.
+pub type CableText<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// The text of a topology file.
+pub fn graph(hosts: &[&str], switches: &[&str], cables: &[CableText]) -> String {
+    let mut text = format!("hosts = {hosts:?}\nswitches = {switches:?}\n");
+    for (a, b, rate, delay) in cables {
+        text.push_str(&format!(
+            "[[cable]]\na = \"{a}\"\nb = \"{b}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\n"
+        ));
+    }
+    text
+}
