@@ -18,6 +18,7 @@ import pytest
 import eastwest as ew
 from eastwest.core import Column
 from eastwest.report import write_page
+from eastwest.report.page import change
 from fake_core import FakeCore, column
 
 HOSTILE = "<script>alert(1)</script>$\\frac{&\"'</style>{{7*7}}"
@@ -164,8 +165,16 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
     assert "fake, seed 1" in text
     assert "fake, seed 2" in text
     assert sum(tag == "figure" for tag, _ in page.tags) == 3
+    assert text.count('class="wide"') == 1, "the odd picture has a line of its own"
     rows = re.findall(r"<tr><td>seed</td><td>(.*?)</td><td>(.*?)</td></tr>", text)
     assert rows == [("1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.2, "−80 %"), (1.05, "+5 %"), (2.5, "+150 %"), (57.5, "× 57.5")]
+)
+def test_changes_in_words(ratio: float, text: str) -> None:
+    assert change(ratio) == text
 
 
 def test_the_page_in_a_browser(result: ew.Result, tool: Callable[..., str], tmp_path: Path) -> None:

@@ -58,16 +58,19 @@ CHARTS = {chart.name: chart for chart in _CHARTS}
 _NARROW, _WIDE = (5.3, 3.1), (10.9, 2.7)
 
 
-def draw(name: str, results: Labelled, *, titled: bool = False) -> Drawing:
-    """Draw one picture of one or several results."""
+def draw(
+    name: str, results: Labelled, *, titled: bool = False, wide: bool | None = None
+) -> Drawing:
+    """Draw one picture of one or several results, over the full width of a page if ``wide``."""
     chart = CHARTS[name]
+    wide = chart.wide if wide is None else wide
     with style():
-        figure = Figure(figsize=_WIDE if chart.wide else _NARROW, layout="constrained")
+        figure = Figure(figsize=_WIDE if wide else _NARROW, layout="constrained")
         axes = figure.add_subplot()
         title = chart.draw(axes, results)
         if titled:
             axes.set_title(title)
-    return Drawing(name, figure, title, chart.wide)
+    return Drawing(name, figure, title, wide)
 
 
 def figure(name: str, result: Result) -> Figure:

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eastwest import plot, units
-from eastwest.plot.charts import CHARTS, Drawing, Labelled
+from eastwest.plot.charts import CHARTS, Chart, Drawing, Labelled
 from eastwest.plot.latency import by_size
 from eastwest.plot.style import svg
 from eastwest.report import words
@@ -76,17 +76,19 @@ def _picture(drawing: Drawing) -> dict[str, Any]:
     }
 
 
+def _pictures(results: Labelled, charts: Sequence[Chart]) -> list[dict[str, Any]]:
+    """Draw charts in order; of an odd number of narrow ones, the last takes a line of its own."""
+    narrow = [chart for chart in charts if not chart.wide]
+    last = narrow[-1] if len(narrow) % 2 else None
+    return [_picture(plot.draw(c.name, results, wide=c.wide or c is last)) for c in charts]
+
+
 def _title(result: Result) -> str:
     return units.clean(str(result.summary.get("scenario", result.path.name)), 100)
 
 
 def single(result: Result) -> str:
     """Give the page about one result."""
-    pictures = [
-        _picture(plot.draw(chart.name, [("", result)]))
-        for chart in CHARTS.values()
-        if chart.applies(result)
-    ]
     return _render(
         "single.html.j2",
         title=_title(result),
@@ -99,7 +101,7 @@ def single(result: Result) -> str:
         fabric=words.fabric(result),
         workload=words.workload(result),
         headlines=words.headlines(result),
-        pictures=pictures,
+        pictures=_pictures([("", result)], [c for c in CHARTS.values() if c.applies(result)]),
         sizes=_sizes(result),
         purposes=words.purpose_rows(result),
         latency=words.latency_rows(result),
@@ -138,8 +140,8 @@ def labels(results: Sequence[Result]) -> Labelled:
 def comparison(results: Sequence[Result]) -> str:
     """Give the page that compares several results."""
     labelled = labels(results)
-    pictures = [
-        _picture(plot.draw(chart.name, labelled))
+    charts = [
+        chart
         for chart in CHARTS.values()
         if chart.compares and all(chart.applies(result) for result in results)
     ]
@@ -150,7 +152,7 @@ def comparison(results: Sequence[Result]) -> str:
         folder_rows=[[name, units.clean(str(result.path), 300)] for name, result in labelled],
         metrics=_metrics(results),
         differences=_differences(results),
-        pictures=pictures,
+        pictures=_pictures(labelled, charts),
     )
 
 
@@ -180,21 +182,35 @@ def _metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
     """Every metric that any result has: the value of each, and its change against the first."""
     rows = []
     for title, path, factor, write in _METRICS:
-        values = [words.number(result.summary, *path) for result in results]
+        values = [_metric(result, path) for result in results]
         if all(value is None for value in values):
             continue
         first = values[0]
         cells = []
         for place, value in enumerate(values):
-            change = ""
+            shown = ""
             if place and value is not None and first and value != first:
-                change = f"{100 * (value / first - 1):+.3g} %".replace("-", "−")
-            cells.append((write(None if value is None else value * factor), change))
+                shown = change(value / first)
+            cells.append((write(None if value is None else value * factor), shown))
         rows.append((title, cells))
     drops = [words.carried(result)[1] for result in results]
     rows.append(("Packets dropped", [(units.count(value), "") for value in drops]))
     rows.append(("Digest", [(units.clean(result.digest, 64)[:12], "") for result in results]))
     return rows
+
+
+def _metric(result: Result, path: tuple[str, ...]) -> float | None:
+    """One number of a summary; nothing about jobs where there were none."""
+    if path[0] == "jobs" and not words.number(result.summary, "jobs", "count"):
+        return None
+    return words.number(result.summary, *path)
+
+
+def change(ratio: float) -> str:
+    """Write a change as a percentage, or as a factor where that would be a large number."""
+    if ratio >= 3:
+        return f"× {ratio:.3g}"
+    return f"{100 * (ratio - 1):+.3g} %".replace("-", "−")
 
 
 def _differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
