@@ -21,6 +21,8 @@ pub struct Fabric {
     routing: Routing,
     /// The link up from every host.
     up: Vec<u32>,
+    /// The packet that arrives next on every link, where there is one.
+    fronts: Vec<u32>,
     hosts: u32,
     /// Packets that hosts have handed to their network cards.
     pub sent: u64,
@@ -54,12 +56,14 @@ impl Fabric {
             }
         }
         let hosts = graph.hosts;
+        let fronts = vec![0; links.len()];
         Ok(Fabric {
             graph,
             links,
             pool: PacketPool::default(),
             routing,
             up,
+            fronts,
             hosts,
             sent: 0,
             delivered: 0,
@@ -87,12 +91,26 @@ impl Fabric {
     fn offer(&mut self, now: Time, link: u32, slot: u32, events: &mut Tournament) {
         match self.links[link as usize].offer(now, slot, self.pool.get(slot)) {
             Offer::Queued => {}
-            Offer::Sooner(key) => events.set_sooner(link, key),
+            Offer::Sooner(key) => {
+                self.fronts[link as usize] = self.links[link as usize].front().unwrap_or(0);
+                events.set_sooner(link, key);
+            }
             Offer::Dropped => {
                 self.dropped += 1;
                 let packet = self.pool.remove(slot);
                 self.pool.take_sack(packet.sack);
             }
+        }
+    }
+
+    /// The event after this one is almost always the one that leads now: asks for the memory it
+    /// will touch while this one is being worked on.
+    #[inline]
+    fn prefetch_next(&self, events: &mut Tournament) {
+        let (_, source) = events.winner();
+        if let Some(&slot) = self.fronts.get(source as usize) {
+            self.pool.prefetch(slot);
+            crate::pool::prefetch(&self.links[source as usize]);
         }
     }
 
@@ -103,13 +121,13 @@ impl Fabric {
         let l = &mut self.links[link as usize];
         let to = l.to;
         let (fired, next) = l.fire(key);
+        self.fronts[link as usize] = l.front().unwrap_or(0);
         events.set(link, next);
+        self.prefetch_next(events);
+        let l = &mut self.links[link as usize];
         let Fired::Arrived(slot) = fired else {
             return None;
         };
-        if let Some(next) = l.front() {
-            self.pool.prefetch(next);
-        }
         let packet = self.pool.get(slot);
         l.fold(key.0, packet);
         if to < self.hosts {

@@ -46,7 +46,9 @@ impl PacketPool {
     /// packets under way, waiting for memory would take half of the run (docs/internals/speed.md).
     #[inline]
     pub fn prefetch(&self, slot: u32) {
-        prefetch(&self.slots[slot as usize]);
+        if let Some(place) = self.slots.get(slot as usize) {
+            prefetch(place);
+        }
     }
 
     /// Packets under way.
@@ -85,7 +87,7 @@ impl PacketPool {
 
 /// A hint without effect on results; nothing on processors other than x86-64.
 #[inline]
-fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing, and the address is that of a live reference.
     #[allow(unsafe_code)]
