@@ -83,7 +83,15 @@ class FakeCore:
         return {"problems": list(self.problems), "notes": ["over-subscribed 2:1"]}
 
     def topology(self, text: str, base: str, data: str, overrides: Overrides) -> dict[str, Any]:
-        return {"nodes": ["h0", "h1", "leaf0"], "cables": [], "oversubscription": 2.0}
+        cable = {"a": "h0", "b": "leaf0", "rate_bps": 10**9, "delay_us": 5.0, "tier": "host-up"}
+        return {
+            "name": self.name,
+            "nodes": ["h0", "leaf0"],
+            "hosts": 1,
+            "switches": 1,
+            "cables": [cable],
+            "notes": ["over-subscribed 2:1"],
+        }
 
     def run(
         self,

@@ -196,8 +196,10 @@ def test_schema_version_topology(fake: FakeCore) -> None:
     assert invoke("version")[1].startswith("eastwest 0.1.0")
     assert json.loads(invoke("version", "--json")[1])["version"] == "0.1.0"
     assert "leaf-spine" in invoke("topology", "list")[1]
-    assert "oversubscription" in invoke("topology", "show", "x.toml")[1]
-    assert json.loads(invoke("topology", "show", "x.toml", "--json")[1])["oversubscription"] == 2
+    shown = invoke("topology", "show", "x.toml")[1]
+    assert "1 hosts to switches, 1 Gbit/s each way, 5 µs" in shown
+    assert "over-subscribed" in shown
+    assert json.loads(invoke("topology", "show", "x.toml", "--json")[1])["hosts"] == 1
 
 
 def test_report_writes_a_page(fake: FakeCore) -> None:

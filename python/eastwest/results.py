@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -262,3 +263,12 @@ def _relative(path: Path) -> Path:
     with contextlib.suppress(ValueError):
         return path.relative_to(Path.cwd())
     return path
+
+
+def pick(tree: Any, *path: str) -> float | None:
+    """Return one number of a nested mapping such as a summary, or nothing."""
+    for key in path:
+        if not isinstance(tree, Mapping) or key not in tree:
+            return None
+        tree = tree[key]
+    return float(tree) if isinstance(tree, (int, float)) else None

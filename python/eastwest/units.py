@@ -1,4 +1,4 @@
-"""Numbers as people read them: a value, a unit that suits it, three significant digits."""
+"""Numbers and names as people read them: values with units that suit them, untrusted text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ _LONG_SPANS = (
     (120, 1, 60, "min", "s"),
 )
 _DASH = "–"
+_TIER_WORDS = {
+    "host-up": "hosts to switches",
+    "host-down": "switches to hosts",
+    "leaf-up": "leaves to spines",
+    "leaf-down": "spines to leaves",
+    "edge-up": "edge to aggregation",
+    "edge-down": "aggregation to edge",
+    "agg-up": "aggregation to core",
+    "agg-down": "core to aggregation",
+    "switch": "between switches",
+}
 
 
 def _digits(value: float) -> str:
@@ -81,3 +92,8 @@ def clean(text: str, limit: int = 200) -> str:
     """Untrusted text without control characters, at most ``limit`` characters long."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def tier_words(tier: str) -> str:
+    """Name a tier of links by what it joins."""
+    return _TIER_WORDS.get(tier, clean(tier, 40))

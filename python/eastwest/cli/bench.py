@@ -13,7 +13,7 @@ from rich.table import Table
 from eastwest import bench as standard
 from eastwest.cli.guard import errors, guarded
 from eastwest.cli.simulate import SetOption, overrides
-from eastwest.units import clean, count, span
+from eastwest.units import clean, span
 
 
 @guarded
@@ -39,17 +39,18 @@ def bench(
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("scenario", "packet-hops", "CPU", "wall", "hops per CPU-s", "memory", "digest"):
-        table.add_column(heading, justify="left" if heading in {"scenario", "digest"} else "right")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for heading in ("scenario", "packet-hops", "CPU", "wall", "hops/CPU-s", "memory", "digest"):
+        left = heading in {"scenario", "digest"}
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for row in rows:
         table.add_row(
-            clean(row["scenario"]),
-            count(row["packet_hops"]),
+            clean(row["scenario"], 20),
+            f"{row['packet_hops'] / 1e6:,.2f} M",
             span(row["cpu_s"]),
             span(row["wall_s"]),
-            count(row["hops_per_cpu_s"]),
+            f"{row['hops_per_cpu_s'] / 1e6:.2f} M",
             f"{row['peak_rss_mb']:.0f} MB",
-            clean(row["digest"])[:16],
+            clean(row["digest"])[:8],
         )
     Console(highlight=False).print(table)

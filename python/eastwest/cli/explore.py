@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ from eastwest import core, shipped
 from eastwest.cli.guard import guarded
 from eastwest.cli.simulate import ScenarioArgument, SetOption, overrides
 from eastwest.run import load_source
-from eastwest.units import clean
+from eastwest.units import clean, rate, span, tier_words
 
 topology = typer.Typer(
     help="Show the fabric of a scenario, or list the kinds there are.", no_args_is_help=True
@@ -72,11 +73,15 @@ def topology_show(
     if as_json:
         typer.echo(json.dumps(shape))
         return
-    console = Console(highlight=False)
+    cables = Counter((c["tier"], c["rate_bps"], c["delay_us"]) for c in shape["cables"])
     grid = Table.grid(padding=(0, 2))
-    for key, value in shape.items():
-        if isinstance(value, (list, tuple, dict)):
-            grid.add_row(Text(clean(key), style="bold"), f"{len(value):,}")
-        else:
-            grid.add_row(Text(clean(key), style="bold"), Text(clean(str(value))))
-    console.print(grid)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_row("name", Text(clean(shape["name"])))
+    grid.add_row("hosts", f"{shape['hosts']:,}")
+    grid.add_row("switches", f"{shape['switches']:,}")
+    for (tier, bits_per_s, delay_us), number in cables.items():
+        each = f"{rate(bits_per_s)} each way, {span(delay_us / 1e6)}"
+        grid.add_row("cables", Text(f"{number:,} {tier_words(tier)}, {each}"))
+    for note in shape["notes"]:
+        grid.add_row("note", Text(clean(note, 400), style="yellow"))
+    Console(highlight=False).print(grid)

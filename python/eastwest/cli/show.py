@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.core import Problem
-from eastwest.results import Result
+from eastwest.results import Result, pick
 from eastwest.units import clean, count, rate, size, span
 
 #: With two lines each, the whole stays below 24 lines.
@@ -44,15 +44,6 @@ def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from leaves(value, (*prefix, str(key)))
     elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
         yield prefix, float(tree)
-
-
-def pick(tree: Any, *path: str) -> float | None:
-    """One number of a nested mapping, or nothing."""
-    for key in path:
-        if not isinstance(tree, Mapping) or key not in tree:
-            return None
-        tree = tree[key]
-    return float(tree) if isinstance(tree, (int, float)) else None
 
 
 def summary_table(result: Result) -> Table:

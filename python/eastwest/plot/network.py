@@ -22,27 +22,10 @@ from eastwest.plot.style import (
     time_axis,
 )
 from eastwest.results import Result
-from eastwest.units import clean, percent, rate, size, span
+from eastwest.units import clean, percent, rate, size, span, tier_words
 
 #: More points than this are averaged: a line in a page need not be finer than its pixels.
 _MOST_POINTS = 500
-
-_TIER_WORDS = {
-    "host-up": "hosts to switches",
-    "host-down": "switches to hosts",
-    "leaf-up": "leaves to spines",
-    "leaf-down": "spines to leaves",
-    "edge-up": "edge to aggregation",
-    "edge-down": "aggregation to edge",
-    "agg-up": "aggregation to core",
-    "agg-down": "core to aggregation",
-    "switch": "between switches",
-}
-
-
-def tier_words(tier: str) -> str:
-    """Name a tier of links by what it joins."""
-    return _TIER_WORDS.get(tier, clean(tier, 40))
 
 
 def any_traffic(result: Result) -> bool:

@@ -17,7 +17,7 @@ from eastwest.plot.charts import CHARTS, Chart, Drawing, Labelled
 from eastwest.plot.latency import by_size
 from eastwest.plot.style import svg
 from eastwest.report import words
-from eastwest.results import Result
+from eastwest.results import Result, pick
 
 _MOST_LABEL = 40
 
@@ -95,8 +95,8 @@ def single(result: Result) -> str:
         seed=result.summary.get("seed", "?"),
         version=units.clean(str(result.summary.get("version", "?")), 40),
         digest=units.clean(result.digest, 128),
-        span=units.span(words.number(result.summary, "simulated_s")),
-        wall=units.span(words.number(result.summary, "wall_s")),
+        span=units.span(pick(result.summary, "simulated_s")),
+        wall=units.span(pick(result.summary, "wall_s")),
         notes=[units.clean(str(note), 500) for note in result.summary.get("notes", [])],
         fabric=words.fabric(result),
         workload=words.workload(result),
@@ -201,9 +201,9 @@ def _metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
 
 def _metric(result: Result, path: tuple[str, ...]) -> float | None:
     """One number of a summary; nothing about jobs where there were none."""
-    if path[0] == "jobs" and not words.number(result.summary, "jobs", "count"):
+    if path[0] == "jobs" and not pick(result.summary, "jobs", "count"):
         return None
-    return words.number(result.summary, *path)
+    return pick(result.summary, *path)
 
 
 def change(ratio: float) -> str:

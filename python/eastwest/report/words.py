@@ -14,8 +14,8 @@ import polars as pl
 
 from eastwest import units
 from eastwest.plot.latency import quantile
-from eastwest.plot.network import tier_words
-from eastwest.results import Result
+from eastwest.results import Result, pick
+from eastwest.units import tier_words
 
 #: Kinds of packets that drops are counted by, and how they are written.
 DROP_KINDS = {
@@ -98,34 +98,34 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
     """Name, value and remark of the numbers at the top of the page."""
     s = result.summary
     cards = []
-    if number(s, "jobs", "count"):
+    if pick(s, "jobs", "count"):
         cards.append(
             (
                 "jobs",
-                units.count(number(s, "jobs", "count")),
-                f"median runtime {units.span(number(s, 'jobs', 'runtime_s', 'p50'))}",
+                units.count(pick(s, "jobs", "count")),
+                f"median runtime {units.span(pick(s, 'jobs', 'runtime_s', 'p50'))}",
             )
         )
-        cards.append(("makespan", units.span(number(s, "jobs", "makespan_s")), "first to last job"))
-    if number(s, "rounds", "count"):
-        cards.append(("rounds", units.count(number(s, "rounds", "count")), "synchronized reads"))
-        goodput = number(s, "rounds", "goodput_bps")
+        cards.append(("makespan", units.span(pick(s, "jobs", "makespan_s")), "first to last job"))
+    if pick(s, "rounds", "count"):
+        cards.append(("rounds", units.count(pick(s, "rounds", "count")), "synchronized reads"))
+        goodput = pick(s, "rounds", "goodput_bps")
         cards.append(("goodput", units.rate(goodput), "while a round was running"))
-    done, all_flows = number(s, "flows", "completed"), number(s, "flows", "count")
+    done, all_flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
     share = "all complete" if done == all_flows else f"{units.count(done)} complete"
     cards.append(("flows", units.count(all_flows), share))
     cards.append(
         (
             "flow completion",
-            units.span(micro(number(s, "flows", "fct_us", "p50"))),
-            f"median; p99 {units.span(micro(number(s, 'flows', 'fct_us', 'p99')))}",
+            units.span(micro(pick(s, "flows", "fct_us", "p50"))),
+            f"median; p99 {units.span(micro(pick(s, 'flows', 'fct_us', 'p99')))}",
         )
     )
     cards.append(
         (
             "packet latency",
-            units.span(micro(number(s, "latency_us", "p50"))),
-            f"median; p99 {units.span(micro(number(s, 'latency_us', 'p99')))}",
+            units.span(micro(pick(s, "latency_us", "p50"))),
+            f"median; p99 {units.span(micro(pick(s, 'latency_us', 'p99')))}",
         )
     )
     packets, drops = carried(result)
@@ -134,11 +134,11 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
     cards.append(
         (
             "TCP retransmissions",
-            units.count(number(s, "tcp", "retransmits")),
-            f"{units.count(number(s, 'tcp', 'timeouts'))} timeouts",
+            units.count(pick(s, "tcp", "retransmits")),
+            f"{units.count(pick(s, 'tcp', 'timeouts'))} timeouts",
         )
     )
-    hops, cpu = number(s, "packet_hops"), number(s, "cpu_s")
+    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
     cards.append(
         (
             "packet-hops",
@@ -237,15 +237,6 @@ def _flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _flat(value, f"{path}.{place}")
     else:
         yield path, units.clean(str(tree), 200)
-
-
-def number(tree: Any, *path: str) -> float | None:
-    """One number of a nested mapping, or nothing."""
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return None
-        tree = tree[key]
-    return float(tree) if isinstance(tree, (int, float)) else None
 
 
 def micro(value_us: float | None) -> float | None:
