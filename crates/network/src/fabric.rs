@@ -5,6 +5,7 @@ use crate::link::{Fired, Link, LinkSpec, Mode, Offer};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
 use crate::topology::Graph;
+use eastwest_engine::memory;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
@@ -110,7 +111,7 @@ impl Fabric {
         let (_, source) = events.winner();
         if let Some(&slot) = self.fronts.get(source as usize) {
             self.pool.prefetch(slot);
-            crate::pool::prefetch(&self.links[source as usize]);
+            memory::prefetch(&self.links[source as usize]);
         }
     }
 

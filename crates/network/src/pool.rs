@@ -1,6 +1,7 @@
 //! Where packets live while they are under way: slots that are used again, so that a hop moves an
 //! index and not the packet. SACK blocks, which few packets carry, lie in a table of their own.
 
+use eastwest_engine::memory;
 use eastwest_types::{NO_SACK, Packet, SackBlocks};
 
 /// All packets in the fabric.
@@ -23,6 +24,9 @@ impl PacketPool {
                 slot
             }
             None => {
+                if self.slots.len() == self.slots.capacity() {
+                    memory::grow(&mut self.slots);
+                }
                 self.slots.push(packet);
                 (self.slots.len() - 1) as u32
             }
@@ -42,12 +46,11 @@ impl PacketPool {
         &self.slots[slot as usize]
     }
 
-    /// Asks the processor to have this packet in its cache soon: with hundreds of thousands of
-    /// packets under way, waiting for memory would take half of the run (docs/internals/speed.md).
+    /// Asks the processor to have this packet in its cache soon.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         if let Some(place) = self.slots.get(slot as usize) {
-            prefetch(place);
+            memory::prefetch(place);
         }
     }
 
@@ -83,18 +86,4 @@ impl PacketPool {
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
     }
-}
-
-/// A hint without effect on results; nothing on processors other than x86-64.
-#[inline]
-pub(crate) fn prefetch<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing, and the address is that of a live reference.
-    #[allow(unsafe_code)]
-    unsafe {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }

@@ -53,8 +53,14 @@ impl Endpoint {
             return;
         }
         let flight_before = self.snd_max - self.snd_una;
-        let window_changed = self.peer_window != u64::from(packet.window);
-        self.peer_window = u64::from(packet.window);
+        if flight_before == 0
+            && self.snd_max == self.send_end()
+            && packet.window == self.peer_window
+        {
+            return; // this side only receives
+        }
+        let window_changed = self.peer_window != packet.window;
+        self.peer_window = packet.window;
         let newly_sacked = match sack {
             Some(blocks) if config.sack => self.take_sack(blocks),
             _ => 0,
@@ -71,9 +77,7 @@ impl Endpoint {
                 self.sacked.remove_below(ack);
             }
             self.on_progress(acked, flight_before, config);
-            if self.closing {
-                self.linger_if_finished(now, config);
-            }
+            self.linger_if_finished(now, config);
         } else if flight_before > 0
             && packet.payload == 0
             && packet.flags & flag::FIN == 0
@@ -111,17 +115,17 @@ impl Endpoint {
         if config.timestamps {
             if packet.ts_echo_us != 0 {
                 let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
-                if let Some(at) = self.timed_out_at_us.take() {
-                    let echoes_original = packet.ts_echo_us.wrapping_sub(at) as i32 <= -1;
-                    self.counters.spurious_timeouts += u32::from(echoes_original);
+                let struck = std::mem::take(&mut self.timed_out_at_us);
+                if struck != 0 {
+                    // the ACK answers something sent before the timer struck
+                    let original = (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0;
+                    self.counters.spurious_timeouts += u32::from(original);
                 }
                 self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
             }
-        } else if let Some((end, sent)) = self.timed
-            && ack >= end
-        {
-            self.timed = None;
-            self.rtt.sample(now.since(sent));
+        } else if self.timed_end > 0 && ack >= self.timed_end {
+            self.timed_end = 0;
+            self.rtt.sample(now.since(self.timed_at));
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::Sink;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, State};
+use super::endpoint::{Endpoint, Linger, State};
 use eastwest_types::{Packet, Time, flag};
 
 impl Endpoint {
@@ -20,11 +20,9 @@ impl Endpoint {
         let answer = self.state == State::SynReceived;
         let flags = if answer { flag::SYN | flag::ACK } else { flag::SYN };
         self.send_control(now, 0, flags, config, sink);
-        if self.snd_max == 0 {
-            self.timed = Some((1, now));
-        } else {
-            self.timed = None; // Karn
-        }
+        // Karn: a SYN that was sent again gives no sample
+        self.timed_end = u64::from(self.snd_max == 0);
+        self.timed_at = now;
         self.snd_max = 1;
         self.rto_at = now + self.rtt.rto(config);
     }
@@ -64,17 +62,17 @@ impl Endpoint {
 
     fn learn_peer(&mut self, packet: &Packet) {
         self.rcv_nxt = 1;
-        self.peer_window = u64::from(packet.window);
+        self.peer_window = packet.window;
         self.ts_recent_us = super::output::timestamp_us(packet.born);
     }
 
     fn finish_handshake(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         self.state = State::Established;
         self.snd_una = 1;
-        self.peer_window = u64::from(packet.window);
+        self.peer_window = packet.window;
         self.rto_at = Time::NEVER;
-        if let Some((_, sent)) = self.timed.take() {
-            self.rtt.sample(now.since(sent));
+        if std::mem::take(&mut self.timed_end) > 0 {
+            self.rtt.sample(now.since(self.timed_at));
         }
         if self.rtt.backoff > 1 {
             self.window.cwnd = u64::from(config.segment);
@@ -96,10 +94,9 @@ impl Endpoint {
 
     /// Once both FINs are through, stay for a while to answer a FIN that comes again (TIME-WAIT).
     pub(super) fn linger_if_finished(&mut self, now: Time, config: &TcpConfig) {
-        let finished =
-            self.closing && self.snd_una == self.write_end + 1 && self.rcv_nxt > self.fin_at;
-        if finished && self.linger_at == Time::NEVER {
-            self.linger_at = now + config.time_wait;
+        if self.linger == Linger::NotYet && self.is_finished() {
+            self.linger = Linger::Until;
+            self.rto_at = now + config.time_wait;
         }
     }
 }

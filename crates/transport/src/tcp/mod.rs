@@ -19,6 +19,7 @@ mod timers;
 pub use endpoint::{Counters, Endpoint};
 
 use config::TcpConfig;
+use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 
 /// What an endpoint wants to happen next.
@@ -89,6 +90,9 @@ impl Stack {
             None if self.endpoints.len() + 2 > EndpointId::MAX_SLOTS => return None,
             None => {
                 let slot = self.endpoints.len();
+                if slot + 2 > self.endpoints.capacity() {
+                    memory::grow(&mut self.endpoints);
+                }
                 let blank = Endpoint::new(EndpointId(0), c.client, c.server, 0, c, &self.config);
                 self.endpoints.extend([blank.clone(), blank]);
                 (slot, 0)
@@ -136,6 +140,14 @@ impl Stack {
         e.close(now, config, sink);
         e.rearm(sink);
         self.release(id, sink);
+    }
+
+    /// A packet to this endpoint is about to arrive: asks the processor for its state.
+    #[inline]
+    pub fn prefetch(&self, id: EndpointId) {
+        if let Some(e) = self.endpoints.get(id.slot()) {
+            memory::prefetch(e);
+        }
     }
 
     /// A packet has reached the host of its destination endpoint.

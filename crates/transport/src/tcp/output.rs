@@ -28,7 +28,7 @@ impl Endpoint {
         }
         let segment = u64::from(config.segment);
         let mut pipe = self.pipe(segment);
-        let right_edge = self.snd_una + self.peer_window.min(config.max_window);
+        let right_edge = self.snd_una + u64::from(self.peer_window).min(config.max_window);
         // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
         // with SACK the pipe has already shrunk by what was SACKed
         let mut allowance = self.window.cwnd;
@@ -98,9 +98,9 @@ impl Endpoint {
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 };
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
-            self.timed = None; // Karn: no samples from segments sent twice
-        } else if !config.timestamps && self.timed.is_none() {
-            self.timed = Some((stop, now));
+            self.timed_end = 0; // Karn: no samples from segments sent twice
+        } else if !config.timestamps && self.timed_end == 0 {
+            (self.timed_end, self.timed_at) = (stop, now);
         }
         self.note_ack_sent();
         self.last_sent = now;

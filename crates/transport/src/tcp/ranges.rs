@@ -1,108 +1,119 @@
 //! A set of byte positions as sorted, disjoint, non-touching ranges: what a receiver holds out of
 //! order, and what a sender knows to have arrived.
 
-/// Sorted half-open ranges.
+/// Sorted half-open ranges. One word while empty, which most are most of the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
+    content: Option<Box<Content>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Content {
     ranges: Vec<(u64, u64)>,
     total: u64,
 }
 
 impl Ranges {
     /// Whether nothing is in the set.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.content.is_none()
     }
 
     /// Bytes in the set.
     pub fn total(&self) -> u64 {
-        self.total
+        self.content.as_ref().map_or(0, |c| c.total)
+    }
+
+    fn slice(&self) -> &[(u64, u64)] {
+        self.content.as_ref().map_or(&[], |c| &c.ranges)
     }
 
     /// The ranges in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
-        self.ranges.iter().copied()
-    }
-
-    /// One past the last byte, or 0.
-    pub fn end(&self) -> u64 {
-        self.ranges.last().map_or(0, |r| r.1)
+        self.slice().iter().copied()
     }
 
     /// Adds `start..end`; returns how many of its bytes are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         debug_assert!(start < end);
+        let Content { ranges, total } = &mut **self.content.get_or_insert_default();
         // the common case is the range that grows at the end
-        if let Some(last) = self.ranges.last_mut()
+        if let Some(last) = ranges.last_mut()
             && start == last.1
         {
             last.1 = end;
-            self.total += end - start;
+            *total += end - start;
             return end - start;
         }
-        let first = self.ranges.partition_point(|r| r.1 < start);
-        let after = first + self.ranges[first..].partition_point(|r| r.0 <= end);
+        let first = ranges.partition_point(|r| r.1 < start);
+        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
         if first == after {
-            self.ranges.insert(first, (start, end));
-            self.total += end - start;
+            ranges.insert(first, (start, end));
+            *total += end - start;
             return end - start;
         }
-        let merged = (start.min(self.ranges[first].0), end.max(self.ranges[after - 1].1));
-        let before: u64 = self.ranges[first..after].iter().map(|r| r.1 - r.0).sum();
+        let merged = (start.min(ranges[first].0), end.max(ranges[after - 1].1));
+        let before: u64 = ranges[first..after].iter().map(|r| r.1 - r.0).sum();
         let new = merged.1 - merged.0 - before;
-        self.ranges[first] = merged;
-        self.ranges.drain(first + 1..after);
-        self.total += new;
+        ranges[first] = merged;
+        ranges.drain(first + 1..after);
+        *total += new;
         new
     }
 
     /// Removes everything below `position`.
     pub fn remove_below(&mut self, position: u64) {
-        let gone = self.ranges.partition_point(|r| r.1 <= position);
-        self.total -= self.ranges[..gone].iter().map(|r| r.1 - r.0).sum::<u64>();
-        self.ranges.drain(..gone);
-        if let Some(first) = self.ranges.first_mut()
-            && first.0 < position
-        {
-            self.total -= position - first.0;
-            first.0 = position;
+        let Some(c) = &mut self.content else { return };
+        let gone = c.ranges.partition_point(|r| r.1 <= position);
+        c.total -= c.ranges[..gone].iter().map(|r| r.1 - r.0).sum::<u64>();
+        c.ranges.drain(..gone);
+        match c.ranges.first_mut() {
+            None => self.content = None,
+            Some(first) if first.0 < position => {
+                c.total -= position - first.0;
+                first.0 = position;
+            }
+            Some(_) => {}
         }
     }
 
     /// Takes the first range out if it starts at or below `position`; returns its end.
     pub fn take_from(&mut self, position: u64) -> Option<u64> {
-        let &(start, end) = self.ranges.first()?;
+        let &(start, end) = self.slice().first()?;
         if start > position {
             return None;
         }
-        self.total -= end - start;
-        self.ranges.remove(0);
+        self.remove_below(end);
         Some(end)
     }
 
     /// The range that contains `position`.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|r| r.1 <= position);
-        self.ranges.get(i).copied().filter(|r| r.0 <= position)
+        let ranges = self.slice();
+        let i = ranges.partition_point(|r| r.1 <= position);
+        ranges.get(i).copied().filter(|r| r.0 <= position)
     }
 
     /// The first gap at or after `position`: (start, end of the gap); the gap after the last range
     /// ends at `u64::MAX`.
     pub fn gap_from(&self, position: u64) -> (u64, u64) {
-        let mut i = self.ranges.partition_point(|r| r.1 <= position);
+        let ranges = self.slice();
+        let mut i = ranges.partition_point(|r| r.1 <= position);
         let mut start = position;
-        if let Some(&(s, e)) = self.ranges.get(i)
+        if let Some(&(s, e)) = ranges.get(i)
             && s <= position
         {
             start = e;
             i += 1;
         }
-        (start, self.ranges.get(i).map_or(u64::MAX, |r| r.0))
+        (start, ranges.get(i).map_or(u64::MAX, |r| r.0))
     }
 
     /// Bytes of the set below `position`.
     pub fn below(&self, position: u64) -> u64 {
-        self.ranges.iter().take_while(|r| r.0 < position).map(|r| r.1.min(position) - r.0).sum()
+        let below = self.slice().iter().take_while(|r| r.0 < position);
+        below.map(|r| r.1.min(position) - r.0).sum()
     }
 }
 
@@ -133,7 +144,7 @@ mod tests {
                 assert_eq!(set.below(at), below);
                 let gap = (at..64).find(|&i| !bits[i as usize]).unwrap_or(64);
                 assert_eq!(set.gap_from(at).0, gap);
-                assert!(set.ranges.windows(2).all(|w| w[0].1 < w[1].0));
+                assert!(set.slice().windows(2).all(|w| w[0].1 < w[1].0));
             }
         }
     }

@@ -133,8 +133,10 @@ impl Endpoint {
         self.lost_to = self.snd_max;
         self.resent_to = self.snd_una;
         self.dup_acks = 0;
-        self.timed = None;
-        self.timed_out_at_us = config.timestamps.then(|| super::output::timestamp_us(now));
+        self.timed_end = 0;
+        if config.timestamps {
+            self.timed_out_at_us = super::output::timestamp_us(now).max(1);
+        }
         self.transmit(now, config, sink);
     }
 }

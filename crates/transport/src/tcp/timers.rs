@@ -4,7 +4,7 @@
 //! pending one would come too late, and one that comes too early just asks again.
 
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, State};
+use super::endpoint::{Endpoint, Linger, State};
 use super::{Notice, Sink};
 use eastwest_types::Time;
 
@@ -12,7 +12,7 @@ impl Endpoint {
     /// Asks for a wake-up at the next deadline if none is pending before it.
     #[inline]
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
-        let next = self.rto_at.min(self.ack_at).min(self.linger_at);
+        let next = self.rto_at.min(self.ack_at);
         if next < self.armed_at {
             self.armed_at = next;
             sink.arm(next, self.id);
@@ -24,11 +24,14 @@ impl Endpoint {
         if self.ack_at <= now {
             self.send_ack(now, config, sink);
         }
-        if self.linger_at <= now {
-            self.linger_at = Time::NEVER;
-        }
         if self.rto_at <= now {
-            self.on_timeout(now, config, sink);
+            match self.linger {
+                Linger::NotYet => self.on_timeout(now, config, sink),
+                Linger::Until | Linger::Over => {
+                    self.linger = Linger::Over;
+                    self.rto_at = Time::NEVER;
+                }
+            }
         }
     }
 
@@ -38,7 +41,6 @@ impl Endpoint {
         if self.rtt.backoff >= config.max_retries {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;
-            self.linger_at = Time::NEVER;
             sink.notify(self.id, Notice::Failed);
             return;
         }

@@ -1,0 +1,64 @@
+//! Hints to processor and kernel about memory. None of them changes what is computed; where the
+//! platform has no such hint they do nothing.
+//!
+//! A fabric of 1,600 hosts has 20–50 MB in use, visited in the order of events, which is no order at
+//! all: without these hints two thirds of the time goes into waiting for memory
+//! (docs/internals/speed.md).
+
+#![allow(unsafe_code)]
+
+/// Asks the processor to fetch the cache lines of `place`.
+#[inline]
+pub fn prefetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..size_of::<T>().div_ceil(64) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect but on caches, whatever the address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(
+                std::ptr::from_ref(place).cast::<i8>().wrapping_add(line * 64),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// Pages of this size, where the kernel has them.
+#[cfg(target_os = "linux")]
+const HUGE: usize = 2 << 20;
+
+/// Makes room for more items; once they fill several megabytes, asks the kernel for large pages.
+pub fn grow<T>(items: &mut Vec<T>) {
+    items.reserve(items.capacity().max(1024));
+    #[cfg(target_os = "linux")]
+    {
+        let start = items.as_ptr().addr().next_multiple_of(HUGE);
+        let end = (items.as_ptr().addr() + items.capacity() * size_of::<T>()) / HUGE * HUGE;
+        if end > start + HUGE {
+            // SAFETY: the range lies within the vector's allocation, and the advice neither moves
+            // nor clears memory. A refusal is no error: it was a hint.
+            unsafe {
+                libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growing_keeps_what_is_there() {
+        let mut items: Vec<u64> = Vec::new();
+        for i in 0..2_000_000 {
+            if items.len() == items.capacity() {
+                grow(&mut items);
+            }
+            items.push(i);
+        }
+        prefetch(&items[77]);
+        assert!(items.iter().enumerate().all(|(i, &n)| i as u64 == n));
+    }
+}
