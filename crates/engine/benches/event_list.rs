@@ -1,0 +1,405 @@
+//! What a step of the event loop pays for its list of next events, by kind of list.
+//!
+//! The load is modelled on the links of scenario S1 and of its tenfold size: every source is a link
+//! that stands in the list with its first arrival. The winner is replaced by its next arrival about
+//! a packet's time later (12 µs at 1 Gbit/s, 1.2 µs at 10 Gbit/s), or falls idle and an idle link
+//! gets a packet instead; now and then a gap is long. Times are whole nanoseconds, so that ties
+//! happen. All lists must give one order, ties included: that is asserted before anything is
+//! measured. Results and what follows from them: docs/decisions/0003-event-list.md.
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::random::Stream;
+use eastwest_engine::tournament::Tournament;
+use eastwest_types::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::time::Duration;
+
+const SEED: u64 = 7;
+const STEPS: u64 = 10_000;
+
+/// Sources in all and, at their end, those with 10 Gbit/s.
+const SHAPES: [(usize, usize); 2] = [(339, 16), (3_843, 640)];
+
+/// What the event loop needs of a list.
+trait EventList {
+    fn new(sources: usize) -> Self;
+    /// The next event.
+    fn winner(&mut self) -> (Key, u32);
+    /// The event after the winner's of the same source; [`Key::NEVER`] where there is none.
+    fn replace_winner(&mut self, source: u32, key: Key);
+    /// The next event of a source that has none.
+    fn wake(&mut self, source: u32, key: Key);
+}
+
+/// The rule of [`Tournament`] for ties: among equal keys the smaller rank goes first.
+#[derive(Clone, Copy)]
+struct Ties(u32);
+
+impl Ties {
+    fn new(sources: usize) -> Ties {
+        Ties(sources.next_power_of_two().ilog2())
+    }
+
+    /// The rank of a source, and the source of a rank.
+    #[inline]
+    fn rank(self, key: Key, source: u32) -> u32 {
+        source ^ ((key.0 ^ SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.0)) as u32
+    }
+
+    /// Key and rank in one word, so that all lists but one compare words. Unlike [`Tournament`]
+    /// they have no base that moves: some minutes of simulated time fit.
+    #[inline]
+    fn word(self, key: Key, source: u32) -> u64 {
+        key.0 << self.0 | u64::from(self.rank(key, source))
+    }
+
+    #[inline]
+    fn unpack(self, word: u64) -> (Key, u32) {
+        let key = Key(word >> self.0);
+        (key, self.rank(key, (word & ((1 << self.0) - 1)) as u32))
+    }
+}
+
+impl EventList for Tournament {
+    fn new(sources: usize) -> Tournament {
+        Tournament::new(sources, SEED)
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        Tournament::winner(self)
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        self.set(source, key);
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        self.set_sooner(source, key);
+    }
+}
+
+/// A winner tree whose nodes are pairs, compared with branches.
+struct PairTournament {
+    nodes: Vec<(Key, u32)>,
+    ties: Ties,
+}
+
+impl EventList for PairTournament {
+    fn new(sources: usize) -> PairTournament {
+        let leaves = sources.next_power_of_two();
+        let node = |i: usize| (Key::NEVER, (i % leaves) as u32);
+        PairTournament { nodes: (0..2 * leaves).map(node).collect(), ties: Ties::new(sources) }
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        self.nodes[1]
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        let mut best = (key, source);
+        let mut node = self.nodes.len() / 2 + source as usize;
+        self.nodes[node] = best;
+        while node > 1 {
+            let other = self.nodes[node ^ 1];
+            let tie = || self.ties.rank(best.0, other.1) < self.ties.rank(best.0, best.1);
+            if other.0 < best.0 || other.0 == best.0 && tie() {
+                best = other;
+            }
+            node >>= 1;
+            self.nodes[node] = best;
+        }
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        self.replace_winner(source, key);
+    }
+}
+
+/// The standard library's binary heap.
+struct StdHeap {
+    heap: BinaryHeap<Reverse<u64>>,
+    ties: Ties,
+}
+
+impl EventList for StdHeap {
+    fn new(sources: usize) -> StdHeap {
+        StdHeap { heap: BinaryHeap::with_capacity(sources), ties: Ties::new(sources) }
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        self.ties.unpack(self.heap.peek().expect("there are events").0)
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        let mut top = self.heap.peek_mut().expect("there are events");
+        if key == Key::NEVER {
+            PeekMut::pop(top);
+        } else {
+            *top = Reverse(self.ties.word(key, source));
+        }
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        self.heap.push(Reverse(self.ties.word(key, source)));
+    }
+}
+
+/// A heap with four children to a node.
+struct FourHeap {
+    heap: Vec<u64>,
+    ties: Ties,
+}
+
+impl FourHeap {
+    #[inline]
+    fn sink(&mut self, entry: u64) {
+        let mut place = 0;
+        loop {
+            let first = (4 * place + 1).min(self.heap.len());
+            let children = &self.heap[first..(first + 4).min(self.heap.len())];
+            match children.iter().zip(first..).min_by_key(|&(&word, _)| word) {
+                Some((&least, child)) if least < entry => {
+                    self.heap[place] = least;
+                    place = child;
+                }
+                _ => break,
+            }
+        }
+        self.heap[place] = entry;
+    }
+}
+
+impl EventList for FourHeap {
+    fn new(sources: usize) -> FourHeap {
+        FourHeap { heap: Vec::with_capacity(sources), ties: Ties::new(sources) }
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        self.ties.unpack(self.heap[0])
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        if key != Key::NEVER {
+            self.sink(self.ties.word(key, source));
+        } else if let Some(last) = self.heap.pop().filter(|_| !self.heap.is_empty()) {
+            self.sink(last);
+        }
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        let entry = self.ties.word(key, source);
+        let mut place = self.heap.len();
+        self.heap.push(entry);
+        while place > 0 && entry < self.heap[(place - 1) / 4] {
+            self.heap[place] = self.heap[(place - 1) / 4];
+            place = (place - 1) / 4;
+        }
+        self.heap[place] = entry;
+    }
+}
+
+/// A calendar queue of fixed width: slots of about two events each, a bit for every slot that has
+/// any, and a heap for what lies beyond one turn. `winner` moves the first entry to its slot's end.
+struct Wheel {
+    slots: Vec<Vec<u64>>,
+    filled: Vec<u64>,
+    far: BinaryHeap<Reverse<u64>>,
+    /// Number of the current slot since the start of time.
+    now: u64,
+    width_bits: u32,
+    ties: Ties,
+}
+
+impl Wheel {
+    #[inline]
+    fn insert(&mut self, entry: u64) {
+        let number = entry >> self.width_bits;
+        if number - self.now >= self.slots.len() as u64 {
+            self.far.push(Reverse(entry));
+            return;
+        }
+        let slot = number as usize % self.slots.len();
+        self.slots[slot].push(entry);
+        self.filled[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// The first slot in use from the current one on, around the wheel.
+    #[inline]
+    fn first_filled(&self) -> Option<usize> {
+        let start = self.now as usize % self.slots.len();
+        let words = self.filled.len();
+        let ahead = self.filled[start / 64] & (!0 << (start % 64));
+        if ahead != 0 {
+            return Some(start / 64 * 64 + ahead.trailing_zeros() as usize);
+        }
+        (1..=words)
+            .map(|w| (start / 64 + w) % words)
+            .find(|&w| self.filled[w] != 0)
+            .map(|w| w * 64 + self.filled[w].trailing_zeros() as usize)
+    }
+}
+
+impl EventList for Wheel {
+    fn new(sources: usize) -> Wheel {
+        let slots = 2 * sources.next_power_of_two();
+        let ties = Ties::new(sources);
+        let width = ties.word(Key::new(Time(24_000_000 / sources as u64), Class::Departure), 0);
+        Wheel {
+            slots: vec![Vec::new(); slots],
+            filled: vec![0; slots / 64],
+            far: BinaryHeap::new(),
+            now: 0,
+            width_bits: width.ilog2(),
+            ties,
+        }
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        let turn = self.slots.len();
+        let slot = match self.first_filled() {
+            Some(slot) => slot,
+            None => {
+                self.now = self.far.peek().expect("there are events").0 >> self.width_bits;
+                self.now as usize % turn
+            }
+        };
+        self.now += ((slot + turn - self.now as usize % turn) % turn) as u64;
+        while let Some(&Reverse(entry)) = self.far.peek() {
+            if (entry >> self.width_bits) - self.now >= turn as u64 {
+                break;
+            }
+            self.far.pop();
+            self.insert(entry);
+        }
+        let entries = &mut self.slots[slot];
+        let last = entries.len() - 1;
+        let least = (0..=last).min_by_key(|&i| entries[i]).expect("the slot is in use");
+        entries.swap(least, last);
+        self.ties.unpack(entries[last])
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        let slot = self.now as usize % self.slots.len();
+        self.slots[slot].pop();
+        if self.slots[slot].is_empty() {
+            self.filled[slot / 64] &= !(1 << (slot % 64));
+        }
+        if key != Key::NEVER {
+            self.insert(self.ties.word(key, source));
+        }
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        self.insert(self.ties.word(key, source));
+    }
+}
+
+/// The links' behaviour: drawn beforehand, the same for every list.
+struct Load {
+    draws: Vec<u32>,
+    next: usize,
+    idle: Vec<u32>,
+    first_fast: u32,
+}
+
+impl Load {
+    /// Sets the first events: of three links one is idle.
+    fn start<L: EventList>(shape: (usize, usize)) -> (Load, L) {
+        let (sources, fast) = shape;
+        let mut random = Stream::new(1, "load");
+        let mut load = Load {
+            draws: (0..1 << 16).map(|_| random.next_u64() as u32).collect(),
+            next: 0,
+            idle: (0..sources as u32).filter(|s| s % 3 == 0).collect(),
+            first_fast: (sources - fast) as u32,
+        };
+        let mut list = L::new(sources);
+        for source in (0..sources as u32).filter(|s| s % 3 > 0) {
+            let draw = load.draw();
+            list.wake(source, load.after(Time::ZERO, source, draw));
+        }
+        (load, list)
+    }
+
+    #[inline]
+    fn draw(&mut self) -> u32 {
+        self.next = (self.next + 1) % self.draws.len();
+        self.draws[self.next]
+    }
+
+    /// Half to one and a half packets' time later; after one packet in 1,024, 100 µs later.
+    #[inline]
+    fn after(&self, now: Time, source: u32, draw: u32) -> Key {
+        let packet_ns = if source < self.first_fast { 12_000 } else { 1_200 };
+        let ns = match draw >> 22 {
+            0 => 100_000,
+            _ => packet_ns / 2 + u64::from(draw & 0xffff) * packet_ns / 0x1_0000,
+        };
+        Key::new(now + Span::from_ns(ns), Class::Arrival)
+    }
+
+    /// One event: one time in eight its link falls idle and another one gets a packet.
+    #[inline]
+    fn step<L: EventList>(&mut self, list: &mut L) -> (Key, u32) {
+        let (key, source) = list.winner();
+        let draw = self.draw();
+        if draw >> 16 & 7 != 0 {
+            list.replace_winner(source, self.after(key.time(), source, draw));
+        } else {
+            list.replace_winner(source, Key::NEVER);
+            let place = draw as usize % self.idle.len();
+            let woken = std::mem::replace(&mut self.idle[place], source);
+            list.wake(woken, self.after(key.time(), woken, draw));
+        }
+        (key, source)
+    }
+}
+
+/// The first events of a list, to compare. Not inlined: profilers see each list by itself.
+#[inline(never)]
+fn order<L: EventList>(shape: (usize, usize)) -> Vec<(Key, u32)> {
+    let (mut load, mut list) = Load::start::<L>(shape);
+    (0..300_000).map(|_| load.step(&mut list)).collect()
+}
+
+fn check(shape: (usize, usize)) {
+    let ours = order::<Tournament>(shape);
+    assert!(ours.windows(2).all(|w| w[0].0 <= w[1].0), "out of order");
+    let ties = ours.windows(2).filter(|w| w[0].0 == w[1].0).count();
+    assert!(ties > 1_000, "only {ties} ties");
+    assert!(order::<PairTournament>(shape) == ours, "pairs");
+    assert!(order::<StdHeap>(shape) == ours, "binary heap");
+    assert!(order::<FourHeap>(shape) == ours, "4-ary heap");
+    assert!(order::<Wheel>(shape) == ours, "wheel");
+}
+
+fn measure<L: EventList>(criterion: &mut Criterion, name: &str, shape: (usize, usize)) {
+    let mut group = criterion.benchmark_group("event_list");
+    group.throughput(Throughput::Elements(STEPS));
+    let (mut load, mut list) = Load::start::<L>(shape);
+    group.bench_function(BenchmarkId::new(name, shape.0), |b| {
+        b.iter(|| (0..STEPS).fold(0, |sum, _| sum ^ load.step(&mut list).0.0));
+    });
+    assert!(list.winner().0.0.leading_zeros() > Ties::new(shape.0).0, "words have run over");
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(20)
+        .configure_from_args();
+    for shape in SHAPES {
+        check(shape);
+        measure::<Tournament>(&mut criterion, "tournament, words", shape);
+        measure::<PairTournament>(&mut criterion, "tournament, pairs", shape);
+        measure::<StdHeap>(&mut criterion, "binary heap", shape);
+        measure::<FourHeap>(&mut criterion, "4-ary heap", shape);
+        measure::<Wheel>(&mut criterion, "wheel", shape);
+    }
+    criterion.final_summary();
+}
