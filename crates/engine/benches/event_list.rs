@@ -221,7 +221,7 @@ impl Wheel {
             self.far.push(Reverse(entry));
             return;
         }
-        let slot = number as usize % self.slots.len();
+        let slot = number as usize & (self.slots.len() - 1);
         self.slots[slot].push(entry);
         self.filled[slot / 64] |= 1 << (slot % 64);
     }
@@ -229,14 +229,14 @@ impl Wheel {
     /// The first slot in use from the current one on, around the wheel.
     #[inline]
     fn first_filled(&self) -> Option<usize> {
-        let start = self.now as usize % self.slots.len();
+        let start = self.now as usize & (self.slots.len() - 1);
         let words = self.filled.len();
         let ahead = self.filled[start / 64] & (!0 << (start % 64));
         if ahead != 0 {
             return Some(start / 64 * 64 + ahead.trailing_zeros() as usize);
         }
         (1..=words)
-            .map(|w| (start / 64 + w) % words)
+            .map(|w| (start / 64 + w) & (words - 1))
             .find(|&w| self.filled[w] != 0)
             .map(|w| w * 64 + self.filled[w].trailing_zeros() as usize)
     }
@@ -263,10 +263,10 @@ impl EventList for Wheel {
             Some(slot) => slot,
             None => {
                 self.now = self.far.peek().expect("there are events").0 >> self.width_bits;
-                self.now as usize % turn
+                self.now as usize & (turn - 1)
             }
         };
-        self.now += ((slot + turn - self.now as usize % turn) % turn) as u64;
+        self.now += (slot.wrapping_sub(self.now as usize) & (turn - 1)) as u64;
         while let Some(&Reverse(entry)) = self.far.peek() {
             if (entry >> self.width_bits) - self.now >= turn as u64 {
                 break;
@@ -282,7 +282,7 @@ impl EventList for Wheel {
     }
     #[inline]
     fn replace_winner(&mut self, source: u32, key: Key) {
-        let slot = self.now as usize % self.slots.len();
+        let slot = self.now as usize & (self.slots.len() - 1);
         self.slots[slot].pop();
         if self.slots[slot].is_empty() {
             self.filled[slot / 64] &= !(1 << (slot % 64));
@@ -326,7 +326,7 @@ impl Load {
 
     #[inline]
     fn draw(&mut self) -> u32 {
-        self.next = (self.next + 1) % self.draws.len();
+        self.next = (self.next + 1) & (self.draws.len() - 1);
         self.draws[self.next]
     }
 
