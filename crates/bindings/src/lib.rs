@@ -32,6 +32,7 @@ fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'p
     for p in problems {
         let d = PyDict::new(py);
         d.set_item("path", &p.path)?;
+        d.set_item("line", p.line)?;
         d.set_item("value", &p.value)?;
         d.set_item("message", &p.message)?;
         d.set_item("hint", &p.hint)?;

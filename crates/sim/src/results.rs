@@ -287,7 +287,7 @@ fn summary(w: &World, digest: &str) -> Value {
     let tcp = w.stack.totals();
     let runtimes =
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
-    let first = r.jobs.iter().map(|(_, j)| j.started).min().unwrap_or(Time::ZERO);
+    let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
     let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
     let mut full = Map::new();
     for kind in PacketKind::ALL {

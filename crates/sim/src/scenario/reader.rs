@@ -258,8 +258,9 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
-    /// Reads the key `kind`, on which the rest of the section depends. `None`, with the problem
-    /// reported, when it cannot be known; nothing else of the section is judged then.
+    /// Reads the key `kind`, on which the rest of the section depends. A misspelt kind is reported
+    /// and the nearest one assumed; `None` when there is none near, and nothing else of the section
+    /// is judged then.
     pub fn kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -270,7 +271,8 @@ impl<'s, 't> Section<'s, 't> {
             self.pick("kind", doc, default, choices);
             Some(self.walk_kinds(default, choices))
         } else {
-            self.pick("kind", doc, default, choices)
+            let picked = self.pick("kind", doc, default, choices);
+            picked.or_else(|| self.likely_kind(choices))
         };
         self.kind = index.map(|i| choices[i].0);
         self.judged = index.is_some();
@@ -334,6 +336,13 @@ impl<'s, 't> Section<'s, 't> {
             }
         }
         index
+    }
+
+    /// The kind that a misspelt `kind` most likely means, so that the rest of the section is judged.
+    fn likely_kind<T>(&self, choices: &[Choice<T>]) -> Option<usize> {
+        let text = self.table?.get("kind")?.as_str()?;
+        let likely = nearest(text, choices.iter().map(|c| c.0))?;
+        choices.iter().position(|c| c.0 == likely)
     }
 
     /// Reads a table below this one; absent counts as empty.
