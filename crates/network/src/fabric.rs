@@ -1,7 +1,8 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, SchedulerConfig};
+use crate::config::{FabricConfig, SchedulerConfig, Topology};
 use crate::link::{Fired, Link, LinkSpec, Mode, Offer};
+use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
 use crate::topology::Graph;
@@ -10,6 +11,7 @@ use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{HostId, NO_SACK, Packet, SackBlocks, Span, Time};
+use std::collections::BTreeMap;
 
 /// All links, the packets on them, and the way from one to the next.
 pub struct Fabric {
@@ -25,6 +27,8 @@ pub struct Fabric {
     /// The packet that arrives next on every link, where there is one.
     fronts: Vec<u32>,
     hosts: u32,
+    /// All paths between two hosts are alike.
+    uniform: bool,
     /// Packets that hosts have handed to their network cards.
     pub sent: u64,
     /// Packets handed to hosts.
@@ -66,6 +70,7 @@ impl Fabric {
             up,
             fronts,
             hosts,
+            uniform: !matches!(config.topology, Topology::Graph { .. }),
             sent: 0,
             delivered: 0,
             dropped: 0,
@@ -150,34 +155,43 @@ impl Fabric {
         self.links.iter().map(|l| l.counters.packets).sum()
     }
 
-    /// Lower bound of the time from the first byte sent to the last byte received, for a message of
-    /// `bytes` in segments of `segment` with `headers` bytes each between two hosts: sending it at
-    /// the slowest link of the path, store-and-forward of the last packet elsewhere, propagation.
+    /// The time from writing a message of `bytes` to its arrival over an idle path, in segments of
+    /// `segment` with `headers` bytes each; no message can be faster. Where paths differ and ECMP or
+    /// turns choose among them it is a lower bound for all.
     pub fn ideal_time(
-        &mut self,
+        &self,
         from: HostId,
         to: HostId,
         bytes: u64,
         segment: u32,
         headers: u32,
     ) -> Span {
-        let packets = bytes.div_ceil(u64::from(segment)).max(1);
-        let full = segment.min(bytes.min(u64::from(u32::MAX)) as u32) + headers;
-        let last = (bytes - (packets - 1) * u64::from(segment)) as u32 + headers;
-        let (mut slowest, mut total) = (Span::ZERO, Span::ZERO);
-        let mut link = self.up[from.0 as usize];
+        let train = Train::new(bytes, segment, headers);
+        let route = self.routing.flow_hash(from, to, 0);
+        let up = &self.links[self.up[from.0 as usize] as usize];
+        let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
         loop {
-            let l = &self.links[link as usize];
-            let sent = l.cable.rate.time_for(u64::from(l.wire_bytes(full)));
-            let tail = l.cable.rate.time_for(u64::from(l.wire_bytes(last)));
-            total = total + l.cable.delay + tail;
-            slowest = slowest.max(sent);
-            if l.to < self.hosts {
-                break;
+            // shortest paths are equally long: all get to the host in the same step
+            let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
+            for (node, mut pace) in at {
+                let mut links = self.routing.links_from(node - self.hosts, route, to);
+                if links.len() > 1 && self.routing.in_turn() {
+                    pace = pace.dealt();
+                }
+                if self.uniform {
+                    links = &links[..1];
+                }
+                for &link in links {
+                    let l = &self.links[link as usize];
+                    let pace = pace.over(l, &train, l.to < self.hosts);
+                    next.entry(l.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
+                }
             }
-            link = self.routing.any_link(l.to - self.hosts, to);
+            if let Some(pace) = next.get(&to.0) {
+                return pace.arrival();
+            }
+            at = next;
         }
-        total + slowest * (packets - 1)
     }
 }
 

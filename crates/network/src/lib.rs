@@ -3,6 +3,7 @@
 pub mod config;
 pub mod fabric;
 pub mod link;
+mod pace;
 pub mod pool;
 pub mod routing;
 pub mod topology;

@@ -183,7 +183,7 @@ impl Link {
 
     /// The time a packet takes to be sent, rounded down to a picosecond.
     #[inline]
-    fn send_time(&self, ip_len: u32) -> Span {
+    pub(crate) fn send_time(&self, ip_len: u32) -> Span {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 

@@ -77,9 +77,9 @@ impl ExplicitRoutes {
     }
 
     /// The link out of `switch` on the route in `hash`.
-    pub fn next_link(&self, switch: u32, hash: u16) -> Option<u32> {
+    pub fn next_link(&self, switch: u32, hash: u16) -> Option<&u32> {
         let hops = &self.hops[usize::from(hash & !EXPLICIT_BIT)];
-        hops.iter().find(|(s, _)| *s == switch).map(|&(_, link)| link)
+        hops.iter().find(|(s, _)| *s == switch).map(|(_, link)| link)
     }
 }
 

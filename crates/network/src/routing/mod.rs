@@ -15,6 +15,7 @@ use crate::topology::Graph;
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet};
 use explicit::ExplicitRoutes;
+use std::slice::from_ref;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug)]
@@ -92,24 +93,41 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
-    /// A link on which `switch` could send a packet to `dst` on, whatever the choice among equals.
-    pub fn any_link(&self, switch: u32, dst: HostId) -> u32 {
-        let at = self.attachments[dst.0 as usize];
-        match self.table[(switch * self.columns + at.column) as usize] {
-            LOCAL => at.down,
-            entry if entry & GROUP_BIT == 0 => entry,
-            entry => self.members[self.groups[(entry & !GROUP_BIT) as usize].first as usize],
+    /// The links on which `switch` could send a packet with this hash to `dst` on.
+    pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
+        if let Some(link) = self.explicit_link(switch, hash) {
+            return from_ref(link);
         }
+        let at = &self.attachments[dst.0 as usize];
+        let entry = &self.table[(switch * self.columns + at.column) as usize];
+        match *entry {
+            LOCAL => from_ref(&at.down),
+            group if group & GROUP_BIT != 0 => {
+                let group = self.groups[(group & !GROUP_BIT) as usize];
+                &self.members[group.first as usize..(group.first + group.count) as usize]
+            }
+            _ => from_ref(entry),
+        }
+    }
+
+    /// Whether packets go to equal links in turn.
+    pub fn in_turn(&self) -> bool {
+        self.in_turn
+    }
+
+    #[inline]
+    fn explicit_link(&self, switch: u32, hash: u16) -> Option<&u32> {
+        if hash & EXPLICIT_BIT == 0 {
+            return None;
+        }
+        self.explicit.as_ref()?.next_link(switch, hash)
     }
 
     /// The link on which `switch` (counted from 0 among switches) sends the packet on.
     #[inline]
     pub fn next_link(&mut self, switch: u32, packet: &Packet) -> u32 {
-        if packet.hash & EXPLICIT_BIT != 0
-            && let Some(explicit) = &self.explicit
-            && let Some(link) = explicit.next_link(switch, packet.hash)
-        {
-            return link;
+        if let Some(link) = self.explicit_link(switch, packet.hash) {
+            return *link;
         }
         let at = self.attachments[packet.dst.0 as usize];
         let entry = self.table[(switch * self.columns + at.column) as usize];

@@ -189,7 +189,7 @@ pub fn random_scenario(random: &mut Stream) -> String {
             "kind = 'leaf-spine'\nleaves = {}\nhosts_per_leaf = {}\nspines = {}\nuplink_rate = '{}'\n\
              uplink_delay = '{}'",
             2 + r.below(2),
-            1 + r.below(3),
+            2 + r.below(2),
             1 + r.below(3),
             pick(r, &rates),
             pick(r, &delays)

@@ -3,4 +3,7 @@
 
 mod conservation;
 mod digest;
+mod flow_times;
 mod harness;
+mod ordering;
+mod priority;
