@@ -7,7 +7,7 @@ contract and one place for a test to put a stand-in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from eastwest import _core
 
@@ -22,6 +22,8 @@ class Problem(TypedDict):
 
     path: str
     """Where in the file, such as ``fabric.queue.limit``."""
+    line: NotRequired[int | None]
+    """Line in the file, from 1, where known."""
     value: str | None
     """What stands there; nothing where a setting is missing."""
     message: str

@@ -27,13 +27,15 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
     yield Text(f"eastwest: {number} problem{'s' if number > 1 else ''}", style="bold")
     for problem in problems:
         line = Text("  ")
+        if problem.get("line"):
+            line.append(f"line {problem['line']}: ")
         line.append(clean(problem["path"]) or "(whole file)", style="bold red")
         if problem.get("value") is not None:
             line.append(" = ")
             line.append(clean(str(problem["value"])), style="yellow")
         line.append(f": {clean(problem['message'], 1000)}")
         if problem.get("hint"):
-            line.append(f"; did you mean {clean(str(problem['hint']))!r}?", style="green")
+            line.append(f"; did you mean {clean(str(problem['hint']))}?", style="green")
         yield line
 
 
