@@ -20,6 +20,10 @@ use eastwest_engine::random::mix;
 use eastwest_types::{Packet, PacketKind, Span, Time};
 use std::collections::VecDeque;
 
+/// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
+/// timestamps and three SACK blocks.
+const LARGEST_BARE_PACKET: u32 = 80;
+
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -148,7 +152,10 @@ impl Link {
             on_wire: VecDeque::new(),
             surely_fits: match spec.limit {
                 Limit::Packets(n) => n,
-                Limit::Bytes(b) => u32::try_from(b / u64::from(spec.mtu)).unwrap_or(u32::MAX),
+                Limit::Bytes(b) => {
+                    let largest = spec.mtu.max(LARGEST_BARE_PACKET);
+                    u32::try_from(b / u64::from(largest)).unwrap_or(u32::MAX)
+                }
             },
             busy_until: Time::ZERO,
             ps_per_byte_q16: ((8_000_000_000_000u128 << 16) / u128::from(spec.cable.rate.0)) as u64,
@@ -199,7 +206,7 @@ impl Link {
         if self.waiting.is_some() {
             return self.offer_two_event(now, slot, packet);
         }
-        if self.on_wire.len() >= self.surely_fits as usize {
+        if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let (waiting, bytes) = self.queue(now);
             if !has_room(self.limit, waiting as usize, bytes, ip_len) {
                 self.count_drop(now, packet);
@@ -351,5 +358,222 @@ fn has_room(limit: Limit, waiting: usize, bytes: u64, ip_len: u32) -> bool {
     match limit {
         Limit::Packets(n) => waiting < n as usize,
         Limit::Bytes(b) => bytes + u64::from(ip_len) <= b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+    use eastwest_types::{HostId, Rate};
+
+    fn spec(limit: Limit, mode: Mode) -> LinkSpec {
+        LinkSpec {
+            from: 0,
+            to: 1,
+            cable: CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) },
+            limit,
+            framing: 38,
+            min_frame: 84,
+            mtu: 1500,
+            jitter: Span::ZERO,
+            jitter_seed: 7,
+            mode,
+            strict_priority: false,
+        }
+    }
+
+    fn packet(ip_len: u16, priority: u8) -> Packet {
+        Packet { ip_len, tos: priority << 2, ..Packet::blank(HostId(1)) }
+    }
+
+    /// What a link did: (time of arrival, number of the packet), and the numbers of those lost.
+    #[derive(Debug, PartialEq, Default)]
+    struct Log {
+        arrived: Vec<(Time, u32)>,
+        lost: Vec<u32>,
+        queues: Vec<(u32, u64)>,
+    }
+
+    /// Offers packets in order of time to one link and runs it empty. As in a run, what happens at
+    /// the link at the time of an offer or before goes first if it is a departure.
+    fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
+        let mut log = Log::default();
+        let mut next = Key::NEVER;
+        for (number, (at, packet)) in offers.iter().enumerate() {
+            while next < Key::new(*at, Class::Arrival) {
+                next = step(link, next, &mut log);
+            }
+            log.queues.push(link.queue(*at));
+            match link.offer(*at, number as u32, packet) {
+                Offer::Dropped => log.lost.push(number as u32),
+                Offer::Queued => {}
+                Offer::Sooner(key) => next = key,
+            }
+        }
+        while next != Key::NEVER {
+            next = step(link, next, &mut log);
+        }
+        assert_eq!(link.held(), 0);
+        log
+    }
+
+    fn step(link: &mut Link, key: Key, log: &mut Log) -> Key {
+        let (fired, next) = link.fire(key);
+        if let Fired::Arrived(slot) = fired {
+            log.arrived.push((key.time(), slot));
+        }
+        next
+    }
+
+    /// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent.
+    fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
+        let mut random = Stream::new(seed, "traffic");
+        let mut now = Time::ZERO;
+        // an ACK of 80 B is the one packet that a very small MTU does not keep out
+        let sizes: &[u16] = if mtu < 80 { &[40, 52, 68, 68, 80] } else { &[40, 52, 80, 576, 1500] };
+        (0..400)
+            .map(|_| {
+                if random.below(3) == 0 {
+                    now += Span::from_ns(672 * random.below(if mtu < 80 { 4 } else { 40 }));
+                }
+                (now, packet(sizes[random.below(5) as usize], random.below(8) as u8))
+            })
+            .collect()
+    }
+
+    const LIMITS: [Limit; 6] = [
+        Limit::Packets(0),
+        Limit::Packets(1),
+        Limit::Packets(9),
+        Limit::Bytes(79),
+        Limit::Bytes(1_500),
+        Limit::Bytes(9_001),
+    ];
+
+    #[test]
+    fn both_modes_do_the_same_to_every_packet() {
+        for limit in LIMITS {
+            for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
+                let mut lost = 0;
+                for seed in 0..20 {
+                    let offers = traffic(seed, mtu);
+                    let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
+                        let spec =
+                            LinkSpec { jitter: Span::from_ns(jitter), mtu, ..spec(limit, mode) };
+                        let mut link = Link::new(&spec);
+                        (play(&mut link, &offers), *link.drops(), link.counters)
+                    });
+                    let [(eager, drops, counters), (reference, other_drops, others)] = &both;
+                    assert!(eager == reference, "{limit:?}, {jitter} ns, {mtu} B, seed {seed}");
+                    assert_eq!(drops, other_drops);
+                    assert_eq!(counters.trail, others.trail);
+                    assert_eq!(
+                        (counters.packets, counters.bytes, counters.max_backlog),
+                        (others.packets, others.bytes, others.max_backlog)
+                    );
+                    assert_eq!(eager.arrived.len() + eager.lost.len(), offers.len());
+                    lost += eager.lost.len();
+                }
+                assert!(lost > 100, "{limit:?}: a test with {lost} losses shows little");
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_takes_its_bytes_framing_and_the_way() {
+        let mut link = Link::new(&spec(Limit::Packets(10), Mode::Eager));
+        let offers = [(Time(7), packet(1500, 0)), (Time(7), packet(40, 0))];
+        let log = play(&mut link, &offers);
+        let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
+        // 40 B are padded to 84 B
+        assert_eq!(log.arrived, [(first, 0), (first + Span::from_ns(672), 1)]);
+        assert_eq!((link.counters.packets, link.counters.bytes), (2, 1538 + 84));
+        assert_eq!(link.counters.max_backlog, Span::from_ns(12_304));
+    }
+
+    #[test]
+    fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
+        for mode in [Mode::Eager, Mode::TwoEvent] {
+            for (limit, fit) in
+                [(Limit::Packets(3), 4), (Limit::Bytes(4_500), 4), (Limit::Bytes(4_499), 3)]
+            {
+                let offers = vec![(Time::ZERO, packet(1500, 0)); 6];
+                let log = play(&mut Link::new(&spec(limit, mode)), &offers);
+                assert_eq!(log.arrived.len(), fit, "{limit:?} {mode:?}");
+                assert_eq!(log.lost.first(), Some(&(fit as u32)));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
+        for mode in [Mode::Eager, Mode::TwoEvent] {
+            let spec = LinkSpec { mtu: 68, ..spec(Limit::Bytes(4_000), mode) };
+            let log = play(&mut Link::new(&spec), &[(Time::ZERO, packet(80, 0)); 60]);
+            assert_eq!(log.arrived.len(), 51, "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
+        let sent = 12_304_000;
+        for mode in [Mode::Eager, Mode::TwoEvent] {
+            for (at, lost) in [(sent - 1, vec![2]), (sent, vec![])] {
+                let offers = [
+                    (Time(0), packet(1500, 0)),
+                    (Time(0), packet(1500, 0)),
+                    (Time(at), packet(40, 0)),
+                ];
+                let log = play(&mut Link::new(&spec(Limit::Packets(1), mode)), &offers);
+                assert_eq!(log.lost, lost, "{mode:?} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn jitter_delays_each_packet_by_less_than_its_width_and_keeps_the_order() {
+        let width = Span::from_us(30);
+        let plain = play(&mut Link::new(&spec(Limit::Packets(99), Mode::Eager)), &traffic(3, 1500));
+        let spec = LinkSpec { jitter: width, ..spec(Limit::Packets(99), Mode::Eager) };
+        let shaken = play(&mut Link::new(&spec), &traffic(3, 1500));
+        assert_eq!(plain.lost, shaken.lost);
+        let mut moved = 0;
+        for (a, b) in plain.arrived.iter().zip(&shaken.arrived) {
+            assert_eq!(a.1, b.1);
+            assert!(b.0 >= a.0 && b.0 < a.0 + width);
+            moved += usize::from(b.0 > a.0 + Span::from_us(10));
+        }
+        assert!(moved > 50 && shaken.arrived.windows(2).all(|w| w[0].0 <= w[1].0));
+    }
+
+    #[test]
+    fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
+        let spec = LinkSpec { strict_priority: true, ..spec(Limit::Packets(2), Mode::TwoEvent) };
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let offers = [
+            (at(0), packet(1500, 0)),
+            (at(1), packet(1500, 3)),
+            (at(2), packet(1500, 4)),
+            (at(3), packet(1500, 7)),
+            (at(4), packet(1500, 5)), // the urgent queue is full
+            (at(5), packet(1500, 0)),
+            (at(6), packet(1500, 0)), // and so is the other
+            (at(20), packet(1500, 4)),
+        ];
+        let mut link = Link::new(&spec);
+        let log = play(&mut link, &offers);
+        assert_eq!(log.lost, [4, 6]);
+        let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+        assert_eq!(order, [0, 2, 3, 7, 1, 5]);
+        // never idle while something waits
+        let sent = Span::from_ns(12_304);
+        assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent));
+    }
+
+    #[test]
+    #[should_panic(expected = "priorities need two events")]
+    fn priorities_need_two_events() {
+        Link::new(&LinkSpec { strict_priority: true, ..spec(Limit::Packets(2), Mode::Eager) });
     }
 }
