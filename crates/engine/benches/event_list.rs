@@ -154,19 +154,26 @@ struct FourHeap {
 }
 
 impl FourHeap {
+    /// The least of up to four children from `first` on.
+    #[inline]
+    fn least(&self, first: usize) -> Option<usize> {
+        let children = self.heap.get(first..)?;
+        match children.first_chunk::<4>() {
+            Some(c) => {
+                let low = usize::from(c[1] < c[0]);
+                let high = 2 + usize::from(c[3] < c[2]);
+                Some(first + if c[high] < c[low] { high } else { low })
+            }
+            None => (first..self.heap.len()).min_by_key(|&child| self.heap[child]),
+        }
+    }
+
     #[inline]
     fn sink(&mut self, entry: u64) {
         let mut place = 0;
-        loop {
-            let first = (4 * place + 1).min(self.heap.len());
-            let children = &self.heap[first..(first + 4).min(self.heap.len())];
-            match children.iter().zip(first..).min_by_key(|&(&word, _)| word) {
-                Some((&least, child)) if least < entry => {
-                    self.heap[place] = least;
-                    place = child;
-                }
-                _ => break,
-            }
+        while let Some(child) = self.least(4 * place + 1).filter(|&c| self.heap[c] < entry) {
+            self.heap[place] = self.heap[child];
+            place = child;
         }
         self.heap[place] = entry;
     }
