@@ -87,6 +87,12 @@ impl Messages {
         client
     }
 
+    /// Whether anyone still waits for something from this connection, or may use it again.
+    pub fn is_needed(&self, end: EndpointId) -> bool {
+        let c = self.connections[end.slot() / 2].as_ref();
+        c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
+    }
+
     /// The slot has been freed.
     pub fn gone(&mut self, client: EndpointId) {
         self.connections[client.slot() / 2] = None;

@@ -19,6 +19,7 @@ impl Results {
     /// Takes the results out of a world that has run.
     pub fn new(mut world: World) -> Results {
         let digest = world.digest();
+        assert_conserved(&world);
         let summary = summary(&world, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
@@ -34,6 +35,15 @@ impl Results {
         ];
         Results { tables, summary }
     }
+}
+
+/// Every packet is delivered, lost or under way, and only packets under way hold SACK blocks.
+fn assert_conserved(w: &World) {
+    let (f, under_way) = (&w.fabric, w.fabric.pool.in_use() as u64);
+    assert_eq!(f.sent, f.delivered + f.dropped + under_way, "packets are conserved");
+    let held: usize = f.links.iter().map(|l| l.held()).sum();
+    assert_eq!(held as u64, under_way, "every packet under way is on one link");
+    assert!(f.pool.sacks_in_use() as u64 <= under_way, "SACK blocks are given back");
 }
 
 fn seconds(times: impl Iterator<Item = Time>) -> Column {

@@ -3,7 +3,13 @@
 
 mod conservation;
 mod digest;
+mod fairness;
 mod flow_times;
 mod harness;
+mod incast;
+mod mapreduce;
 mod ordering;
 mod priority;
+mod queueing;
+mod snapshot;
+mod unfinished;

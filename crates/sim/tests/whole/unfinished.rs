@@ -1,0 +1,72 @@
+//! Work that cannot finish is reported with its hosts; work that was cut off is counted.
+
+use crate::harness::{attempt, outcome, scenario};
+use eastwest_sim::world::RunError;
+
+/// Every timeout comes before the first answer can.
+const HOPELESS: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
+    host_delay = '10 ms'\n[tcp]\ninitial_rto = '1 ms'\nmin_rto = '1 ms'\nmax_rto = '1 ms'\n\
+    max_retries = 3\n[[workload]]\nname = 'bulk'\nkind = 'incast'\nreceiver = 'h2'\n\
+    senders = 'h1'\nblock_bytes = '1 MB'\n";
+
+#[test]
+fn a_connection_that_is_given_up_is_reported_with_its_hosts() {
+    for reference in [false, true] {
+        let error = attempt(&scenario(HOPELESS, &[]), reference).err().expect("it cannot finish");
+        let RunError::Stuck(why) = &error else { panic!("{error}") };
+        assert!(why.contains("from h1 to h2"), "{why}");
+        assert!(why.contains("4 timeouts"), "{why}");
+        assert!(error.to_string().starts_with("the simulation can no longer finish"), "{error}");
+    }
+}
+
+#[test]
+fn a_run_cut_off_before_that_only_counts_its_unfinished_flows() {
+    let done = outcome(HOPELESS, &[("duration", "3 ms"), ("workload.bulk.warm_up", "0 s")]);
+    done.assert_conserved();
+    assert_eq!(done.number("simulated_s"), 0.003);
+    assert_eq!((done.count("flows.count"), done.count("flows.completed")), (1, 0));
+    let all = "schema = 1\nduration = '2 ms'\n[fabric]\nkind = 'star'\nhosts = 5\n\
+        host_rate = '1 Gbit/s'\n[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '100 KB'\n";
+    let done = outcome(all, &[]);
+    let (count, completed) = (done.count("flows.count"), done.count("flows.completed"));
+    assert_eq!(count, 20);
+    assert!(completed < count, "{completed} of {count}");
+    assert_eq!(done.u64s("flows", "bytes").len() as u64, completed);
+}
+
+#[test]
+fn a_goodbye_that_is_given_up_does_not_stop_the_run() {
+    // Half a round trip is 10 ms: h0 connects, its data arrives after 30 ms, both ends close. From
+    // 32 ms on a flood towards h0 loses three quarters of all packets, so that FINs and ACKs are given
+    // up after two timeouts. Nothing that anyone waits for is missing.
+    let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
+        host_delay = '5 ms'\nqueue = { limit = '1 packets' }\n[tcp]\nmin_rto = '50 ms'\n\
+        initial_rto = '50 ms'\nmax_rto = '50 ms'\nmax_retries = 1\n[[workload]]\n\
+        name = 'short'\nkind = 'incast'\nreceiver = 'h1'\nsenders = 'h0'\nwarm_up = '0 s'\n\
+        persistent = false\nstart_jitter = '0 s'\nblock_bytes = '1 KB'\n[[workload]]\n\
+        name = 'flood'\nkind = 'datagrams'\nsources = 'h2..h5'\ndestination = 'h0'\n\
+        bytes = 1500\narrivals = 'periodic'\nstart = '32 ms'\nmean_gap = '12.4 us'\n\
+        packets = 80000\n";
+    let mut given_up = 0;
+    for seed in 0..12 {
+        let done = outcome(text, &[("seed", &seed.to_string())]);
+        done.assert_conserved();
+        assert_eq!((done.count("flows.count"), done.count("flows.completed")), (1, 1));
+        given_up += u32::from(done.count("tcp.timeouts") >= 2);
+    }
+    assert!(given_up > 3, "goodbyes were lost in {given_up} of 12 runs: a weak test");
+}
+
+#[test]
+fn a_caller_can_stop_a_run() {
+    let scenario = scenario(&crate::harness::shipped("s1"), &[("workload.bulk.bytes", "50 KB")]);
+    let mut looks = 0;
+    let stopped = eastwest_sim::run::run(&scenario, false, &mut |progress| {
+        looks += 1;
+        assert!(progress.now <= progress.until && progress.events > 0);
+        looks < 3
+    });
+    assert!(matches!(stopped, Err(RunError::Interrupted)));
+    assert_eq!(looks, 3);
+}
