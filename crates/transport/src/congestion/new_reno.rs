@@ -37,6 +37,15 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_counts_for_two_segments_at_most_and_for_one_after_a_timeout() {
+        for (after_timeout, growth) in [(false, 2_000), (true, 1_000)] {
+            let mut w = Window { cwnd: 2_000, ssthresh: 50_000, credit: 0 };
+            on_ack(&mut w, 4_000, 1_000, after_timeout);
+            assert_eq!(w.cwnd, 2_000 + growth);
+        }
+    }
+
+    #[test]
     fn congestion_avoidance_adds_a_segment_per_window() {
         let mut w = Window { cwnd: 20_000, ssthresh: 10_000, credit: 0 };
         for _ in 0..20 {

@@ -59,6 +59,7 @@ impl Endpoint {
         {
             return; // this side only receives
         }
+        let mut resend_first = false;
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let newly_sacked = match sack {
@@ -68,6 +69,7 @@ impl Endpoint {
         if ack > self.snd_una {
             let acked = ack - self.snd_una;
             self.snd_una = ack;
+            self.retries = 0;
             self.sample_rtt(now, packet, ack, config);
             self.rto_at = match self.snd_una == self.snd_max {
                 true => Time::NEVER,
@@ -76,7 +78,7 @@ impl Endpoint {
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
-            self.on_progress(acked, flight_before, config);
+            resend_first = self.on_progress(acked, flight_before, config);
             self.linger_if_finished(now, config);
         } else if flight_before > 0
             && packet.payload == 0
@@ -86,17 +88,23 @@ impl Endpoint {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
             self.dup_acks += 1;
         }
-        if self.phase != Phase::Loss && (self.dup_acks > 0 || newly_sacked > 0) {
-            self.detect_loss(config);
-        } else if self.phase == Phase::Loss && newly_sacked > 0 {
-            self.update_lost(config);
+        if self.phase == Phase::Loss {
+            if newly_sacked > 0 {
+                self.update_lost(config);
+            }
+        } else if self.dup_acks > 0 || newly_sacked > 0 {
+            resend_first |= self.detect_loss(config);
+        }
+        if resend_first {
+            self.send_lost(now, config, sink);
         }
         self.transmit(now, config, sink);
     }
 
-    /// New bytes are acknowledged: the window grows, or recovery moves on.
+    /// New bytes are acknowledged: the window grows, or recovery moves on. Returns whether the first
+    /// segment has to be sent again at once.
     #[inline]
-    fn on_progress(&mut self, acked: u64, flight_before: u64, config: &TcpConfig) {
+    fn on_progress(&mut self, acked: u64, flight_before: u64, config: &TcpConfig) -> bool {
         let segment = u64::from(config.segment);
         if self.phase == Phase::Open {
             self.dup_acks = 0;
@@ -105,27 +113,33 @@ impl Endpoint {
             if used + segment > self.window.cwnd && self.window.cwnd < config.max_window {
                 self.window.on_ack(config.congestion, acked, segment, false);
             }
-            return;
+            return false;
         }
-        self.on_recovery_progress(acked, config);
+        self.on_recovery_progress(acked, config)
     }
 
     #[inline]
     fn sample_rtt(&mut self, now: Time, packet: &Packet, ack: u64, config: &TcpConfig) {
         if config.timestamps {
-            if packet.ts_echo_us != 0 {
-                let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
-                let struck = std::mem::take(&mut self.timed_out_at_us);
-                if struck != 0 {
-                    // the ACK answers something sent before the timer struck
-                    let original = (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0;
-                    self.counters.spurious_timeouts += u32::from(original);
-                }
-                self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
+            let struck = std::mem::take(&mut self.timed_out_at_us);
+            if struck != 0 {
+                // the ACK answers something sent before the timer struck
+                let original = (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0;
+                self.counters.spurious_timeouts += u32::from(original);
             }
+            self.sample_echo(now, packet, config);
         } else if self.timed_end > 0 && ack >= self.timed_end {
             self.timed_end = 0;
             self.rtt.sample(now.since(self.timed_at));
+        }
+    }
+
+    /// A round-trip sample from the timestamp that a packet echoes.
+    #[inline]
+    pub(super) fn sample_echo(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
+        if config.timestamps && packet.ts_echo_us != 0 {
+            let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
+            self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
         }
     }
 

@@ -23,7 +23,8 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Timestamps (RFC 7323): 12 bytes in every header, a round-trip sample from every ACK.
     pub timestamps: bool,
-    /// An ACK is sent at the latest after this many full segments (RFC 5681, 4.2: at most 2).
+    /// An ACK is sent at the latest after this many segments, full or not (RFC 5681, 4.2: at most 2);
+    /// below 65,536.
     pub ack_every: u32,
     /// … and at the latest this long after the first of them.
     pub delayed_ack_timeout: Span,
@@ -33,7 +34,7 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Congestion control.
     pub congestion: CongestionKind,
-    /// A connection that has timed out this often in a row fails.
+    /// A connection that has timed out this often in a row fails; below 65,536.
     pub max_retries: u32,
     /// How long a closed endpoint answers late packets.
     pub time_wait: Span,

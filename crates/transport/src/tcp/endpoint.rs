@@ -82,7 +82,9 @@ pub struct Endpoint {
     pub(super) local: HostId,
     pub(super) remote: HostId,
     pub(super) ts_recent_us: u32,
-    pub(super) unacked_segments: u32,
+    pub(super) unacked_segments: u16,
+    /// Timeouts since an ACK last moved on.
+    pub(super) retries: u16,
     pub(super) hash: u16,
     pub(super) tos: u8,
     /// Traffic class, for measuring.
@@ -118,7 +120,8 @@ pub struct Endpoint {
     pub(super) rtt: RttEstimator,
     pub(super) last_sent: Time,
     pub(super) peer_window: u32,
-    /// When the last timeout struck, until an ACK tells whether it was spurious; 0 is never.
+    /// When the first of the timeouts in a row struck, until an ACK tells whether it was spurious; 0
+    /// is never.
     pub(super) timed_out_at_us: u32,
 
     // --- line 4: recovery, rarely touched ---
@@ -131,6 +134,9 @@ pub struct Endpoint {
     /// A segment timed without timestamps: its end (0: none) and when it was sent.
     pub(super) timed_end: u64,
     pub(super) timed_at: Time,
+    /// The last segment may be sent again on suspicion once ACKs are above this (RFC 6675,
+    /// `RescueRxt`).
+    pub(super) rescue_above: u64,
     /// See [`Counters`].
     pub counters: Counters,
     /// Starts of ranges in the order in which they were reported last (RFC 2018, section 4).
@@ -153,6 +159,7 @@ impl Endpoint {
             remote,
             ts_recent_us: 0,
             unacked_segments: 0,
+            retries: 0,
             hash,
             tos: (connect.priority & 7) << 2,
             class: connect.class,
@@ -183,6 +190,7 @@ impl Endpoint {
             resent_to: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
+            rescue_above: 0,
             counters: Counters::default(),
             reported: [0; 3],
         }

@@ -21,7 +21,9 @@ impl Endpoint {
         let flags = if answer { flag::SYN | flag::ACK } else { flag::SYN };
         self.send_control(now, 0, flags, config, sink);
         // Karn: a SYN that was sent again gives no sample
-        self.timed_end = u64::from(self.snd_max == 0);
+        let again = self.snd_max > 0;
+        self.counters.retransmits += u32::from(again);
+        self.timed_end = u64::from(!again);
         self.timed_at = now;
         self.snd_max = 1;
         self.rto_at = now + self.rtt.rto(config);
@@ -71,13 +73,17 @@ impl Endpoint {
         self.snd_una = 1;
         self.peer_window = packet.window;
         self.rto_at = Time::NEVER;
-        if std::mem::take(&mut self.timed_end) > 0 {
-            self.rtt.sample(now.since(self.timed_at));
-        }
-        if self.rtt.backoff > 1 {
+        if self.retries > 1 {
             self.window.cwnd = u64::from(config.segment);
         }
+        self.retries = 0;
         self.rtt.backoff = 0;
+        if std::mem::take(&mut self.timed_end) > 0 {
+            self.rtt.sample(now.since(self.timed_at));
+        } else {
+            // sent more than once: the echo tells which of them is answered (RFC 7323)
+            self.sample_echo(now, packet, config);
+        }
     }
 
     /// The application closes; the FIN goes out with or after its last byte.

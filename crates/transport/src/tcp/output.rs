@@ -13,8 +13,10 @@ pub(super) fn timestamp_us(t: Time) -> u32 {
 
 /// IP and TCP headers without options.
 const BARE_HEADER: u32 = 40;
-/// MSS, window scale, SACK-permitted and padding on SYN and SYN-ACK; timestamps come on top.
+/// MSS and window scale with padding on SYN and SYN-ACK; timestamps come on top.
 const SYN_OPTIONS: u32 = 8;
+/// SACK-permitted with padding; beside timestamps it takes the place of their padding.
+const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
     /// Sends what the windows allow: first what is known to be lost, then new data.
@@ -27,12 +29,12 @@ impl Endpoint {
             self.restart_after_idle(now, config);
         }
         let segment = u64::from(config.segment);
-        let mut pipe = self.pipe(segment);
+        let mut pipe = self.pipe(config);
         let right_edge = self.snd_una + u64::from(self.peer_window).min(config.max_window);
         // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
         // with SACK the pipe has already shrunk by what was SACKed
         let mut allowance = self.window.cwnd;
-        if self.phase == Phase::Open && self.dup_acks > 0 {
+        if self.phase == Phase::Open {
             if config.sack && !config.limited_transmit {
                 allowance = allowance.saturating_sub(self.sacked.total());
             } else if !config.sack && config.limited_transmit {
@@ -40,32 +42,68 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            if let Some((start, stop)) = self.next_lost(segment) {
-                self.resent_to = stop;
-                self.counters.retransmits += 1;
-                self.send_data(now, start, stop, true, config, sink);
-                pipe += stop - start;
-                continue;
+            let mut sent = self.send_lost(now, config, sink);
+            if sent == 0 {
+                sent = self.send_new(now, pipe == 0, right_edge, config, sink);
             }
-            let mut stop = (self.snd_max + segment).min(self.write_end);
-            if stop == self.write_end {
-                stop = end; // the FIN goes with the last byte
+            if sent == 0 {
+                sent = self.send_doubtful(now, config, sink);
             }
-            if stop > right_edge {
-                // a part of a segment only where nothing is under way (RFC 1122, 4.2.3.4)
-                if pipe > 0 {
-                    break;
-                }
-                stop = right_edge;
-            }
-            if stop <= self.snd_max {
+            if sent == 0 {
                 break;
             }
-            let start = self.snd_max;
-            self.snd_max = stop;
-            self.send_data(now, start, stop, false, config, sink);
-            pipe += stop - start;
+            pipe += sent;
         }
+    }
+
+    /// Sends the next lost bytes again, at most a segment; returns how many.
+    #[inline]
+    pub(super) fn send_lost(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) -> u64 {
+        let Some((start, stop)) = self.next_lost(u64::from(config.segment)) else { return 0 };
+        self.resent_to = stop;
+        self.send_data(now, start, stop, true, config, sink);
+        stop - start
+    }
+
+    /// Sends the next new bytes, at most a segment; returns how many.
+    #[inline]
+    fn send_new(
+        &mut self,
+        now: Time,
+        nothing_under_way: bool,
+        right_edge: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) -> u64 {
+        let mut stop = (self.snd_max + u64::from(config.segment)).min(self.write_end);
+        if stop == self.write_end {
+            stop = self.send_end(); // the FIN goes with the last byte
+        }
+        if stop > right_edge {
+            // a part of a segment only where nothing is under way (RFC 1122, 4.2.3.4)
+            if !nothing_under_way {
+                return 0;
+            }
+            stop = right_edge;
+        }
+        if stop <= self.snd_max {
+            return 0;
+        }
+        let start = self.snd_max;
+        self.snd_max = stop;
+        self.send_data(now, start, stop, false, config, sink);
+        stop - start
+    }
+
+    /// In a recovery with nothing else to send, sends bytes again that may be lost.
+    #[inline]
+    fn send_doubtful(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) -> u64 {
+        if self.phase != Phase::Recovery || !config.sack {
+            return 0;
+        }
+        let Some((start, stop)) = self.next_doubtful(u64::from(config.segment)) else { return 0 };
+        self.send_data(now, start, stop, true, config, sink);
+        stop - start
     }
 
     /// RFC 5681, 4.1: after an idle time of one timeout the window is the initial one at most.
@@ -98,6 +136,7 @@ impl Endpoint {
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 };
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
+            self.counters.retransmits += 1;
             self.timed_end = 0; // Karn: no samples from segments sent twice
         } else if !config.timestamps && self.timed_end == 0 {
             (self.timed_end, self.timed_at) = (stop, now);
@@ -141,7 +180,9 @@ impl Endpoint {
     ) {
         let mut packet = self.packet(now, seq, config);
         packet.flags = flags;
-        packet.ip_len = (config.header() + SYN_OPTIONS) as u16;
+        let sack = if config.sack && !config.timestamps { SACK_PERMITTED } else { 0 };
+        packet.ip_len = (config.header() + SYN_OPTIONS + sack) as u16;
+        self.note_ack_sent();
         sink.send(self.local, packet, None);
     }
 

@@ -34,6 +34,11 @@ impl Ranges {
         self.slice().iter().copied()
     }
 
+    /// One past the last byte, or 0.
+    pub fn end(&self) -> u64 {
+        self.slice().last().map_or(0, |r| r.1)
+    }
+
     /// Adds `start..end`; returns how many of its bytes are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         debug_assert!(start < end);

@@ -24,9 +24,11 @@ impl Endpoint {
         if fin {
             self.fin_at = end - 1;
         }
-        // RFC 7323, 4.3: echo the timestamp of the first segment not yet acknowledged
-        if start <= self.last_ack_sent {
-            self.ts_recent_us = super::output::timestamp_us(packet.born);
+        // RFC 7323, 4.3: echo the timestamp of the first segment not yet acknowledged, never an older
+        // one than before
+        let stamp = super::output::timestamp_us(packet.born);
+        if start <= self.last_ack_sent && stamp.wrapping_sub(self.ts_recent_us) as i32 >= 0 {
+            self.ts_recent_us = stamp;
         }
         if start > self.rcv_nxt {
             if end - self.rcv_nxt <= config.max_window {
@@ -36,7 +38,7 @@ impl Endpoint {
             return;
         }
         if end <= self.rcv_nxt {
-            self.send_ack(now, config, sink);
+            self.send_dup_ack(now, 0, config, sink);
             return;
         }
         let had_gap = !self.out_of_order.is_empty();
@@ -47,12 +49,13 @@ impl Endpoint {
             }
         }
         self.unacked_segments += 1;
-        if had_gap || fin || self.unacked_segments >= config.ack_every {
+        if had_gap || fin || u32::from(self.unacked_segments) >= config.ack_every {
             self.send_dup_ack(now, 0, config, sink);
         } else if self.ack_at == Time::NEVER {
             self.ack_at = now + config.delayed_ack_timeout;
         }
-        if self.rcv_nxt >= self.notify_at {
+        // the first comparison spares the common packet the second
+        if self.rcv_nxt >= self.notify_at && self.received() + 1 >= self.notify_at {
             self.notify_at = u64::MAX;
             sink.notify(self.id, Notice::Delivered);
         }

@@ -3,8 +3,9 @@
 //! With SACK: RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth of bytes
 //! above it are SACKed; what is under way is counted by `pipe`. Without SACK: NewReno (RFC 6582) in
 //! the same terms, where each duplicate ACK stands for one segment that has left the network, and
-//! the first segment is the lost one. After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that
-//! is not SACKed is lost and sent again in slow start.
+//! the first segment is the lost one; every partial ACK restarts the timer ("slow but steady", as
+//! Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that is not SACKed is lost
+//! and sent again in slow start.
 
 use super::Sink;
 use super::acks::DUP_THRESH;
@@ -14,7 +15,7 @@ use eastwest_types::Time;
 
 impl Endpoint {
     /// Bytes in the network: sent, less SACKed, less lost, plus sent again (RFC 6675, `SetPipe`).
-    pub(super) fn pipe(&self, segment: u64) -> u64 {
+    pub(super) fn pipe(&self, config: &TcpConfig) -> u64 {
         let outstanding = self.snd_max - self.snd_una;
         if self.phase == Phase::Open && self.sacked.is_empty() {
             return outstanding;
@@ -24,10 +25,10 @@ impl Endpoint {
             (position - self.snd_una) - self.sacked.below(position)
         };
         let lost = not_sacked_below(self.lost_to);
-        let resent = not_sacked_below(self.resent_to.min(self.lost_to));
-        let arrived = if self.sacked.is_empty() && self.phase == Phase::Recovery {
+        let resent = not_sacked_below(self.resent_to);
+        let arrived = if !config.sack && self.phase == Phase::Recovery {
             // NewReno: duplicate ACKs stand for segments that have arrived
-            u64::from(self.dup_acks) * segment
+            u64::from(self.dup_acks) * u64::from(config.segment)
         } else {
             self.sacked.total()
         };
@@ -46,6 +47,24 @@ impl Endpoint {
         Some((start, gap_end.min(start + segment).min(self.lost_to)))
     }
 
+    /// Bytes that may be sent again without being known to be lost, where nothing better can be sent
+    /// (RFC 6675, `NextSeg` rules 3 and 4): holes below what is SACKed, then once in a recovery the
+    /// end of what is outstanding.
+    pub(super) fn next_doubtful(&mut self, segment: u64) -> Option<(u64, u64)> {
+        let (start, gap_end) = self.sacked.gap_from(self.resent_to.max(self.snd_una));
+        if start < self.sacked.end() {
+            let stop = gap_end.min(start + segment);
+            self.resent_to = stop;
+            return Some((start, stop));
+        }
+        if self.snd_una <= self.rescue_above {
+            return None;
+        }
+        self.rescue_above = self.recover;
+        let start = self.sacked.end().max(self.snd_una).max(self.snd_max.saturating_sub(segment));
+        (start < self.snd_max).then_some((start, self.snd_max))
+    }
+
     /// Moves `lost_to` up to the highest hole with enough SACKed above it.
     pub(super) fn update_lost(&mut self, config: &TcpConfig) {
         let enough = u64::from(DUP_THRESH - 1) * u64::from(config.segment);
@@ -59,41 +78,57 @@ impl Endpoint {
         }
     }
 
-    /// Enters or continues fast recovery after news of out-of-order arrivals.
-    pub(super) fn detect_loss(&mut self, config: &TcpConfig) {
+    /// Enters or continues fast recovery where segments have arrived out of order. Returns whether it
+    /// has entered: then the first lost segment that has not been sent again goes out at once,
+    /// whatever the window says (RFC 5681, 3.2 step 3; RFC 6675, 5 step 4.3).
+    pub(super) fn detect_loss(&mut self, config: &TcpConfig) -> bool {
         let segment = u64::from(config.segment);
-        let before = self.lost_to;
         if config.sack {
             self.update_lost(config);
         }
         if self.phase == Phase::Recovery {
-            return;
+            return false;
         }
-        let lost =
-            self.lost_to > self.snd_una && self.lost_to > before || self.dup_acks >= DUP_THRESH;
-        // RFC 6582, 3.2: not again for what was outstanding at the last recovery or timeout
-        if !lost || self.snd_una < self.recover {
-            return;
+        let lost = self.lost_to > self.snd_una || self.dup_acks >= DUP_THRESH;
+        // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
+        // may answer what was sent again needlessly
+        if !lost || (!config.sack && self.snd_una <= self.recover) {
+            return false;
         }
+        let flight = self.flight_without_limited_transmit(segment);
         self.phase = Phase::Recovery;
         self.counters.fast_recoveries += 1;
         self.recover = self.snd_max;
-        self.resent_to = self.snd_una;
+        self.resent_to = self.resent_to.max(self.snd_una);
         self.lost_to = self.lost_to.max((self.snd_una + segment).min(self.snd_max));
-        let flight = self.snd_max - self.snd_una;
+        self.rescue_above = self.snd_una + segment;
         self.window.ssthresh = self.window.threshold_after_loss(config.congestion, flight, segment);
         self.window.cwnd = self.window.ssthresh;
         self.window.credit = 0;
+        true
     }
 
-    /// An ACK moved on during recovery or after a timeout.
-    pub(super) fn on_recovery_progress(&mut self, acked: u64, config: &TcpConfig) {
+    /// Bytes outstanding for the threshold. What limited transmit has sent beyond the window does
+    /// not count (RFC 5681, 3.2 step 2).
+    fn flight_without_limited_transmit(&self, segment: u64) -> u64 {
+        let flight = self.snd_max - self.snd_una;
+        if self.phase == Phase::Open && flight > self.window.cwnd {
+            return self.window.cwnd / segment * segment;
+        }
+        flight
+    }
+
+    /// An ACK moved on during recovery or after a timeout. Returns whether the first segment has to
+    /// be sent again at once.
+    pub(super) fn on_recovery_progress(&mut self, acked: u64, config: &TcpConfig) -> bool {
         let segment = u64::from(config.segment);
         let over = self.snd_una >= self.recover;
+        let mut partial = false;
         if self.phase == Phase::Loss {
             self.window.on_ack(config.congestion, acked, segment, true);
         } else if !config.sack && !over {
-            // RFC 6582, 3.2 step 5: a partial ACK, the next hole is lost too
+            // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
+            partial = true;
             let segments = acked.div_ceil(segment) as u32;
             self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
             self.resent_to = self.snd_una;
@@ -103,28 +138,29 @@ impl Endpoint {
             self.phase = Phase::Open;
             self.dup_acks = 0;
             self.lost_to = self.snd_una;
-            self.resent_to = self.snd_una;
+            self.resent_to = self.resent_to.max(self.snd_una);
         }
+        partial
     }
 
     /// The retransmission timer has expired: start over from the first byte not acknowledged.
-    pub(super) fn enter_loss(
-        &mut self,
-        now: Time,
-        first_in_a_row: bool,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) {
+    pub(super) fn enter_loss(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         let segment = u64::from(config.segment);
         if self.snd_una == self.snd_max {
             return;
         }
-        // RFC 5681, equation (4); not again for a segment that timed out before, nor where fast
-        // recovery has already answered this loss (as Linux does)
-        if first_in_a_row && self.phase != Phase::Recovery {
-            let flight = self.snd_max - self.snd_una;
-            self.window.ssthresh =
-                self.window.threshold_after_loss(config.congestion, flight, segment);
+        // RFC 5681, equation (4); not again for a segment that timed out before. What was sent in
+        // fast recovery must not raise the threshold.
+        if self.retries == 1 {
+            let flight = self.flight_without_limited_transmit(segment);
+            let threshold = self.window.threshold_after_loss(config.congestion, flight, segment);
+            self.window.ssthresh = match self.phase {
+                Phase::Recovery => threshold.min(self.window.ssthresh),
+                Phase::Open | Phase::Loss => threshold,
+            };
+            if config.timestamps {
+                self.timed_out_at_us = super::output::timestamp_us(now).max(1);
+            }
         }
         self.window.cwnd = segment;
         self.window.credit = 0;
@@ -134,9 +170,6 @@ impl Endpoint {
         self.resent_to = self.snd_una;
         self.dup_acks = 0;
         self.timed_end = 0;
-        if config.timestamps {
-            self.timed_out_at_us = super::output::timestamp_us(now).max(1);
-        }
         self.transmit(now, config, sink);
     }
 }

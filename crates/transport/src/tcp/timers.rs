@@ -38,20 +38,17 @@ impl Endpoint {
     fn on_timeout(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         self.rto_at = Time::NEVER;
         self.counters.timeouts += 1;
-        if self.rtt.backoff >= config.max_retries {
+        if u32::from(self.retries) >= config.max_retries {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;
             sink.notify(self.id, Notice::Failed);
             return;
         }
-        let first_in_a_row = self.rtt.backoff == 0;
+        self.retries += 1;
         self.rtt.backoff += 1;
         match self.state {
-            State::SynSent | State::SynReceived => {
-                self.counters.retransmits += 1;
-                self.send_syn(now, config, sink);
-            }
-            State::Established => self.enter_loss(now, first_in_a_row, config, sink),
+            State::SynSent | State::SynReceived => self.send_syn(now, config, sink),
+            State::Established => self.enter_loss(now, config, sink),
             State::Listen | State::Failed => {}
         }
     }

@@ -1,0 +1,129 @@
+//! Random dialogues over a network that loses, reorders and repeats: whatever happens, every byte
+//! arrives once and in order, the connection closes, and the counters agree with the packets.
+//! What must hold for each single packet and after each event is asserted in `net`.
+
+use super::super::Notice;
+use super::super::config::TcpConfig;
+use super::net::{Fate, Net, settings};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Side, Span};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    loss_percent: u64,
+    late_percent: u64,
+    twice_percent: u64,
+    rate: Option<Rate>,
+    /// Who writes how much how long after the write before.
+    writes: Vec<(bool, u64, u64)>,
+    sack: bool,
+    timestamps: bool,
+    limited_transmit: bool,
+    ack_every: u32,
+    max_window: u64,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let network = (any::<u64>(), 0..=20u64, 0..=20u64, 0..=10u64, prop::option::of(5..100u64));
+    let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
+    let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
+    let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
+    (network, writes, tcp).prop_map(|(n, writes, t)| Case {
+        seed: n.0,
+        loss_percent: n.1,
+        late_percent: n.2,
+        twice_percent: n.3,
+        rate: n.4.map(Rate::mbit),
+        writes,
+        sack: t.0,
+        timestamps: t.1,
+        limited_transmit: t.2,
+        ack_every: t.3,
+        max_window: t.4,
+    })
+}
+
+fn net_of(case: &Case) -> Net {
+    let mut net = Net::new(TcpConfig {
+        sack: case.sack,
+        timestamps: case.timestamps,
+        limited_transmit: case.limited_transmit,
+        ack_every: case.ack_every,
+        max_window: case.max_window,
+        min_rto: Span::from_ms(20),
+        initial_rto: Span::from_ms(50),
+        max_rto: Span::from_ms(400),
+        max_retries: 100,
+        ..settings()
+    });
+    net.wires.rate = case.rate;
+    let mut random = Stream::new(case.seed, "fate");
+    let (loss, late, twice) = (case.loss_percent, case.late_percent, case.twice_percent);
+    net.wires.fate = Box::new(move |_| {
+        let (draw, by) = (random.below(100), Span::from_us(random.below(20_000)));
+        if draw < loss {
+            Fate::Drop
+        } else if draw < loss + late {
+            Fate::Late(by)
+        } else if draw < loss + late + twice {
+            Fate::Twice(by)
+        } else {
+            Fate::Deliver
+        }
+    });
+    net
+}
+
+fn check(case: &Case) {
+    let mut net = net_of(case);
+    net.open();
+    let mut written = [0u64; 2];
+    let mut ms = 0;
+    for &(by_client, bytes, pause) in &case.writes {
+        ms += pause;
+        net.run_to(ms);
+        let side = if by_client { Side::Client } else { Side::Server };
+        net.write(side, bytes);
+        written[side as usize] += bytes;
+        let receiver = net.id(side.other());
+        let there = net.stack.expect(receiver, written[side as usize]);
+        assert!(!there, "cannot have arrived yet");
+    }
+    net.close(Side::Client);
+    net.close(Side::Server);
+    for _ in 0..3000 {
+        ms += 100;
+        net.run_to(ms);
+        if net.told(Side::Client).iter().any(|n| n.1 == Notice::Closed) {
+            break;
+        }
+    }
+    let closed: Vec<Notice> = net.told(Side::Client).iter().map(|n| n.1).collect();
+    assert_eq!(closed.iter().filter(|&&n| n == Notice::Closed).count(), 1, "stalled");
+    for side in [Side::Client, Side::Server] {
+        let sent = written[side as usize];
+        assert_eq!(net.end(side.other()).received(), sent);
+        let told = net.told(side.other());
+        let delivered = told.iter().filter(|n| n.1 == Notice::Delivered).count();
+        // told at least once, of the last position, if anything was written
+        assert!((delivered > 0) == (sent > 0), "{told:?}");
+    }
+    let marked = net.wires.log.iter().filter(|s| s.is_again()).count();
+    let syns = net.wires.log.iter().filter(|s| s.has(eastwest_types::flag::SYN)).count();
+    assert_eq!(net.stack.totals().retransmits as usize, marked + syns - 2);
+    // payload sent for the first time is exactly what was written
+    let first: u64 =
+        net.wires.log.iter().filter(|s| !s.is_again()).map(|s| u64::from(s.packet.payload)).sum();
+    assert_eq!(first, written[0] + written[1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn every_byte_arrives_once_and_the_connection_closes(case in case()) {
+        check(&case);
+    }
+}
