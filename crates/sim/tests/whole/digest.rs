@@ -1,6 +1,7 @@
 //! One digest for one simulation: the same twice and in the two-event reference mode, another for
 //! another seed or when a single packet fares differently.
 
+use crate::flow_times::assert_bounded;
 use crate::harness::{
     attempt, context_with, finish, graph, outcome, scenario, scenario_in, shipped,
 };
@@ -159,17 +160,20 @@ fn a_packet_that_only_its_port_saw_changes_the_digest() {
 }
 
 /// Random scenarios tried unless `EASTWEST_RANDOM_SCENARIOS` says otherwise.
-const RANDOM_SCENARIOS: u64 = 120;
+const RANDOM_SCENARIOS: u64 = 200;
 
 #[test]
-fn random_scenarios_have_one_digest_and_conserve_packets() {
+fn random_scenarios_have_one_digest_conserve_packets_and_keep_the_bound() {
     let cases = std::env::var("EASTWEST_RANDOM_SCENARIOS")
         .map_or(RANDOM_SCENARIOS, |n| n.parse().expect("a number of scenarios"));
     for case in 0..cases {
         let text = random_scenario(&mut Stream::new(case, "random scenarios"));
         let scenario = scenario(&text, &[("name", &format!("random-{case}"))]);
         one_digest(&scenario);
-        finish(&scenario).assert_conserved();
+        let done = finish(&scenario);
+        done.assert_conserved();
+        assert!(done.count("flows.completed") > 0, "{text}");
+        assert_bounded(&text, &done);
     }
 }
 
@@ -179,7 +183,7 @@ fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
 }
 
 /// A small scenario with settings drawn at random, all of them valid.
-pub fn random_scenario(random: &mut Stream) -> String {
+fn random_scenario(random: &mut Stream) -> String {
     let r = random;
     let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
     let delays = ["0 s", "1 ns", "5 us", "77.7 us"];
@@ -228,7 +232,7 @@ pub fn random_scenario(random: &mut Stream) -> String {
         pick(r, &["20 KB", "1 MB"]),
         pick(r, &["0 s", "1 ms"]),
     );
-    let workload = match r.below(4) {
+    let workload = match r.below(5) {
         0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(90_000)),
         1 => format!(
             "kind = 'incast'\nreceiver = 'h0'\nrounds = 3\nblock_bytes = '{} B'\npersistent = {}\n\
@@ -241,6 +245,20 @@ pub fn random_scenario(random: &mut Stream) -> String {
             "kind = 'service'\nclients = 'h0'\nservers = ['h1', 'h2']\nmean_gap = '50 us'\n\
              requests = 200\nresponse_bytes = '{} B'",
             1 + r.below(9_000)
+        ),
+        3 => format!(
+            "kind = 'mapreduce'\nscheduler = '{}'\nsplit_bytes = '20 KB'\n\
+             [workload.control]\nheartbeat = '20 ms'\njob_setup = '1 ms'\n\
+             out_of_band_heartbeat = {}\n[workload.costs]\ntask_start = '1 ms'\n\
+             [workload.hdfs]\nreplication = {}\noutput_replication = {}\n\
+             write_chunk_bytes = '1 KB'\n[[workload.job]]\nkind = 'custom'\ncount = 2\n\
+             input = '{} B'\nshuffle_ratio = {}\noutput_ratio = 0.7\nreduces = 3",
+            pick(r, &["fifo", "fair"]),
+            pick(r, &["true", "false"]),
+            1 + r.below(2),
+            1 + r.below(2),
+            r.below(100_000),
+            pick(r, &["0.3", "1.0", "1.7"]),
         ),
         _ => format!(
             "kind = 'permutation'\nrepeat = 2\nbytes = '{} B'\nstart_window = '{}'",
