@@ -1,7 +1,7 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, SchedulerConfig, Topology};
-use crate::link::{Fired, Link, LinkSpec, Mode, Offer};
+use crate::link::{Fired, Link, LinkSpec, Mode, Offer, Passage};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
@@ -90,12 +90,12 @@ impl Fabric {
         self.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(packet);
-        self.offer(now, self.up[from.0 as usize], slot, events);
+        self.offer(now, self.up[from.0 as usize], Passage::new(slot, &packet), events);
     }
 
     #[inline]
-    fn offer(&mut self, now: Time, link: u32, slot: u32, events: &mut Tournament) {
-        match self.links[link as usize].offer(now, slot, self.pool.get(slot)) {
+    fn offer(&mut self, now: Time, link: u32, passage: Passage, events: &mut Tournament) {
+        match self.links[link as usize].offer(now, passage, &self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => {
                 self.fronts[link as usize] = self.links[link as usize].front().unwrap_or(0);
@@ -103,7 +103,7 @@ impl Fabric {
             }
             Offer::Dropped => {
                 self.dropped += 1;
-                let packet = self.pool.remove(slot);
+                let packet = self.pool.remove(passage.slot);
                 self.pool.take_sack(packet.sack);
             }
         }
@@ -115,8 +115,11 @@ impl Fabric {
     fn prefetch_next(&self, events: &mut Tournament) {
         let (_, source) = events.winner();
         if let Some(&slot) = self.fronts.get(source as usize) {
-            self.pool.prefetch(slot);
-            memory::prefetch(&self.links[source as usize]);
+            let link = &self.links[source as usize];
+            memory::prefetch(link);
+            if link.to < self.hosts {
+                self.pool.prefetch(slot);
+            }
         }
     }
 
@@ -130,18 +133,15 @@ impl Fabric {
         self.fronts[link as usize] = l.front().unwrap_or(0);
         events.set(link, next);
         self.prefetch_next(events);
-        let l = &mut self.links[link as usize];
-        let Fired::Arrived(slot) = fired else {
+        let Fired::Arrived(passage) = fired else {
             return None;
         };
-        let packet = self.pool.get(slot);
-        l.fold(key.0, packet);
         if to < self.hosts {
             self.delivered += 1;
-            return Some(self.pool.remove(slot));
+            return Some(self.pool.remove(passage.slot));
         }
-        let next_link = self.routing.next_link(to - self.hosts, packet);
-        self.offer(key.time(), next_link, slot, events);
+        let next_link = self.routing.next_link(to - self.hosts, passage.dst, passage.hash);
+        self.offer(key.time(), next_link, passage, events);
         None
     }
 

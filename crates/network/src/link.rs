@@ -1,8 +1,7 @@
 //! One direction of a cable with the output port that feeds it.
 //!
 //! A link keeps the packets that have left its port (or whose departure is decided) in one FIFO
-//! ring, in order of arrival at the far end. The ring holds what the link needs of a packet, so that
-//! a hop touches the packet itself only once, to route it: at 1,600 hosts that doubles the speed. What happens before depends on the port's mode:
+//! ring, in order of arrival at the far end; the ring holds a [`Passage`] of each. What happens before depends on the port's mode:
 //!
 //! * [`Mode::Eager`]: departure is decided when a packet is enqueued, from the time until which the
 //!   port is busy. One event per hop. Serves one FIFO with decisions at enqueue.
@@ -15,9 +14,10 @@
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
 use crate::config::{CableConfig, Limit};
+use crate::pool::PacketPool;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{Packet, PacketKind, Span, Time};
+use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
 use std::collections::VecDeque;
 
 /// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
@@ -33,20 +33,46 @@ pub enum Mode {
     TwoEvent,
 }
 
-/// What a link keeps of a packet under way.
+/// What travels from link to link in a packet's place: all that a hop needs to know. The packet
+/// itself stays where it is, untouched from its creation to its delivery, and with it the cache line
+/// that would have to be fetched.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    /// When its last bit reaches the far end.
+pub struct Passage {
+    /// When its last bit reaches the far end of the link it is on.
     arrive: Time,
-    slot: u32,
-    ip_len: u32,
+    /// Where the packet lies.
+    pub slot: u32,
+    /// Receiving host.
+    pub dst: HostId,
+    /// A hash of what distinguishes this packet from others, for the digest.
+    identity: u32,
+    /// See [`Packet::ip_len`].
+    ip_len: u16,
+    /// See [`Packet::hash`].
+    pub hash: u16,
+}
+
+impl Passage {
+    /// The passage of a packet that lies in `slot`.
+    #[inline]
+    pub fn new(slot: u32, packet: &Packet) -> Passage {
+        let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
+        Passage {
+            arrive: Time::NEVER,
+            slot,
+            dst: packet.dst,
+            identity: (what.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
+            ip_len: packet.ip_len,
+            hash: packet.hash,
+        }
+    }
 }
 
 /// What waits at a two-event port.
 #[derive(Debug)]
 struct Waiting {
     /// Queue 0 is the urgent one; a port with one FIFO uses it alone.
-    queues: [VecDeque<Held>; 2],
+    queues: [VecDeque<Passage>; 2],
     bytes: [u64; 2],
     /// When the packet being sent has left, or never.
     sent_at: Time,
@@ -79,10 +105,10 @@ pub enum Offer {
 }
 
 /// What an event of a link turned out to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Fired {
-    /// The packet in this slot has reached the far end.
-    Arrived(u32),
+    /// This packet has reached the far end.
+    Arrived(Passage),
     /// The port finished sending; nothing has arrived yet.
     Sent,
 }
@@ -90,7 +116,7 @@ pub enum Fired {
 /// A directed link and its port. What every packet touches comes first.
 #[repr(C)]
 pub struct Link {
-    on_wire: VecDeque<Held>,
+    on_wire: VecDeque<Passage>,
     busy_until: Time,
     /// Picoseconds per byte, times 2¹⁶.
     ps_per_byte_q16: u64,
@@ -199,17 +225,17 @@ impl Link {
         &self.drops
     }
 
-    /// Offers the packet in `slot` to the port.
+    /// Offers a packet to the port.
     #[inline]
-    pub fn offer(&mut self, now: Time, slot: u32, packet: &Packet) -> Offer {
-        let ip_len = u32::from(packet.ip_len);
+    pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &PacketPool) -> Offer {
+        let ip_len = u32::from(passage.ip_len);
         if self.waiting.is_some() {
-            return self.offer_two_event(now, slot, packet);
+            return self.offer_two_event(now, passage, pool);
         }
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let (waiting, bytes) = self.queue(now);
             if !has_room(self.limit, waiting as usize, bytes, ip_len) {
-                self.count_drop(now, packet);
+                self.count_drop(now, &passage, pool);
                 return Offer::Dropped;
             }
         }
@@ -217,7 +243,8 @@ impl Link {
         let arrive = depart + self.delay;
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
-        self.on_wire.push_back(Held { arrive, slot, ip_len });
+        passage.arrive = arrive;
+        self.on_wire.push_back(passage);
         if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
     }
 
@@ -246,19 +273,18 @@ impl Link {
     }
 
     #[cold]
-    fn count_drop(&mut self, now: Time, packet: &Packet) {
-        self.drops[packet.kind() as usize] += 1;
-        self.fold(!now.0, packet);
+    fn count_drop(&mut self, now: Time, passage: &Passage, pool: &PacketPool) {
+        self.drops[pool.get(passage.slot).kind() as usize] += 1;
+        self.fold(!now.0, passage);
     }
 
     /// Extends the running hash: a different fate of any packet gives a different value.
     #[inline]
-    pub fn fold(&mut self, when: u64, packet: &Packet) {
-        let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0);
-        self.counters.trail =
-            (self.counters.trail ^ when ^ what.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-                .wrapping_mul(0xd6e8_feb8_6659_fd93)
-                .rotate_left(29);
+    fn fold(&mut self, when: u64, passage: &Passage) {
+        let identity = u64::from(passage.identity) << 32 | u64::from(passage.identity);
+        self.counters.trail = (self.counters.trail ^ when ^ identity)
+            .wrapping_mul(0xd6e8_feb8_6659_fd93)
+            .rotate_left(29);
     }
 
     /// Carries out the link's next event; also returns the key of the one after it.
@@ -268,12 +294,13 @@ impl Link {
             self.start_sending(key.time());
             return (Fired::Sent, self.next_key(key.time()));
         }
-        let held = self.on_wire.pop_front().expect("an arrival needs a packet on the wire");
-        self.held_bytes -= u64::from(held.ip_len);
-        let bytes = self.wire_bytes(held.ip_len);
+        let passage = self.on_wire.pop_front().expect("an arrival needs a packet on the wire");
+        let ip_len = u32::from(passage.ip_len);
+        self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
-        self.counters.bytes += u64::from(bytes);
-        (Fired::Arrived(held.slot), self.next_key(key.time()))
+        self.counters.bytes += u64::from(self.wire_bytes(ip_len));
+        self.fold(key.0, &passage);
+        (Fired::Arrived(passage), self.next_key(key.time()))
     }
 
     #[inline]
@@ -302,7 +329,7 @@ impl Link {
         }
         let (mut waiting, mut bytes) = (self.on_wire.len() as u32, self.held_bytes);
         for held in &self.on_wire {
-            if held.arrive.0 - self.delay.0 - self.send_time(held.ip_len).0 > now.0 {
+            if held.arrive.0 - self.delay.0 - self.send_time(u32::from(held.ip_len)).0 > now.0 {
                 break;
             }
             waiting -= 1;
@@ -317,16 +344,16 @@ impl Link {
         self.on_wire.len() + waiting
     }
 
-    fn offer_two_event(&mut self, now: Time, slot: u32, packet: &Packet) -> Offer {
-        let ip_len = u32::from(packet.ip_len);
+    fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &PacketPool) -> Offer {
+        let ip_len = u32::from(passage.ip_len);
         let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let queue = usize::from(packet.priority() < w.urgent_from);
+        let queue = usize::from(pool.get(passage.slot).priority() < w.urgent_from);
         let sending = w.sent_at != Time::NEVER;
         if sending && !has_room(self.limit, w.queues[queue].len(), w.bytes[queue], ip_len) {
-            self.count_drop(now, packet);
+            self.count_drop(now, &passage, pool);
             return Offer::Dropped;
         }
-        w.queues[queue].push_back(Held { arrive: Time::NEVER, slot, ip_len });
+        w.queues[queue].push_back(passage);
         w.bytes[queue] += u64::from(ip_len);
         self.extend_backlog(now, self.send_time(ip_len));
         if sending {
@@ -343,12 +370,12 @@ impl Link {
             w.sent_at = Time::NEVER;
             return;
         };
-        let mut held = w.queues[queue].pop_front().expect("found not empty");
-        w.bytes[queue] -= u64::from(held.ip_len);
-        let sent_at = now + self.send_time(held.ip_len);
-        held.arrive = sent_at + self.delay;
-        self.held_bytes += u64::from(held.ip_len);
-        self.on_wire.push_back(held);
+        let mut passage = w.queues[queue].pop_front().expect("found not empty");
+        w.bytes[queue] -= u64::from(passage.ip_len);
+        let sent_at = now + self.send_time(u32::from(passage.ip_len));
+        passage.arrive = sent_at + self.delay;
+        self.held_bytes += u64::from(passage.ip_len);
+        self.on_wire.push_back(passage);
         self.waiting.as_mut().expect("a two-event port has queues").sent_at = sent_at;
     }
 }
@@ -400,13 +427,15 @@ mod tests {
     fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
         let mut log = Log::default();
         let mut next = Key::NEVER;
-        for (number, (at, packet)) in offers.iter().enumerate() {
+        let mut pool = PacketPool::default();
+        for (at, packet) in offers {
+            let number = pool.insert(*packet);
             while next < Key::new(*at, Class::Arrival) {
                 next = step(link, next, &mut log);
             }
             log.queues.push(link.queue(*at));
-            match link.offer(*at, number as u32, packet) {
-                Offer::Dropped => log.lost.push(number as u32),
+            match link.offer(*at, Passage::new(number, packet), &pool) {
+                Offer::Dropped => log.lost.push(number),
                 Offer::Queued => {}
                 Offer::Sooner(key) => next = key,
             }
@@ -420,8 +449,8 @@ mod tests {
 
     fn step(link: &mut Link, key: Key, log: &mut Log) -> Key {
         let (fired, next) = link.fire(key);
-        if let Fired::Arrived(slot) = fired {
-            log.arrived.push((key.time(), slot));
+        if let Fired::Arrived(passage) = fired {
+            log.arrived.push((key.time(), passage.slot));
         }
         next
     }

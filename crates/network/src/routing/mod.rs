@@ -13,7 +13,7 @@ pub use explicit::{EXPLICIT_BIT, RouteError};
 use crate::config::RoutingConfig;
 use crate::topology::Graph;
 use eastwest_engine::random::mix;
-use eastwest_types::{HostId, Packet};
+use eastwest_types::HostId;
 use explicit::ExplicitRoutes;
 use std::slice::from_ref;
 
@@ -84,7 +84,7 @@ impl Routing {
         })
     }
 
-    /// The value for [`Packet::hash`] of a connection: 15 bits of a seeded hash over both hosts and
+    /// The value for [`eastwest_types::Packet::hash`] of a connection: 15 bits of a seeded hash over both hosts and
     /// ports, or the number of an explicit route.
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         if let Some(route) = self.explicit.as_ref().and_then(|e| e.find(from, to)) {
@@ -123,13 +123,14 @@ impl Routing {
         self.explicit.as_ref()?.next_link(switch, hash)
     }
 
-    /// The link on which `switch` (counted from 0 among switches) sends the packet on.
+    /// The link on which `switch` (counted from 0 among switches) sends a packet to `dst` on; `hash`
+    /// is its [`eastwest_types::Packet::hash`].
     #[inline]
-    pub fn next_link(&mut self, switch: u32, packet: &Packet) -> u32 {
-        if let Some(link) = self.explicit_link(switch, packet.hash) {
+    pub fn next_link(&mut self, switch: u32, dst: HostId, hash: u16) -> u32 {
+        if let Some(link) = self.explicit_link(switch, hash) {
             return *link;
         }
-        let at = self.attachments[packet.dst.0 as usize];
+        let at = self.attachments[dst.0 as usize];
         let entry = self.table[(switch * self.columns + at.column) as usize];
         if entry == LOCAL {
             return at.down;
@@ -143,7 +144,7 @@ impl Routing {
             group.turn
         } else {
             // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
-            let mut x = u32::from(packet.hash) ^ self.salts[switch as usize];
+            let mut x = u32::from(hash) ^ self.salts[switch as usize];
             x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
             x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
             ((x >> 16) * group.count) >> 16
@@ -156,7 +157,7 @@ impl Routing {
 mod tests {
     use super::*;
     use crate::config::{CableConfig, ExplicitRoute, Topology};
-    use eastwest_types::{Rate, Span};
+    use eastwest_types::{Packet, Rate, Span};
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
 
@@ -169,7 +170,7 @@ mod tests {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let mut seen = vec![node];
         while node >= graph.hosts && seen.len() < 16 {
-            let link = routing.next_link(node - graph.hosts, p);
+            let link = routing.next_link(node - graph.hosts, p.dst, p.hash);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };
             seen.push(node);
