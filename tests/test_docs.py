@@ -1,0 +1,287 @@
+"""What the documentation says about the program, held against the program.
+
+Links lead somewhere, documented tables and fields are those of real runs, scenarios shown are
+accepted, commands shown are understood, and Python shown runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import eastwest as ew
+from eastwest import shipped
+from eastwest.cli import app
+from eastwest.cli.simulate import overrides
+from eastwest.run import load_source
+
+ROOT = Path(__file__).resolve().parents[1]
+SKIPPED = {"target", "results", "node_modules"}
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part in SKIPPED or part.startswith(".") for part in path.relative_to(ROOT).parts)
+)
+#: Pages that a user follows step by step.
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted((ROOT / "docs" / "mechanisms").glob("*.md")),
+    *sorted((ROOT / "papers").glob("*/README.md")),
+]
+#: Python on these pages runs in a second or two.
+QUICK = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+
+FABRIC = """
+[fabric]
+kind = "leaf-spine"
+leaves = 2
+hosts_per_leaf = 4
+spines = 2
+host_rate = "1 Gbit/s"
+uplink_rate = "10 Gbit/s"
+"""
+WORKLOAD = """
+[[workload]]
+name = "any"
+kind = "permutation"
+bytes = "1 KB"
+"""
+JOBS = (
+    "schema = 1"
+    + FABRIC
+    + """
+[[workload]]
+kind = "mapreduce"
+name = "hadoop"
+trace = "fb-2009-first-50"
+trace_to = "2 min"
+"""
+)
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Code blocks of one language, in order."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        inside = path.exists() and path.is_relative_to(ROOT)
+        if not inside or (anchor and anchor not in anchors(path)):
+            broken.append(target)
+    assert not broken
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {
+        (index.parent / target.partition("#")[0]).resolve()
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose(index))
+    }
+    shown = {"guide", "reference", "mechanisms"}
+    pages = {p for p in PAGES if p.is_relative_to(index.parent) and p.parent.name in shown}
+    assert pages <= linked
+
+
+def rows(section: str) -> Iterator[list[str]]:
+    """Rows of the Markdown tables in a section, without heads, the first cell being code."""
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("| `"):
+            cells[0] = cells[0].strip("`")
+            yield cells
+
+
+def documented() -> dict[str, list[list[str]]]:
+    """Rows of each section of the results reference whose heading is code."""
+    text = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## `([^`]+)`$", text, flags=re.MULTILINE)
+    return {name: list(rows(body)) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
+    """A run of flows and one of jobs."""
+    folder = tmp_path_factory.mktemp("results")
+    return [ew.run("first", out=folder / "flows"), ew.run(JOBS, out=folder / "jobs")]
+
+
+SHORT_TYPES = {"UInt32": "u32", "UInt64": "u64", "Int64": "i64", "Float64": "f64", "String": "str"}
+
+
+def test_the_documented_columns_are_the_real_ones(results: list[ew.Result]) -> None:
+    pages = documented()
+    for result in results:
+        tables = {path.stem for path in result.path.glob("*.parquet")}
+        assert tables == pages.keys() - {"summary.json"}
+        for name in tables:
+            schema = result.table(name).schema
+            real = [[column, SHORT_TYPES[str(dtype)]] for column, dtype in schema.items()]
+            assert [row[:2] for row in pages[name]] == real, name
+            assert all(len(row) == 3 and row[2] for row in pages[name]), name
+
+
+def fields(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Paths of all values; keys that a scenario chooses are written in capitals."""
+    chosen = {"by_purpose": "PURPOSE", "classes": "CLASS"}.get(above[-1] if above else "")
+    for key, value in tree.items():
+        path = (*above, chosen or key)
+        if isinstance(value, Mapping):
+            yield from fields(value, path)
+        else:
+            yield ".".join(path)
+
+
+def test_the_documented_summary_is_the_real_one(results: list[ew.Result]) -> None:
+    real = {field for result in results for field in fields(result.summary)}
+    listed = [row[0] for row in documented()["summary.json"]]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == real
+
+
+def test_the_values_of_labels_are_documented(results: list[ew.Result]) -> None:
+    pages = documented()
+    for table, column in (
+        ("tasks", "kind"),
+        ("tasks", "locality"),
+        ("flows", "purpose"),
+        ("links", "tier"),
+        ("latency", "kind"),
+    ):
+        meaning = next(row[2] for row in pages[table] if row[0] == column)
+        for result in results:
+            for value in result.table(table)[column].unique():
+                assert f"`{value}`" in meaning, (table, column, value)
+
+
+def completed(fragment: str) -> str:
+    """A scenario around a fragment of one."""
+    keys = tomllib.loads(fragment).keys()
+    if "schema" not in keys:
+        fragment = "schema = 1\n" + fragment
+    if "fabric" not in keys:
+        fragment += FABRIC
+    if "workload" not in keys:
+        fragment += WORKLOAD
+    return fragment
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=named)
+def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
+    for number, text in enumerate(blocks(page, "toml")):
+        if "switches" in tomllib.loads(text):  # a topology file
+            (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
+            scenario = completed('[fabric]\nkind = "graph"\nfile = "graph.toml"\n')
+        else:
+            scenario = completed(text)
+        path = tmp_path / f"shown-{number}.toml"
+        path.write_text(scenario, encoding="utf-8")
+        assert ew.check(path) == [], text
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Every line of the shell blocks, as words."""
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                yield words
+
+
+def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of an ``eastwest`` command line; fails where there is none such."""
+    command: Any = typer.main.get_command(app)
+    name, arguments = words[1], words[2:]
+    found = command.commands[name]
+    if hasattr(found, "commands"):
+        found, arguments = found.commands[arguments[0]], arguments[1:]
+    context = found.make_context(name, arguments)
+    return name, dict(context.params)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=named)
+def test_commands_shown_are_understood(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenarios").symlink_to(shipped.SCENARIOS)
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for words in commands(page):
+        if words[0] == "make":
+            assert words[1] in targets, words
+        elif words[0] == "cp":
+            shutil.copy(words[1], words[2])
+        elif words[0] == "eastwest":
+            name, given = parsed(words)
+            if "scenario" in given:
+                follow(name, given)
+            for folder in given.get("folders") or []:
+                assert (Path(folder) / "scenario.toml").is_file(), words
+
+
+def follow(name: str, given: dict[str, Any]) -> None:
+    """Check what a command would read, and leave what a run would for the commands after it."""
+    source = load_source(given["scenario"])
+    changed = overrides(source.text, given.get("settings"), given.get("on_bad_row"))
+    assert ew.check(given["scenario"], dict(changed)) == [], given
+    if name == "run" and given["out"] is not None:
+        assert given["force"] or not given["out"].exists(), given
+        given["out"].mkdir(parents=True)
+        (given["out"] / "scenario.toml").write_text(source.text, encoding="utf-8")
+
+
+def test_unknown_commands_and_flags_would_be_noticed() -> None:
+    with pytest.raises(KeyError, match="walk"):
+        parsed(["eastwest", "walk", "first"])
+    with pytest.raises(Exception, match="--sead"):
+        parsed(["eastwest", "run", "first", "--sead", "1"])
+
+
+@pytest.mark.parametrize("page", QUICK, ids=named)
+def test_python_shown_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for number, text in enumerate(blocks(page, "python")):
+        exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_the_settings_to_tune_exist() -> None:
+    keys = {key["path"].split(".")[-1] for key in json.loads(ew.core.schema())["keys"]}
+    tuning = (ROOT / "docs" / "guide" / "hadoop.md").read_text(encoding="utf-8")
+    section = tuning.split("## What to tune")[1].split("```")[0]
+    for setting in re.findall(r"`([a-z_.]+[a-z])`", section):
+        assert setting.split(".")[-1] in keys, setting
