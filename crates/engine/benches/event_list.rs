@@ -118,6 +118,54 @@ impl EventList for PairTournament {
     }
 }
 
+/// A winner tree of words whose nodes have four children: `4i` to `4i + 3`, the root is 1.
+struct QuadTournament {
+    nodes: Vec<u64>,
+    leaves: usize,
+    ties: Ties,
+}
+
+impl EventList for QuadTournament {
+    fn new(sources: usize) -> QuadTournament {
+        let leaves = 4usize.pow(sources.next_power_of_two().ilog2().div_ceil(2));
+        let nodes = vec![u64::MAX; 2 * leaves];
+        QuadTournament { nodes, leaves, ties: Ties::new(sources) }
+    }
+    #[inline]
+    fn winner(&mut self) -> (Key, u32) {
+        self.ties.unpack(self.nodes[1])
+    }
+    #[inline]
+    fn replace_winner(&mut self, source: u32, key: Key) {
+        let mut word = if key == Key::NEVER { u64::MAX } else { self.ties.word(key, source) };
+        let mut node = self.leaves + source as usize;
+        self.nodes[node] = word;
+        while node > 1 {
+            // SAFETY: as in `Tournament::set`; groups of four siblings start at multiples of four.
+            #[allow(unsafe_code)]
+            unsafe {
+                let sibling = |i| *self.nodes.get_unchecked(node ^ i);
+                word = word.min(sibling(1).min(sibling(2)).min(sibling(3)));
+                node >>= 2;
+                *self.nodes.get_unchecked_mut(node) = word;
+            }
+        }
+    }
+    #[inline]
+    fn wake(&mut self, source: u32, key: Key) {
+        let word = self.ties.word(key, source);
+        let mut node = self.leaves + source as usize;
+        self.nodes[node] = word;
+        while node > 1 {
+            node >>= 2;
+            if self.nodes[node] <= word {
+                return;
+            }
+            self.nodes[node] = word;
+        }
+    }
+}
+
 /// The standard library's binary heap.
 struct StdHeap {
     heap: BinaryHeap<Reverse<u64>>,
@@ -377,6 +425,7 @@ fn check(shape: (usize, usize)) {
     assert!(ours.windows(2).all(|w| w[0].0 <= w[1].0), "out of order");
     let ties = ours.windows(2).filter(|w| w[0].0 == w[1].0).count();
     assert!(ties > 1_000, "only {ties} ties");
+    assert!(order::<QuadTournament>(shape) == ours, "4-ary tree");
     assert!(order::<PairTournament>(shape) == ours, "pairs");
     assert!(order::<StdHeap>(shape) == ours, "binary heap");
     assert!(order::<FourHeap>(shape) == ours, "4-ary heap");
@@ -403,6 +452,7 @@ fn main() {
     for shape in SHAPES {
         check(shape);
         measure::<Tournament>(&mut criterion, "tournament, words", shape);
+        measure::<QuadTournament>(&mut criterion, "tournament, 4-ary words", shape);
         measure::<PairTournament>(&mut criterion, "tournament, pairs", shape);
         measure::<StdHeap>(&mut criterion, "binary heap", shape);
         measure::<FourHeap>(&mut criterion, "4-ary heap", shape);
