@@ -6,15 +6,18 @@
 //! root: log₂(sources) minima without a branch. See docs/decisions/0003-event-list.md for what it
 //! was measured against.
 //!
-//! A word is (time since a base, class, tie-breaker). The tie-breaker is the source's number, XORed
-//! with a hash of time and class, so that among simultaneous events of a class every source goes
-//! first equally often, afresh at every instant. For 339 sources the base must move only every 75
-//! minutes of simulated time; events further away than that stand as "far" until it does.
+//! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time, class
+//! and source, so that among simultaneous events of a class every source goes first equally often,
+//! afresh at every instant, whoever asked first. What is left of a word counts time: with 339 sources
+//! 17 seconds; an event further away than that stands as "far" until the base has moved.
 
 use crate::order::Key;
 
 /// The word of a source without event or with one beyond the horizon.
 const FAR: u64 = u64::MAX;
+/// Bits of a word that hold the rank. Sources of equal rank go in the order of their numbers, so the
+/// advantage of a small number is one in 2⁸ ties.
+const RANK_BITS: u32 = 8;
 
 /// A winner tree with a fixed number of sources.
 pub struct Tournament {
@@ -24,8 +27,8 @@ pub struct Tournament {
     keys: Vec<Key>,
     /// Key that words count from.
     base: u64,
-    /// Bits of a word that hold the tie-breaker.
-    tie_bits: u32,
+    /// Bits of a word that hold the source.
+    source_bits: u32,
     seed: u64,
 }
 
@@ -37,7 +40,7 @@ impl Tournament {
             nodes: vec![FAR; 2 * leaves],
             keys: vec![Key::NEVER; leaves],
             base: 0,
-            tie_bits: leaves.ilog2(),
+            source_bits: leaves.ilog2(),
             seed: seed | 1,
         }
     }
@@ -47,19 +50,16 @@ impl Tournament {
         self.keys[source as usize]
     }
 
-    /// A hash of an instant and class as wide as a source's number.
-    #[inline]
-    fn tie_mask(&self, key: Key) -> u64 {
-        (key.0 ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.tie_bits)
-    }
-
     #[inline]
     fn word(&self, source: u32, key: Key) -> u64 {
         let since_base = key.0.wrapping_sub(self.base);
-        if since_base >= FAR >> self.tie_bits {
+        if since_base >= FAR >> (self.source_bits + RANK_BITS) {
             return FAR;
         }
-        since_base << self.tie_bits | (u64::from(source) ^ self.tie_mask(key))
+        let x = (key.0 ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let y = (x ^ x >> 32 ^ u64::from(source)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let rank = (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS);
+        (since_base << RANK_BITS | rank) << self.source_bits | u64::from(source)
     }
 
     /// The next event: its key ([`Key::NEVER`] where there is none) and its source.
@@ -72,16 +72,25 @@ impl Tournament {
         if word == FAR {
             return (Key::NEVER, 0);
         }
-        let key = Key(self.base + (word >> self.tie_bits));
-        let number = word & ((1 << self.tie_bits) - 1);
-        (key, (number ^ self.tie_mask(key)) as u32)
+        let key = Key(self.base + (word >> (self.source_bits + RANK_BITS)));
+        (key, (word & ((1 << self.source_bits) - 1)) as u32)
     }
 
-    /// Sets the next event of `source`; never before the last winner.
+    /// The source that leads now, if an event is near: a hint for prefetching.
+    #[inline]
+    pub fn leader(&self) -> Option<u32> {
+        let word = self.nodes[1];
+        (word != FAR).then_some((word & ((1 << self.source_bits) - 1)) as u32)
+    }
+
+    /// Sets the next event of `source`.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
         self.keys[source as usize] = key;
         let mut word = self.word(source, key);
+        if word == FAR && key.0 < self.base {
+            return self.move_base();
+        }
         let mut node = self.nodes.len() / 2 + source as usize;
         self.nodes[node] = word;
         while node > 1 {
@@ -104,6 +113,9 @@ impl Tournament {
         debug_assert!(key <= self.keys[source as usize]);
         self.keys[source as usize] = key;
         let word = self.word(source, key);
+        if word == FAR && key.0 < self.base {
+            return self.move_base();
+        }
         let nodes = &mut self.nodes[..];
         let mut node = nodes.len() / 2 + source as usize;
         nodes[node] = word;
@@ -116,7 +128,7 @@ impl Tournament {
         }
     }
 
-    /// No event is within the horizon: counts from the earliest one on.
+    /// No event is within the horizon, or one is before it: counts from the earliest one on.
     #[cold]
     fn move_base(&mut self) {
         let earliest = self.keys.iter().min().expect("there are sources");
@@ -159,6 +171,8 @@ mod tests {
                 let s = random.below(sources as u64) as usize;
                 let key = match random.below(8) {
                     0 => Key::NEVER,
+                    // also before the base, which moves when a winner is asked for
+                    1 => Key::new(Time(random.below(now + 1)), Class::Arrival),
                     _ => Key::new(some_time(&mut random, now), Class::Arrival),
                 };
                 if key <= keys[s] {
@@ -191,10 +205,8 @@ mod tests {
             }
             wins[tree.winner().1 as usize] += 1;
         }
-        // five of eight leaves are in use: source 4 has a half of the tree to itself, so the shares
-        // are not equal among odd numbers, but none is always first and pairs are even
-        assert!(wins.iter().all(|&w| w > 6_000), "{wins:?}");
-        assert!((i32::abs(wins[0] - wins[1])) < 800, "{wins:?}");
+        // 10,000 each; the standard deviation is 90, and a small number's advantage 1 in 256
+        assert!(wins.iter().all(|w| (9_600..10_400).contains(w)), "{wins:?}");
     }
 
     #[test]

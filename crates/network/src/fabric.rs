@@ -112,8 +112,8 @@ impl Fabric {
     /// The event after this one is almost always the one that leads now: asks for the memory it
     /// will touch while this one is being worked on.
     #[inline]
-    fn prefetch_next(&self, events: &mut Tournament) {
-        let (_, source) = events.winner();
+    fn prefetch_next(&self, events: &Tournament) {
+        let Some(source) = events.leader() else { return };
         if let Some(&slot) = self.fronts.get(source as usize) {
             let link = &self.links[source as usize];
             memory::prefetch(link);

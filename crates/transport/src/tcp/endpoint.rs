@@ -139,9 +139,9 @@ pub struct Endpoint {
     pub(super) rescue_above: u64,
     /// See [`Counters`].
     pub counters: Counters,
-    /// Starts of ranges in the order in which they were reported last (RFC 2018, section 4).
-    pub(super) reported: [u64; 3],
 }
+
+const _: () = assert!(std::mem::size_of::<Endpoint>() == 256);
 
 impl Endpoint {
     pub(super) fn new(
@@ -192,7 +192,6 @@ impl Endpoint {
             timed_at: Time::ZERO,
             rescue_above: 0,
             counters: Counters::default(),
-            reported: [0; 3],
         }
     }
 

@@ -143,7 +143,9 @@ impl Endpoint {
         }
         self.note_ack_sent();
         self.last_sent = now;
-        if self.rto_at == Time::NEVER {
+        // RFC 6298, 5.1; and again when the first segment is resent, or the timer would strike before
+        // its answer can be here (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
+        if self.rto_at == Time::NEVER || (again && start == self.snd_una) {
             self.rto_at = now + self.rtt.rto(config);
         }
         sink.send(self.local, packet, None);

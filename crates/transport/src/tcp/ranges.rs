@@ -11,6 +11,7 @@ pub struct Ranges {
 struct Content {
     ranges: Vec<(u64, u64)>,
     total: u64,
+    reported: [u64; 3],
 }
 
 impl Ranges {
@@ -42,7 +43,7 @@ impl Ranges {
     /// Adds `start..end`; returns how many of its bytes are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         debug_assert!(start < end);
-        let Content { ranges, total } = &mut **self.content.get_or_insert_default();
+        let Content { ranges, total, .. } = &mut **self.content.get_or_insert_default();
         // the common case is the range that grows at the end
         if let Some(last) = ranges.last_mut()
             && start == last.1
@@ -91,6 +92,18 @@ impl Ranges {
         }
         self.remove_below(end);
         Some(end)
+    }
+
+    /// A receiver's note: positions in the ranges it has reported last, the latest first.
+    pub fn reported(&self) -> [u64; 3] {
+        self.content.as_ref().map_or([0; 3], |c| c.reported)
+    }
+
+    /// Sets that note; it is gone when the set becomes empty.
+    pub fn set_reported(&mut self, positions: [u64; 3]) {
+        if let Some(c) = &mut self.content {
+            c.reported = positions;
+        }
     }
 
     /// The range that contains `position`.

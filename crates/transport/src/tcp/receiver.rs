@@ -87,7 +87,7 @@ impl Endpoint {
                 used += 1;
             }
         };
-        for start in [latest].into_iter().chain(self.reported) {
+        for start in [latest].into_iter().chain(self.out_of_order.reported()) {
             if let Some(range) = self.out_of_order.containing(start) {
                 add(range);
             }
@@ -95,7 +95,7 @@ impl Endpoint {
         for range in self.out_of_order.iter().rev().take(room) {
             add(range);
         }
-        self.reported = [blocks[0].0, blocks[1].0, blocks[2].0];
+        self.out_of_order.set_reported([blocks[0].0, blocks[1].0, blocks[2].0]);
         blocks
     }
 }
