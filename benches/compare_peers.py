@@ -45,6 +45,10 @@ BUILD_NS3 = ["g++", "-std=c++17", "-O3", "-march=native"]
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Other processes may take this many cores before a record no longer counts as quiet.
 QUIET_CORES = 0.2
+SHARED = (
+    "**Machine shared**: other processes ran meanwhile (see the last column of the runs). That "
+    "slows simulators unequally, so neither rates nor ratios are to be quoted from this record."
+)
 
 
 @dataclass
@@ -342,7 +346,7 @@ def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str,
         "",
     ]
     if not record["quiet"]:
-        lines += ["**Machine shared**: other processes ran meanwhile; see the last column.", ""]
+        lines += [SHARED, ""]
     lines += ["## Eastwest against its peers: least / median / greatest of the rounds", ""]
     for_people = [
         [
