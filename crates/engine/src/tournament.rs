@@ -2,8 +2,8 @@
 //!
 //! Every link is a FIFO, so only its next event can be the next event of the world; timers and
 //! wake-ups keep heaps of their own and stand here with their first entry. The tree holds one word
-//! per source and the smallest at its root. Changing a source's word replays its matches up to the
-//! root: log₂(sources) minima without a branch. See docs/decisions/0003-event-list.md for what it
+//! per source and the smallest at its root. Changing a source's word replays its matches, four words
+//! each, up to the root: log₄(sources) rounds of minima without a branch. See docs/decisions/0003-event-list.md for what it
 //! was measured against.
 //!
 //! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time, class
@@ -21,7 +21,8 @@ const RANK_BITS: u32 = 8;
 
 /// A winner tree with a fixed number of sources.
 pub struct Tournament {
-    /// Node 1 is the root, node `i` has children `2i` and `2i + 1`; sources are the last half.
+    /// Node 1 is the root, node `i` has children `4i` to `4i + 3`; sources are the last half. Half of
+    /// the nodes have no place in the tree.
     nodes: Vec<u64>,
     /// The full key of every source.
     keys: Vec<Key>,
@@ -35,7 +36,10 @@ pub struct Tournament {
 impl Tournament {
     /// A tree for sources `0..sources`, all without event.
     pub fn new(sources: usize, seed: u64) -> Tournament {
-        let leaves = sources.next_power_of_two().max(2);
+        let mut leaves = 4;
+        while leaves < sources {
+            leaves *= 4;
+        }
         Tournament {
             nodes: vec![FAR; 2 * leaves],
             keys: vec![Key::NEVER; leaves],
@@ -94,13 +98,16 @@ impl Tournament {
         let mut node = self.nodes.len() / 2 + source as usize;
         self.nodes[node] = word;
         while node > 1 {
-            // SAFETY: `node` was a valid index above and only gets smaller; `node ^ 1` is its
-            // sibling, and the number of nodes is even. Checking both costs a sixth of all
-            // instructions of a hop (docs/decisions/0003-event-list.md).
+            // SAFETY: `node` was a valid index above and only gets smaller; its three siblings
+            // differ from it in the last two bits, and the number of nodes is a multiple of four.
+            // Checking all would cost a tenth of all instructions of a hop.
             #[allow(unsafe_code)]
             unsafe {
-                word = word.min(*self.nodes.get_unchecked(node ^ 1));
-                node >>= 1;
+                let a = *self.nodes.get_unchecked(node ^ 1);
+                let b = *self.nodes.get_unchecked(node ^ 2);
+                let c = *self.nodes.get_unchecked(node ^ 3);
+                word = word.min(a.min(b).min(c));
+                node >>= 2;
                 *self.nodes.get_unchecked_mut(node) = word;
             }
         }
@@ -116,15 +123,14 @@ impl Tournament {
         if word == FAR && key.0 < self.base {
             return self.move_base();
         }
-        let nodes = &mut self.nodes[..];
-        let mut node = nodes.len() / 2 + source as usize;
-        nodes[node] = word;
+        let mut node = self.nodes.len() / 2 + source as usize;
+        self.nodes[node] = word;
         while node > 1 {
-            node >>= 1;
-            if nodes[node] <= word {
+            node >>= 2;
+            if self.nodes[node] <= word {
                 return;
             }
-            nodes[node] = word;
+            self.nodes[node] = word;
         }
     }
 
@@ -136,12 +142,16 @@ impl Tournament {
             return;
         }
         self.base = earliest.0;
-        let leaves = self.keys.len();
-        for source in 0..leaves {
-            self.nodes[leaves + source] = self.word(source as u32, self.keys[source]);
+        let mut level = self.keys.len();
+        for source in 0..level {
+            self.nodes[level + source] = self.word(source as u32, self.keys[source]);
         }
-        for node in (1..leaves).rev() {
-            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+        while level > 1 {
+            level /= 4;
+            for node in level..2 * level {
+                let least = self.nodes[4 * node..4 * node + 4].iter().min();
+                self.nodes[node] = *least.expect("a match has four players");
+            }
         }
     }
 }

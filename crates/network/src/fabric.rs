@@ -10,8 +10,11 @@ use eastwest_engine::memory;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
-use eastwest_types::{HostId, NO_SACK, Packet, SackBlocks, Span, Time};
+use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, SackBlocks, Span, Time};
 use std::collections::BTreeMap;
+
+/// With fewer links than this, what an event touches is in the cache anyway.
+const MANY_LINKS: usize = 1_000;
 
 /// All links, the packets on them, and the way from one to the next.
 pub struct Fabric {
@@ -24,8 +27,8 @@ pub struct Fabric {
     routing: Routing,
     /// The link up from every host.
     up: Vec<u32>,
-    /// The packet that arrives next on every link, where there is one.
-    fronts: Vec<u32>,
+    /// Who will soon get a packet: a hint for prefetching.
+    pub next_reader: Option<EndpointId>,
     hosts: u32,
     /// All paths between two hosts are alike.
     uniform: bool,
@@ -61,14 +64,13 @@ impl Fabric {
             }
         }
         let hosts = graph.hosts;
-        let fronts = vec![0; links.len()];
         Ok(Fabric {
             graph,
             links,
             pool: PacketPool::default(),
             routing,
             up,
-            fronts,
+            next_reader: None,
             hosts,
             uniform: !matches!(config.topology, Topology::Graph { .. }),
             sent: 0,
@@ -97,10 +99,7 @@ impl Fabric {
     fn offer(&mut self, now: Time, link: u32, passage: Passage, events: &mut Tournament) {
         match self.links[link as usize].offer(now, passage, &self.pool) {
             Offer::Queued => {}
-            Offer::Sooner(key) => {
-                self.fronts[link as usize] = self.links[link as usize].front().unwrap_or(0);
-                events.set_sooner(link, key);
-            }
+            Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped => {
                 self.dropped += 1;
                 let packet = self.pool.remove(passage.slot);
@@ -109,17 +108,28 @@ impl Fabric {
         }
     }
 
-    /// The event after this one is almost always the one that leads now: asks for the memory it
-    /// will touch while this one is being worked on.
+    /// The event after this one is almost always the one that leads now: asks for its link while
+    /// this one is being worked on.
     #[inline]
     fn prefetch_next(&self, events: &Tournament) {
-        let Some(source) = events.leader() else { return };
-        if let Some(&slot) = self.fronts.get(source as usize) {
-            let link = &self.links[source as usize];
+        if self.links.len() >= MANY_LINKS
+            && let Some(source) = events.leader()
+            && let Some(link) = self.links.get(source as usize)
+        {
             memory::prefetch(link);
-            if link.to < self.hosts {
-                self.pool.prefetch(slot);
-            }
+        }
+    }
+
+    /// A link to a host has handed over a packet: asks for the one after the next, and notes who the
+    /// next one is for.
+    #[inline]
+    fn prefetch_deliveries(&mut self, link: u32) {
+        let link = &self.links[link as usize];
+        if let Some(slot) = link.upcoming(1) {
+            self.pool.prefetch(slot);
+        }
+        if let Some(slot) = link.upcoming(0) {
+            self.next_reader = Some(self.pool.get(slot).dst_endpoint);
         }
     }
 
@@ -130,7 +140,6 @@ impl Fabric {
         let l = &mut self.links[link as usize];
         let to = l.to;
         let (fired, next) = l.fire(key);
-        self.fronts[link as usize] = l.front().unwrap_or(0);
         events.set(link, next);
         self.prefetch_next(events);
         let Fired::Arrived(passage) = fired else {
@@ -138,6 +147,7 @@ impl Fabric {
         };
         if to < self.hosts {
             self.delivered += 1;
+            self.prefetch_deliveries(link);
             return Some(self.pool.remove(passage.slot));
         }
         let next_link = self.routing.next_link(to - self.hosts, passage.dst, passage.hash);

@@ -316,10 +316,10 @@ impl Link {
         }
     }
 
-    /// The packet that arrives next.
+    /// The slot of the packet that arrives next (0), after that (1) …
     #[inline]
-    pub fn front(&self) -> Option<u32> {
-        self.on_wire.front().map(|held| held.slot)
+    pub fn upcoming(&self, place: usize) -> Option<u32> {
+        self.on_wire.get(place).map(|passage| passage.slot)
     }
 
     /// Packets and IP bytes that wait at the port now, the one being sent not counted.

@@ -181,6 +181,9 @@ impl World {
             self.events += 1;
             if source < links {
                 if let Some(packet) = self.fabric.fire(key, source, &mut self.sources) {
+                    if let Some(endpoint) = self.fabric.next_reader.take() {
+                        self.stack.prefetch(endpoint);
+                    }
                     self.deliver(&packet);
                 }
             } else {
