@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every check of the project, one after the other; called by `make test` after the build.
-# Goes on after a failure, and ends with one line per step. A test that lacks a Debian tool is
-# named by pytest at its end; with EASTWEST_REQUIRE_TOOLS=1 it fails instead.
+# Goes on after a failure, and ends with one line per step. What lacks a Debian tool is named, by
+# pytest at its end or here; with EASTWEST_REQUIRE_TOOLS=1 it fails instead.
 cd "$(dirname "$0")/.." || exit 1
 BIN="$PWD/.venv/bin"
 # The same interpreter as in the build, or cargo would compile PyO3 again.
@@ -27,8 +27,14 @@ step "rustfmt" cargo fmt --all --check
 step "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 # The bindings are tested from Python: as a test binary they would have to link libpython.
 step "cargo test" cargo test --quiet --workspace --exclude eastwest-bindings --locked
-step "ruff check" "$BIN/ruff" check python tests
-step "ruff format" "$BIN/ruff" format --check python tests
+if command -v valgrind >/dev/null || [ "${EASTWEST_REQUIRE_TOOLS:-}" = 1 ]; then
+    step "instructions per hop" benches/instructions.sh
+else
+    report="$report  not run instructions per hop: needs valgrind
+"
+fi
+step "ruff check" "$BIN/ruff" check python tests benches
+step "ruff format" "$BIN/ruff" format --check python tests benches
 step "mypy --strict" "$BIN/mypy"
 step "pytest" "$BIN/python" -m pytest
 

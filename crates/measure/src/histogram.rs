@@ -121,8 +121,7 @@ mod tests {
     fn quantiles_agree_with_sorting() {
         let mut random = Stream::new(1, "histogram");
         let mut h = Histogram::default();
-        let mut all: Vec<u64> =
-            (0..20_000)
+        let mut all: Vec<u64> = (0..20_000)
             .map(|_| {
                 let octave = 10 + random.below(20);
                 1_000 + random.below(1 << octave)

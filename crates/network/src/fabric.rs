@@ -95,7 +95,8 @@ impl Fabric {
         self.offer(now, self.up[from.0 as usize], Passage::new(slot, &packet), events);
     }
 
-    #[inline]
+    // in both of its callers: the call alone costs a twentieth of a hop
+    #[inline(always)]
     fn offer(&mut self, now: Time, link: u32, passage: Passage, events: &mut Tournament) {
         match self.links[link as usize].offer(now, passage, &self.pool) {
             Offer::Queued => {}

@@ -226,7 +226,7 @@ impl Link {
     }
 
     /// Offers a packet to the port.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &PacketPool) -> Offer {
         let ip_len = u32::from(passage.ip_len);
         if self.waiting.is_some() {
@@ -344,6 +344,7 @@ impl Link {
         self.on_wire.len() + waiting
     }
 
+    #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &PacketPool) -> Offer {
         let ip_len = u32::from(passage.ip_len);
         let w = self.waiting.as_mut().expect("a two-event port has queues");

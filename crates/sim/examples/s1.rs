@@ -8,6 +8,10 @@ use eastwest_types::*;
 use eastwest_workload::stride::*;
 use eastwest_workload::*;
 
+/// As in the Python extension.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let reference = args.iter().any(|a| a == "reference");

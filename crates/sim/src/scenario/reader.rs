@@ -128,6 +128,8 @@ pub struct Section<'s, 't> {
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
     judged: bool,
+    /// Whether the kind is a guess after a misspelt one.
+    assumed: bool,
     out: Out,
 }
 
@@ -169,6 +171,7 @@ impl<'s, 't> Section<'s, 't> {
             declared,
             bad,
             judged: true,
+            assumed: false,
             out: Out::default(),
         }
     }
@@ -272,7 +275,9 @@ impl<'s, 't> Section<'s, 't> {
             Some(self.walk_kinds(default, choices))
         } else {
             let picked = self.pick("kind", doc, default, choices);
-            picked.or_else(|| self.likely_kind(choices))
+            let likely = picked.or_else(|| self.likely_kind(choices));
+            self.assumed = picked.is_none();
+            likely
         };
         self.kind = index.map(|i| choices[i].0);
         self.judged = index.is_some();
@@ -502,6 +507,9 @@ impl<'s, 't> Section<'s, 't> {
 
     fn missing(&mut self, name: &'static str, doc: &str) {
         self.bad.push(name);
+        if self.assumed {
+            return; // of a kind that was only assumed nothing can be missing
+        }
         let path = join(&self.path, name);
         if let Some(line) = self.state.lines.get(&self.path).copied() {
             self.state.lines.entry(path.clone()).or_insert(line);
