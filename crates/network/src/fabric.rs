@@ -225,12 +225,17 @@ fn link_spec(
         to,
         cable,
         limit,
-        framing: config.framing,
-        min_frame: config.min_frame,
+        framing: at_most_u16(config.framing),
+        min_frame: at_most_u16(config.min_frame),
         mtu: config.mtu,
         jitter: if to < graph.hosts { config.processing_jitter } else { Span::ZERO },
         jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
         mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
         strict_priority,
     }
+}
+
+/// Framing is some tens of bytes; the scenario reader allows no more than a packet's length.
+fn at_most_u16(bytes: u32) -> u16 {
+    u16::try_from(bytes).expect("framing fits into a packet length")
 }

@@ -26,6 +26,7 @@ const LARGEST_BARE_PACKET: u32 = 80;
 
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Mode {
     /// Departure decided at enqueue.
     Eager,
@@ -113,8 +114,8 @@ pub enum Fired {
     Sent,
 }
 
-/// A directed link and its port. What every packet touches comes first.
-#[repr(C)]
+/// A directed link and its port. What every packet touches comes first and fills two cache lines.
+#[repr(C, align(64))]
 pub struct Link {
     on_wire: VecDeque<Passage>,
     busy_until: Time,
@@ -123,17 +124,20 @@ pub struct Link {
     delay: Span,
     /// IP bytes of the packets on the wire or, at eager ports, waiting.
     held_bytes: u64,
+
     /// Counters, see [`Counters`].
     pub counters: Counters,
-    /// Node at the far end.
-    pub to: u32,
-    framing: u32,
-    min_frame: u32,
-    /// While no more packets than this are held, none can find the queue full.
-    surely_fits: u32,
     /// Width of the random delay at the far end, and what seeds it.
     jitter: Span,
     jitter_seed: u64,
+    /// Node at the far end.
+    pub to: u32,
+    /// While no more packets than this are held, none can find the queue full.
+    surely_fits: u32,
+    framing: u16,
+    min_frame: u16,
+    mode: Mode,
+
     waiting: Option<Box<Waiting>>,
     limit: Limit,
     drops: [u64; PacketKind::COUNT],
@@ -142,6 +146,8 @@ pub struct Link {
     /// Rate and delay as configured.
     pub cable: CableConfig,
 }
+
+const _: () = assert!(std::mem::offset_of!(Link, waiting) == 128);
 
 /// What a new link is made of.
 pub struct LinkSpec {
@@ -154,9 +160,9 @@ pub struct LinkSpec {
     /// Room for waiting packets.
     pub limit: Limit,
     /// Bytes per packet beyond its IP length.
-    pub framing: u32,
+    pub framing: u16,
     /// Smallest packet on the wire, framing included.
-    pub min_frame: u32,
+    pub min_frame: u16,
     /// Largest IP packet.
     pub mtu: u32,
     /// Width of the random delay at the far end.
@@ -191,6 +197,7 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
+            mode: spec.mode,
             limit: spec.limit,
             held_bytes: 0,
             counters: Counters::default(),
@@ -211,7 +218,7 @@ impl Link {
     /// Bytes a packet of `ip_len` IP bytes occupies on this link.
     #[inline]
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {
-        (ip_len + self.framing).max(self.min_frame)
+        (ip_len + u32::from(self.framing)).max(u32::from(self.min_frame))
     }
 
     /// The time a packet takes to be sent, rounded down to a picosecond.
@@ -229,7 +236,7 @@ impl Link {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &PacketPool) -> Offer {
         let ip_len = u32::from(passage.ip_len);
-        if self.waiting.is_some() {
+        if self.mode == Mode::TwoEvent {
             return self.offer_two_event(now, passage, pool);
         }
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
@@ -309,10 +316,14 @@ impl Link {
             None => Key::NEVER,
             Some(held) => self.arrival_key(now, held.arrive),
         };
+        if self.mode == Mode::Eager {
+            return arrival;
+        }
         match &self.waiting {
-            None => arrival,
-            Some(w) if w.sent_at == Time::NEVER => arrival,
-            Some(w) => arrival.min(Key::new(w.sent_at, Class::Departure)),
+            Some(w) if w.sent_at < Time::NEVER => {
+                arrival.min(Key::new(w.sent_at, Class::Departure))
+            }
+            _ => arrival,
         }
     }
 
