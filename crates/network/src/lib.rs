@@ -5,5 +5,6 @@ pub mod fabric;
 pub mod link;
 mod pace;
 pub mod pool;
+mod ring;
 pub mod routing;
 pub mod topology;

@@ -15,6 +15,7 @@
 
 use crate::config::{CableConfig, Limit};
 use crate::pool::PacketPool;
+use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
@@ -117,7 +118,7 @@ pub enum Fired {
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
 #[repr(C, align(64))]
 pub struct Link {
-    on_wire: VecDeque<Passage>,
+    on_wire: Ring<Passage>,
     busy_until: Time,
     /// Picoseconds per byte, times 2¹⁶.
     ps_per_byte_q16: u64,
@@ -181,7 +182,7 @@ impl Link {
         assert!(!spec.strict_priority || spec.mode == Mode::TwoEvent, "priorities need two events");
         let two_event = spec.mode == Mode::TwoEvent;
         Link {
-            on_wire: VecDeque::new(),
+            on_wire: Ring::default(),
             surely_fits: match spec.limit {
                 Limit::Packets(n) => n,
                 Limit::Bytes(b) => {
@@ -251,7 +252,7 @@ impl Link {
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
         passage.arrive = arrive;
-        self.on_wire.push_back(passage);
+        self.on_wire.push(passage);
         if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
     }
 
@@ -301,7 +302,7 @@ impl Link {
             self.start_sending(key.time());
             return (Fired::Sent, self.next_key(key.time()));
         }
-        let passage = self.on_wire.pop_front().expect("an arrival needs a packet on the wire");
+        let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
         let ip_len = u32::from(passage.ip_len);
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
@@ -312,7 +313,7 @@ impl Link {
 
     #[inline]
     fn next_key(&self, now: Time) -> Key {
-        let arrival = match self.on_wire.front() {
+        let arrival = match self.on_wire.get(0) {
             None => Key::NEVER,
             Some(held) => self.arrival_key(now, held.arrive),
         };
@@ -329,7 +330,7 @@ impl Link {
 
     /// The slot of the packet that arrives next (0), after that (1) …
     #[inline]
-    pub fn upcoming(&self, place: usize) -> Option<u32> {
+    pub fn upcoming(&self, place: u32) -> Option<u32> {
         self.on_wire.get(place).map(|passage| passage.slot)
     }
 
@@ -339,7 +340,7 @@ impl Link {
             return (w.queues.iter().map(|q| q.len() as u32).sum(), w.bytes.iter().sum());
         }
         let (mut waiting, mut bytes) = (self.on_wire.len() as u32, self.held_bytes);
-        for held in &self.on_wire {
+        for held in self.on_wire.iter() {
             if held.arrive.0 - self.delay.0 - self.send_time(u32::from(held.ip_len)).0 > now.0 {
                 break;
             }
@@ -387,7 +388,7 @@ impl Link {
         let sent_at = now + self.send_time(u32::from(passage.ip_len));
         passage.arrive = sent_at + self.delay;
         self.held_bytes += u64::from(passage.ip_len);
-        self.on_wire.push_back(passage);
+        self.on_wire.push(passage);
         self.waiting.as_mut().expect("a two-event port has queues").sent_at = sent_at;
     }
 }

@@ -1,0 +1,119 @@
+//! A first-in, first-out ring of small values that knows which memory it will need next.
+//!
+//! The rings of a large fabric lie in memory that is no longer in the cache when their turn comes
+//! again: a queue of 200 packets moves on by a cache line every few packets, and thousands of other
+//! ports have been busy meanwhile. `VecDeque` does not say where its next cell is; this ring asks for
+//! it a line ahead, at both ends.
+
+use eastwest_engine::memory;
+
+/// Cells ahead to ask for: a cache line holds two or three passages.
+const AHEAD: u32 = 4;
+
+/// A growing ring.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    /// Empty, or a power of two of them.
+    cells: Vec<T>,
+    head: u32,
+    len: u32,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Ring<T> {
+        Ring { cells: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy> Ring<T> {
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    fn cell(&self, place: u32) -> usize {
+        self.head.wrapping_add(place) as usize & (self.cells.len() - 1)
+    }
+
+    /// Adds a value at the end.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len as usize == self.cells.len() {
+            self.grow(value);
+        }
+        let cell = self.cell(self.len);
+        self.cells[cell] = value;
+        self.len += 1;
+        memory::prefetch(&self.cells[self.cell(self.len + AHEAD)]);
+    }
+
+    /// Takes the oldest value out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.cells[self.cell(0)];
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        memory::prefetch(&self.cells[self.cell(AHEAD)]);
+        Some(value)
+    }
+
+    /// The value at `place`, counted from the oldest.
+    #[inline]
+    pub fn get(&self, place: u32) -> Option<&T> {
+        (place < self.len).then(|| &self.cells[self.cell(place)])
+    }
+
+    /// The values, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map(|place| &self.cells[self.cell(place)])
+    }
+
+    /// Doubles the cells of a full ring; `blank` fills the new ones.
+    #[cold]
+    fn grow(&mut self, blank: T) {
+        let mut cells = Vec::with_capacity((2 * self.cells.len()).max(4));
+        cells.extend(self.iter());
+        cells.resize(cells.capacity().next_power_of_two(), blank);
+        self.cells = cells;
+        self.head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn agrees_with_a_deque() {
+        let mut random = Stream::new(5, "ring");
+        let (mut ring, mut expected) = (Ring::default(), VecDeque::new());
+        let mut longest = 0;
+        for value in 0..50_000u64 {
+            // grows for a while, then shrinks
+            if random.below(100) < if value % 2_000 < 1_000 { 60 } else { 40 } {
+                ring.push(value);
+                expected.push_back(value);
+            } else {
+                assert_eq!(ring.pop(), expected.pop_front());
+            }
+            longest = longest.max(ring.len());
+            assert_eq!((ring.len(), ring.is_empty()), (expected.len(), expected.is_empty()));
+            assert_eq!(ring.get(1), expected.get(1));
+        }
+        assert!(ring.iter().eq(expected.iter()));
+        assert!(longest > 100, "{longest}");
+    }
+}
