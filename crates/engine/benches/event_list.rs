@@ -34,32 +34,38 @@ trait EventList {
     fn wake(&mut self, source: u32, key: Key);
 }
 
-/// The rule of [`Tournament`] for ties: among equal keys the smaller rank goes first.
+/// The rule of [`Tournament`] for ties: among equal keys the smaller rank goes first, a hash of key
+/// and source, then the smaller source.
 #[derive(Clone, Copy)]
 struct Ties(u32);
+
+/// Bits of the hash.
+const RANK_BITS: u32 = 8;
 
 impl Ties {
     fn new(sources: usize) -> Ties {
         Ties(sources.next_power_of_two().ilog2())
     }
 
-    /// The rank of a source, and the source of a rank.
+    /// What decides among sources of one key.
     #[inline]
-    fn rank(self, key: Key, source: u32) -> u32 {
-        source ^ ((key.0 ^ SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.0)) as u32
+    fn rank(self, key: Key, source: u32) -> u64 {
+        let x = (key.0 ^ SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let y = (x ^ x >> 32 ^ u64::from(source)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let hash = (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS);
+        hash << self.0 | u64::from(source)
     }
 
     /// Key and rank in one word, so that all lists but one compare words. Unlike [`Tournament`]
-    /// they have no base that moves: some minutes of simulated time fit.
+    /// they have no base that moves: some seconds of simulated time fit.
     #[inline]
     fn word(self, key: Key, source: u32) -> u64 {
-        key.0 << self.0 | u64::from(self.rank(key, source))
+        key.0 << (RANK_BITS + self.0) | self.rank(key, source)
     }
 
     #[inline]
     fn unpack(self, word: u64) -> (Key, u32) {
-        let key = Key(word >> self.0);
-        (key, self.rank(key, (word & ((1 << self.0) - 1)) as u32))
+        (Key(word >> (RANK_BITS + self.0)), (word & ((1 << self.0) - 1)) as u32)
     }
 }
 
@@ -118,18 +124,18 @@ impl EventList for PairTournament {
     }
 }
 
-/// A winner tree of words whose nodes have four children: `4i` to `4i + 3`, the root is 1.
-struct QuadTournament {
+/// A winner tree of words whose nodes have two children: `2i` and `2i + 1`, the root is 1.
+struct BinaryTournament {
     nodes: Vec<u64>,
     leaves: usize,
     ties: Ties,
 }
 
-impl EventList for QuadTournament {
-    fn new(sources: usize) -> QuadTournament {
-        let leaves = 4usize.pow(sources.next_power_of_two().ilog2().div_ceil(2));
+impl EventList for BinaryTournament {
+    fn new(sources: usize) -> BinaryTournament {
+        let leaves = sources.next_power_of_two();
         let nodes = vec![u64::MAX; 2 * leaves];
-        QuadTournament { nodes, leaves, ties: Ties::new(sources) }
+        BinaryTournament { nodes, leaves, ties: Ties::new(sources) }
     }
     #[inline]
     fn winner(&mut self) -> (Key, u32) {
@@ -141,12 +147,11 @@ impl EventList for QuadTournament {
         let mut node = self.leaves + source as usize;
         self.nodes[node] = word;
         while node > 1 {
-            // SAFETY: as in `Tournament::set`; groups of four siblings start at multiples of four.
+            // SAFETY: as in `Tournament::set`; siblings differ in the last bit.
             #[allow(unsafe_code)]
             unsafe {
-                let sibling = |i| *self.nodes.get_unchecked(node ^ i);
-                word = word.min(sibling(1).min(sibling(2)).min(sibling(3)));
-                node >>= 2;
+                word = word.min(*self.nodes.get_unchecked(node ^ 1));
+                node >>= 1;
                 *self.nodes.get_unchecked_mut(node) = word;
             }
         }
@@ -157,7 +162,7 @@ impl EventList for QuadTournament {
         let mut node = self.leaves + source as usize;
         self.nodes[node] = word;
         while node > 1 {
-            node >>= 2;
+            node >>= 1;
             if self.nodes[node] <= word {
                 return;
             }
@@ -425,7 +430,7 @@ fn check(shape: (usize, usize)) {
     assert!(ours.windows(2).all(|w| w[0].0 <= w[1].0), "out of order");
     let ties = ours.windows(2).filter(|w| w[0].0 == w[1].0).count();
     assert!(ties > 1_000, "only {ties} ties");
-    assert!(order::<QuadTournament>(shape) == ours, "4-ary tree");
+    assert!(order::<BinaryTournament>(shape) == ours, "binary tree");
     assert!(order::<PairTournament>(shape) == ours, "pairs");
     assert!(order::<StdHeap>(shape) == ours, "binary heap");
     assert!(order::<FourHeap>(shape) == ours, "4-ary heap");
@@ -439,7 +444,10 @@ fn measure<L: EventList>(criterion: &mut Criterion, name: &str, shape: (usize, u
     group.bench_function(BenchmarkId::new(name, shape.0), |b| {
         b.iter(|| (0..STEPS).fold(0, |sum, _| sum ^ load.step(&mut list).0.0));
     });
-    assert!(list.winner().0.0.leading_zeros() > Ties::new(shape.0).0, "words have run over");
+    assert!(
+        list.winner().0.0.leading_zeros() > RANK_BITS + Ties::new(shape.0).0,
+        "words have run over"
+    );
     group.finish();
 }
 
@@ -451,8 +459,8 @@ fn main() {
         .configure_from_args();
     for shape in SHAPES {
         check(shape);
-        measure::<Tournament>(&mut criterion, "tournament, words", shape);
-        measure::<QuadTournament>(&mut criterion, "tournament, 4-ary words", shape);
+        measure::<Tournament>(&mut criterion, "tournament, 4-ary words (ours)", shape);
+        measure::<BinaryTournament>(&mut criterion, "tournament, binary words", shape);
         measure::<PairTournament>(&mut criterion, "tournament, pairs", shape);
         measure::<StdHeap>(&mut criterion, "binary heap", shape);
         measure::<FourHeap>(&mut criterion, "4-ary heap", shape);
