@@ -406,3 +406,14 @@ fn the_schema_describes_every_key_and_the_page_is_current() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(written == page, "docs/reference/scenario.md is out of date: EASTWEST_WRITE_DOCS=1");
 }
+
+/// Found by ten million mutated files: the time of a packet at 1 kbit/s is beyond the range of the
+/// setting whose default it is, so the resolved file was refused.
+#[test]
+fn a_very_slow_fabric_resolves_to_a_file_that_reads_back() {
+    let text = format!("{STAR}[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'\n");
+    let slow = [("fabric.host_rate".to_owned(), "1 kbit/s".to_owned())];
+    let scenario = read(&text, &context(), &slow).unwrap_or_else(|p| panic!("{p:#?}"));
+    let again = read(scenario.resolved(), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+    assert_eq!(scenario.fabric, again.fabric);
+}

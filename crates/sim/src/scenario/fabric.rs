@@ -17,6 +17,9 @@ use eastwest_network::config::{
 };
 use eastwest_types::{Rate, Span};
 
+/// The upper end of the range of `processing_jitter`.
+const MOST_JITTER: Span = Span::from_secs(1);
+
 /// Most nodes and most cables a fabric may have.
 const MOST_NODES: u64 = 1_000_000;
 const MOST_CABLES: u64 = 4_000_000;
@@ -68,13 +71,14 @@ pub fn read(
         ],
     );
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
+    let packet = packet.min(MOST_JITTER); // below some 12 kbit/s
     let processing_jitter = s.get(
         key::<Span>(
             "processing_jitter",
             "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
              clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
         )
-        .computed("the time of one full packet at the host rate", packet)
+        .computed("the time of one full packet at the host rate, at most 1 s", packet)
         .range("0 s", "1 s"),
     );
     let reference_ports = s.get(
