@@ -43,16 +43,6 @@ impl Timers {
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
     }
-
-    /// Number of pending wake-ups.
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
 }
 
 #[cfg(test)]

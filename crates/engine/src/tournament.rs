@@ -49,11 +49,6 @@ impl Tournament {
         }
     }
 
-    /// The key a source stands with.
-    pub fn key_of(&self, source: u32) -> Key {
-        self.keys[source as usize]
-    }
-
     #[inline]
     fn word(&self, source: u32, key: Key) -> u64 {
         let since_base = key.0.wrapping_sub(self.base);

@@ -51,11 +51,6 @@ impl Samples {
         self.next
     }
 
-    /// Time between samples now.
-    pub fn interval(&self) -> Span {
-        self.interval
-    }
-
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.carried.len() / self.tiers.max(1)
