@@ -20,6 +20,7 @@ from eastwest.core import (
     Overrides,
     Problem,
     ProgressCallback,
+    Resolved,
 )
 
 DROPS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
@@ -81,6 +82,13 @@ class FakeCore:
 
     def check(self, text: str, base: str, data: str, overrides: Overrides) -> CheckResult:
         return {"problems": list(self.problems), "notes": ["over-subscribed 2:1"]}
+
+    def resolve(
+        self, text: str, base: str, data: str, overrides: Overrides, seed: int | None
+    ) -> Resolved:
+        settings = "".join(f"# {path} = {value}\n" for path, value in overrides)
+        toml = f'name = "{self.name}"\nseed = {seed or 1}\n{settings}'
+        return {"name": self.name, "scenario_toml": toml, "attached": [], "notes": []}
 
     def topology(self, text: str, base: str, data: str, overrides: Overrides) -> dict[str, Any]:
         cable = {"a": "h0", "b": "leaf0", "rate_bps": 10**9, "delay_us": 5.0, "tier": "host-up"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from eastwest.core import CheckResult, CoreResult, Problem, Progress
+from eastwest.core import CheckResult, CoreResult, Problem, Progress, Resolved
 
 class ScenarioError(Exception):
     """The input is wrong."""
@@ -25,6 +25,13 @@ def run(
 def check(
     text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]
 ) -> CheckResult: ...
+def resolve(
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    seed: int | None,
+) -> Resolved: ...
 def schema() -> str: ...
 def topology(
     text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]

@@ -60,6 +60,15 @@ class CheckResult(TypedDict):
     notes: list[str]
 
 
+class Resolved(TypedDict):
+    """A checked scenario with every default spelled out."""
+
+    name: str
+    scenario_toml: str
+    attached: list[tuple[str, bytes]]
+    notes: list[str]
+
+
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -89,6 +98,13 @@ def run(
 def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> CheckResult:
     """List all problems of the scenario in ``text``."""
     return _core.check(text, base_dir, data_dir, overrides)
+
+
+def resolve(
+    text: str, base_dir: str, data_dir: str, overrides: Overrides, seed: int | None
+) -> Resolved:
+    """Spell out every default of the scenario in ``text``, without simulating it."""
+    return _core.resolve(text, base_dir, data_dir, overrides, seed)
 
 
 def schema() -> str:

@@ -4,7 +4,7 @@
 use eastwest_measure::table::Column;
 use eastwest_network::topology::Graph;
 use eastwest_sim::run::run as simulate;
-use eastwest_sim::scenario::{self, Context, Problem};
+use eastwest_sim::scenario::{self, Context, Problem, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -51,6 +51,31 @@ fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
         Ok(()) => error,
         Err(e) => e,
     }
+}
+
+/// Reads a scenario; `seed` goes over the file's own.
+fn read_with_seed(
+    py: Python<'_>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    mut overrides: Vec<(String, String)>,
+    seed: Option<u64>,
+) -> PyResult<Scenario> {
+    if let Some(seed) = seed {
+        overrides.push(("seed".into(), seed.to_string()));
+    }
+    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
+    read.map_err(|problems| refuse(py, &problems))
+}
+
+/// The files a scenario reads, as (name, bytes).
+fn attached<'py>(py: Python<'py>, scenario: &Scenario) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for file in &scenario.attached {
+        list.append((&file.name, PyBytes::new(py, &file.bytes)))?;
+    }
+    Ok(list)
 }
 
 /// A table column as (name, type, little-endian bytes or list of text).
@@ -101,16 +126,12 @@ fn run<'py>(
     text: &str,
     base_dir: &str,
     data_dir: &str,
-    mut overrides: Vec<(String, String)>,
+    overrides: Vec<(String, String)>,
     seed: Option<u64>,
     reference: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    if let Some(seed) = seed {
-        overrides.push(("seed".into(), seed.to_string()));
-    }
-    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
-    let scenario = read.map_err(|problems| refuse(py, &problems))?;
+    let scenario = read_with_seed(py, text, base_dir, data_dir, overrides, seed)?;
     #[allow(clippy::disallowed_methods)]
     let started = Instant::now();
     let (mut looked, mut raised) = (started, None);
@@ -154,14 +175,10 @@ fn run<'py>(
         }
         tables.set_item(table.name, columns)?;
     }
-    let attached = PyList::empty(py);
-    for file in &scenario.attached {
-        attached.append((&file.name, PyBytes::new(py, &file.bytes)))?;
-    }
     let d = PyDict::new(py);
     d.set_item("summary_json", serde_json::Value::Object(summary).to_string())?;
     d.set_item("scenario_toml", scenario.resolved())?;
-    d.set_item("attached", attached)?;
+    d.set_item("attached", attached(py, &scenario)?)?;
     d.set_item("notes", &scenario.notes)?;
     d.set_item("tables", tables)?;
     Ok(d)
@@ -187,6 +204,26 @@ fn check<'py>(
             d.set_item("notes", PyList::empty(py))?;
         }
     }
+    Ok(d)
+}
+
+/// A checked scenario with every default spelled out, and the files it reads; nothing is simulated.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed))]
+fn resolve<'py>(
+    py: Python<'py>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    overrides: Vec<(String, String)>,
+    seed: Option<u64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario = read_with_seed(py, text, base_dir, data_dir, overrides, seed)?;
+    let d = PyDict::new(py);
+    d.set_item("name", &scenario.name)?;
+    d.set_item("scenario_toml", scenario.resolved())?;
+    d.set_item("attached", attached(py, &scenario)?)?;
+    d.set_item("notes", &scenario.notes)?;
     Ok(d)
 }
 
@@ -261,6 +298,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("RunError", m.py().get_type::<RunError>())?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
+    m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
