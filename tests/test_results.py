@@ -173,6 +173,7 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("[]")
     with pytest.raises(InputError, match="damaged"):
         _ = ew.Result(tmp_path).summary
+    (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(FileNotFoundError, match="no table 'jobs'"):
         _ = ew.Result(tmp_path).jobs
     (tmp_path / "jobs.parquet").write_bytes(b"PAR1 but not really PAR1")

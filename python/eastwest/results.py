@@ -19,8 +19,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from eastwest import formats
 from eastwest.core import Column, CoreResult
-from eastwest.errors import FolderError, InputError
+from eastwest.errors import FolderError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,13 +51,12 @@ class Result:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The headline numbers, as printed by ``eastwest run --json``."""
-        try:
-            loaded = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.path / 'summary.json'} is damaged: {error}") from None
-        if not isinstance(loaded, dict):
-            raise InputError(f"{self.path / 'summary.json'} is damaged: not a JSON object")
-        return loaded
+        return formats.read_summary(self.path)
+
+    @property
+    def format(self) -> int:
+        """Version of the result format; an older one reads as if it were of today."""
+        return int(self.summary["format"])
 
     @property
     def digest(self) -> str:
@@ -70,15 +70,7 @@ class Result:
 
     def table(self, name: str) -> pl.DataFrame:
         """Read one table by name, such as ``links``."""
-        import polars as pl  # noqa: PLC0415  large: not before the simulation has run
-
-        path = self.path / f"{name}.parquet"
-        if not path.is_file():
-            raise FileNotFoundError(f"{self.path} has no table {name!r}")
-        try:
-            return pl.read_parquet(path)
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"{path} is damaged: {error}") from None
+        return formats.read_table(self.path, name, self.format)
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -254,7 +246,7 @@ def _fill(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
         stream = io.BytesIO()
         frame(columns).write_parquet(stream)
         (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
-    text = json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(formats.stamped(summary), indent=2, allow_nan=False, ensure_ascii=False)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -1,0 +1,285 @@
+"""Versions of the result format: what each one holds, and how old results are read.
+
+The one place that knows versions. ``TABLES`` is what this version writes; ``SINCE`` says what a
+version has added. A folder of an older format reads as one of today's: its missing tables are
+empty, its missing columns are null, or filled where their value is known. A newer one is refused:
+what it means is not known here. docs/reference/formats.md has the history and the promise.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eastwest.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Format of the folders this version writes: ``format`` in ``summary.json``.
+RESULT_FORMAT = 2
+
+#: Tables this version writes: their columns, in order, with their types.
+TABLES: dict[str, dict[str, str]] = {
+    "jobs": {
+        "job": "u32",
+        "workload": "str",
+        "name": "str",
+        "kind": "str",
+        "class": "str",
+        "submitted_s": "f64",
+        "started_s": "f64",
+        "finished_s": "f64",
+        "runtime_s": "f64",
+        "maps": "u32",
+        "reduces": "u32",
+        "input_bytes": "u64",
+        "shuffle_bytes": "u64",
+        "shuffle_local_bytes": "u64",
+        "output_bytes": "u64",
+    },
+    "tasks": {
+        "job": "u32",
+        "workload": "str",
+        "task": "u32",
+        "kind": "str",
+        "host": "u32",
+        "assigned_s": "f64",
+        "started_s": "f64",
+        "input_done_s": "f64",
+        "finished_s": "f64",
+        "locality": "str",
+        "bytes_in": "u64",
+        "bytes_out": "u64",
+    },
+    "flows": {
+        "flow": "u64",
+        "workload": "str",
+        "purpose": "str",
+        "class": "str",
+        "src": "u32",
+        "dst": "u32",
+        "bytes": "u64",
+        "start_s": "f64",
+        "finish_s": "f64",
+        "fct_us": "f64",
+        "slowdown": "f64",
+        "retransmits": "u32",
+        "timeouts": "u32",
+        "job": "i64",
+        "connection": "u64",
+        "stream_start": "u64",
+    },
+    "events": {
+        "time_s": "f64",
+        "what": "str",
+        "connection": "i64",
+        "src": "u32",
+        "dst": "u32",
+        "kind": "str",
+        "stream_start": "u64",
+        "bytes": "u32",
+        "link": "i64",
+        "cause": "str",
+    },
+    "links": {
+        "link": "u32",
+        "name": "str",
+        "tier": "str",
+        "src": "str",
+        "dst": "str",
+        "rate_bps": "u64",
+        "packets": "u64",
+        "bytes": "u64",
+        "utilisation": "f64",
+        "drops": "u64",
+        "drops_data": "u64",
+        "drops_retransmission": "u64",
+        "drops_ack": "u64",
+        "drops_syn": "u64",
+        "drops_syn_ack": "u64",
+        "drops_fin": "u64",
+        "drops_datagram": "u64",
+        "queue_max_us": "f64",
+        "queue_max_bytes": "u64",
+        "drops_queue_full": "u64",
+        "lost_random": "u64",
+        "lost_down": "u64",
+        "lost_no_route": "u64",
+    },
+    "link_samples": {
+        "time_s": "f64",
+        "link": "u32",
+        "bytes": "u64",
+        "drops": "u32",
+    },
+    "queues": {
+        "time_s": "f64",
+        "link": "u32",
+        "packets": "u32",
+        "bytes": "u64",
+    },
+    "traffic": {
+        "time_s": "f64",
+        "tier": "str",
+        "bytes": "u64",
+    },
+    "latency": {
+        "class": "str",
+        "kind": "str",
+        "upper_us": "f64",
+        "count": "u64",
+    },
+    "rounds": {
+        "workload": "str",
+        "round": "u32",
+        "started_s": "f64",
+        "finished_s": "f64",
+        "bytes": "u64",
+    },
+    "tcp_trace": {
+        "time_s": "f64",
+        "connection": "u64",
+        "src": "u32",
+        "dst": "u32",
+        "cwnd_bytes": "u64",
+        "ssthresh_bytes": "i64",
+        "srtt_us": "f64",
+        "rto_us": "f64",
+        "in_flight_bytes": "u64",
+        "phase": "str",
+    },
+}
+
+#: What came with a later format than the first: tables, and columns as ``table.column``.
+SINCE: dict[str, int] = {
+    "events": 2,
+    "link_samples": 2,
+    "tcp_trace": 2,
+    "flows.connection": 2,
+    "flows.stream_start": 2,
+    "links.drops_queue_full": 2,
+    "links.lost_random": 2,
+    "links.lost_down": 2,
+    "links.lost_no_route": 2,
+}
+
+_LARGEST_SUMMARY = 64 * 1024 * 1024
+
+
+def stamped(summary: dict[str, Any]) -> dict[str, Any]:
+    """Put the format that this version writes at the head of a summary."""
+    return {"format": RESULT_FORMAT, **summary}
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read ``summary.json``; its ``format`` is always there and one that this version reads.
+
+    Raises ``InputError`` where the file is damaged or of a newer format.
+    """
+    path = folder / "summary.json"
+    if path.stat().st_size > _LARGEST_SUMMARY:
+        raise InputError(f"{path} is damaged: larger than any summary")
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path} is damaged: {type(error).__name__}") from None
+    if not isinstance(summary, dict):
+        raise InputError(f"{path} is damaged: not a JSON object")
+    summary.setdefault("format", 1)
+    found = summary["format"]
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise InputError(f"{path} is damaged: its format is {found!r:.40}, not a whole number")
+    if found > RESULT_FORMAT:
+        raise InputError(_newer(folder, summary))
+    return summary
+
+
+def _newer(folder: Path, summary: dict[str, Any]) -> str:
+    from eastwest import core  # noqa: PLC0415  only here: this module reads without the simulator
+
+    writer = str(summary.get("version", "of unknown version"))
+    return (
+        f"{folder} has result format {summary['format']:d}, written by Eastwest {writer:.40}; "
+        f"this is Eastwest {core.version()}, which reads formats 1 to {RESULT_FORMAT}. "
+        f"Read it with that version or a newer one, or simulate it again with this one: "
+        f"eastwest run {folder / 'scenario.toml'}"
+    )
+
+
+def empty(name: str) -> pl.DataFrame:
+    """Give a table of this version without rows."""
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    return pl.DataFrame(schema={column: _polars(kind) for column, kind in TABLES[name].items()})
+
+
+def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
+    """Read a table of a folder whose summary says format ``written``, as this version has it.
+
+    Raises ``FileNotFoundError`` where there is no such table and ``InputError`` where it is
+    damaged.
+    """
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    if name not in TABLES:
+        near = difflib.get_close_matches(name, TABLES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"tables: {', '.join(TABLES)}"
+        raise FileNotFoundError(f"{folder} has no table {name!r:.60}; {hint}")
+    path = folder / f"{name}.parquet"
+    if not path.is_file():
+        if SINCE.get(name, 1) > 1:
+            return empty(name)
+        raise FileNotFoundError(f"{folder} has no table {name!r}: {path.name} is missing")
+    try:
+        found = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+    return _migrated(found, name, written, path)
+
+
+def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.DataFrame:
+    """Give a table the columns of today, in today's order."""
+    import polars as pl  # noqa: PLC0415
+
+    columns = []
+    for column, kind in TABLES[name].items():
+        dtype = _polars(kind)
+        if column in found.columns:
+            if found.schema[column] != dtype:
+                raise InputError(
+                    f"{path} is damaged: column {column} is {found.schema[column]}, not {dtype}"
+                )
+            columns.append(pl.col(column))
+        elif SINCE.get(f"{name}.{column}", 1) > 1:
+            columns.append(_known(name, column, written).cast(dtype).alias(column))
+        else:
+            raise InputError(f"{path} is damaged: it has no column {column}")
+    return found.select(columns)
+
+
+def _known(name: str, column: str, written: int) -> pl.Expr:
+    """Value of a column that a format did not have yet."""
+    import polars as pl  # noqa: PLC0415
+
+    if name == "links" and written == 1:
+        # Before faults, only a full queue lost packets.
+        return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
+    return pl.lit(None)
+
+
+def _polars(kind: str) -> type[pl.DataType]:
+    import polars as pl  # noqa: PLC0415
+
+    kinds: dict[str, type[pl.DataType]] = {
+        "u32": pl.UInt32,
+        "u64": pl.UInt64,
+        "i64": pl.Int64,
+        "f64": pl.Float64,
+        "str": pl.String,
+    }
+    return kinds[kind]
