@@ -211,7 +211,7 @@ def write_result(target: TargetFolder, raw: CoreResult, summary: dict[str, Any])
     try:
         _make_parents(parent, made)
         partial.mkdir()
-        _fill(partial, raw, summary)
+        fill_folder(partial, raw, summary)
         final = target.place(partial, stem)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -232,7 +232,8 @@ def _make_parents(parent: Path, made: list[Path]) -> None:
             made.append(folder)
 
 
-def _fill(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
+def fill_folder(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
+    """Write the files of a result into a folder that nobody sees yet."""
     (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
     for name, content in raw["attached"]:
         parts = PurePosixPath(name).parts

@@ -113,6 +113,20 @@ def simulate(
 ) -> Result:
     """Run what ``load_source`` found and write its result folder at once or not at all."""
     target.check()
+    return write_result(
+        target, *measured(source, overrides, seed, reference=reference, progress=progress)
+    )
+
+
+def measured(
+    source: Source,
+    overrides: core.Overrides,
+    seed: int | None,
+    *,
+    reference: bool = False,
+    progress: core.ProgressCallback | None = None,
+) -> tuple[core.CoreResult, dict[str, Any]]:
+    """Run a scenario without writing anything: the core's result, and the summary with its cost."""
     cpu = time.process_time()
     wall = time.perf_counter()
     raw = core.run(
@@ -130,7 +144,7 @@ def simulate(
     summary.setdefault("cpu_s", time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = list(raw["notes"])
-    return write_result(target, raw, summary)
+    return raw, summary
 
 
 def _quiet(_: core.Progress) -> None:
