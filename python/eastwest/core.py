@@ -6,7 +6,10 @@ contract and one place for a test to put a stand-in.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from eastwest import _core
@@ -120,6 +123,17 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
 def version() -> str:
     """Version of the simulator."""
     return _core.version()
+
+
+def build() -> str:
+    """Version of the simulator, with the hash of the compiled extension where it is one file."""
+    file = getattr(_core, "__file__", None)
+    return f"{version()} {_hash(file)}" if file else version()
+
+
+@functools.cache
+def _hash(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def build_info() -> dict[str, Any]:

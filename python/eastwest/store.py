@@ -1,0 +1,328 @@
+"""The run store: every run kept under a key made of all that decides its result.
+
+Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
+of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
+mean equal results; sweeps and claims that ask for the same run share it, and a run of another
+build is never taken for one of this.
+
+Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
+
+    runs/ab/abcd…/          a result folder; without tables where only the summary was kept
+    inputs/<SHA-256>        files that scenarios read, linked into the runs that used them
+    failures/<key>.json     runs that failed, with their message
+    costs.jsonl             one line per run: time, memory and packet-hops, for estimates
+    partial/                what is being written; left-overs of killed processes are removed
+
+A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
+renamed. Several processes may use one store at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from eastwest import core, shipped
+from eastwest.errors import FolderError, InputError
+from eastwest.formats import RESULT_FORMAT
+from eastwest.results import Result, fill_folder
+from eastwest.run import Setting, Source, as_overrides, load_source, measured
+
+#: Where runs are kept when nothing else is said, below the working directory.
+DEFAULT_FOLDER = Path(".eastwest/store")
+
+#: Makes a further file of a run's folder from what the core handed over.
+Extra = Callable[[core.CoreResult], bytes]
+
+_MOST_COSTS_BYTES = 16_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario with its overrides, resolved: everything about a run but its seed."""
+
+    source: Source
+    overrides: core.Overrides
+    #: Hash of the resolved scenario and of the files it reads.
+    identity: str
+    #: Hash of the scenario's text alone: runs that have it in common are similar.
+    family: str
+
+    def key(self, seed: int) -> str:
+        """Key of the run with this seed."""
+        parts = ("eastwest run", self.identity, str(seed), core.build(), str(RESULT_FORMAT))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+class Cost(TypedDict):
+    """What one run took."""
+
+    key: str
+    identity: str
+    family: str
+    wall_s: float
+    cpu_s: float
+    peak_rss_mb: float
+    packet_hops: int
+
+
+def plan(
+    scenario: str | Path | Source,
+    set: Mapping[str, Setting] | core.Overrides | None = None,
+) -> Plan:
+    """Resolve a scenario with overrides. Raises ``ScenarioError`` where it is wrong."""
+    source = scenario if isinstance(scenario, Source) else load_source(scenario)
+    overrides = list(set) if isinstance(set, list) else as_overrides(set)
+    # The seed is part of the key by itself; any one serves to resolve the rest.
+    resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
+    digest = hashlib.sha256(resolved["scenario_toml"].encode())
+    for name, content in sorted(resolved["attached"]):
+        digest.update(f"\n{name} {hashlib.sha256(content).hexdigest()}".encode())
+    family = hashlib.sha256(source.text.encode()).hexdigest()
+    return Plan(source, overrides, digest.hexdigest(), family)
+
+
+class Store:
+    """A folder of finished runs, found by what decides their result."""
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        chosen = folder or os.environ.get("EASTWEST_STORE") or DEFAULT_FOLDER
+        self.path = Path(chosen).absolute()
+
+    def folder(self, key: str) -> Path:
+        """Where the run of this key lies, or would lie."""
+        return self.path / "runs" / key[:2] / key
+
+    def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
+        """Return the run of this key, if it is there and has what is asked for.
+
+        ``tables`` asks for its tables, ``files`` for further files by name. A damaged folder counts
+        as absent.
+        """
+        folder = self.folder(key)
+        if any(not (folder / name).is_file() for name in ("summary.json", *files)):
+            return None
+        if tables and not any(folder.glob("*.parquet")):
+            return None
+        result = Result(folder)
+        try:
+            return result if result.summary else None
+        except InputError:
+            return None
+
+    def put(
+        self,
+        key: str,
+        raw: core.CoreResult,
+        summary: dict[str, Any],
+        *,
+        tables: bool = True,
+        extra: Mapping[str, bytes] | None = None,
+    ) -> Result:
+        """Keep a run, with its tables or only its summary, whole or not at all.
+
+        ``extra`` are further files by name. What an entry of the same key had beyond is kept no
+        longer. Raises ``OSError`` with the folder's name where it cannot be written.
+        """
+        dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
+        kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
+        partial = self._partial()
+        try:
+            partial.mkdir(parents=True)
+            fill_folder(partial, kept, summary)
+            for name, content in (extra or {}).items():
+                (partial / name).write_bytes(content)
+            for name, content in raw["attached"]:
+                self._link_input(partial, name, content)
+            _sync_all(partial)
+            self._place(partial, self.folder(key))
+        except BaseException as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(self.path)
+            raise
+        return Result(self.folder(key))
+
+    def run(
+        self,
+        wanted: Plan,
+        seed: int,
+        *,
+        tables: bool = True,
+        extra: Mapping[str, Extra] | None = None,
+        progress: core.ProgressCallback | None = None,
+    ) -> Result:
+        """Return a run from the store, or simulate it and keep it.
+
+        Raises what ``eastwest.run`` raises; a failure leaves nothing in the store.
+        """
+        key = wanted.key(seed)
+        extra = extra or {}
+        found = self.find(key, tables=tables, files=tuple(extra))
+        if found is not None:
+            return found
+        reset_peak()
+        raw, summary = measured(wanted.source, wanted.overrides, seed, progress=progress)
+        made = {name: make(raw) for name, make in extra.items()}
+        result = self.put(key, raw, summary, tables=tables, extra=made)
+        self.record(wanted, key, summary)
+        return result
+
+    def record(self, wanted: Plan, key: str, summary: Mapping[str, Any]) -> None:
+        """Note what a run took."""
+        cost: Cost = {
+            "key": key,
+            "identity": wanted.identity,
+            "family": wanted.family,
+            "wall_s": float(summary["wall_s"]),
+            "cpu_s": float(summary["cpu_s"]),
+            "peak_rss_mb": float(summary["peak_rss_mb"]),
+            "packet_hops": int(summary["packet_hops"]),
+        }
+        self.path.mkdir(parents=True, exist_ok=True)
+        # One write at the end of the file: lines of several processes do not mix.
+        with (self.path / "costs.jsonl").open("ab", buffering=0) as file:
+            file.write((json.dumps(cost) + "\n").encode())
+
+    def costs(self, family: str | None = None) -> list[Cost]:
+        """What runs took, the newest last; of one family where one is named."""
+        path = self.path / "costs.jsonl"
+        if not path.is_file():
+            return []
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _MOST_COSTS_BYTES))
+            lines = file.read(_MOST_COSTS_BYTES).splitlines()
+        found: list[Cost] = []
+        for line in lines:
+            # The first line read, or one that a full disk cut off, may be incomplete.
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                cost: Cost = json.loads(line)
+                if family is None or cost["family"] == family:
+                    found.append(cost)
+        return found
+
+    def failure(self, key: str) -> str | None:
+        """Message of the run of this key, if it failed."""
+        try:
+            content = json.loads((self.path / "failures" / f"{key}.json").read_text("utf-8"))
+            return str(content["message"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put_failure(self, key: str, message: str) -> None:
+        """Remember that a run failed, so that it is not tried again unasked."""
+        folder = self.path / "failures"
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = self._partial()
+        partial.parent.mkdir(exist_ok=True)
+        partial.write_text(json.dumps({"message": message}), encoding="utf-8")
+        partial.replace(folder / f"{key}.json")
+
+    def forget_failure(self, key: str) -> None:
+        """Let a failed run be tried again."""
+        (self.path / "failures" / f"{key}.json").unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Remove what killed processes of this machine have left half-written."""
+        host = _host()
+        for left in (self.path / "partial").glob(f"{host}-*"):
+            number = left.name[len(host) + 1 :].partition("-")[0]
+            if number.isdigit() and not _alive(int(number)):
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """Refuse a store that cannot be written, before any time is spent on simulating."""
+        existing = next(p for p in (self.path, *self.path.parents) if p.exists())
+        if not existing.is_dir():
+            raise FolderError(f"{existing} is not a folder: it cannot hold the store of runs")
+        if not os.access(existing, os.W_OK | os.X_OK):
+            raise FolderError(f"{existing} cannot be written to: it cannot hold the store of runs")
+
+    def _partial(self) -> Path:
+        return self.path / "partial" / f"{_host()}-{os.getpid()}-{secrets.token_hex(8)}"
+
+    def _link_input(self, partial: Path, name: str, content: bytes) -> None:
+        """Put a file that the scenario read into a run's folder; its bytes are stored once."""
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
+        shared = self.path / "inputs" / hashlib.sha256(content).hexdigest()
+        if not shared.is_file():
+            shared.parent.mkdir(exist_ok=True)
+            beside = self._partial()
+            beside.write_bytes(content)
+            _sync(beside)
+            beside.replace(shared)
+        target = partial / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(shared, target)
+        except OSError:  # a file system without links, or too many of them
+            target.write_bytes(content)
+
+    def _place(self, partial: Path, final: Path) -> None:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(10):
+            try:
+                partial.rename(final)
+            except OSError as error:
+                if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                    raise
+            else:
+                _sync(final.parent)
+                return
+            # An entry with less, or a damaged one, makes room. Whoever dies in between has lost a
+            # run that is simulated again, not a correct table.
+            retired = self._partial()
+            with contextlib.suppress(FileNotFoundError):
+                final.rename(retired)
+            shutil.rmtree(retired, ignore_errors=True)
+        raise FolderError(f"{final} cannot be replaced: something else keeps writing it")
+
+
+def reset_peak() -> None:
+    """Count the most memory of this process from now on, where the system can (Linux)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _host() -> str:
+    return socket.gethostname().replace("/", "_")
+
+
+def _alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync_all(folder: Path) -> None:
+    """Force a folder's files to disk, and then the folder itself."""
+    with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
+        list(pool.map(_sync, [path for path in folder.iterdir() if path.is_file()]))
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
