@@ -112,6 +112,21 @@ class Result:
         """Rounds of synchronized reads."""
         return self.table("rounds")
 
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """What happened to connections: drops, timeouts and recoveries, in order of time."""
+        return self.table("events")
+
+    @cached_property
+    def link_samples(self) -> pl.DataFrame:
+        """Bytes and drops of each link in the interval that ends at ``time_s``."""
+        return self.table("link_samples")
+
+    @cached_property
+    def tcp_trace(self) -> pl.DataFrame:
+        """Windows and timers of the connections named in ``measure.tcp_trace``."""
+        return self.table("tcp_trace")
+
 
 class TargetFolder:
     """Where a result will go: a named folder, or the next free one under ``results/``."""
