@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test clean
+.PHONY: help build demo test docs reference wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
@@ -23,8 +23,18 @@ demo: build ## Run the main job and write its report
 test: build $(BIN)/.test-tools ## Run every test this machine has the tools for
 	@tests/run_all.sh
 
+docs: build $(BIN)/.test-tools ## Build the documentation site: site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+reference: build ## Write the reference pages that come from the code
+	@EASTWEST_WRITE_DOCS=1 cargo test --quiet --locked -p eastwest-sim --test scenario_errors
+	@$(BIN)/python tools/reference.py
+
+wheel: $(BIN)/maturin ## Build the wheel of this machine and the source distribution: dist/
+	@$(BIN)/maturin build --release --sdist --out dist
+
 clean: ## Remove what was built; results stay
-	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) target site dist .pytest_cache .mypy_cache .ruff_cache
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f python/eastwest/_core*.so
 
@@ -43,6 +53,7 @@ $(BIN)/.installed: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 $(BIN)/.test-tools: pyproject.toml | $(BIN)/maturin
 	$(BIN)/python -c 'import tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	print(*project["optional-dependencies"]["dev"], sep="\n")' > $(BIN)/.test-requirements
+	extras = project["optional-dependencies"]; \
+	print(*extras["dev"], *extras["docs"], sep="\n")' > $(BIN)/.test-requirements
 	$(PIP) -r $(BIN)/.test-requirements
 	@touch $@

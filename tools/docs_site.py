@@ -1,0 +1,91 @@
+"""Hooks of the documentation site (mkdocs.yml): one text for the repository and for the site.
+
+Pages are written in the Markdown of GitHub, and links in them lead to files of the repository.
+Here pages from outside ``docs/`` are taken in, links follow them, links to source become plain
+text, and lists get the blank line that Python-Markdown wants before them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Pages outside ``docs/`` that the site has too, with the pictures beside them.
+_OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "papers/**/*.md", "benches/results/*.md")
+_PICTURES = {".png", ".svg"}
+#: A link, or else code: whichever begins first.
+_LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
+_ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
+
+
+def outside() -> dict[str, str]:
+    """Files outside ``docs/`` that the site has: path in the repository → address in the site."""
+    pages = [path for pattern in _OUTSIDE for path in sorted(ROOT.glob(pattern))]
+    folders = sorted({page.parent for page in pages} - {ROOT})
+    pictures = [
+        path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _PICTURES
+    ]
+    names = [str(path.relative_to(ROOT)) for path in (*pages, *pictures)]
+    return {name: re.sub(r"\bREADME\.md$", "index.md", name) for name in names}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Take in what lies outside ``docs/``."""
+    for source, address in outside().items():
+        files.append(File.generated(config, address, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn a page of the repository into one of the site."""
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]
+    return convert(markdown, page.file.src_uri, outside())
+
+
+def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
+    """Turn the text of a page that has ``address`` in the site."""
+    here = next((s for s, a in taken_in.items() if a == address), f"docs/{address}")
+
+    def relinked(match: re.Match[str]) -> str:
+        picture, label, target = match.groups()
+        if target is None or re.match(r"[a-z]+:|#", target):
+            return match.group()
+        name, mark, anchor = target.partition("#")
+        source = posixpath.normpath(posixpath.join(posixpath.dirname(here), name))
+        found = "index.md" if source == "README.md" else taken_in.get(source)
+        if found is None and source.startswith("docs/") and (ROOT / source).is_file():
+            found = source.removeprefix("docs/")
+        if found is None:  # source code, which the site does not have
+            return label or ""
+        relative = posixpath.relpath(found, posixpath.dirname(address) or ".")
+        return f"{picture}[{label}]({relative}{mark}{anchor})"
+
+    return "\n".join(
+        line if code else _LINK_OR_CODE.sub(relinked, line) for line, code in _lines(markdown)
+    )
+
+
+def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Lines and whether they are code, with a blank line before each list."""
+    code, before = False, ""
+    for line in markdown.split("\n"):
+        fence = line.lstrip().startswith("```")
+        if not code and _ITEM.match(line) and before and not _goes_on(before):
+            yield "", False
+        yield line, code or fence
+        code ^= fence
+        before = line
+
+
+def _goes_on(before: str) -> bool:
+    """Whether a list goes on after this line: an item, or the indented rest of one."""
+    return bool(_ITEM.match(before)) or before.startswith("  ") or before[0].isdigit()

@@ -1,0 +1,147 @@
+"""Writes the reference of the command line (docs/reference/cli.md) from the commands themselves.
+
+``python tools/reference.py`` writes the page, and tests/test_site.py compares it. Typer can write
+such a page too, but as lists, and with words that change with its version.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+from eastwest.cli import app
+
+Command = Callable[..., Any]
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
+
+_HEAD = """\
+# Command line
+
+*Generated from the commands (`python/eastwest/cli`). To change this page, change them and run \
+`make reference`.*
+
+Every command exits with 0 when it has done what was asked, 1 when a claim or comparison missed \
+its band, 2 for bad input or a world that does not allow it (a full disk, a missing file), and 3 \
+for a bug in Eastwest. Messages and progress go to standard error; with `--json`, standard output \
+has JSON and nothing else. `--help` after any command prints its options.
+"""
+
+
+def page() -> str:
+    """Give the text of the page."""
+    return "\n".join([_HEAD, *(_section(path, function) for path, function in commands(app))])
+
+
+def commands(group: typer.Typer, path: str = "eastwest") -> Iterator[tuple[str, Command]]:
+    """All commands with the words that call them; those within others come last."""
+    for command in group.registered_commands:
+        if command.callback is not None and not command.hidden:
+            name = command.name or command.callback.__name__.replace("_", "-")
+            yield f"{path} {name}", command.callback
+    for below in group.registered_groups:
+        if below.typer_instance is not None:
+            yield from commands(below.typer_instance, f"{path} {below.name}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument or option of a command."""
+
+    key: str
+    kind: Any
+    info: ArgumentInfo | OptionInfo
+    default: Any
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it is written with its name."""
+        return isinstance(self.info, OptionInfo)
+
+    @property
+    def required(self) -> bool:
+        """Whether the command does not go without it."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def name(self) -> str:
+        """How it is written."""
+        if not self.is_option:
+            return f"`{self._value()}`"
+        # In an annotation, what typer takes for the default is the first of the names.
+        names = [self.info.default, *(self.info.param_decls or ())]
+        names = [n for n in names if isinstance(n, str)] or [f"--{self.key.replace('_', '-')}"]
+        value = "" if self.kind is bool else f" {self._value()}"
+        return ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
+
+    @property
+    def usage(self) -> str:
+        """How it stands in the line of usage."""
+        return self._value() if self.required else f"[{self._value()}]"
+
+    def _value(self) -> str:
+        lists = any(get_origin(kind) is list for kind in (self.kind, *get_args(self.kind)))
+        several = "…" if lists and not self.is_option else ""
+        if self.info.metavar:
+            return self.info.metavar.strip("[].… ") + several
+        if not self.is_option:
+            return self.key.upper() + several
+        kind = next((k for k in (self.kind, *get_args(self.kind)) if isinstance(k, type)), str)
+        if issubclass(kind, Enum):
+            return "|".join(str(choice.value) for choice in kind)
+        return {int: "N", float: "X", Path: "PATH"}.get(kind, "TEXT")
+
+    @property
+    def shown_default(self) -> str:
+        """What holds without it."""
+        if self.required:
+            return "*required*"
+        if self.default is None or self.default is False or self.default in ((), []):
+            return ""
+        return f"`{getattr(self.default, 'value', self.default)}`"
+
+
+def parameters(function: Command) -> list[Parameter]:
+    """Arguments, then options, of a command that are not hidden."""
+    hints = get_type_hints(function, include_extras=True)
+    found = []
+    for key, parameter in inspect.signature(function).parameters.items():
+        kind, *notes = get_args(hints[key]) if hasattr(hints[key], "__metadata__") else [hints[key]]
+        for info in notes:
+            if isinstance(info, ArgumentInfo | OptionInfo) and not info.hidden:
+                found.append(Parameter(key, kind, info, parameter.default))
+    return sorted(found, key=lambda parameter: parameter.is_option)
+
+
+def _section(path: str, function: Command) -> str:
+    shown = parameters(function)
+    usage = [path, *(p.usage for p in shown if not p.is_option)]
+    if any(p.is_option for p in shown):
+        usage.append("[OPTIONS]")
+    lines = [f"## `{path}`", "", _paragraphs(function.__doc__ or "")]
+    lines += ["", "```text", " ".join(usage), "```"]
+    if shown:
+        lines += ["", "| | default | meaning |", "|---|---|---|"]
+        lines += [f"| {p.name} | {p.shown_default} | {_cell(p.info.help or '')} |" for p in shown]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraphs(text: str) -> str:
+    """Text of a docstring with one line per paragraph; what follows a form feed is not shown."""
+    parts = inspect.cleandoc(text.partition("\f")[0]).split("\n\n")
+    return "\n\n".join(" ".join(part.split()) for part in parts)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
