@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from eastwest.cli import bench, explore, report, simulate
+from eastwest.cli import bench, explain, explore, report, simulate
 
 app = typer.Typer(
     name="eastwest",
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("run")(simulate.run)
 app.command("check")(simulate.check)
 app.command("report")(report.report)
+app.command("explain")(explain.explain)
 app.command("bench")(bench.bench)
 app.command("schema")(explore.schema)
 app.add_typer(explore.topology, name="topology")

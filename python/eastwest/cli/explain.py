@@ -1,0 +1,64 @@
+"""``eastwest explain`` and ``eastwest timeline``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eastwest.cli.guard import fail, guarded
+from eastwest.results import Result
+
+
+class Subject(StrEnum):
+    """What can be explained."""
+
+    flow = "flow"
+    job = "job"
+    task = "task"
+    connection = "connection"
+    slowest = "slowest"
+
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
+
+
+@guarded
+def explain(
+    folder: FolderArgument,
+    subject: Annotated[
+        Subject,
+        typer.Argument(
+            metavar="flow|job|task|connection|slowest",
+            help="What to explain; 'slowest' lists what is worth it.",
+        ),
+    ],
+    number: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="Number of the flow, job or connection; name of a job; JOB/map/3 for a task.",
+        ),
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="The workload of the job, where several have such a job.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, max=1000, help="How many 'slowest' lists.")] = 5,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Tell why a flow or job of a result took as long as it did."""
+    from eastwest.explain import explain as tell  # noqa: PLC0415  loads polars
+    from eastwest.explain import slowest  # noqa: PLC0415
+
+    if subject is Subject.slowest:
+        story = slowest(Result(folder), top)
+    elif number is None:
+        fail(f"which {subject.value}? Candidates: eastwest explain {folder} slowest")
+    else:
+        story = tell(Result(folder), subject.value, number, workload=workload)
+    typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())

@@ -1,0 +1,97 @@
+"""What can be explained, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.explain import connection, flow, job, task
+from eastwest.explain.evidence import Evidence
+from eastwest.explain.story import Story, plural
+from eastwest.results import Result
+from eastwest.units import clean, size, span
+
+#: What can be explained.
+KINDS = ("flow", "job", "task", "connection")
+_LARGEST = 2**63 - 1
+
+
+def explain(
+    result: Result | str | Path, kind: str, id: int | str, *, workload: str | None = None
+) -> Story:
+    """Tell why a flow, job, task or connection of a result took as long as it did.
+
+    ``id`` is the number in the column ``flow``, ``job`` or ``connection``; for a job also its name,
+    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` picks one where several have such
+    a job. The story prints as text; its ``facts`` hold the numbers, with units in their names, and
+    its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where there is no such
+    thing or the folder is damaged.
+    """
+    evidence = Evidence(result if isinstance(result, Result) else Result(result))
+    if kind == "flow":
+        return flow.story(evidence, _number(kind, id))
+    if kind == "connection":
+        return connection.story(evidence, _number(kind, id))
+    if kind == "job":
+        return job.story(evidence, str(id), workload)
+    if kind == "task":
+        return task.story(evidence, str(id), workload)
+    raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+
+
+def _number(kind: str, id: int | str) -> int:
+    text = str(id)
+    if not text.isdecimal() or int(text) > _LARGEST:
+        raise InputError(f"a {kind} is named by its number, from 0 on, not {clean(text, 60)!r}")
+    return int(text)
+
+
+def slowest(result: Result | str | Path, top: int = 5) -> Story:
+    """List what is worth explaining: the slowest flows and jobs, and flows that lost and recovered.
+
+    ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
+    ``flows_recovered`` and ``jobs_by_runtime``, each the most telling first.
+    """
+    evidence = Evidence(result if isinstance(result, Result) else Result(result))
+    flows, jobs = evidence.flows, evidence.result.jobs
+    told = Story(
+        "slowest",
+        "",
+        f"What is worth explaining in {evidence.result.path}",
+        f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
+        "For the story of one: eastwest explain RUN flow|job|task|connection ID",
+    )
+    recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
+    for key, title, table, column in (
+        ("flows_by_fct", "Flows that took longest", flows, "fct_us"),
+        ("flows_by_slowdown", "Flows that took longest beside their ideal", flows, "slowdown"),
+        ("flows_recovered", "Flows that lost most without a timeout", recovered, "retransmits"),
+    ):
+        rows = table.sort([column, "flow"], descending=[True, False]).head(top).to_dicts()
+        told.facts[key] = [row["flow"] for row in rows]
+        told.add(title, *(_flow_line(evidence, row) for row in rows))
+    rows = jobs.sort(["runtime_s", "job"], descending=[True, False]).head(top).to_dicts()
+    told.facts["jobs_by_runtime"] = [row["job"] for row in rows]
+    told.add("Jobs that took longest", *(_job_line(row) for row in rows))
+    return told
+
+
+def _flow_line(evidence: Evidence, row: dict[str, Any]) -> str:
+    evidence.sound("flows", row)
+    return (
+        f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
+        f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
+        f"{row['slowdown']:,.3g}, {row['retransmits']} sent again, "
+        f"{plural(row['timeouts'], 'timeout')}"
+    )
+
+
+def _job_line(row: dict[str, Any]) -> str:
+    return (
+        f"job {row['job']} ({clean(row['name'], 60)}) of {clean(row['workload'], 40)!r}: "
+        f"{span(row['runtime_s'])}, {plural(row['maps'], 'map')}, "
+        f"{plural(row['reduces'], 'reduce')}, {size(row['shuffle_bytes'])} shuffled"
+    )

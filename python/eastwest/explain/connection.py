@@ -1,0 +1,82 @@
+"""The story of one connection: its messages in order, and what happened to its packets."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.explain import flow as flows
+from eastwest.explain.evidence import Evidence
+from eastwest.explain.story import Part, Story, plural
+from eastwest.units import size, span
+
+_MOST_LISTED = 10
+
+
+def story(evidence: Evidence, number: int) -> Story:
+    """Explain one connection by its number in the table ``flows``."""
+    table = evidence.flows
+    path = evidence.result.path
+    messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")
+    if messages.height == 0:
+            known = "see the column connection of its flows"
+        if not table["connection"].count():
+            known = "its flows do not say which connection they used"
+        raise InputError(f"{path} has no message on connection {number}; {known}")
+    rows = list(messages.iter_rows(named=True))
+    for row in rows:
+        evidence.sound("flows", row)
+    first_s = min(row["start_s"] for row in rows)
+    last_s = max(row["finish_s"] for row in rows)
+    ends = sorted({evidence.host(row[end]) for row in rows for end in ("src", "dst")})
+    total = sum(row["bytes"] for row in rows)
+    result = Story(
+        "connection",
+        str(number),
+        f"Connection {number} between {' and '.join(ends)}: {plural(len(rows), 'message')}",
+        f"It carried {size(total)} in messages with a row in the flow table, the first written at "
+        f"{first_s:.6f} s, the last complete at {last_s:.6f} s.",
+        {
+            "connection": number,
+            "messages": len(rows),
+            "bytes": total,
+            "first_start_s": first_s,
+            "last_finish_s": last_s,
+        },
+    )
+    result.total_us = (last_s - first_s) * 1e6
+    busy = _busy([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
+    result.parts = [
+        part
+        for part in (
+            Part("with a message under way", busy),
+            Part("with none", max(0.0, result.total_us - busy)),
+        )
+        if part.us > 0
+    ]
+    result.moments = flows.whole_connection(evidence, number, first_s, last_s)
+    slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]
+    result.add(
+        "Its messages, the slowest first",
+        *(
+            f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
+            f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
+            f"{row['slowdown']:,.3g}, {plural(row['timeouts'], 'timeout')}"
+            for row in slowest
+        ),
+    )
+    if len(rows) > _MOST_LISTED:
+        result.sections[-1].lines.append(f"and {len(rows) - _MOST_LISTED} more")
+    note = evidence.events_note(last_s)
+    if note is not None:
+        result.unknown.append(note)
+    result.unknown.append("Messages of control on it: they leave no row.")
+    return result
+
+
+def _busy(spans: list[tuple[float, float]]) -> float:
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total

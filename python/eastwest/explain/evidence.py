@@ -1,0 +1,236 @@
+"""What a result folder can testify: rows, names of hosts and ports, settings, how far events go.
+
+Everything that an explanation says comes through here, so that a damaged folder is refused with its
+name and not met as a surprise later.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from eastwest import core, shipped
+from eastwest.errors import InputError
+from eastwest.results import Result
+
+_SPANS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of the table ``events``."""
+
+    time_s: float
+    what: str
+    src: int
+    dst: int
+    kind: str
+    stream_start: int
+    bytes: int
+    link: int
+    cause: str
+
+    def covers(self, position: int) -> bool:
+        """Whether this packet carried the byte at ``position``; one without payload its own."""
+        return self.stream_start <= position < self.stream_start + max(1, self.bytes)
+
+
+class Evidence:
+    """The tables of one result."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The resolved scenario as a mapping; empty where it cannot be read."""
+        try:
+            return tomllib.loads(self.result.scenario)
+        except (OSError, ValueError):
+            return {}
+
+    def time_setting(self, *path: str) -> float | None:
+        """A setting that is a length of time, in seconds."""
+        return seconds(pick_setting(self.settings, *path))
+
+    @cached_property
+    def workloads(self) -> dict[str, dict[str, Any]]:
+        """Settings of each workload by its name."""
+        given = self.settings.get("workload")
+        rows = given if isinstance(given, list) else []
+        return {str(row.get("name")): row for row in rows if isinstance(row, dict)}
+
+    @cached_property
+    def _events(self) -> pl.DataFrame:
+        return self.result.table("events")
+
+    @cached_property
+    def events_until_s(self) -> float | None:
+        """Time up to which events are known, nothing where there are none at all."""
+        if self.result.format < 2 or self._asked_for_no_events():
+            return None
+        left_out = self.result.summary.get("events", {})
+        cut = left_out.get("left_out", 0) if isinstance(left_out, dict) else 0
+        if not cut:
+            return math.inf
+        last = self._events["time_s"].max()
+        return float(last) if isinstance(last, (int, float)) else None
+
+    def _asked_for_no_events(self) -> bool:
+        asked = pick_setting(self.settings, "measure", "events")
+        return asked is not None and str(asked).split()[0:1] == ["0"]
+
+    def events_note(self, finish_s: float) -> str | None:
+        """Say what is missing from the events of something that ended at ``finish_s``."""
+        until = self.events_until_s
+        if until is None:
+            return (
+                "When and where packets were lost and timers ran out: the run kept no events "
+                "(measure.events)."
+            )
+        if until < finish_s:
+            return (
+                f"What happened after {until:.6f} s of the run: the table of events was full "
+                "(measure.events)."
+            )
+        return None
+
+    def events_of(self, connection: int | None, start_s: float, finish_s: float) -> list[Event]:
+        """Return events of both directions of a connection in a span of time, in order."""
+        if connection is None or self.events_until_s is None:
+            return []
+        rows = self._events.filter(
+            (pl.col("connection") == connection) & pl.col("time_s").is_between(start_s, finish_s)
+        ).drop("connection")
+        if any(rows[column].null_count() for column in rows.columns):
+            raise InputError(
+                f"{self.result.path / 'events.parquet'} is damaged: values are missing"
+            )
+        return [Event(**row) for row in rows.iter_rows(named=True)]
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """The flow table."""
+        return self.result.flows
+
+    def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
+        """Return the first row of a table for which ``where`` holds; its times are numbers."""
+        found = self.result.table(table).filter(where).head(1)
+        if found.height == 0:
+            return None
+        row = found.row(0, named=True)
+        self.sound(table, row)
+        return row
+
+    def sound(self, table: str, row: dict[str, Any]) -> None:
+        """Refuse a row in which a number is missing or not finite."""
+        for name, value in row.items():
+            if name in {"connection", "stream_start"}:
+                continue
+            if value is None or (isinstance(value, float) and not math.isfinite(value)):
+                path = self.result.path / f"{table}.parquet"
+                raise InputError(f"{path} is damaged: a row has no number in column {name}")
+
+    @cached_property
+    def _port_names(self) -> dict[int, str]:
+        links = self.result.links
+        return dict(zip(links["link"].to_list(), links["name"].to_list(), strict=True))
+
+    def port(self, link: int) -> str:
+        """Name of a port such as ``leaf0->h3``."""
+        return self._port_names.get(link, f"link {link}")
+
+    @cached_property
+    def topology(self) -> dict[str, Any] | None:
+        """Nodes and cables of the run's fabric, where its scenario can still be read."""
+        try:
+            return core.topology(
+                self.result.scenario, str(self.result.path.resolve()), str(shipped.DATA), []
+            )
+        except (core.scenario_error(), OSError):
+            return None
+
+    @cached_property
+    def _host_names(self) -> list[str]:
+        shape = self.topology
+        return [] if shape is None else [str(name) for name in shape["nodes"][: shape["hosts"]]]
+
+    @cached_property
+    def _senders(self) -> set[str]:
+        return set(self.result.links["src"].to_list())
+
+    def host(self, number: int) -> str:
+        """Name of the host with this number."""
+        plain = f"h{number}"
+        if plain in self._senders or not 0 <= number < len(self._host_names):
+            return plain
+        return self._host_names[number]
+
+    def ports_to(self, host: int) -> pl.DataFrame:
+        """Links that end at a host."""
+        return self.result.links.filter(pl.col("dst") == self.host(host))
+
+    def ports_from(self, host: int) -> pl.DataFrame:
+        """Links that begin at a host."""
+        return self.result.links.filter(pl.col("src") == self.host(host))
+
+    @cached_property
+    def sample_s(self) -> float | None:
+        """Interval of ``link_samples`` and ``traffic`` in seconds."""
+        times = self.result.traffic["time_s"].unique().sort()
+        if times.len() == 0:
+            return None
+        first = float(times[0])
+        return first if first > 0 else None
+
+
+def pick_setting(tree: Any, *path: str) -> Any:
+    """One value of a nested mapping, or nothing."""
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return None
+        tree = tree[key]
+    return tree
+
+
+def seconds(value: Any) -> float | None:
+    """A length of time as scenarios write it, such as ``"200 ms"``, in seconds."""
+    if not isinstance(value, str):
+        return None
+    found = _SPAN.fullmatch(value)
+    if found is None:
+        return None
+    factor = {**_SPANS, "h": 3600.0, "d": 86_400.0}.get(found[2])
+    try:
+        return None if factor is None else float(found[1]) * factor
+    except ValueError:
+        return None
+
+
+def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
+    """Least propagation delay from node to node over paths of fewest hops, in microseconds."""
+    if shape is None:
+        return None
+    neighbours: dict[str, list[tuple[str, float]]] = {}
+    for cable in shape["cables"]:
+        a, b, delay = str(cable["a"]), str(cable["b"]), float(cable["delay_us"])
+        neighbours.setdefault(a, []).append((b, delay))
+        neighbours.setdefault(b, []).append((a, delay))
+    front = {src: 0.0}
+    seen = {src}
+    while front and dst not in front:
+        further: dict[str, float] = {}
+        for node, so_far in front.items():
+            for other, delay in neighbours.get(node, []):
+                if other not in seen:
+                    further[other] = min(further.get(other, math.inf), so_far + delay)
+        seen |= further.keys()
+        front = further
+    return front.get(dst)

@@ -1,0 +1,208 @@
+"""What became of one message: its losses, timeouts and recoveries, and how its time divides.
+
+A message is a range of payload positions of one stream, the direction of a connection from its
+sender to its receiver. Its time is cut into parts that do not overlap and add up to it; where
+several hold, the first of these counts:
+
+1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. From
+   the loss of that byte, or the timeout before where it was lost again, until the timeout. Where
+   the loss is not in the table, from one least timeout before it, which is a lower bound.
+2. *behind*: messages written before on the same stream are not yet delivered; TCP keeps order.
+3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
+4. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from eastwest.explain.evidence import Event
+
+TIMER, BEHIND, RECOVERY, SENDING = "timer", "behind", "recovery", "sending"
+_ORDER = (TIMER, BEHIND, RECOVERY)
+_HANDSHAKE = {"syn", "syn-ack", "syn_ack"}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message on a connection."""
+
+    src: int
+    dst: int
+    bytes: int
+    start_s: float
+    finish_s: float
+    total_us: float
+    connection: int | None
+    stream_start: int | None
+
+    def position(self, event: Event) -> int:
+        """Position in the stream of the first byte that an event is about, from the message's."""
+        return event.stream_start - (self.stream_start or 0)
+
+    def carried_by(self, event: Event) -> bool:
+        """Whether an event of its sender is about its bytes, or about those before them."""
+        if (event.src, event.dst) != (self.src, self.dst):
+            return False
+        if self.stream_start is None:
+            return True
+        return event.stream_start < self.stream_start + max(1, self.bytes)
+
+    def at_us(self, time_s: float) -> float:
+        """Microseconds since it was written."""
+        return (time_s - self.start_s) * 1e6
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A wait for the retransmission timer."""
+
+    begin_s: float
+    timeout_s: float
+    #: The loss it repairs, where the table has it.
+    loss: Event | None
+    #: Whether it follows another timeout of the same byte.
+    again: bool
+    #: Whether the timeout was found to be spurious.
+    spurious: bool
+
+    @property
+    def lasts_s(self) -> float:
+        """Seconds from its beginning to the timeout."""
+        return self.timeout_s - self.begin_s
+
+    @property
+    def at_least(self) -> bool:
+        """Whether its beginning is only a bound."""
+        return self.loss is None and not self.again
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A labelled span of time in seconds."""
+
+    label: str
+    begin_s: float
+    end_s: float
+
+
+def silences(events: list[Event], message: Message, least_rto_s: float) -> list[Silence]:
+    """Return the waits for the timer of a message's sender, in order."""
+    found: list[Silence] = []
+    own = [e for e in events if message.carried_by(e)]
+    back = [e for e in events if (e.src, e.dst) == (message.dst, message.src)]
+    losses = [e for e in own if e.what == "drop"]
+    losses += [e for e in back if e.what == "drop" and e.kind in _HANDSHAKE]
+    previous: Event | None = None
+    for event in own:
+        if event.what != "timeout":
+            continue
+        since = previous.time_s if previous is not None else float("-inf")
+        candidates = [e for e in losses if e.time_s <= event.time_s and _lost(e, event, message)]
+        loss = max(candidates, key=lambda e: e.time_s, default=None)
+        again = previous is not None and previous.stream_start == event.stream_start
+        if again:
+            begin = since
+        elif loss is not None:
+            begin = max(loss.time_s, since)
+        else:
+            begin = max(event.time_s - least_rto_s, since)
+        spurious = any(
+            e.what == "spurious" and e.time_s >= event.time_s and _until(own, event, e) for e in own
+        )
+        found.append(Silence(begin, event.time_s, loss, again, spurious))
+        previous = event
+    return found
+
+
+def _lost(loss: Event, timeout: Event, message: Message) -> bool:
+    """Whether a lost packet is what a timeout sends again."""
+    if loss.kind in _HANDSHAKE:
+        return timeout.stream_start == 0
+    return loss.covers(timeout.stream_start) and loss.src == message.src
+
+
+def _until(own: list[Event], first: Event, last: Event) -> bool:
+    """Whether no other timeout lies between two events."""
+    return not any(e.what == "timeout" and first.time_s < e.time_s <= last.time_s for e in own)
+
+
+def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
+    """Return beginnings and ends of fast recoveries of a message's sender.
+
+    One ends with ``recovered``, or with a timeout, or with the message if nothing else is known.
+    """
+    found: list[tuple[float, float]] = []
+    begin: float | None = None
+    for event in events:
+        if (event.src, event.dst) != (message.src, message.dst):
+            continue
+        if event.what == "recovery" and begin is None and message.carried_by(event):
+            begin = event.time_s
+        elif event.what in {"recovered", "timeout", "failed"} and begin is not None:
+            found.append((begin, event.time_s))
+            begin = None
+    if begin is not None:
+        found.append((begin, message.finish_s))
+    return found
+
+
+def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
+    """Divide the time of a message, in microseconds; the values add up to ``total_us``."""
+    spans = {label: [] for label in _ORDER}  # type: dict[str, list[tuple[float, float]]]
+    for interval in intervals:
+        begin = max(0.0, message.at_us(interval.begin_s))
+        end = min(message.total_us, message.at_us(interval.end_s))
+        if end > begin:
+            spans[interval.label].append((begin, end))
+    parts: dict[str, float] = {}
+    taken: list[tuple[float, float]] = []
+    for label in _ORDER:
+        before = _covered(taken)
+        taken += spans[label]
+        parts[label] = _covered(taken) - before
+    parts[SENDING] = max(0.0, message.total_us - sum(parts.values()))
+    return parts
+
+
+def _covered(spans: list[tuple[float, float]]) -> float:
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+@dataclass
+class Burst:
+    """Packets of one kind lost one after the other at one port."""
+
+    first: Event
+    last: Event
+    packets: int
+    bytes: int
+
+
+def bursts(events: list[Event]) -> Iterator[Burst | Event]:
+    """Yield events in order, with losses that follow each other at one port put together."""
+    open_burst: Burst | None = None
+    for event in events:
+        if event.what != "drop":
+            if open_burst is not None:
+                yield open_burst
+                open_burst = None
+            yield event
+            continue
+        key = (event.link, event.kind, event.cause, event.src)
+        if open_burst is not None:
+            first = open_burst.first
+            if key == (first.link, first.kind, first.cause, first.src):
+                open_burst.last = event
+                open_burst.packets += 1
+                open_burst.bytes += event.bytes
+                continue
+            yield open_burst
+        open_burst = Burst(event, event, 1, event.bytes)
+    if open_burst is not None:
+        yield open_burst

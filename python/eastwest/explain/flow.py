@@ -1,0 +1,316 @@
+"""The story of one flow: what it was, where its time went, what it met on the way.
+
+A flow is a message, a row of the table ``flows``. Its ideal time is ``fct_us`` / ``slowdown``:
+alone on the idle path, without handshake and slow start (docs/mechanisms/measuring.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.explain import fate, neighbours
+from eastwest.explain.evidence import Event, Evidence, propagation_us
+from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.units import rate, size, span
+
+#: Purposes whose sender opens the connection; the others answer on one that is open.
+_OPENS = {"flow", "request", "replica"}
+#: Least retransmission timeout where a scenario does not say (docs/mechanisms/tcp.md).
+_LEAST_RTO_S = 0.2
+_CAUSES = {
+    "queue-full": "the queue was full",
+    "loss": "lost on the line",
+    "link-down": "the link was down",
+    "no-route": "there was no way on",
+}
+_KINDS = {
+    "data": "segment",
+    "retransmission": "segment sent again",
+    "ack": "acknowledgement",
+    "syn": "SYN",
+    "syn_ack": "SYN-ACK",
+    "fin": "FIN",
+    "datagram": "datagram",
+}
+
+
+def find(evidence: Evidence, number: int) -> dict[str, Any]:
+    """Return the row of a flow, or say which there are."""
+    row = evidence.row("flows", pl.col("flow") == number)
+    if row is None:
+        total = evidence.flows.height
+        known = f"its flows are 0 to {total - 1}" if total else "no flow has finished in it"
+        raise InputError(f"{evidence.result.path} has no flow {number}; {known}")
+    return row
+
+
+def message(row: dict[str, Any]) -> fate.Message:
+    """Take from a row of ``flows`` what its fate depends on."""
+    known = row["connection"] is not None and row["stream_start"] is not None
+    return fate.Message(
+        src=row["src"],
+        dst=row["dst"],
+        bytes=row["bytes"],
+        start_s=row["start_s"],
+        finish_s=row["finish_s"],
+        total_us=row["fct_us"],
+        connection=row["connection"] if known else None,
+        stream_start=row["stream_start"] if known else None,
+    )
+
+
+def story(evidence: Evidence, number: int) -> Story:
+    """Explain one flow."""
+    row = find(evidence, number)
+    this = message(row)
+    events = evidence.events_of(this.connection, this.start_s, this.finish_s)
+    least_rto_s = evidence.time_setting("tcp", "min_rto") or _LEAST_RTO_S
+    waits = fate.silences(events, this, least_rto_s)
+    result = _opening(evidence, row)
+    ahead = neighbours.ahead(evidence, row)
+    blind = this.connection is None or evidence.events_note(this.finish_s) is not None
+    _parts(result, this, events, waits, ahead, blind and row["retransmits"] + row["timeouts"] > 0)
+    result.moments = list(_moments(evidence, this, events, waits))
+    _tcp(evidence, result, this)
+    neighbours.compare(evidence, result, row)
+    neighbours.beside(evidence, result, row)
+    _unknown(evidence, result, row, this, events, waits)
+    return result
+
+
+def _opening(evidence: Evidence, row: dict[str, Any]) -> Story:
+    src, dst = evidence.host(row["src"]), evidence.host(row["dst"])
+    ideal_us = row["fct_us"] / row["slowdown"] if row["slowdown"] > 0 else row["fct_us"]
+    title = f"Flow {row['flow']}: {src} → {dst}, {size(row['bytes'])}, {row['purpose']}"
+    whose = f"of workload {row['workload']!r}"
+    if row["job"] >= 0:
+        job = evidence.row(
+            "jobs", (pl.col("job") == row["job"]) & (pl.col("workload") == row["workload"])
+        )
+        name = f" ({job['name']})" if job else ""
+        whose = f"for job {row['job']}{name} of workload {row['workload']!r}"
+    bits_per_s = row["bytes"] * 8e6 / row["fct_us"] if row["fct_us"] > 0 else None
+    summary = (
+        f"{src} sent {size(row['bytes'])} to {dst} {whose}: written at {row['start_s']:.6f} s, "
+        f"complete {span(row['fct_us'] / 1e6)} later, {rate(bits_per_s)}. Alone on the idle path "
+        f"it takes {span(ideal_us / 1e6)}: slowdown {row['slowdown']:,.3g}."
+    )
+    facts = {
+        "flow": row["flow"],
+        "workload": row["workload"],
+        "purpose": row["purpose"],
+        "class": row["class"],
+        "job": row["job"],
+        "src": src,
+        "dst": dst,
+        "bytes": row["bytes"],
+        "start_s": row["start_s"],
+        "finish_s": row["finish_s"],
+        "fct_us": row["fct_us"],
+        "ideal_us": ideal_us,
+        "slowdown": row["slowdown"],
+        "retransmits": row["retransmits"],
+        "timeouts": row["timeouts"],
+        "connection": row["connection"],
+        "stream_start": row["stream_start"],
+    }
+    return Story("flow", str(row["flow"]), title, summary, facts)
+
+
+def _parts(
+    result: Story,
+    this: fate.Message,
+    events: list[Event],
+    waits: list[fate.Silence],
+    ahead: neighbours.Ahead | None,
+    blind: bool,
+) -> None:
+    """Say where the time went; ``blind`` if losses are counted that no event tells of."""
+    intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
+    if ahead is not None:
+        intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
+    repairs = fate.recoveries(events, this)
+    intervals += [fate.Interval(fate.RECOVERY, begin, end) for begin, end in repairs]
+    parts = fate.divide(this, intervals)
+    ideal_us = result.facts["ideal_us"]
+    bound = "; at least, as a loss is not in the table" if any(w.at_least for w in waits) else ""
+    timeouts, repaired = plural(len(waits), "timeout"), plural(len(repairs), "time")
+    words = {
+        fate.TIMER: f"waiting for the retransmission timer ({timeouts}{bound})",
+        fate.BEHIND: f"behind {ahead.words if ahead else ''} on its connection",
+        fate.RECOVERY: f"repairing losses by fast retransmit ({repaired})",
+        fate.SENDING: (
+            f"sending and queueing{', and losses not told of' if blind else ''}; "
+            f"the ideal for all of it is {span(ideal_us / 1e6)}"
+        ),
+    }
+    result.total_us = this.total_us
+    order = sorted(parts, key=lambda label: -parts[label])
+    result.parts = [Part(words[label], parts[label]) for label in order if parts[label] > 0]
+    result.facts["parts_us"] = dict(parts)
+    result.facts["timer_is_lower_bound"] = bool(bound)
+
+
+def _moments(
+    evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
+) -> Iterator[Moment]:
+    """Tell what happened in order."""
+    waited = {wait.timeout_s: wait for wait in waits}
+    for item in fate.bursts(events):
+        if isinstance(item, fate.Burst):
+            yield Moment(this.at_us(item.first.time_s), _burst_words(evidence, this, item))
+            continue
+        ours = (item.src, item.dst) == (this.src, this.dst)
+        who = evidence.host(item.src)
+        at = this.at_us(item.time_s)
+        if item.what == "timeout" and ours and item.time_s in waited:
+            yield Moment(at, _timeout_words(this, item, waited[item.time_s]))
+        else:
+            words = {
+                "timeout": f"timeout of {who}",
+                "recovery": f"{who} sends again what is missing (fast retransmit)",
+                "recovered": f"{who} has repaired what was lost",
+                "spurious": f"{who} learns that its timeout was not needed",
+                "failed": f"{who} gives the connection up",
+            }
+            other = "" if ours else "; the other direction of the connection"
+            yield Moment(at, words.get(item.what, item.what) + other)
+
+
+def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> str:
+    first = burst.first
+    what = plural(burst.packets, _KINDS.get(first.kind, first.kind))
+    if burst.packets > 1 and first.kind == "retransmission":
+        what = f"{burst.packets} segments sent again"
+    where = f" at {evidence.port(first.link)}" if first.link >= 0 else ""
+    until = ""
+    if burst.packets > 1:
+        until = f" within {span(burst.last.time_s - first.time_s)}"
+    payload = f" ({size(burst.bytes)})" if burst.bytes else ""
+    whose = ""
+    if (first.src, first.dst) == (this.src, this.dst) and this.stream_start is not None:
+        if burst.bytes:
+            place = this.position(first)
+            if place < 0:
+                whose = ", of a message before it"
+            elif place >= this.bytes:
+                whose = ", of a message after it"
+            else:
+                whose = (
+                    f", from its byte {place:,} on"
+                    if burst.packets > 1
+                    else f", its byte {place:,}"
+                )
+    elif first.kind not in {"ack", "syn_ack"}:
+        whose = f" from {evidence.host(first.src)}"
+    return f"{what}{payload} lost{where}{until}{whose}: {_CAUSES.get(first.cause, first.cause)}"
+
+
+def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
+    place = this.position(event)
+    if wait.loss is not None and wait.loss.kind in {"syn", "syn_ack"} and not wait.loss.bytes:
+        what = "the opening of the connection"
+    elif place < 0:
+        what = "a byte of a message before it"
+    else:
+        what = f"byte {place:,}"
+    if wait.again:
+        since = f"{span(wait.lasts_s)} after the timeout before"
+    elif wait.loss is not None:
+        since = f"{span(wait.lasts_s)} after its loss"
+    else:
+        since = f"silent for at least {span(wait.lasts_s)} (tcp.min_rto)"
+    needless = "; it was not needed" if wait.spurious else ""
+    return f"timeout: {what} is sent again, {since}{needless}"
+
+
+def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
+    """Add what the TCP trace shows of its sender, where there is one."""
+    if this.connection is None:
+        return
+    trace = evidence.result.table("tcp_trace").filter(
+        (pl.col("connection") == this.connection)
+        & (pl.col("src") == this.src)
+        & pl.col("time_s").is_between(this.start_s, this.finish_s)
+    )
+    if trace.height == 0:
+        return
+    low, high = trace["cwnd_bytes"].min(), trace["cwnd_bytes"].max()
+    times = trace["srtt_us"].filter(trace["srtt_us"] > 0)
+    lines = [
+        f"Window from {size(_number(low))} to {size(_number(high))} in "
+        f"{plural(trace.height, 'change')}; phases: {', '.join(trace['phase'].unique().sort())}."
+    ]
+    if times.len():
+        lines.append(
+            f"Smoothed round trip from {span(_number(times.min()) / 1e6)} to "
+            f"{span(_number(times.max()) / 1e6)}; timeout at most "
+            f"{span(_number(trace['rto_us'].max()) / 1e6)}."
+        )
+    result.facts["cwnd_bytes_min"], result.facts["cwnd_bytes_max"] = low, high
+    result.add("Its sender's window", *lines)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _unknown(
+    evidence: Evidence,
+    result: Story,
+    row: dict[str, Any],
+    this: fate.Message,
+    events: list[Event],
+    waits: list[fate.Silence],
+) -> None:
+    """Say what the tables do not tell about it."""
+    note = evidence.events_note(this.finish_s)
+    if note is not None:
+        result.unknown.append(note)
+    elif this.connection is None:
+        result.unknown.append(
+            "What happened to it: the folder does not say which connection it used."
+        )
+    if this.connection is None or evidence.events_until_s is None:
+        counted = f"{plural(row['retransmits'], 'segment')} sent again"
+        if row["timeouts"]:
+            counted += f" and {plural(row['timeouts'], 'timeout')}"
+        result.unknown.append(f"Counted meanwhile, on its whole connection: {counted}.")
+    if row["purpose"] in _OPENS and row["stream_start"] == 0:
+        shape = evidence.topology
+        one_way = propagation_us(shape, evidence.host(this.src), evidence.host(this.dst))
+        if one_way is not None:
+            result.facts["handshake_us_least"] = 2 * one_way
+            result.unknown.append(
+                "How long opening the connection took, which is part of its time: at least "
+                f"{span(2 * one_way / 1e6)}, the propagation of SYN and SYN-ACK."
+            )
+    elif row["stream_start"] == 0:
+        result.unknown.append(
+            "How long its receiver took to open the connection and ask: that was before it was "
+            "written and is not part of its time."
+        )
+    result.unknown.append(
+        "How its sending time divides into queues, shared links and a growing window"
+        + (
+            "."
+            if result.facts.get("cwnd_bytes_max")
+            else f"; a trace of its window shows more: --set 'measure.tcp_trace=[\""
+            f"{evidence.host(this.src)}->{evidence.host(this.dst)}\"]'."
+        )
+    )
+
+
+def whole_connection(
+    evidence: Evidence, number: int, first_s: float, last_s: float
+) -> list[Moment]:
+    """Tell what happened on a connection in a span of time, in both directions."""
+    events = evidence.events_of(number, first_s, last_s)
+    if not events:
+        return []
+    whole = fate.Message(-1, -1, 0, first_s, last_s, (last_s - first_s) * 1e6, number, None)
+    return list(_moments(evidence, whole, events, []))

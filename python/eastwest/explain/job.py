@@ -1,0 +1,294 @@
+"""The story of one job: its phases, the way that decided its end, and who else was there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.explain import flow as flows
+from eastwest.explain.evidence import Evidence, pick_setting
+from eastwest.explain.neighbours import port_line
+from eastwest.explain.path import CriticalPath, critical_path
+from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.units import clean, percent, size, span
+
+#: A task that took this many times the median of its kind in the job lagged behind.
+_STRAGGLES = 1.5
+_MOST_LISTED = 3
+
+
+def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
+    """Return the row of a job, by its number or its name."""
+    path = evidence.result.path
+    jobs = evidence.result.jobs
+    if workload is not None:
+        jobs = jobs.filter(pl.col("workload") == workload)
+    found = jobs.filter(pl.col("job") == int(which)) if which.isdecimal() else jobs.head(0)
+    if found.height == 0:
+        found = jobs.filter(pl.col("name") == which)
+    if found.height == 0:
+        raise InputError(
+            f"{path} has no finished job {clean(which, 60)!r}"
+            + (f" of workload {clean(workload, 60)!r}" if workload is not None else "")
+            + f"; it has {plural(evidence.result.jobs.height, 'job')}, see: "
+            f"eastwest explain {path} slowest"
+        )
+    if found.height > 1:
+        ways = ", ".join(
+            f"{row['job']} of {clean(row['workload'], 40)!r}" for row in found.head(5).to_dicts()
+        )
+        raise InputError(f"{path} has several jobs {clean(which, 60)!r}: {ways}; add --workload")
+    row = found.row(0, named=True)
+    evidence.sound("jobs", row)
+    return row
+
+
+def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
+    """Rows of a table that belong to a job."""
+    return evidence.result.table(table).filter(
+        (pl.col("job") == job["job"]) & (pl.col("workload") == job["workload"])
+    )
+
+
+def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
+    """Explain one job."""
+    job = find(evidence, which, workload)
+    tasks = own(evidence, "tasks", job)
+    for row in tasks.iter_rows(named=True):
+        evidence.sound("tasks", row)
+    way = critical_path(job, tasks)
+    result = _opening(job)
+    result.total_us = job["runtime_s"] * 1e6
+    result.parts = [Part(s.what, (s.end_s - s.begin_s) * 1e6) for s in way.stretches]
+    result.facts["path"] = [
+        {"what": s.what, "begin_s": s.begin_s, "end_s": s.end_s} for s in way.stretches
+    ]
+    result.moments = _moments(job, tasks)
+    _settings(evidence, result, job)
+    _fetch(evidence, result, job, way)
+    _compare(evidence, result, job)
+    _locality(result, tasks)
+    _stragglers(evidence, result, tasks)
+    _others(evidence, result, job)
+    _unknown(evidence, result, job)
+    return result
+
+
+def _opening(job: dict[str, Any]) -> Story:
+    name = clean(job["name"], 80)
+    title = f"Job {job['job']} ({name}): {span(job['runtime_s'])}"
+    summary = (
+        f"{name} of workload {job['workload']!r} ({job['kind']}) was submitted at "
+        f"{job['submitted_s']:.3f} s and done {span(job['runtime_s'])} later: "
+        f"{plural(job['maps'], 'map')} read {size(job['input_bytes'])}, "
+        f"{plural(job['reduces'], 'reduce')} fetched {size(job['shuffle_bytes'])} "
+        f"({size(job['shuffle_local_bytes'])} of it on their own hosts) and "
+        f"{size(job['output_bytes'])} were written."
+    )
+    return Story("job", str(job["job"]), title, summary, dict(job))
+
+
+def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
+    """The phases of the job, from its submission on."""
+    begin = job["submitted_s"]
+    found: list[tuple[float, str]] = []
+    for kind, done in (("map", "read its input"), ("reduce", "fetched its input")):
+        of_kind = tasks.filter(pl.col("kind") == kind)
+        if of_kind.height == 0:
+            continue
+        for column, words in (
+            ("assigned_s", "given to a host"),
+            ("input_done_s", f"has {done}"),
+            ("finished_s", "finished"),
+        ):
+            low, high = of_kind[column].to_numpy().min(), of_kind[column].to_numpy().max()
+            if of_kind.height == 1:
+                found.append((float(low), f"the only {kind} {words}"))
+            else:
+                found.append((float(low), f"first {kind} {words}"))
+                found.append((float(high), f"last {kind} {words}"))
+    found.append((job["finished_s"], "the job is done"))
+    return [Moment((at - begin) * 1e6, text) for at, text in sorted(found)]
+
+
+def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
+    """Say which settings of the cluster are part of the waiting."""
+    given = evidence.workloads.get(job["workload"], {})
+    lines = []
+    for path, words in (
+        (("control", "job_setup"), "set-up before its maps can be given out"),
+        (("control", "heartbeat"), "between two heartbeats of a worker, which bring tasks"),
+        (("costs", "task_start"), "for each task to start"),
+        (("control", "job_cleanup"), "clean-up"),
+    ):
+        value = pick_setting(given, *path)
+        if value is not None:
+            lines.append(f"{clean(str(value), 20)} {words} ({'.'.join(path)})")
+    result.add("Fixed by the scenario", *lines)
+
+
+def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
+    """Tell of the fetches of the last reduce: the one that ended its shuffle, and the slowest."""
+    reduce = way.last_reduce
+    if reduce is None or way.last_map is None:
+        return
+    fetched = own(evidence, "flows", job).filter(
+        (pl.col("purpose") == "shuffle")
+        & (pl.col("dst") == reduce["host"])
+        & (pl.col("start_s") >= reduce["started_s"])
+        & (pl.col("finish_s") <= reduce["input_done_s"] + 1e-9)
+    )
+    host = evidence.host(reduce["host"])
+    title = f"The shuffle of reduce {reduce['task']}, the last to finish, on {host}"
+    if fetched.height == 0:
+        result.add(title, "Nothing came over the network: all of its input lay on its own host.")
+        return
+    several = own(evidence, "tasks", job).filter(
+        (pl.col("kind") == "reduce") & (pl.col("host") == reduce["host"])
+    )
+    shared = several.height > 1
+    lines = [
+        f"{plural(fetched.height, 'fetch', 'fetches')} brought "
+        f"{size(int(fetched['bytes'].sum()))} to {host} while it ran"
+        + (f", for the {several.height} reduces of the job there." if shared else ".")
+    ]
+    last = fetched.sort("finish_s", "flow").row(-1, named=True)
+    slowest = fetched.sort("fct_us", "flow").row(-1, named=True)
+    before_s = max(0.0, reduce["input_done_s"] - last["finish_s"])
+    when = "ended the shuffle" if before_s < 1e-9 else f"came {span(before_s)} before its end"
+    lines.append(f"The last one {when}: {_one(evidence, last)}")
+    if slowest["flow"] != last["flow"]:
+        lines.append(f"The slowest was {_one(evidence, slowest)}")
+    result.facts["last_fetch"], result.facts["slowest_fetch"] = last["flow"], slowest["flow"]
+    lines += [
+        line
+        for port in evidence.ports_to(reduce["host"]).iter_rows(named=True)
+        if (line := port_line(evidence, port, reduce["started_s"], reduce["input_done_s"]))
+    ]
+    rivals = evidence.flows.filter(
+        (pl.col("dst") == reduce["host"])
+        & (pl.col("start_s") < reduce["input_done_s"])
+        & (pl.col("finish_s") > reduce["started_s"])
+        & ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
+    )
+    if rivals.height:
+        carried = size(int(rivals["bytes"].sum()))
+        lines.append(
+            f"Beside it {plural(rivals.height, 'flow')} of others ({carried}) went to {host}."
+        )
+    else:
+        lines.append(f"No flow of others went to {host} meanwhile.")
+    result.add(title, *lines)
+    inner = flows.story(evidence, int(slowest["flow"]))
+    told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
+    result.add(f"Its slowest fetch, flow {slowest['flow']}", inner.summary, *told)
+
+
+def _one(evidence: Evidence, row: dict[str, Any]) -> str:
+    lost = f", {plural(row['timeouts'], 'timeout')}" if row["timeouts"] else ""
+    return (
+        f"flow {row['flow']} from {evidence.host(row['src'])}: {size(row['bytes'])} in "
+        f"{span(row['fct_us'] / 1e6)}, slowdown {row['slowdown']:,.3g}{lost}."
+    )
+
+
+def _compare(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
+    jobs = evidence.result.jobs.filter(pl.col("workload") == job["workload"])
+    if jobs.height < 2:
+        return
+    slower = jobs.filter(pl.col("runtime_s") > job["runtime_s"]).height
+    middle = jobs["runtime_s"].median()
+    median_s = float(middle) if isinstance(middle, (int, float)) else 0.0
+    result.facts["alike"] = {"count": jobs.height, "rank": slower + 1, "runtime_s_p50": median_s}
+    result.add(
+        f"Among the jobs of workload {job['workload']!r}",
+        f"Number {slower + 1:,} of {jobs.height:,} from the slowest; half of them take at most "
+        f"{span(median_s)}.",
+    )
+
+
+def _locality(result: Story, tasks: pl.DataFrame) -> None:
+    maps = tasks.filter((pl.col("kind") == "map") & (pl.col("locality") != "none"))
+    if maps.height == 0:
+        return
+    words = {"node": "on their own host", "rack": "in their rack", "remote": "in another rack"}
+    counted = {
+        place: maps.filter(pl.col("locality") == place).height
+        for place in words
+        if maps.filter(pl.col("locality") == place).height
+    }
+    result.facts["locality"] = counted
+    parts = [
+        f"{number:,} of {maps.height:,} ({percent(number / maps.height)}) {words[place]}"
+        for place, number in counted.items()
+    ]
+    result.add("Where maps found their splits", "; ".join(parts) + ".")
+
+
+def _stragglers(evidence: Evidence, result: Story, tasks: pl.DataFrame) -> None:
+    lines = []
+    listed: list[dict[str, Any]] = []
+    for kind in ("map", "reduce"):
+        of_kind = tasks.filter(pl.col("kind") == kind).with_columns(
+            took=pl.col("finished_s") - pl.col("started_s")
+        )
+        if of_kind.height < 3:
+            continue
+        middle = of_kind["took"].median()
+        median_s = float(middle) if isinstance(middle, (int, float)) else 0.0
+        late = of_kind.filter(pl.col("took") > _STRAGGLES * median_s).sort("took", descending=True)
+        if late.height == 0:
+            lines.append(f"No {kind} took more than {_STRAGGLES} × the median of {span(median_s)}.")
+            continue
+        lines.append(
+            f"{plural(late.height, kind)} of {of_kind.height} took more than {_STRAGGLES} × the "
+            f"median of {span(median_s)}:"
+        )
+        for task in late.head(_MOST_LISTED).iter_rows(named=True):
+            listed.append({"kind": kind, "task": task["task"], "took_s": task["took"]})
+            fetching = task["input_done_s"] - task["started_s"]
+            place = f", its split {task['locality']}" if kind == "map" else ""
+            lines.append(
+                f"– {kind} {task['task']} on {evidence.host(task['host'])}: {span(task['took'])}, "
+                f"{span(fetching)} of it until its input was there{place}"
+            )
+        if late.height > _MOST_LISTED:
+            lines.append(f"– and {late.height - _MOST_LISTED} more")
+    result.facts["stragglers"] = listed
+    result.add("Tasks that lagged behind", *lines)
+
+
+def _others(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
+    jobs = evidence.result.jobs.filter(
+        ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
+        & (pl.col("submitted_s") < job["finished_s"])
+        & (pl.col("finished_s") > job["submitted_s"])
+    )
+    running = evidence.result.tasks.filter(
+        ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
+        & (pl.col("assigned_s") < job["finished_s"])
+        & (pl.col("finished_s") > job["submitted_s"])
+    )
+    result.facts["jobs_beside"] = jobs.height
+    if jobs.height == 0:
+        result.add("Beside it", "No other job was in the cluster.")
+        return
+    result.add(
+        "Beside it",
+        f"{plural(jobs.height, 'other job')} in the cluster meanwhile, with "
+        f"{plural(running.height, 'task')}.",
+    )
+
+
+def _unknown(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
+    result.unknown.append(
+        "Which flow belongs to which task: flows name their job and their hosts only."
+    )
+    result.unknown.append(
+        "Jobs that had not finished when the run ended: they have no row, here or beside it."
+    )
+    note = evidence.events_note(job["finished_s"])
+    if note is not None:
+        result.unknown.append(note)

@@ -1,0 +1,154 @@
+"""A flow among others: those ahead of it, those like it, and those it shared links with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from eastwest.explain.evidence import Evidence
+from eastwest.explain.story import Story, plural
+from eastwest.units import percent, size, span
+
+#: Flows of a purpose with sizes within this factor are alike.
+_ALIKE = 2
+_ENOUGH = 5
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Messages written before on the same stream and not yet delivered."""
+
+    messages: int
+    bytes: int
+    until_s: float
+
+    @property
+    def words(self) -> str:
+        """How many they were."""
+        return f"{plural(self.messages, 'earlier message')} ({size(self.bytes)})"
+
+
+def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
+    """Return the messages that a flow had to wait behind."""
+    if row["connection"] is None or row["stream_start"] is None:
+        return None
+    before = evidence.flows.filter(
+        (pl.col("connection") == row["connection"])
+        & (pl.col("src") == row["src"])
+        & (pl.col("dst") == row["dst"])
+        & (pl.col("stream_start") < row["stream_start"])
+        & (pl.col("finish_s") > row["start_s"])
+    )
+    if before.height == 0:
+        return None
+    last = before["finish_s"].max()
+    until = float(last) if isinstance(last, (int, float)) else row["start_s"]
+    return Ahead(before.height, int(before["bytes"].sum()), min(until, row["finish_s"]))
+
+
+def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
+    """Rank a flow among those of its workload, purpose and size."""
+    same = evidence.flows.filter(
+        (pl.col("workload") == row["workload"]) & (pl.col("purpose") == row["purpose"])
+    )
+    low, high = row["bytes"] / _ALIKE, row["bytes"] * _ALIKE
+    alike = same.filter(pl.col("bytes").is_between(low, high))
+    sizes = f"{size(low)} to {size(high)}"
+    if alike.height < _ENOUGH:
+        alike, sizes = same, "any size"
+    others = alike.height - 1
+    title = f"Among the flows of its kind ({row['purpose']}, {sizes})"
+    if others < 1:
+        story.add(title, "There is no other.")
+        return
+    slower = alike.filter(pl.col("fct_us") > row["fct_us"]).height
+    faster = alike.filter(pl.col("fct_us") < row["fct_us"]).height
+    middle = alike["fct_us"].median()
+    median_us = float(middle) if isinstance(middle, (int, float)) else 0.0
+    timed_out = alike.filter(pl.col("timeouts") > 0).height
+    story.facts["alike"] = {
+        "count": alike.height,
+        "rank": slower + 1,
+        "share_faster": faster / others,
+        "fct_us_p50": median_us,
+        "with_timeout": timed_out,
+    }
+    story.add(
+        title,
+        f"Number {slower + 1:,} of {alike.height:,} from the slowest; it took longer than "
+        f"{percent(faster / others)} of the others. Their median is {span(median_us / 1e6)}.",
+        f"{plural(timed_out, 'flow')} of them had a timeout, "
+        f"{alike.filter(pl.col('retransmits') > 0).height:,} sent something again.",
+    )
+
+
+def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
+    """Say which flows were under way meanwhile, and how full the ports at both ends were."""
+    flows = evidence.flows
+    meanwhile = (
+        (pl.col("start_s") < row["finish_s"])
+        & (pl.col("finish_s") > row["start_s"])
+        & (pl.col("flow") != row["flow"])
+    )
+    src, dst = evidence.host(row["src"]), evidence.host(row["dst"])
+    lines = []
+    for column, words, port in (
+        ("dst", f"to {dst}", evidence.ports_to(row["dst"])),
+        ("src", f"from {src}", evidence.ports_from(row["src"])),
+    ):
+        others = flows.filter(meanwhile & (pl.col(column) == row[column]))
+        most = at_once(others, row["start_s"], row["finish_s"])
+        story.facts[f"flows_beside_{column}"] = others.height
+        if others.height:
+            text = f"{plural(others.height, 'other flow')} {words} under way meanwhile"
+            text += f", at most {most} at once." if others.height > 1 else "."
+        else:
+            text = f"No other flow {words} was under way."
+        lines.append(text)
+        lines += [
+            line
+            for link in port.iter_rows(named=True)
+            if (line := port_line(evidence, link, row["start_s"], row["finish_s"]))
+        ]
+    story.add("Beside it", *lines)
+
+
+def at_once(flows: pl.DataFrame, start_s: float, finish_s: float) -> int:
+    """Return the largest number of flows under way at one time within a span."""
+    if flows.height == 0:
+        return 0
+    begin = np.clip(flows["start_s"].to_numpy(), start_s, finish_s)
+    end = np.clip(flows["finish_s"].to_numpy(), start_s, finish_s)
+    times = np.concatenate([begin, end])
+    steps = np.repeat([1, -1], flows.height)
+    return int(np.cumsum(steps[np.lexsort((steps, times))]).max(initial=0))
+
+
+def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
+    """Say what the samples tell about a port in a span of time."""
+    result = evidence.result
+    interval = evidence.sample_s
+    number = link["link"]
+    queue = result.queues.filter(
+        (pl.col("link") == number) & pl.col("time_s").is_between(start_s, finish_s)
+    )
+    parts = []
+    if queue.height:
+        most = queue.sort("packets", descending=True).row(0, named=True)
+        parts.append(
+            f"queue up to {plural(most['packets'], 'packet')} ({size(most['bytes'])}) in samples"
+        )
+    if interval is not None and finish_s - start_s >= interval:
+        inside = pl.col("time_s").is_between(start_s + interval, finish_s)
+        sampled = result.table("link_samples").filter((pl.col("link") == number) & inside)
+        spans = (result.traffic.filter(inside)["time_s"].n_unique()) * interval
+        if sampled.height and spans > 0:
+            used = float(sampled["bytes"].sum()) * 8 / (link["rate_bps"] * spans)
+            parts.append(f"{percent(min(1.0, used))} of its rate used")
+            lost = int(sampled["drops"].sum())
+            if lost:
+                parts.append(f"{plural(lost, 'packet')} lost, of all flows")
+    return f"Port {link['name']} meanwhile: {', '.join(parts)}." if parts else ""

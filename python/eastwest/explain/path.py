@@ -1,0 +1,104 @@
+"""The way through a job that decided when it ended: stretches of time that add up to its runtime.
+
+It is followed backwards from the end: clean-up, the task that finished last, what that task waited
+for last, down to the submission. For a reduce that was still fetching when the last map of the job
+finished, the way goes through that map; otherwise through the reduce's own assignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the way: from ``begin_s`` to ``end_s`` something held the job up."""
+
+    what: str
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The stretches in order, and the tasks they lead through."""
+
+    stretches: list[Stretch]
+    last_map: dict[str, Any] | None
+    last_reduce: dict[str, Any] | None
+
+
+def critical_path(job: dict[str, Any], tasks: pl.DataFrame) -> CriticalPath:
+    """Follow a job back from its end; ``tasks`` are its own."""
+    maps = _by_end(tasks.filter(pl.col("kind") == "map"))
+    reduces = _by_end(tasks.filter(pl.col("kind") == "reduce"))
+    last_map = maps.row(-1, named=True) if maps.height else None
+    last_reduce = reduces.row(-1, named=True) if reduces.height else None
+    last = last_reduce or last_map
+    if last is None:
+        whole = Stretch("no task of it is in the table", job["submitted_s"], job["finished_s"])
+        return CriticalPath([whole], None, None)
+    way = [Stretch("reporting the last task, and clean-up", last["finished_s"], job["finished_s"])]
+    through: dict[str, Any] | None = last_map
+    if last_reduce is not None:
+        way.append(
+            Stretch(
+                f"reduce {last_reduce['task']}: merging, reducing, writing",
+                last_reduce["input_done_s"],
+                last_reduce["finished_s"],
+            )
+        )
+        through = _shuffle(way, last_reduce, last_map)
+    if through is not None:
+        _map(way, through)
+    begin = way[-1].begin_s
+    way.append(
+        Stretch("set-up, heartbeats and waiting for a slot", job["submitted_s"], begin)
+        if through is not None
+        else Stretch("set-up, maps, and waiting for a slot", job["submitted_s"], begin)
+    )
+    ordered = [s for s in reversed(way) if s.end_s > s.begin_s]
+    return CriticalPath(ordered, through, last_reduce)
+
+
+def _by_end(tasks: pl.DataFrame) -> pl.DataFrame:
+    return tasks.sort("finished_s", "task")
+
+
+def _shuffle(
+    way: list[Stretch], reduce: dict[str, Any], last_map: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """Add what a reduce did until its input was there; return the map it waited for, if any."""
+    name = f"reduce {reduce['task']}"
+    if last_map is not None and last_map["finished_s"] > reduce["assigned_s"]:
+        words = f"{name}: learning of the last map, and fetching"
+        if last_map["finished_s"] < reduce["started_s"]:
+            words = f"{name}: starting, learning of the last map, and fetching"
+        way.append(Stretch(words, last_map["finished_s"], reduce["input_done_s"]))
+        return last_map
+    way.append(Stretch(f"{name}: fetching", reduce["started_s"], reduce["input_done_s"]))
+    way.append(Stretch(f"{name}: starting", reduce["assigned_s"], reduce["started_s"]))
+    if last_map is None:
+        return None
+    way.append(
+        Stretch(
+            f"map {last_map['task']} reported, and {name} waiting for a slot",
+            last_map["finished_s"],
+            reduce["assigned_s"],
+        )
+    )
+    return last_map
+
+
+def _map(way: list[Stretch], task: dict[str, Any]) -> None:
+    """Add the stages of a map."""
+    name = f"map {task['task']}"
+    rest = f"{name}: computing the rest, and spilling"
+    way.append(Stretch(rest, task["input_done_s"], task["finished_s"]))
+    where = {"node": " from its own disk", "rack": " from its rack", "remote": " from another rack"}
+    read = f"{name}: reading{where.get(task['locality'], '')}, computing meanwhile"
+    way.append(Stretch(read, task["started_s"], task["input_done_s"]))
+    way.append(Stretch(f"{name}: starting", task["assigned_s"], task["started_s"]))

@@ -1,0 +1,145 @@
+"""What an explanation is made of, and how it reads in a terminal.
+
+A story holds numbers (``facts``, with units in their names), the time split into ``parts`` that add
+up to it, ``moments`` in order, and sections of text. What the tables cannot tell is listed in
+``unknown``, never guessed.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from eastwest.units import clean, count, percent, span
+
+_WIDTH = 96
+_MOST_MOMENTS = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share of the time."""
+
+    what: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened, in microseconds since the story begins."""
+
+    at_us: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines under a heading."""
+
+    title: str
+    lines: list[str]
+
+
+@dataclass
+class Story:
+    """The explanation of one flow, job, task or connection."""
+
+    kind: str
+    id: str
+    title: str
+    summary: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    total_us: float | None = None
+    parts: list[Part] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def add(self, title: str, *lines: str) -> None:
+        """Add a section, unless it has nothing to say."""
+        if lines:
+            self.sections.append(Section(title, list(lines)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the story as plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "title": self.title,
+            "summary": self.summary,
+            "facts": self.facts,
+            "total_us": self.total_us,
+            "parts": [{"what": p.what, "us": p.us} for p in self.parts],
+            "moments": [{"at_us": m.at_us, "text": m.text} for m in self.moments],
+            "sections": [{"title": s.title, "lines": s.lines} for s in self.sections],
+            "unknown": self.unknown,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The story as lines of plain text, without control characters."""
+        yield clean(self.title, 300)
+        yield from _wrapped(self.summary, "")
+        if self.parts:
+            yield ""
+            yield f"Where the {span((self.total_us or 0) / 1e6)} went"
+            yield from self._part_lines()
+        if self.moments:
+            yield ""
+            yield "What happened, and how long after its start"
+            yield from self._moment_lines()
+        for section in self.sections:
+            yield ""
+            yield clean(section.title, 300)
+            for line in section.lines:
+                yield from _wrapped(line, "  ")
+        if self.unknown:
+            yield ""
+            yield "Not known"
+            for line in self.unknown:
+                yield from _wrapped(line, "  ")
+
+    def text(self) -> str:
+        """The story as plain text."""
+        return "\n".join(self.lines())
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _part_lines(self) -> Iterator[str]:
+        total = self.total_us or 0.0
+        for part in self.parts:
+            share = percent(part.us / total) if total > 0 else "–"
+            head = f"  {span(part.us / 1e6):>9}  {share:>7}  "
+            yield from _wrapped(part.what, head, " " * len(head))
+
+    def _moment_lines(self) -> Iterator[str]:
+        shown = self.moments
+        hidden = len(shown) - _MOST_MOMENTS
+        if hidden > 0:
+            half = _MOST_MOMENTS // 2
+            shown = [*shown[:half], *shown[-half:]]
+        for place, moment in enumerate(shown):
+            if hidden > 0 and place == _MOST_MOMENTS // 2:
+                yield f"  {'…':>10}  {count(hidden)} more (all of them with --json)"
+            head = f"  {span(moment.at_us / 1e6):>10}  "
+            yield from _wrapped(moment.text, head, " " * len(head))
+
+
+def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
+    """Untrusted text, broken at spaces."""
+    rest = first + "  " if other is None and first else (other or "")
+    return textwrap.wrap(
+        clean(text, 2000),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
+
+
+def plural(number: float, one: str, many: str = "") -> str:
+    """A number and its noun: ``1 flow``, ``2 flows``."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
