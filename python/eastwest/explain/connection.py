@@ -19,7 +19,7 @@ def story(evidence: Evidence, number: int) -> Story:
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")
     if messages.height == 0:
-            known = "see the column connection of its flows"
+        known = "see the column connection of its flows"
         if not table["connection"].count():
             known = "its flows do not say which connection they used"
         raise InputError(f"{path} has no message on connection {number}; {known}")
