@@ -91,7 +91,7 @@ impl Fabric {
     ) {
         self.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
-        let slot = self.pool.insert(packet);
+        let slot = self.pool.insert(&packet);
         self.offer(now, self.up[from.0 as usize], Passage::new(slot, &packet), events);
     }
 

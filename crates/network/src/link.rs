@@ -442,7 +442,7 @@ mod tests {
         let mut next = Key::NEVER;
         let mut pool = PacketPool::default();
         for (at, packet) in offers {
-            let number = pool.insert(*packet);
+            let number = pool.insert(packet);
             while next < Key::new(*at, Class::Arrival) {
                 next = step(link, next, &mut log);
             }

@@ -1,48 +1,133 @@
 //! Where packets live while they are under way: slots that are used again, so that a hop moves an
-//! index and not the packet. SACK blocks, which few packets carry, lie in a table of their own.
+//! index and not the packet. A slot is half a cache line, for with thousands of hosts packets are
+//! most of what a run touches. It leaves out what the [passage](crate::link::Passage) carries, and
+//! the upper halves of stream positions, as a real header does. SACK blocks, which few packets
+//! carry, lie in a table of their own.
 
 use eastwest_engine::memory;
-use eastwest_types::{NO_SACK, Packet, SackBlocks};
+use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time};
+
+/// A packet as it lies in its slot.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub struct Stored {
+    born: Time,
+    /// Low halves of the positions; the receiving endpoint knows the upper ones.
+    seq: u32,
+    ack: u32,
+    /// See [`Packet::dst_endpoint`].
+    pub dst_endpoint: EndpointId,
+    window: u32,
+    /// The timestamp echo, or the place of its SACK blocks, where the echo lies too.
+    echo_or_sack: u32,
+    payload: u16,
+    flags: u8,
+    tos: u8,
+}
+
+const _: () = assert!(std::mem::size_of::<Stored>() == 32);
+
+impl Stored {
+    /// Bit of `tos`: `echo_or_sack` is the place of SACK blocks. Packets do not use it.
+    const WITH_SACK: u8 = 1 << 7;
+
+    fn new(packet: &Packet) -> Stored {
+        let with_sack = packet.sack != NO_SACK;
+        Stored {
+            born: packet.born,
+            seq: packet.seq as u32,
+            ack: packet.ack as u32,
+            dst_endpoint: packet.dst_endpoint,
+            window: packet.window,
+            echo_or_sack: if with_sack { packet.sack } else { packet.ts_echo_us },
+            payload: packet.payload,
+            flags: packet.flags,
+            tos: packet.tos | if with_sack { Stored::WITH_SACK } else { 0 },
+        }
+    }
+
+    /// See [`Packet::priority`].
+    pub fn priority(&self) -> u8 {
+        self.tos >> 2 & 7
+    }
+
+    /// See [`Packet::kind`].
+    pub fn kind(&self) -> PacketKind {
+        PacketKind::of(self.payload, self.flags, self.tos)
+    }
+
+    fn sack(&self) -> u32 {
+        if self.tos & Stored::WITH_SACK == 0 { NO_SACK } else { self.echo_or_sack }
+    }
+}
+
+/// SACK blocks and the timestamp echo they took the place of.
+#[derive(Clone, Copy)]
+struct Side {
+    blocks: SackBlocks,
+    ts_echo_us: u32,
+}
 
 /// All packets in the fabric.
 #[derive(Default)]
 pub struct PacketPool {
-    slots: Vec<Packet>,
+    slots: Vec<Stored>,
     /// Free slots; the last one freed is used first, while it is still in the cache.
     free: Vec<u32>,
-    sacks: Vec<SackBlocks>,
+    sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
 
 impl PacketPool {
-    /// Puts a packet into a slot.
+    /// Puts a packet into a slot; its SACK blocks have been [put](PacketPool::put_sack) before.
     #[inline]
-    pub fn insert(&mut self, packet: Packet) -> u32 {
+    pub fn insert(&mut self, packet: &Packet) -> u32 {
+        if packet.sack != NO_SACK {
+            self.sacks[packet.sack as usize].ts_echo_us = packet.ts_echo_us;
+        }
         match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = packet;
+                self.slots[slot as usize] = Stored::new(packet);
                 slot
             }
             None => {
                 if self.slots.len() == self.slots.capacity() {
                     memory::grow(&mut self.slots);
                 }
-                self.slots.push(packet);
+                self.slots.push(Stored::new(packet));
                 (self.slots.len() - 1) as u32
             }
         }
     }
 
-    /// Frees a slot and returns its packet; its SACK blocks stay until [`PacketPool::take_sack`].
+    /// Frees a slot and returns what was in it: of `seq` and `ack` the low 32 bits, and nothing of
+    /// what only switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
-        self.slots[slot as usize]
+        let s = self.slots[slot as usize];
+        let sack = s.sack();
+        Packet {
+            born: s.born,
+            seq: u64::from(s.seq),
+            ack: u64::from(s.ack),
+            dst_endpoint: s.dst_endpoint,
+            window: s.window,
+            ts_echo_us: match sack {
+                NO_SACK => s.echo_or_sack,
+                place => self.sacks[place as usize].ts_echo_us,
+            },
+            sack,
+            payload: s.payload,
+            flags: s.flags,
+            tos: s.tos & !Stored::WITH_SACK,
+            ..Packet::blank(HostId(0))
+        }
     }
 
     /// The packet in a slot.
     #[inline]
-    pub fn get(&self, slot: u32) -> &Packet {
+    pub fn get(&self, slot: u32) -> &Stored {
         &self.slots[slot as usize]
     }
 
@@ -63,11 +148,11 @@ impl PacketPool {
     pub fn put_sack(&mut self, blocks: SackBlocks) -> u32 {
         match self.free_sacks.pop() {
             Some(i) => {
-                self.sacks[i as usize] = blocks;
+                self.sacks[i as usize].blocks = blocks;
                 i
             }
             None => {
-                self.sacks.push(blocks);
+                self.sacks.push(Side { blocks, ts_echo_us: 0 });
                 (self.sacks.len() - 1) as u32
             }
         }
@@ -79,7 +164,7 @@ impl PacketPool {
             return None;
         }
         self.free_sacks.push(index);
-        Some(self.sacks[index as usize])
+        Some(self.sacks[index as usize].blocks)
     }
 
     /// SACK blocks in use, for conservation checks.

@@ -1,4 +1,4 @@
-//! The packet: one cache line, the same for every layer.
+//! The packet, the same for every layer.
 
 use crate::ids::{EndpointId, HostId};
 use crate::time::Time;
@@ -34,17 +34,16 @@ pub mod ecn {
 /// `sack` of a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
-/// A packet on the wire. 52 bytes are used of the 64 of a line: room for
-/// what later mechanisms have to carry.
+/// A packet as its sender makes it and its receiver gets it. On the way, a 32-byte record of it lies
+/// in the network's pool.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
 pub struct Packet {
     /// When the sending host created it; also what TCP timestamps carry.
     pub born: Time,
-    /// Position of the first payload byte in the sender's stream (the SYN is position 0). Kept in
-    /// 64 bits: Eastwest does not wrap sequence numbers, captures cut them to 32.
+    /// Position of the first payload byte in the sender's stream (the SYN is position 0). Only the
+    /// low 32 bits travel, as in a real header; see [`Packet::widen`].
     pub seq: u64,
-    /// Next byte the sender of this packet expects.
+    /// Next byte the sender of this packet expects; 32 bits travel.
     pub ack: u64,
     /// Receiving end of the connection; for datagrams the number of their class.
     pub dst_endpoint: EndpointId,
@@ -64,11 +63,9 @@ pub struct Packet {
     pub payload: u16,
     /// TCP flags, see [`flag`].
     pub flags: u8,
-    /// Bits 0–1 ECN, bits 2–4 priority, bit 5 retransmission, bit 6 datagram.
+    /// Bits 0–1 ECN, bits 2–4 priority, bit 5 retransmission, bit 6 datagram; bit 7 is the pool's.
     pub tos: u8,
 }
-
-const _: () = assert!(std::mem::size_of::<Packet>() == 64);
 
 /// Up to four SACK blocks, as (first byte, byte after the last); unused ones are (0, 0).
 pub type SackBlocks = [(u64, u64); 4];
@@ -106,6 +103,25 @@ impl PacketKind {
         PacketKind::Fin,
         PacketKind::Datagram,
     ];
+    /// What a packet with these fields is, see [`Packet`].
+    pub fn of(payload: u16, flags: u8, tos: u8) -> PacketKind {
+        if tos & Packet::TOS_DATAGRAM != 0 {
+            PacketKind::Datagram
+        } else if payload > 0 {
+            if tos & Packet::TOS_RETRANSMISSION != 0 {
+                PacketKind::Retransmission
+            } else {
+                PacketKind::Data
+            }
+        } else if flags & flag::SYN != 0 {
+            if flags & flag::ACK != 0 { PacketKind::SynAck } else { PacketKind::Syn }
+        } else if flags & flag::FIN != 0 {
+            PacketKind::Fin
+        } else {
+            PacketKind::Ack
+        }
+    }
+
     /// The name used in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -152,20 +168,30 @@ impl Packet {
 
     /// What this packet is.
     pub fn kind(&self) -> PacketKind {
-        if self.tos & Self::TOS_DATAGRAM != 0 {
-            PacketKind::Datagram
-        } else if self.payload > 0 {
-            if self.tos & Self::TOS_RETRANSMISSION != 0 {
-                PacketKind::Retransmission
-            } else {
-                PacketKind::Data
+        PacketKind::of(self.payload, self.flags, self.tos)
+    }
+
+    /// The position nearest to `near` that has the low 32 bits of `position`. Right as long as both
+    /// are less than 2 GiB apart, which windows of up to 1 GiB make sure of (RFC 7323, section 2.3).
+    #[inline]
+    pub fn widen(position: u64, near: u64) -> u64 {
+        let apart = (position as u32).wrapping_sub(near as u32) as i32;
+        near.wrapping_add_signed(i64::from(apart))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_widen_to_the_nearest() {
+        for near in [0u64, 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 40) + 12_345] {
+            for apart in [0, 1, 1_448, 1 << 30, (1 << 31) - 1] {
+                let (above, below) = (near + apart, near.saturating_sub(apart));
+                assert_eq!(Packet::widen(above & 0xffff_ffff, near), above);
+                assert_eq!(Packet::widen(below & 0xffff_ffff, near), below);
             }
-        } else if self.flags & flag::SYN != 0 {
-            if self.flags & flag::ACK != 0 { PacketKind::SynAck } else { PacketKind::Syn }
-        } else if self.flags & flag::FIN != 0 {
-            PacketKind::Fin
-        } else {
-            PacketKind::Ack
         }
     }
 }

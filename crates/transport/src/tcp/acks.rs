@@ -48,7 +48,7 @@ impl Endpoint {
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
-        let ack = packet.ack;
+        let ack = Packet::widen(packet.ack, self.snd_una);
         if ack > self.snd_max || ack < self.snd_una {
             return;
         }

@@ -18,7 +18,7 @@ impl Endpoint {
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
-        let start = packet.seq;
+        let start = Packet::widen(packet.seq, self.rcv_nxt);
         let fin = packet.flags & flag::FIN != 0;
         let end = start + u64::from(packet.payload) + u64::from(fin);
         if fin {
