@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test docs reference wheel clean
+.PHONY: help build demo test docs pictures reference wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
@@ -29,6 +29,9 @@ docs: build $(BIN)/.test-tools ## Build the documentation site: site/index.html
 reference: build ## Write the reference pages that come from the code
 	@EASTWEST_WRITE_DOCS=1 cargo test --quiet --locked -p eastwest-sim --test scenario_errors
 	@$(BIN)/python tools/reference.py
+
+pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png for one
+	@$(BIN)/python tools/pictures.py $(ONLY)
 
 wheel: $(BIN)/maturin ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/maturin build --release --sdist --out dist

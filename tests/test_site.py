@@ -6,9 +6,13 @@ checks (``make docs``).
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 import eastwest as ew
+import pictures
 from docs_site import ROOT, convert, outside
 from reference import PAGE, page
 
@@ -55,3 +59,36 @@ def test_studies_and_measurements_are_taken_in() -> None:
     assert addresses["papers/eeon_ch5/README.md"] == "papers/eeon_ch5/index.md"
     assert addresses["CHANGELOG.md"] == "CHANGELOG.md"
     assert any(name.startswith("benches/results/") for name in addresses)
+
+
+def test_every_picture_has_the_commands_that_draw_it() -> None:
+    listed = pictures.listed()
+    there = {p.name for p in pictures.FOLDER.iterdir() if p.suffix != ".toml"}
+    assert there == listed.keys()
+    for name, entry in listed.items():
+        assert entry["shows"], name
+        assert "$OUT" in entry["commands"][-1], name
+
+
+def test_every_picture_is_shown_and_described() -> None:
+    shown = {}
+    for page_shown in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for words, target in re.findall(r"!\[(.*?)\]\(([^)]+)\)", page_shown.read_text("utf-8")):
+            shown[Path(target).name] = words
+    assert pictures.listed().keys() <= shown.keys()
+    assert all(shown.values()), "a picture without words for those who do not see it"
+
+
+def test_a_picture_is_replaced_only_when_it_was_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    (tmp_path / "a.png").write_text("old")
+    with pytest.raises(Exception, match="exit status 3"):
+        pictures.draw("a.png", ["echo new > $OUT; exit 3"])
+    with pytest.raises(FileNotFoundError):
+        pictures.draw("a.png", ["echo new > $WORK/other"])
+    assert (tmp_path / "a.png").read_text() == "old"
+    pictures.draw("a.png", ["echo new > $WORK/x", "mv $WORK/x $OUT"])
+    assert (tmp_path / "a.png").read_text() == "new\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]

@@ -1,0 +1,51 @@
+"""Draws the pictures of the documentation anew, each by the commands that stand beside it.
+
+``docs/images/pictures.toml`` lists them. A picture is replaced only when all of its commands have
+succeeded and it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "images"
+
+
+def listed() -> dict[str, dict[str, Any]]:
+    """Pictures by file name, with what they show and their commands."""
+    return tomllib.loads((FOLDER / "pictures.toml").read_text(encoding="utf-8"))
+
+
+def draw(name: str, commands: list[str]) -> None:
+    """Draw one picture; fails with the command that failed."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory() as work:
+        out = Path(work) / name
+        environment = {**os.environ, "PATH": path, "WORK": work, "OUT": str(out)}
+        for command in commands:
+            print(f"$ {command}", flush=True)
+            subprocess.run(["sh", "-ec", command], check=True, cwd=ROOT, env=environment)
+        beside = FOLDER / f".{name}.new"
+        beside.write_bytes(out.read_bytes())
+        beside.replace(FOLDER / name)
+
+
+def main(only: list[str]) -> None:
+    """Draw all pictures, or those named."""
+    pictures = listed()
+    unknown = [name for name in only if name not in pictures]
+    if unknown:
+        sys.exit(f"no such picture: {', '.join(unknown)}; there are {', '.join(pictures)}")
+    for name in only or pictures:
+        draw(name, pictures[name]["commands"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
