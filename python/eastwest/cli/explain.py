@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from eastwest.cli.guard import fail, guarded
+from eastwest.cli.guard import errors, fail, guarded
 from eastwest.results import Result
 
 
@@ -62,3 +62,26 @@ def explain(
     else:
         story = tell(Result(folder), subject.value, number, workload=workload)
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
+
+
+@guarded
+def timeline(
+    folder: FolderArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="The file to write, .gz to compress it; default: in the folder."
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(min=100, help="Most events; beyond them the file is thinned.")
+    ] = 200_000,
+) -> None:
+    """Write a timeline of a result, to open in ui.perfetto.dev."""
+    from eastwest import timeline as made  # noqa: PLC0415  loads polars
+
+    trace = made.trace(Result(folder), most)
+    notes = trace["otherData"]["notes"]
+    typer.echo(str(made.write(trace, out or folder / "timeline.json")))
+    if notes:
+        errors().print(f"note: {notes}", markup=False)

@@ -1,0 +1,409 @@
+"""A result as a timeline that https://ui.perfetto.dev opens: jobs, tasks, flows, losses, queues.
+
+The file is in the Trace Event Format of Chrome (JSON, times in microseconds with three decimals):
+
+- jobs and flows are nestable asynchronous slices (``b`` and ``e``) in lanes, one below the other
+  where they overlap: those of one lane never do;
+- tasks are complete slices (``X``) on threads that stand for the slots of a host, with their stages
+  as slices within;
+- losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
+- queues and windows are counters (``C``).
+
+More events than asked for are thinned, kind by kind, and the file says so: of slices the longest
+stay, of instants every so-manieth, of counters the largest of neighbours.
+"""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.explain.evidence import Evidence
+from eastwest.results import Result, pick
+from eastwest.units import clean, count, size
+
+#: Events that a file holds unless asked otherwise: some 25 MB, which a browser opens in seconds.
+MOST_EVENTS = 200_000
+#: Shares of the events for each kind, where they are too many.
+_SHARES = {"jobs": 0.06, "tasks": 0.24, "flows": 0.3, "events": 0.15, "queues": 0.15, "tcp": 0.1}
+_JOBS, _PORTS, _QUEUES, _WINDOWS = 1, 2, 3, 4
+_TASKS, _SENDERS = 1_000, 2_000_000
+
+Row = dict[str, Any]
+
+
+@dataclass
+class _Trace:
+    """Events so far, with the processes and threads that they name."""
+
+    evidence: Evidence
+    most: int
+    total: int = 0
+    events: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    threads: dict[tuple[int, str], int] = field(default_factory=dict)
+    processes: dict[int, str] = field(default_factory=dict)
+
+    def limit(self, kind: str) -> int:
+        """Most events of a kind."""
+        return self.total if self.total <= self.most else int(self.most * _SHARES[kind])
+
+    def process(self, pid: int, name: str) -> int:
+        """Name a process, unless that is done."""
+        if pid not in self.processes:
+            self.processes[pid] = name
+            self.meta("process_name", pid, 0, {"name": clean(name, 120)})
+            self.meta("process_sort_index", pid, 0, {"sort_index": pid})
+        return pid
+
+    def thread(self, pid: int, name: str) -> int:
+        """Number of a thread of a process, given when its name is first seen."""
+        key = (pid, name)
+        if key not in self.threads:
+            self.threads[key] = len(self.threads) + 1
+            self.meta("thread_name", pid, self.threads[key], {"name": clean(name, 120)})
+        return self.threads[key]
+
+    def meta(self, name: str, pid: int, tid: int, args: Row) -> None:
+        """Add a description of a process or thread."""
+        self.events.append({"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args})
+
+    def note(self, what: str, kept: int, of: int) -> None:
+        """Remember that something was thinned."""
+        if kept < of:
+            self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
+
+
+def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
+    """Give a result as a Chrome trace: ``traceEvents`` and, under ``otherData``, what was left out.
+
+    ``most`` bounds the number of events, names of processes and threads not counted.
+    """
+    if most < 100:
+        raise InputError(f"a timeline of {most} events shows nothing; allowed: 100 or more")
+    into = _Trace(Evidence(result), most)
+    tables = {
+        "jobs": result.jobs,
+        "tasks": result.tasks,
+        "flows": result.flows,
+        "events": result.table("events"),
+        "queues": result.queues,
+        "tcp": result.table("tcp_trace"),
+    }
+    per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1}
+    into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
+    _jobs(into, tables["jobs"])
+    _tasks(into, tables["tasks"])
+    _flows(into, tables["flows"])
+    _events(into, tables["events"])
+    _queues(into, tables["queues"])
+    _windows(into, tables["tcp"])
+    summary = result.summary
+    return {
+        "traceEvents": into.events,
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "scenario": clean(str(summary.get("scenario", ""))),
+            "seed": str(summary.get("seed", "")),
+            "digest": clean(str(summary.get("digest", ""))),
+            "version": clean(str(summary.get("version", ""))),
+            "notes": "; ".join(into.notes),
+        },
+    }
+
+
+def timeline(
+    result: Result | str | Path, out: str | Path | None = None, *, most: int = MOST_EVENTS
+) -> Path:
+    """Write a result as a timeline for https://ui.perfetto.dev and return the file's path.
+
+    ``out`` is ``timeline.json`` in the result folder unless given; a name that ends in ``.gz`` is
+    compressed, which Perfetto reads as well. ``most`` bounds the events; what was thinned is in
+    ``otherData.notes`` of the file.
+    """
+    found = result if isinstance(result, Result) else Result(result)
+    return write(trace(found, most), Path(out) if out is not None else found.path / "timeline.json")
+
+
+def write(made: dict[str, Any], out: Path) -> Path:
+    """Write a trace, whole or not at all."""
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file, such as {out / 'timeline.json'}")
+    head = {key: value for key, value in made.items() if key != "traceEvents"}
+    lines = (json.dumps(event, separators=(",", ":")) for event in made["traceEvents"])
+    partial = out.with_name(f".{out.name}.partial-{secrets.token_hex(4)}")
+    try:
+        with partial.open("wb") as file:
+            plain = json.dumps(head)[:-1] + ', "traceEvents": [\n' + ",\n".join(lines) + "\n]}\n"
+            data = plain.encode()
+            file.write(gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(out)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return out
+
+
+def _rows(into: _Trace, table: str, rows: pl.DataFrame) -> Iterator[Row]:
+    """Rows of a table, each looked at."""
+    for row in rows.iter_rows(named=True):
+        into.evidence.sound(table, row)
+        yield row
+
+
+def _ns(time_s: Any) -> int:
+    """A time in whole nanoseconds."""
+    if not isinstance(time_s, float) or not math.isfinite(time_s) or abs(time_s) > 1e9:
+        raise InputError(f"the result is damaged: {time_s!r:.40} is not a time of a run")
+    return round(time_s * 1e9)
+
+
+def _us(ns: int) -> float:
+    return ns / 1000
+
+
+class _Lanes:
+    """Lanes for spans of time: each gets the first that is free when it begins."""
+
+    def __init__(self) -> None:
+        self._busy: list[tuple[int, int]] = []
+        self._free: list[int] = []
+        self._lanes = 0
+
+    def place(self, begin: int, end: int) -> int:
+        """Lane of a span; spans come in order of their beginnings."""
+        while self._busy and self._busy[0][0] <= begin:
+            heapq.heappush(self._free, heapq.heappop(self._busy)[1])
+        if self._free:
+            lane = heapq.heappop(self._free)
+        else:
+            lane = self._lanes
+            self._lanes += 1
+        heapq.heappush(self._busy, (end, lane))
+        return lane
+
+
+def _longest(
+    into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
+) -> pl.DataFrame:
+    """Return the rows of a table that fit, the longest of them, in order of their beginnings."""
+    room = max(1, into.limit(kind) // per_row)
+    kept = table
+    if table.height > room:
+        end = "finish_s" if "finish_s" in table.columns else "finished_s"
+        kept = table.sort(pl.col(end) - pl.col(begin), descending=True, maintain_order=True)
+        kept = kept.head(room)
+        into.note(f"{kind}, the longest", kept.height, table.height)
+    return kept.sort(begin, maintain_order=True)
+
+
+def _slices(
+    into: _Trace, pid: int, category: str, rows: Iterable[tuple[str, int, int, str, Row]]
+) -> None:
+    """Add asynchronous slices: group of lanes, begin, end, name and details of each."""
+    lanes: dict[str, _Lanes] = {}
+    for group, begin, end, name, args in rows:
+        lane = lanes.setdefault(group, _Lanes()).place(begin, max(end, begin + 1))
+        common = {"cat": category, "id": f"{category}-{group}-{lane}", "pid": pid, "tid": 0}
+        into.events.append(
+            {"ph": "b", "name": clean(name), "ts": _us(begin), "args": args, **common}
+        )
+        into.events.append({"ph": "e", "name": clean(name), "ts": _us(end), **common})
+
+
+def _jobs(into: _Trace, table: pl.DataFrame) -> None:
+    if table.height == 0:
+        return
+    pid = into.process(_JOBS, "Jobs")
+    kept = _longest(into, "jobs", table, "submitted_s", 2)
+    _slices(
+        into,
+        pid,
+        "job",
+        (
+            (
+                "all",
+                _ns(row["submitted_s"]),
+                _ns(row["finished_s"]),
+                f"{clean(row['name'], 80)} (job {row['job']})",
+                {
+                    "workload": clean(row["workload"]),
+                    "maps": row["maps"],
+                    "reduces": row["reduces"],
+                    "shuffle": size(row["shuffle_bytes"]),
+                },
+            )
+            for row in _rows(into, "jobs", kept)
+        ),
+    )
+
+
+def _tasks(into: _Trace, table: pl.DataFrame) -> None:
+    lanes: dict[tuple[int, str], _Lanes] = {}
+    kept = _longest(into, "tasks", table, "assigned_s", 4)
+    for row in _rows(into, "tasks", kept):
+        host, kind = int(row["host"]), clean(row["kind"], 20)
+        times = [_ns(row[c]) for c in ("assigned_s", "started_s", "input_done_s", "finished_s")]
+        if times != sorted(times):
+            raise InputError("the result is damaged: a task ends before it begins")
+        lane = lanes.setdefault((host, kind), _Lanes()).place(times[0], max(times[3], times[0] + 1))
+        pid = into.process(_TASKS + host, f"{into.evidence.host(host)} tasks")
+        tid = into.thread(pid, f"{kind} slot {lane + 1}")
+        where = {"pid": pid, "tid": tid, "cat": "task"}
+        name = f"job {row['job']} {kind} {row['task']}"
+        args = {"locality": clean(row["locality"], 20), "in": size(row["bytes_in"])}
+        into.events.append(_complete(name, times[0], times[3], where, args))
+        second = "fetch" if kind == "reduce" else "read"
+        last = "reduce and write" if kind == "reduce" else "compute and spill"
+        for words, begin, end in zip(("start", second, last), times, times[1:], strict=False):
+            if end > begin:
+                into.events.append(_complete(words, begin, end, where, {}))
+
+
+def _complete(name: str, begin: int, end: int, where: Row, args: Row) -> Row:
+    return {
+        "ph": "X",
+        "name": name,
+        "ts": _us(begin),
+        "dur": _us(end - begin),
+        **where,
+        "args": args,
+    }
+
+
+def _flows(into: _Trace, table: pl.DataFrame) -> None:
+    kept = _longest(into, "flows", table, "start_s", 2)
+    for (src,), part in kept.group_by("src", maintain_order=True):
+        host = int(str(src))
+        pid = into.process(_SENDERS + host, f"{into.evidence.host(host)} sends")
+        _slices(into, pid, "flow", _flow_slices(into, part))
+
+
+def _flow_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int, int, str, Row]]:
+    for row in _rows(into, "flows", part):
+        dst = into.evidence.host(row["dst"])
+        yield (
+            f"{row['src']}-{row['dst']}",
+            _ns(row["start_s"]),
+            _ns(row["finish_s"]),
+            f"→ {dst} {size(row['bytes'])} {row['purpose']}",
+            {
+                "flow": row["flow"],
+                "job": row["job"],
+                "slowdown": round(row["slowdown"], 3),
+                "retransmits": row["retransmits"],
+                "timeouts": row["timeouts"],
+            },
+        )
+
+
+def _events(into: _Trace, table: pl.DataFrame) -> None:
+    room = into.limit("events")
+    step = max(1, math.ceil(table.height / max(1, room)))
+    kept = table.gather_every(step)
+    into.note("losses, timeouts and recoveries", kept.height, table.height)
+    left_out = pick(into.evidence.result.summary, "events", "left_out")
+    if left_out:
+        into.notes.append(f"{count(left_out)} later events are not in the result (measure.events)")
+    for row in _rows(into, "events", kept):
+        if row["what"] == "drop" and row["link"] >= 0:
+            pid = into.process(_PORTS, "Losses at ports")
+            tid = into.thread(pid, into.evidence.port(row["link"]))
+            name = f"lost: {row['kind']} ({row['cause']})"
+        else:
+            host = int(row["src"])
+            pid = into.process(_SENDERS + host, f"{into.evidence.host(host)} sends")
+            tid = into.thread(pid, "TCP")
+            name = f"{row['what']} → {into.evidence.host(row['dst'])}"
+        into.events.append(
+            {
+                "ph": "i",
+                "s": "t",
+                "name": clean(name),
+                "cat": clean(row["what"], 20),
+                "ts": _us(_ns(row["time_s"])),
+                "pid": pid,
+                "tid": tid,
+                "args": {"connection": row["connection"], "byte": row["stream_start"]},
+            }
+        )
+
+
+def _queues(into: _Trace, table: pl.DataFrame) -> None:
+    if table.height == 0:
+        return
+    pid = into.process(_QUEUES, "Queues")
+    interval = into.evidence.sample_s or 0.0
+    kept = _peaks(into, "queues", table, ["link"], "packets")
+    for (link,), part in kept.group_by("link", maintain_order=True):
+        name = f"{into.evidence.port(int(str(link)))} packets"
+        rows = zip(part["time_s"].to_list(), part["packets"].to_list(), strict=True)
+        into.events += _counters(pid, name, "packets", _with_zeros(rows, interval))
+
+
+def _with_zeros(rows: Iterable[tuple[float, int]], interval: float) -> Iterator[tuple[int, int]]:
+    """Put an empty queue after a sample that no other follows: empty ones have no rows."""
+    due: int | None = None
+    for time_s, value in rows:
+        at = _ns(time_s)
+        if due is not None and at > due + 1:
+            yield due, 0
+        yield at, value
+        due = at + _ns(interval)
+    if due is not None:
+        yield due, 0
+
+
+def _windows(into: _Trace, table: pl.DataFrame) -> None:
+    if table.height == 0:
+        return
+    pid = into.process(_WINDOWS, "Windows")
+    kept = _peaks(into, "tcp", table, ["connection", "src"], "cwnd_bytes")
+    for (number, src), part in kept.group_by("connection", "src", maintain_order=True):
+        dst = into.evidence.host(part["dst"][0])
+        name = f"{into.evidence.host(int(str(src)))}->{dst} (connection {number}) cwnd"
+        rows = zip(part["time_s"].to_list(), part["cwnd_bytes"].to_list(), strict=True)
+        into.events += _counters(pid, name, "bytes", ((_ns(at), value) for at, value in rows))
+
+
+def _peaks(
+    into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
+) -> pl.DataFrame:
+    """Keep, of so many neighbours in a series, the one with the largest value."""
+    ordered = table.sort([*keys, "time_s"], maintain_order=True)
+    # Each sample of a queue may be followed by a zero.
+    room = max(1, into.limit(kind) // (2 if kind == "queues" else 1))
+    if ordered.height <= room:
+        return ordered
+    step = math.ceil(ordered.height / room)
+    grouped = ordered.with_columns(bin=pl.int_range(pl.len()).over(keys) // step)
+    kept = grouped.filter(pl.col(value) == pl.col(value).max().over([*keys, "bin"]))
+    kept = kept.unique([*keys, "bin"], keep="first", maintain_order=True).drop("bin")
+    what = "samples of queues" if kind == "queues" else "changes of windows"
+    into.note(f"{what}, the largest", kept.height, ordered.height)
+    return kept
+
+
+def _counters(pid: int, name: str, unit: str, rows: Iterable[tuple[int, int]]) -> Iterator[Row]:
+    for at, value in rows:
+        yield {
+            "ph": "C",
+            "name": clean(name),
+            "ts": _us(at),
+            "pid": pid,
+            "tid": 0,
+            "args": {unit: value},
+        }

@@ -1,0 +1,181 @@
+"""Timelines keep to the format that Perfetto reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eastwest as ew
+from eastwest.cli import app
+from eastwest.errors import InputError
+from eastwest.timeline import timeline, trace
+from fake_core import FakeCore
+from hand_made import TO_H3, drop, event, flow, folder
+
+Row = dict[str, Any]
+
+
+def check(made: dict[str, Any]) -> list[Row]:
+    """Hold a trace against the rules of the format; return its events but for names."""
+    events: list[Row] = made["traceEvents"]
+    named = {e["pid"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    threads = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    real = [e for e in events if e["ph"] != "M"]
+    for e in real:
+        assert e["ph"] in "XbeiC", e
+        assert isinstance(e["ts"], float | int)
+        assert e["ts"] >= 0
+        assert e["pid"] in named, e
+        assert e["ph"] not in "Xi" or (e["pid"], e["tid"]) in threads, e
+    tids = [tid for _, tid in threads]
+    assert len(tids) == len(set(tids))
+    nested([e for e in real if e["ph"] == "X"])
+    paired([e for e in real if e["ph"] in "be"])
+    in_order([e for e in real if e["ph"] == "C"])
+    return real
+
+
+def nested(slices: list[Row]) -> None:
+    """Slices of one thread lie in each other or beside each other."""
+    by_thread: dict[int, list[Row]] = defaultdict(list)
+    for e in slices:
+        assert e["dur"] >= 0
+        by_thread[e["tid"]].append(e)
+    for rows in by_thread.values():
+        open_ends: list[int] = []
+        for e in sorted(rows, key=lambda e: (e["ts"], -e["dur"])):
+            begin = round(e["ts"] * 1000)
+            end = begin + round(e["dur"] * 1000)
+            while open_ends and open_ends[-1] <= begin:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1], e
+            open_ends.append(end)
+
+
+def paired(rows: list[Row]) -> None:
+    """Asynchronous slices begin and end in turns on every track."""
+    tracks: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for e in rows:
+        tracks[e["pid"], e["cat"], e["id"]].append(e)
+    for track in tracks.values():
+        assert [e["ph"] for e in track] == ["b", "e"] * (len(track) // 2)
+        times = [e["ts"] for e in track]
+        assert times == sorted(times)
+        assert all(a["name"] == b["name"] for a, b in zip(track[::2], track[1::2], strict=True))
+
+
+def in_order(rows: list[Row]) -> None:
+    """Counters have one number at a time, later ones later."""
+    tracks: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for e in rows:
+        assert len(e["args"]) == 1
+        assert all(isinstance(v, int) and v >= 0 for v in e["args"].values())
+        tracks[e["pid"], e["name"]].append(e["ts"])
+    for times in tracks.values():
+        assert times == sorted(times)
+
+
+def test_every_kind_of_row_has_its_place(tmp_path: Path) -> None:
+    times = {"assigned_s": 1.0, "started_s": 2.0, "input_done_s": 2.5, "finished_s": 4.0}
+    task = {"job": 0, "workload": "w", "kind": "map", "host": 2, "locality": "node", **times}
+    tables: dict[str, Any] = {
+        "jobs": [{"job": 0, "workload": "w", "name": "sort", "finished_s": 5.0}],
+        "tasks": [{**task, "task": i} for i in range(3)],
+        "flows": [flow(i, fct_us=1e6) for i in range(2)],
+        "events": [drop(1.1, 0), event(1.3, "timeout")],
+        "traffic": [{"time_s": 0.001 * i, "tier": "host-up"} for i in (1, 2)],
+        "queues": [{"time_s": t, "link": TO_H3, "packets": 9} for t in (1.0, 1.001, 1.005)],
+        "tcp_trace": [
+            {"time_s": 1.0, "connection": 0, "dst": 3, "cwnd_bytes": 14_480},
+            {"time_s": 1.1, "connection": 0, "dst": 3, "cwnd_bytes": 28_960},
+        ],
+    }
+    made = trace(folder(tmp_path / "r", tables))
+    real = check(made)
+    number = {ph: sum(e["ph"] == ph for e in real) for ph in "XbeiC"}
+    assert number == {"X": 12, "b": 3, "e": 3, "i": 2, "C": 7}
+    slots = {e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
+    assert slots == {"map slot 1", "map slot 2", "map slot 3", "leaf0->h3", "TCP"}
+    queue = [(e["ts"], e["args"]["packets"]) for e in real if e["name"].startswith("leaf0->h3 p")]
+    # A sample without a row is an empty queue.
+    assert queue == [(1e6, 9), (1.001e6, 9), (1.002e6, 0), (1.005e6, 9), (1.006e6, 0)]
+    assert made["otherData"]["notes"] == ""
+
+
+def test_overlapping_flows_of_two_hosts_have_a_lane_each(tmp_path: Path) -> None:
+    rows = [flow(i, start_s=1.0 + 0.001 * i, fct_us=1500.0) for i in range(6)]
+    real = check(trace(folder(tmp_path / "r", {"flows": rows})))
+    assert {e["id"] for e in real} == {"flow-0-3-0", "flow-0-3-1"}
+
+
+def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
+    rows = [flow(i, start_s=1.0 + i / 100, fct_us=100.0 + i) for i in range(500)]
+    tables: dict[str, Any] = {
+        "flows": rows,
+        "events": [drop(1.0 + i / 1000, i) for i in range(900)],
+        "queues": [{"time_s": 1 + i / 1000, "link": i % 3, "packets": i} for i in range(900)],
+        "traffic": [{"time_s": 0.001, "tier": "host-up"}],
+    }
+    result = folder(tmp_path / "r", tables, {"events": {"rows": 900, "left_out": 5}})
+    made = trace(result, most=1000)
+    real = check(made)
+    assert 500 < len(real) <= 1000
+    kept = [e["args"]["flow"] for e in real if e["ph"] == "b"]
+    assert kept == list(range(350, 500))
+    assert max(e["args"]["packets"] for e in real if e["ph"] == "C") == 899
+    notes = made["otherData"]["notes"]
+    assert "thinned: 150 of 500 flows, the longest" in notes
+    assert "5 later events are not in the result" in notes
+    assert made == trace(result, most=1000)
+
+
+def test_a_run_of_the_stand_in(fake: FakeCore) -> None:
+    fake.job_name = "job\x1b\n<b>"
+    result = ew.run("x.toml")
+    real = check(trace(result))
+    assert len(real) > 5000
+    assert all(name.isprintable() for e in real if isinstance(name := e["name"], str))
+
+
+def test_the_file_is_whole_and_the_same_every_time(tmp_path: Path) -> None:
+    result = folder(tmp_path / "r", {"flows": [flow()]})
+    plain = timeline(result)
+    assert plain == result.path / "timeline.json"
+    packed = timeline(result, tmp_path / "t.json.gz")
+    assert json.loads(gzip.decompress(packed.read_bytes())) == json.loads(plain.read_text())
+    before = packed.read_bytes()
+    assert timeline(result, packed).read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "t.json.gz"]
+    with pytest.raises(InputError, match="is a folder"):
+        timeline(result, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        timeline(result, tmp_path / "no" / "t.json")
+
+
+def test_damaged_times_are_refused(tmp_path: Path) -> None:
+    for number, bad in enumerate((float("inf"), 1e300)):
+        result = folder(tmp_path / str(number), {"flows": [flow(finish_s=bad)]})
+        with pytest.raises(InputError, match="damaged"):
+            trace(result)
+    task = {"kind": "map", "assigned_s": 2.0, "started_s": 1.0, "finished_s": 3.0}
+    with pytest.raises(InputError, match="ends before it begins"):
+        trace(folder(tmp_path / "t", {"tasks": [task]}))
+    with pytest.raises(InputError, match="100 or more"):
+        trace(folder(tmp_path / "u"), most=3)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [flow(i) for i in range(200)]
+    result = folder(tmp_path / "r", {"flows": rows})
+    with pytest.raises(SystemExit) as left:
+        app(["timeline", str(result.path), "-o", str(tmp_path / "t.json"), "--most", "100"])
+    assert not left.value.code
+    said = capsys.readouterr()
+    assert said.out.strip() == str(tmp_path / "t.json")
+    assert "thinned: 15 of 200 flows" in said.err
+    check(json.loads((tmp_path / "t.json").read_text()))
