@@ -156,6 +156,26 @@ fn syntax_errors_have_line_and_column() {
 }
 
 #[test]
+fn a_newer_format_is_the_only_problem_of_its_file() {
+    let newer = listed("schema = 2\nfabrik = 'mesh'\nseed = 'x'\n");
+    assert!(
+        newer.starts_with("line 1: schema = 2: is a newer format than this Eastwest"),
+        "{newer}"
+    );
+    assert_eq!(newer.lines().count(), 1, "{newer}");
+    for (written, problem) in [
+        ("schema = 0", "must be 1"),
+        ("schema = -1", "must not be negative"),
+        ("schema = '2'", "is text"),
+        ("schema = 9223372036854775807", "is a newer format"),
+        ("", "schema: is required: Version of the scenario format: 1."),
+    ] {
+        let found = listed(&format!("{written}\nfabrik = 'mesh'\n"));
+        assert!(found.contains(problem), "{written}: {found}");
+    }
+}
+
+#[test]
 fn overrides_are_checked_like_anything_else() {
     let text =
         format!("{STAR}[[workload]]\nname='bulk'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n");

@@ -90,6 +90,9 @@ pub fn read(
 ) -> Result<Scenario, Vec<Problem>> {
     let mut document = syntax::parse(text)?;
     let mut state = State { lines: document.lines, ..State::default() };
+    if is_newer(&mut state, &document.table) {
+        return Err(state.into_problems());
+    }
     let (problems, set) = overrides::apply(&mut document.table, overrides);
     state.problems = problems;
     // What stands in these lines is not what is read.
@@ -104,10 +107,26 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
+/// Whether the file is of a newer format: then this is its only problem, as nothing else in it can
+/// be judged.
+fn is_newer(state: &mut State, table: &toml::Table) -> bool {
+    let Some(found) = table.get("schema") else { return false };
+    let newer = found.as_integer().is_some_and(|version| version > i64::from(SCHEMA));
+    if newer {
+        let message = format!(
+            "is a newer format than this Eastwest ({}) reads, which is {SCHEMA}: run the file with \
+             a newer version; nothing else in it was looked at",
+            env!("CARGO_PKG_VERSION")
+        );
+        state.problem("schema", Some(found), message, None);
+    }
+    newer
+}
+
 /// Reads the top of the file.
 fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let (mut notes, mut files) = (Vec::new(), Files::default());
-    let schema: u32 = s.get(key("schema", "Version of the scenario format.").range("1", "1"));
+    let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));
     let name: Name =
         s.get(key("name", "Name of the scenario, for tables and reports.").default("scenario"));
     let seed = s.get(
