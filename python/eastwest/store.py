@@ -89,8 +89,12 @@ def plan(
     digest = hashlib.sha256(resolved["scenario_toml"].encode())
     for name, content in sorted(resolved["attached"]):
         digest.update(f"\n{name} {hashlib.sha256(content).hexdigest()}".encode())
-    family = hashlib.sha256(source.text.encode()).hexdigest()
-    return Plan(source, overrides, digest.hexdigest(), family)
+    return Plan(source, overrides, digest.hexdigest(), family(source))
+
+
+def family(source: Source) -> str:
+    """Hash of a scenario's text: what runs of all its settings have in common."""
+    return hashlib.sha256(source.text.encode()).hexdigest()
 
 
 class Store:
@@ -145,7 +149,7 @@ class Store:
                 (partial / name).write_bytes(content)
             for name, content in raw["attached"]:
                 self._link_input(partial, name, content)
-            _sync_all(partial)
+            sync_folder(partial)
             self._place(partial, self.folder(key))
         except BaseException as error:
             shutil.rmtree(partial, ignore_errors=True)
@@ -313,7 +317,7 @@ def _alive(number: int) -> bool:
     return True
 
 
-def _sync_all(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Force a folder's files to disk, and then the folder itself."""
     with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
         list(pool.map(_sync, [path for path in folder.iterdir() if path.is_file()]))

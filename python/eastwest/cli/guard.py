@@ -15,7 +15,7 @@ from rich.console import Console
 
 from eastwest import core
 from eastwest.cli.show import problem_lines
-from eastwest.errors import InputError
+from eastwest.errors import InputError, ProblemsError
 from eastwest.units import clean
 
 P = ParamSpec("P")
@@ -65,7 +65,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 def explain(error: BaseException) -> int:
     """Print what an exception means to a user and return the exit code."""
     console = errors()
-    if isinstance(error, core.scenario_error()):
+    if isinstance(error, (core.scenario_error(), ProblemsError)):
         for line in problem_lines(getattr(error, "problems", []), str(error)):
             console.print(line)
         return BAD_INPUT

@@ -1,0 +1,151 @@
+"""Intervals for what independent runs have measured.
+
+One run is one observation: packets and flows within a run depend on each other, runs with different
+seeds do not. Every function takes one number per run.
+
+* mean: Student t, ``mean ± t(1 − α/2, n − 1) · s / √n`` (Law, Simulation Modeling and Analysis,
+  5th ed., eq. 4.12). It needs about normal values, which means over many flows are.
+* difference of two settings run with the same seeds: the same on the differences per seed (paired
+  t; Law, section 10.2.1), which common random numbers make narrow.
+* percentile over runs: between two order statistics, chosen by the binomial distribution (David and
+  Nagaraja, Order Statistics, 3rd ed., section 7.1). It needs no assumption on the distribution,
+  covers at least what it says, and does not exist for few runs (median: fewer than 6 at 95 %).
+
+A percentile *within* a run, such as the p99 of its flows, is one number per run; its interval is
+that of the mean over runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Share of intervals that cover the true value.
+CONFIDENCE = 0.95
+
+#: How the intervals of a sweep are made, for its summary and reports.
+METHODS = {
+    "mean": "Student t over runs (one value per run)",
+    "difference": "paired Student t over the seeds that both settings have",
+    "median": "order statistics over runs (binomial, distribution-free, at least the confidence)",
+}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with the interval that covers the true value with the given confidence.
+
+    ``low`` and ``high`` are missing where there are too few runs to tell.
+    """
+
+    n: int
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half the interval's width over the estimate's size; infinite where unknown."""
+        if self.low is None or self.high is None:
+            return math.inf
+        half = (self.high - self.low) / 2
+        if half == 0:
+            return 0.0
+        return half / abs(self.value) if self.value else math.inf
+
+
+def standard_deviation(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n − 1); nothing for fewer than two values."""
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
+
+
+@functools.cache
+def t_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's t distribution."""
+    from scipy.special import stdtrit  # noqa: PLC0415  slow to load
+
+    return float(stdtrit(degrees, probability))
+
+
+def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Mean with its Student t interval. Raises ``ValueError`` without values."""
+    _refuse(values, confidence)
+    n = len(values)
+    mean = math.fsum(values) / n
+    spread = standard_deviation(values)
+    if spread is None:
+        return Interval(n, mean, None, None)
+    half = t_quantile((1 + confidence) / 2, n - 1) * spread / math.sqrt(n)
+    return Interval(n, mean, mean - half, mean + half)
+
+
+def paired_interval(
+    values: Sequence[float], baseline: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval:
+    """Mean of ``values[i] - baseline[i]`` with its interval; equal places have equal seeds."""
+    differences = [a - b for a, b in zip(values, baseline, strict=True)]
+    return mean_interval(differences, confidence)
+
+
+def percentile(values: Sequence[float], q: float) -> float:
+    """Return the smallest value that at least a share ``q`` does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered), max(1, math.ceil(q * len(ordered)))) - 1]
+
+
+def percentile_interval(
+    values: Sequence[float], q: float, confidence: float = CONFIDENCE
+) -> Interval:
+    """Percentile of the runs (``q`` from 0 to 1) with its interval between order statistics.
+
+    The number of values below the true percentile is binomial (n, q). ``low`` is the largest order
+    statistic that lies above it with probability at most α/2, ``high`` the smallest that lies
+    below it with at most α/2.
+    """
+    _refuse(values, confidence)
+    if not 0 < q < 1:
+        raise ValueError("a percentile lies between 0 and 1")
+    ordered = sorted(values)
+    low, high = _order_statistics(len(values), q, confidence)
+    return Interval(
+        len(values),
+        percentile(values, q),
+        None if low is None else ordered[low - 1],
+        None if high is None else ordered[high - 1],
+    )
+
+
+@functools.cache
+def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, int | None]:
+    """Ranks, from 1, of the interval's ends; nothing where no value is extreme enough."""
+    from scipy.special import bdtr  # noqa: PLC0415  slow to load
+
+    tail = (1 - confidence) / 2
+    # For each rank, P(B < rank): that its order statistic lies above the percentile.
+    above = {rank: float(bdtr(rank - 1, n, q)) for rank in range(1, n + 1)}
+    low = max((rank for rank, p in above.items() if p <= tail), default=None)
+    high = min((rank for rank, p in above.items() if 1 - p <= tail), default=None)
+    return low, high
+
+
+def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
+    """How many runs will make an interval as narrow as wanted, if they vary like those so far.
+
+    At least one more and at most twice as many, as the spread of few runs is badly known.
+    """
+    n = interval.n
+    ratio = interval.relative_half_width / relative_half_width
+    wanted = 2 * n if not math.isfinite(ratio) else math.ceil(n * min(ratio, 2.0) ** 2)
+    return min(at_most, max(n + 1, min(2 * n, wanted)))
+
+
+def _refuse(values: Sequence[float], confidence: float) -> None:
+    if not values:
+        raise ValueError("an interval needs at least one value")
+    if not 0 < confidence < 1:
+        raise ValueError("the confidence lies between 0 and 1")

@@ -1,0 +1,116 @@
+"""Sweeps: a scenario run over grids, lists or samples of settings, with several seeds each.
+
+``eastwest sweep FILE.toml`` on the command line, ``eastwest.sweep(...)`` in Python; the guide is
+docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py holds it against the scenario,
+estimate.py says how long it will take, driver.py runs it through pool.py and worker.py, tables.py
+writes what is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eastwest import core
+from eastwest.errors import InputError
+from eastwest.results import DEFAULT_PARENT, folder_stem
+from eastwest.store import Store
+from eastwest.sweep.driver import Driver, State, SweepStoppedError
+from eastwest.sweep.estimate import Estimate
+from eastwest.sweep.spec import Spec, load
+from eastwest.sweep.tables import SweepResult, check_target
+
+__all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
+
+
+def default_jobs() -> int:
+    """One process for each core that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def default_folder(spec: Spec) -> Path:
+    """Where a sweep's folder goes when none is named."""
+    return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-sweep"
+
+
+def prepare(
+    spec: Spec,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    retry: bool = False,
+    store: str | Path | None = None,
+    confirm: Callable[[Estimate], bool],
+    announce: Callable[[Estimate], None] = lambda _: None,
+    progress: Callable[[State], None] = lambda _: None,
+) -> Driver:
+    """Check everything about a sweep that can be checked before it runs."""
+    driver = Driver(
+        spec,
+        Store(store),
+        default_jobs() if jobs is None else jobs,
+        retry=retry,
+        confirm=confirm,
+        announce=announce,
+        progress=progress,
+    )
+    check_target(out, driver.source.text, core.version(), resume, force)
+    return driver
+
+
+def sweep(
+    source: str | Path | Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    seeds: int | Sequence[int] | Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    retry: bool = False,
+    yes: bool = False,
+    store: str | Path | None = None,
+    progress: Callable[[State], None] = lambda _: None,
+) -> SweepResult:
+    """Run a sweep and return its folder.
+
+    ``source`` is a sweep file or a mapping of the same structure; with ``axes`` (paths and their
+    values) it is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a list of
+    them, or an adaptive rule; ``set`` are further settings of all points. Both go over the file's.
+
+    Runs that the store has are taken from there. ``jobs`` is the number of processes (default: one
+    for each core; 0 runs them in this process). ``resume`` goes on with a sweep whose folder is
+    there, or extends it; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
+    agrees to any size. Failed runs are listed in ``failures`` of what is returned.
+
+    Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
+    sweep, and ``SweepStoppedError`` where the disk refused.
+    """
+    if axes is not None:
+        listed = [{"path": path, "values": list(values)} for path, values in axes.items()]
+        source = {"scenario": str(source), "axis": listed}
+    spec = load(source, {"seeds": seeds, "set": set})
+    folder = Path(out) if out is not None else default_folder(spec)
+    driver = prepare(
+        spec,
+        folder,
+        jobs=jobs,
+        resume=resume,
+        force=force,
+        retry=retry,
+        store=store,
+        confirm=lambda estimate: yes or _refuse(estimate),
+        progress=progress,
+    )
+    return driver.run(folder)
+
+
+def _refuse(estimate: Estimate) -> bool:
+    raise InputError(f"a large sweep: {estimate.sentence()}; yes=True agrees to it")

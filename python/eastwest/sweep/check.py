@@ -1,0 +1,119 @@
+"""What the scenario thinks of a sweep's settings, and axes that contradict each other.
+
+Every distinct value of every axis is checked once, in a scenario whose other axes are at their
+first value: all problems of all settings, without walking through all combinations. What only a
+combination breaks shows when its point is resolved, and fails that point alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from eastwest import core, shipped
+from eastwest.core import Problem
+from eastwest.errors import ProblemsError
+from eastwest.run import Source, load_source
+from eastwest.sweep.spec import Spec
+from eastwest.sweep.values import text
+
+_MOST_PROBLEMS = 50
+_MOST_CHECKED = 10_000
+
+
+def source_of(spec: Spec) -> Source:
+    """Find the scenario of a sweep: beside the sweep file, or by the name of a shipped one."""
+    beside = spec.base_dir / spec.scenario
+    if "\n" not in spec.scenario and beside.exists():
+        return load_source(beside)
+    return load_source(spec.scenario)
+
+
+def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
+    """Settings of one point: the sweep's own, then the axes'."""
+    fixed = [(path, text(value)) for path, value in spec.settings.items()]
+    return fixed + [(p, text(value)) for p, value in zip(spec.paths, values, strict=True)]
+
+
+def check(spec: Spec, source: Source) -> None:
+    """Raise ``ProblemsError`` with everything wrong with the settings of a sweep."""
+    problems = list(_contradictions(spec, source.text))
+    if not problems:
+        problems = _refused(spec, source)
+    if problems:
+        raise ProblemsError(problems[:_MOST_PROBLEMS])
+
+
+def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
+    """Settings that two parts of the sweep want to decide, and the seed, which no axis does."""
+    named = [(path, f"axis {path}") for path in spec.paths]
+    named += [(path, "[set]") for path in spec.settings]
+    steps: dict[tuple[str, ...], tuple[str, str]] = {}
+    for path, where in named:
+        key = _numbered(path, scenario)
+        if key == ("seed",):
+            message = "is not set by an axis or [set]: seeds = 10, or seeds = [1, 2, 3]"
+            yield {"path": path, "value": None, "message": message, "hint": None}
+        if key in steps:
+            message = f"is decided twice: by {steps[key][1]} and by {where}"
+            yield {"path": path, "value": None, "message": message, "hint": None}
+        steps.setdefault(key, (path, where))
+    # In order, what lies below a path comes right after it.
+    for above, below in pairwise(sorted(steps)):
+        if below[: len(above)] == above:
+            message = f"lies below {steps[above][0]}, which {steps[above][1]} decides"
+            yield {"path": steps[below][0], "value": None, "message": message, "hint": None}
+
+
+def _numbered(path: str, scenario: str) -> tuple[str, ...]:
+    """Steps of a path; members of arrays by number, whether named by number or by name."""
+    try:
+        here: Any = tomllib.loads(scenario)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        here = None  # the simulator says what is wrong with it
+    steps = []
+    for step in (part.strip() for part in path.split(".")):
+        if isinstance(here, list):
+            names = [str(e.get("name")) if isinstance(e, dict) else "" for e in here]
+            number = int(step) if step.isdecimal() else names.index(step) if step in names else -1
+            steps.append(str(number) if number >= 0 else step)
+            here = here[number] if 0 <= number < len(here) else None
+        else:
+            steps.append(step)
+            here = here.get(step) if isinstance(here, dict) else None
+    return tuple(steps)
+
+
+def _refused(spec: Spec, source: Source) -> list[Problem]:
+    """What the simulator finds wrong, each problem once."""
+    found: dict[str, Problem] = {}
+    for values in _variants(spec):
+        result = core.check(
+            source.text, str(source.base_dir), str(shipped.DATA), overrides(spec, values)
+        )
+        for problem in result["problems"]:
+            key = json.dumps([problem["path"], problem["value"], problem["message"]])
+            found.setdefault(key, problem)
+        if len(found) >= _MOST_PROBLEMS:
+            break
+    return list(found.values())
+
+
+def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
+    """Points in which every value of every axis comes at least once, few in all."""
+    first = [axis.values[0] for axis in spec.axes]
+    yield tuple(value for row in first for value in row)
+    for place, axis in enumerate(spec.axes):
+        for row in axis.values[1:_MOST_CHECKED]:
+            rows = [*first[:place], row, *first[place + 1 :]]
+            yield tuple(value for row in rows for value in row)
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Say which of the known names is like ``name``."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,0 +1,415 @@
+"""Runs a sweep: what is in the store is taken from there, the rest is simulated and kept.
+
+Seed by seed over all points, so that an interrupted sweep has the same seeds for all settings. A
+run that fails does not stop the others. What a sweep ends with depends only on its file: not on
+the number of processes, on the order in which they finish, or on how often it was interrupted.
+So an adaptive rule decides only when all seeds it has asked for are in.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eastwest import core, stats
+from eastwest.errors import InputError
+from eastwest.results import Result
+from eastwest.store import Plan, Store, family, plan
+from eastwest.sweep.check import check, overrides, source_of
+from eastwest.sweep.estimate import Estimate, Outlook
+from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
+from eastwest.sweep.pool import Here, Pool, Processes
+from eastwest.sweep.spec import Spec
+from eastwest.sweep.tables import (
+    SWEEP_FORMAT,
+    Rows,
+    SweepResult,
+    comparisons_table,
+    points_table,
+    runs_table,
+    setting_columns,
+    write_folder,
+)
+from eastwest.sweep.values import text
+from eastwest.sweep.worker import Event, Setup, Task
+
+#: A sweep of more runs than this, or longer, is asked about first.
+ASK_FROM_RUNS = 10_000
+ASK_FROM_S = 8 * 3600.0
+
+_LOOK_EVERY_S = 0.25
+#: How often a run is tried whose process dies.
+_TRIES = 3
+
+
+@dataclass
+class Point:
+    """One combination of settings."""
+
+    number: int
+    values: tuple[Any, ...]
+    plan: Plan | None
+    #: Why its settings cannot be run together.
+    refused: str = ""
+    #: How many of the sweep's seeds it has been given, and how many it is to be given for now.
+    given: int = 0
+    target: int = 0
+    open: int = 0
+    #: Values of the metric of an adaptive rule.
+    metric: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Run:
+    """One point with one seed, under way."""
+
+    point: Point
+    seed: int
+    key: str
+    tries: int = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a sweep has come."""
+
+    done: int
+    planned: int
+    reused: int
+    failed: int
+    left_s: float | None
+
+
+class SweepStoppedError(InputError):
+    """The world does not allow the sweep to go on, as where the disk is full."""
+
+
+class Driver:
+    """One sweep."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        store: Store,
+        jobs: int,
+        *,
+        retry: bool = False,
+        confirm: Callable[[Estimate], bool],
+        announce: Callable[[Estimate], None],
+        progress: Callable[[State], None],
+    ) -> None:
+        self.spec = spec
+        self.store = store
+        self.retry = retry
+        self.confirm = confirm
+        self.announce = announce
+        self.progress = progress
+        self.source = source_of(spec)
+        check(spec, self.source)
+        self.points: list[Point] = []
+        self.rows = Rows()
+        self.costs = Rows()
+        self.failures: list[dict[str, Any]] = []
+        self.planned = self.made = self.reused = self.failed = 0
+        self._runs: dict[int, Run] = {}
+        self._next = 0
+        self._ripe: deque[Point] = deque()
+        self.pool = self._pool(jobs)
+        self.outlook = Outlook(store, family(self.source), self.pool)
+
+    def run(self, out: Path) -> SweepResult:
+        """Run the whole sweep and write its folder.
+
+        Raises ``SweepStoppedError`` where the world refuses, ``InputError`` where a large sweep is
+        not confirmed, and ``KeyboardInterrupt`` after writing what is there.
+        """
+        began = time.perf_counter()
+        self.store.check()
+        self.store.tidy()
+        try:
+            large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
+            if large:
+                self._confirmed(self._rough())
+            estimate = self._exact()
+            if not large and (estimate.wall_s or 0) > ASK_FROM_S:
+                self._confirmed(estimate)
+            self.announce(estimate)
+            self._work()
+        except KeyboardInterrupt:
+            self.pool.close()
+            if self.made + self.reused:
+                self._write(out, time.perf_counter() - began, complete=False)
+            raise
+        finally:
+            self.pool.close()
+        return self._write(out, time.perf_counter() - began, complete=True)
+
+    def preview(self) -> Estimate:
+        """Estimate without running more than a probe."""
+        try:
+            self.store.check()
+            large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
+            return self._rough() if large else self._exact()
+        finally:
+            self.pool.close()
+
+    # What lies ahead
+
+    def _rough(self) -> Estimate:
+        """Estimate from three points, without looking at the others."""
+        last = self.spec.count - 1
+        few = [self._resolved(number) for number in sorted({0, last // 2, last})]
+        plans = [point.plan for point in few if point.plan is not None]
+        self.outlook.learn(plans, self.spec.seeds[0], missing=True)
+        runs = self.spec.count * self.spec.first_seeds
+        work_s = runs * (self.outlook.knowledge.typical_s() or 0.0)
+        return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
+
+    def _exact(self) -> Estimate:
+        """Estimate from every point, without what is in the store."""
+        self.points = [self._resolved(number) for number in range(self.spec.count)]
+        plans = [point.plan for point in self.points if point.plan is not None]
+        seeds = self.spec.seeds[: self.spec.first_seeds]
+        there = {
+            plan.identity: sum(self._found(plan.key(seed)) is not None for seed in seeds)
+            for plan in plans
+        }
+        if not self.outlook.knowledge.runs:
+            missing = any(number < len(seeds) for number in there.values())
+            self.outlook.learn(plans, seeds[0], missing)
+        work_s = sum(
+            (len(seeds) - there[plan.identity])
+            * (self.outlook.knowledge.run_s(plan.identity) or 0.0)
+            for plan in plans
+        )
+        reused = sum(there[plan.identity] for plan in plans)
+        adaptive = self.spec.adaptive is not None
+        return self.outlook.estimate(len(plans) * len(seeds), reused, work_s, adaptive)
+
+    def _confirmed(self, estimate: Estimate) -> None:
+        if not self.confirm(estimate):
+            raise InputError(f"not started: {estimate.sentence()}")
+
+    # Running
+
+    def _pool(self, jobs: int) -> Pool:
+        setup = Setup(
+            source=self.source,
+            store=self.store.path,
+            family=family(self.source),
+            build=core.build(),
+            tables=self.spec.keep_tables,
+            warm_up_ps=self.spec.warm_up_ps,
+        )
+        return Processes(setup, jobs) if jobs else Here(setup)
+
+    def _resolved(self, number: int) -> Point:
+        values = self.spec.at(number)
+        try:
+            found = plan(self.source, overrides(self.spec, values))
+        except core.scenario_error() as error:
+            problems = getattr(error, "problems", [])
+            lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in problems[:5]]
+            return Point(number, values, None, refused="; ".join(lines) or str(error))
+        return Point(number, values, found)
+
+    def _work(self) -> None:
+        """Give every point its first seeds, and go on until no rule asks for more."""
+        for point in self.points:
+            point.target = self.spec.first_seeds
+        for _ in range(self.spec.first_seeds):
+            for point in self.points:
+                self._give(point)
+        told = 0.0
+        while self._runs or self._ripe:
+            while self._ripe:
+                self._extend(self._ripe.popleft())
+            for event in self.pool.events(_LOOK_EVERY_S):
+                self._hear(event)
+            if time.monotonic() - told >= _LOOK_EVERY_S:
+                told = time.monotonic()
+                self.progress(self.state())
+
+    def state(self) -> State:
+        """How far the sweep has come."""
+        typical = self.outlook.knowledge.typical_s()
+        left = len(self._runs)
+        left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
+        done = self.made + self.reused
+        return State(done, self.planned, self.reused, self.failed, left_s)
+
+    def _give(self, point: Point) -> None:
+        """Give a point its next seed: from the store, or to a process."""
+        seed = self.spec.seeds[point.given]
+        point.given += 1
+        point.open += 1
+        self.planned += 1
+        if point.plan is None:
+            self._fail(point, seed, "", point.refused)
+            return
+        key = point.plan.key(seed)
+        found = self._found(key)
+        earlier = None if self.retry or found is not None else self.store.failure(key)
+        if found is not None:
+            self.reused += 1
+            self._take(Run(point, seed, key), found, reused=True)
+        elif earlier is not None:
+            self._fail(point, seed, key, earlier)
+        else:
+            self._submit(Run(point, seed, key))
+
+    def _submit(self, run: Run) -> None:
+        assert run.point.plan is not None
+        self._runs[self._next] = run
+        wanted = run.point.plan
+        self.pool.submit(Task(self._next, wanted.overrides, wanted.identity, run.seed))
+        self._next += 1
+
+    def _found(self, key: str) -> Result | None:
+        """Return the run in the store, with what this sweep needs of it."""
+        warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
+        found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
+        # A warm-up can also be taken out of the tables.
+        return found if found or not warm else self.store.find(key, tables=True)
+
+    def _hear(self, event: Event) -> None:
+        if event.what == "progress":
+            return
+        if event.what == "world":
+            raise SweepStoppedError(
+                f"{event.message}: the sweep stopped; {self.made + self.reused} of {self.planned} "
+                f"runs are kept in {self.store.path}, the same command goes on from there"
+            )
+        run = self._runs.pop(event.number)
+        if event.what == "done":
+            found = self._found(run.key)
+            if found is None:
+                raise InputError(f"{self.store.folder(run.key)} has disappeared")
+            self.made += 1
+            self.store.forget_failure(run.key)
+            self._take(run, found, reused=False)
+        elif event.what == "died" and run.tries < _TRIES:
+            run.tries += 1
+            self._submit(run)
+        else:
+            if event.what == "failed":  # a simulation fails again; a process may have had bad luck
+                self.store.put_failure(run.key, event.message)
+            self._fail(run.point, run.seed, run.key, event.message)
+
+    def _take(self, run: Run, found: Result, reused: bool) -> None:
+        """Take a finished run into the tables."""
+        point, summary = run.point, found.summary
+        assert point.plan is not None
+        metrics = metrics_of(found, self.spec.warm_up_ps)
+        place = {"point": point.number, "seed": run.seed, "key": run.key}
+        self.rows.add({**place, "digest": str(summary.get("digest", "")), **metrics})
+        cost = {name: summary.get(name) for name in ("wall_s", "cpu_s", "peak_rss_mb")}
+        hops = summary.get("packet_hops")
+        self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
+        if not reused:
+            self.outlook.knowledge.learn(
+                point.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
+            )
+        rule = self.spec.adaptive
+        if rule is not None:
+            if self.made + self.reused == 1 and rule.metric not in metrics:
+                near = difflib.get_close_matches(rule.metric, metrics, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(metrics))}"
+                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}{hint}")
+            if rule.metric in metrics:
+                point.metric.append(metrics[rule.metric])
+        self._settle(point)
+
+    def _fail(self, point: Point, seed: int, key: str, message: str) -> None:
+        self.failed += 1
+        settings = {
+            path: text(value) for path, value in zip(self.spec.paths, point.values, strict=True)
+        }
+        entry = {"point": point.number, "seed": seed, "settings": settings, "key": key}
+        self.failures.append({**entry, "message": message})
+        self._settle(point)
+
+    def _settle(self, point: Point) -> None:
+        point.open -= 1
+        if point.open == 0 and point.given == point.target and self.spec.adaptive:
+            self._ripe.append(point)
+
+    def _extend(self, point: Point) -> None:
+        """Give a point more seeds, if its interval is too wide and the rule allows."""
+        rule = self.spec.adaptive
+        if rule is None or not point.metric:
+            return
+        interval = stats.mean_interval(point.metric, self.spec.confidence)
+        if interval.relative_half_width <= rule.half_width:
+            return
+        wanted = stats.runs_needed(interval, rule.half_width, len(self.spec.seeds))
+        more = max(1, wanted - interval.n)
+        point.target = min(len(self.spec.seeds), point.given + more)
+        while point.given < point.target:
+            self._give(point)
+
+    # What is left behind
+
+    def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
+        spec = self.spec
+        settings = setting_columns(spec.paths, {p.number: p.values for p in self.points})
+        rows, costs = self.rows.frame(), self.costs.frame()
+        self.failures.sort(key=lambda entry: (entry["point"], entry["seed"]))
+        texts = {
+            "sweep.toml": spec.text,
+            "scenario.toml": self.source.text,
+            "failures.json": json.dumps(self.failures, indent=2, ensure_ascii=False) + "\n",
+            "summary.json": json.dumps(self._summary(wall_s, complete), indent=2) + "\n",
+        }
+        tables = {
+            "runs": runs_table(settings, rows),
+            "points": points_table(settings, rows, spec.confidence),
+            "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.confidence),
+            "costs": costs,
+        }
+        return write_folder(out, texts, tables)
+
+    def _summary(self, wall_s: float, complete: bool) -> dict[str, Any]:
+        spec, known = self.spec, self.outlook.knowledge
+        rule = spec.adaptive
+        return {
+            "kind": "sweep",
+            "format": SWEEP_FORMAT,
+            "name": spec.name,
+            "scenario": spec.scenario if "\n" not in spec.scenario else "text",
+            "version": core.version(),
+            "build": core.build(),
+            "complete": complete,
+            "points": spec.count,
+            "runs": {
+                "planned": self.planned,
+                "done": self.made + self.reused,
+                "reused": self.reused,
+                "failed": self.failed,
+            },
+            "axes": [{"paths": a.paths, "values": a.values} for a in spec.axes],
+            "settings": spec.settings,
+            "seeds": list(spec.seeds)
+            if rule is None
+            else {
+                "first": spec.seeds[0],
+                "metric": rule.metric,
+                "half_width": rule.half_width,
+                "at_least": rule.at_least,
+                "at_most": rule.at_most,
+            },
+            "warm_up_s": spec.warm_up_ps / 1e12,
+            "warm_up_metrics": list(WARMED) if spec.warm_up_ps else [],
+            "confidence": spec.confidence,
+            "baseline": spec.baseline_point,
+            "methods": stats.METHODS,
+            "store": str(self.store.path),
+            "keep": "tables" if spec.keep_tables else "summary",
+            "cost": {"wall_s": wall_s, "jobs": self.pool.size, "peak_rss_mb": known.peak_mb()},
+        }

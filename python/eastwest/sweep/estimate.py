@@ -1,0 +1,199 @@
+"""How long a sweep or a run will take and how much memory, told before it starts.
+
+For a sweep: from the store's records of its own points where there are any; otherwise from a probe
+of its first, middle and last point, which are runs like any other and count. A probed run that is
+not over after a few seconds is extrapolated by the share it has done. For a single run: from
+records of the same plan with other seeds, then of the same scenario with other settings.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eastwest.store import Plan, Store
+from eastwest.sweep.pool import Pool
+from eastwest.sweep.worker import Event, Task
+from eastwest.units import count, size, span
+
+#: What a run of a sweep costs beyond its simulation: keeping it, and telling of it.
+OVERHEAD_S = 0.02
+#: What the process that leads a sweep needs.
+PARENT_MB = 120.0
+
+_PROBE_S = 4.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What lies ahead."""
+
+    runs: int
+    #: Of these, how many are in the store already.
+    reused: int
+    jobs: int
+    #: Time of all runs one after the other; nothing where nothing is known.
+    work_s: float | None
+    #: Time until the end.
+    wall_s: float | None
+    #: Memory of all processes together.
+    memory_mb: float | None
+    #: What it was made from.
+    basis: str
+    #: Whether an adaptive rule may ask for more runs than these.
+    at_least: bool = False
+
+    def sentence(self) -> str:
+        """Say it in a line."""
+        more = " or more" if self.at_least else ""
+        parts = [f"{count(self.runs)} runs{more}"]
+        if self.reused:
+            parts.append(f"{count(self.reused)} of them in the store")
+        if self.runs > self.reused:
+            parts.append(
+                f"about {span(self.wall_s)} on {self.jobs} process{'es' * (self.jobs > 1)}"
+                if self.wall_s is not None
+                else "of unknown length"
+            )
+            if self.memory_mb is not None:
+                parts.append(f"{size(self.memory_mb * 1e6)} of memory")
+            parts.append(f"({self.basis})")
+        return ", ".join(parts).replace(", (", " (")
+
+    def as_json(self) -> dict[str, object]:
+        """The same as values."""
+        return {
+            "runs": self.runs,
+            "reused": self.reused,
+            "jobs": self.jobs,
+            "work_s": self.work_s,
+            "wall_s": self.wall_s,
+            "memory_mb": self.memory_mb,
+            "basis": self.basis,
+            "at_least": self.at_least,
+        }
+
+
+class Knowledge:
+    """What runs of each point took, as far as known; it grows while a sweep runs."""
+
+    def __init__(self) -> None:
+        self._walls: dict[str, list[float]] = {}
+        self._peaks: list[float] = []
+
+    def learn(self, identity: str, wall_s: float, peak_mb: float | None = None) -> None:
+        """Take in what one run took."""
+        self._walls.setdefault(identity, []).append(wall_s)
+        if peak_mb is not None:
+            self._peaks.append(peak_mb)
+
+    @property
+    def points(self) -> int:
+        """How many points something is known about."""
+        return len(self._walls)
+
+    @property
+    def runs(self) -> int:
+        """How many runs it is known from."""
+        return sum(len(walls) for walls in self._walls.values())
+
+    def peak_mb(self) -> float | None:
+        """Most memory a run took."""
+        return max(self._peaks, default=None)
+
+    def typical_s(self) -> float | None:
+        """Mean over the points that are known; seeds of one point count as one."""
+        means = [statistics.fmean(walls) for walls in self._walls.values()]
+        return statistics.fmean(means) if means else None
+
+    def run_s(self, identity: str) -> float | None:
+        """What a run of this point takes: by its own runs, or like the others."""
+        walls = self._walls.get(identity)
+        return statistics.fmean(walls) if walls else self.typical_s()
+
+
+class Outlook:
+    """Estimates of one sweep."""
+
+    def __init__(self, store: Store, family: str, pool: Pool) -> None:
+        self._store = store
+        self._family = family
+        self._pool = pool
+        self._basis = ""
+        self.knowledge = Knowledge()
+
+    def learn(self, points: Sequence[Plan], seed: int, missing: bool) -> None:
+        """Take in records of these points; where there are none and runs missing, probe."""
+        identities = {plan.identity for plan in points}
+        for cost in self._store.costs(self._family):
+            if cost["identity"] in identities:
+                self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
+        known = self.knowledge
+        if known.runs:
+            self._basis = f"from {known.runs:,} earlier runs of {known.points:,} of its points"
+        elif points and missing:
+            chosen = sorted({0, len(points) // 2, len(points) - 1})
+            self._probe([points[place] for place in chosen], seed)
+
+    def estimate(self, runs: int, reused: int, work_s: float, at_least: bool) -> Estimate:
+        """Estimate of so many runs, whose simulations take ``work_s`` one after the other."""
+        missing = runs - reused
+        known = self.knowledge.runs > 0 or missing == 0
+        busy = max(1, min(self._pool.size, missing))
+        peak = self.knowledge.peak_mb()
+        return Estimate(
+            runs=runs,
+            reused=reused,
+            jobs=self._pool.size,
+            work_s=work_s if known else None,
+            wall_s=(work_s + missing * OVERHEAD_S) / busy if known else None,
+            memory_mb=PARENT_MB + peak * busy if peak is not None else None,
+            basis=self._basis or "nothing is known of such runs",
+            at_least=at_least,
+        )
+
+    def _probe(self, points: Sequence[Plan], seed: int) -> None:
+        """Run a few points for a few seconds; those that finish are kept like any other."""
+        waiting = {n: Task(n, p.overrides, p.identity, seed) for n, p in enumerate(points)}
+        shares: dict[int, Event] = {}
+        for task in waiting.values():
+            self._pool.submit(task)
+        until = time.monotonic() + _PROBE_S
+        while waiting and time.monotonic() < until:
+            for event in self._pool.events(until - time.monotonic()):
+                if event.what == "progress":
+                    shares[event.number] = event
+                elif event.what == "world":
+                    return  # the sweep itself will meet it, and say so
+                else:
+                    waiting.pop(event.number, None)
+        if waiting:
+            self._pool.close()
+        for number in waiting:
+            if number in shares and shares[number].share > 0:
+                event = shares[number]
+                self.knowledge.learn(points[number].identity, event.wall_s / event.share)
+        keys = {plan.key(seed) for plan in points}
+        for cost in self._store.costs(self._family):
+            if cost["key"] in keys:
+                self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
+        over = len(points) - len(waiting)
+        self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"
+
+
+def of_run(store: Store, plan: Plan) -> str | None:
+    """Say what a single run will take, as far as the store's records tell."""
+    similar = store.costs(plan.family)
+    same = [cost for cost in similar if cost["identity"] == plan.identity]
+    chosen = same or similar
+    if not chosen:
+        return None
+    walls = sorted(cost["wall_s"] for cost in chosen)
+    low, high = span(walls[0]), span(walls[-1])
+    took = low if low == high else f"{low} to {high}"
+    peak = size(max(cost["peak_rss_mb"] for cost in chosen) * 1e6)
+    basis = "with these settings" if same else "with other settings"
+    plural = "s" * (len(chosen) > 1)
+    return f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"

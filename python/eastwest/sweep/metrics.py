@@ -1,0 +1,109 @@
+"""The numbers of a run that a sweep tabulates, and how a warm-up is taken out of them.
+
+All scalars of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. What depends
+on the machine (``wall_s`` …) is kept apart, so that a sweep's table is the same wherever and
+however often interrupted it was made.
+
+With a warm-up of *w*, flows that started, jobs that were submitted and rounds that started before
+*w* are left out of the metrics of flows, jobs and rounds, which are computed again from the tables
+by the definitions of the summary. Everything else (packets, drops, latency, TCP's counters) is
+counted over the whole run, as only its totals are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from eastwest import core
+from eastwest.results import Result, frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Numbers that depend on the machine, or are settings rather than results.
+_NOT_METRICS = {"wall_s", "cpu_s", "peak_rss_mb", "seed", "format"}
+#: What a warm-up is taken out of.
+WARMED = ("flows", "jobs", "rounds")
+_PS_PER_S = 10**12
+
+
+def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers of a summary by path."""
+    for key, value in tree.items():
+        path = f"{above}{key}"
+        if isinstance(value, Mapping):
+            yield from scalars(value, f"{path}.")
+        elif type(value) in {int, float} and math.isfinite(value) and path not in _NOT_METRICS:
+            yield path, float(value)
+
+
+def warm_up_file(warm_up_ps: int) -> str:
+    """Name of the file of a run's folder with its metrics without this warm-up."""
+    return f"after-{warm_up_ps}ps.json"
+
+
+def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
+    """All metrics of a run, the warm-up taken out."""
+    whole = dict(scalars(result.summary))
+    if warm_up_ps == 0:
+        return whole
+    path = result.path / warm_up_file(warm_up_ps)
+    if path.is_file():
+        after = json.loads(path.read_text(encoding="utf-8"))
+    else:
+        after = after_warm_up(warm_up_ps, result.flows, result.jobs, result.rounds)
+    kept = {name: v for name, v in whole.items() if name.partition(".")[0] not in WARMED}
+    return {**kept, **after}
+
+
+def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
+    """Content of a run's file of metrics without this warm-up."""
+    tables = [frame(raw["tables"][name]) for name in WARMED]
+    return json.dumps(after_warm_up(warm_up_ps, *tables)).encode()
+
+
+def after_warm_up(
+    warm_up_ps: int, flows: pl.DataFrame, jobs: pl.DataFrame, rounds: pl.DataFrame
+) -> dict[str, float]:
+    """Metrics of what began after the warm-up; those without a value are missing."""
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    start_s = warm_up_ps / _PS_PER_S
+    flows = flows.filter(pl.col("start_s") >= start_s)
+    jobs = jobs.filter(pl.col("submitted_s") >= start_s)
+    rounds = rounds.filter(pl.col("started_s") >= start_s)
+    found: dict[str, float] = {
+        "flows.completed": flows.height,
+        "flows.bytes": float(flows["bytes"].sum()),
+        "jobs.count": jobs.height,
+        "rounds.count": rounds.height,
+        **_spread("flows.fct_us", flows["fct_us"]),
+        **_spread("jobs.runtime_s", jobs["runtime_s"]),
+    }
+    for (purpose,), part in flows.group_by("purpose"):
+        stem = f"flows.by_purpose.{purpose}"
+        found[f"{stem}.count"] = part.height
+        found[f"{stem}.bytes"] = float(part["bytes"].sum())
+        found.update(_spread(f"{stem}.fct_us", part["fct_us"]))
+    if jobs.height:
+        found["jobs.makespan_s"] = max(jobs["finished_s"]) - min(jobs["submitted_s"])
+    if rounds.height:
+        took_s = max(rounds["finished_s"]) - min(rounds["started_s"])
+        found["rounds.goodput_bps"] = float(rounds["bytes"].sum()) * 8 / max(took_s, 1e-12)
+    return {name: float(found[name]) for name in sorted(found)}
+
+
+def _spread(stem: str, values: pl.Series) -> dict[str, float]:
+    """Mean and percentiles, as in the summary: the smallest value with a share q at or below."""
+    if not values.len():
+        return {}
+    ordered = values.sort().to_list()
+    # An exact sum does not depend on its order, nor on the machine.
+    found = {f"{stem}.mean": math.fsum(ordered) / len(ordered)}
+    for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
+        place = min(max(math.ceil(q * len(ordered)), 1), len(ordered)) - 1
+        found[f"{stem}.{name}"] = float(ordered[place])
+    return found

@@ -1,0 +1,168 @@
+"""The processes of a sweep: hands out runs, collects events, outlives a process that dies.
+
+Processes are started with ``subprocess`` rather than ``multiprocessing``, so that a user's script
+is not run again in each of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from eastwest.sweep.worker import Event, Setup, Task, perform
+from eastwest.units import clean
+
+#: Processes share the cores; threads of libraries within each would only disturb the others.
+_ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+_MAIN = "import sys; from eastwest.sweep.worker import main; main(int(sys.argv[1]))"
+
+
+def _environment() -> dict[str, str]:
+    """Environment in which a process finds the same package as this one."""
+    package = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}
+
+
+class Pool(Protocol):
+    """Something that runs tasks."""
+
+    @property
+    def size(self) -> int:
+        """How many run at once."""
+
+    def submit(self, task: Task) -> None:
+        """Put a task at the end of the queue."""
+
+    def events(self, timeout_s: float) -> list[Event]:
+        """What has happened; waits for something as long as told, where there is work."""
+
+    def close(self) -> None:
+        """Stop everything at once; unfinished runs are lost."""
+
+
+class Here:
+    """Runs in this process, one after the other: for stepping through a run, and for tests."""
+
+    size = 1
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._queue: deque[Task] = deque()
+
+    def submit(self, task: Task) -> None:
+        """Put a task at the end of the queue."""
+        self._queue.append(task)
+
+    def events(self, timeout_s: float) -> list[Event]:
+        """Run the next task."""
+        del timeout_s  # a run cannot be left in its middle
+        if not self._queue:
+            return []
+        heard: list[Event] = []
+        last = perform(self._setup, self._queue.popleft(), heard.append)
+        return [*heard, last]
+
+    def close(self) -> None:
+        """Forget what has not been run."""
+        self._queue.clear()
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    link: Connection[Any, Any]
+    said: IO[bytes]
+    task: Task | None = None
+
+
+class Processes:
+    """Runs in processes of their own, started once."""
+
+    def __init__(self, setup: Setup, size: int) -> None:
+        self.size = size
+        self._setup = setup
+        self._queue: deque[Task] = deque()
+        self._workers: list[_Worker] = []
+
+    def submit(self, task: Task) -> None:
+        """Put a task at the end of the queue; starts a process while there are too few."""
+        self._queue.append(task)
+        if len(self._workers) < self.size:
+            self._workers.append(self._start())
+        self._feed()
+
+    def events(self, timeout_s: float) -> list[Event]:
+        """What the processes said; a process that died says that its run failed."""
+        busy = {w.link: w for w in self._workers if w.task is not None}
+        found: list[Event] = []
+        for link in wait(list(busy), timeout_s):
+            worker = busy[link]  # type: ignore[index]
+            try:
+                event: Event = worker.link.recv()
+            except (EOFError, OSError):
+                event = self._bury(worker)
+            if event.what != "progress":
+                worker.task = None
+            found.append(event)
+        self._feed()
+        return found
+
+    def close(self) -> None:
+        """Stop everything at once."""
+        for worker in self._workers:
+            worker.link.close()
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.wait()
+            worker.said.close()
+        self._workers = []
+        self._queue.clear()
+
+    def _start(self) -> _Worker:
+        ours, theirs = Pipe()
+        said = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
+        with contextlib.closing(theirs):
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _MAIN, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+        with contextlib.suppress(OSError):  # a process that died at once is found when it is asked
+            ours.send(self._setup)
+        return _Worker(process, ours, said)
+
+    def _feed(self) -> None:
+        for worker in self._workers:
+            if worker.task is None and self._queue:
+                worker.task = self._queue.popleft()
+                with contextlib.suppress(OSError):
+                    worker.link.send(worker.task)
+
+    def _bury(self, worker: _Worker) -> Event:
+        """Say what happened to a process that ended, and start another in its place."""
+        code = worker.process.wait()
+        worker.said.seek(0)
+        last = worker.said.read()[-2000:].decode(errors="replace").strip()
+        task = worker.task
+        worker.link.close()
+        worker.said.close()
+        self._workers.remove(worker)
+        self._workers.append(self._start())
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        why = ", perhaps for lack of memory" if code == -9 else ""
+        message = f"its process ended with {how}{why}" + (f": {clean(last, 1500)}" if last else "")
+        return Event(task.number if task else -1, "died", message)

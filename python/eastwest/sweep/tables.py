@@ -1,0 +1,343 @@
+"""The folder of a sweep: tables of all runs, of all points and of comparisons; written at once.
+
+``sweep.toml`` and ``scenario.toml`` (as given), ``summary.json``, ``failures.json`` and
+
+* ``runs.parquet``: one row per point and seed, with the settings and every metric. Nothing in it
+  depends on the machine or on the order in which runs were made.
+* ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
+* ``comparisons.parquet``: one row per point and metric: the difference to the baseline point over
+  the seeds that both have, with its paired interval.
+* ``costs.parquet``: what each run took.
+
+The result folders of the runs lie in the store (store.py), under the key in ``runs.parquet``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eastwest.errors import FolderError, InputError
+from eastwest.results import Result, TargetFolder
+from eastwest.stats import (
+    mean_interval,
+    paired_interval,
+    percentile_interval,
+    standard_deviation,
+)
+from eastwest.store import Store, sync_folder
+from eastwest.sweep.values import text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Version of the layout above: ``format`` in ``summary.json``.
+SWEEP_FORMAT = 1
+#: Columns of ``runs.parquet`` that are no metrics, besides the axes.
+RUN_COLUMNS = ("point", "seed", "key", "digest")
+_LARGEST_SUMMARY = 256 * 1024 * 1024
+
+
+class SweepResult:
+    """The folder of a sweep; tables are read when first used."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if read_summary(self.path) is None:
+            raise FileNotFoundError(f"{self.path} is not the folder of a sweep")
+
+    def __repr__(self) -> str:
+        return f"SweepResult({str(self.path)!r})"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What was run, how, and how much of it is done."""
+        return read_summary(self.path) or {}
+
+    @property
+    def axes(self) -> list[str]:
+        """Settings that were varied; columns of every table."""
+        return [path for axis in self.summary["axes"] for path in axis["paths"]]
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per point and seed: settings, ``key``, ``digest`` and every metric."""
+        return self._table("runs")
+
+    @cached_property
+    def points(self) -> pl.DataFrame:
+        """One row per point and metric: ``n``, ``mean``, ``low``, ``high``, ``median`` …"""
+        return self._table("points")
+
+    @cached_property
+    def comparisons(self) -> pl.DataFrame:
+        """One row per point and metric: ``difference`` to the baseline point, ``low``, ``high``."""
+        return self._table("comparisons")
+
+    @cached_property
+    def costs(self) -> pl.DataFrame:
+        """One row per run: wall and CPU seconds, memory, packet-hops, whether it was reused."""
+        return self._table("costs")
+
+    @cached_property
+    def failures(self) -> list[dict[str, Any]]:
+        """Runs that failed: point, seed, settings, key and message."""
+        loaded = json.loads((self.path / "failures.json").read_text(encoding="utf-8"))
+        return list(loaded)
+
+    def run(self, point: int, seed: int) -> Result:
+        """Result folder of one run, from the store. Raises ``KeyError`` where there is none."""
+        import polars as pl  # noqa: PLC0415  large
+
+        rows = self.runs.filter((pl.col("point") == point) & (pl.col("seed") == seed))
+        found = Store(self.summary["store"]).find(rows["key"][0]) if rows.height else None
+        if found is None:
+            raise KeyError(f"no run of point {point} with seed {seed} in {self.summary['store']}")
+        return found
+
+    def _table(self, name: str) -> pl.DataFrame:
+        import polars as pl  # noqa: PLC0415  large
+
+        path = self.path / f"{name}.parquet"
+        try:
+            return pl.read_parquet(path)
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"{path} is damaged: {error}") from None
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """Summary of a sweep's folder; nothing where there is none.
+
+    Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
+    """
+    path = folder / "summary.json"
+    if not path.is_file():
+        return None
+    if path.stat().st_size > _LARGEST_SUMMARY:
+        raise InputError(f"{path} is damaged: larger than any summary")
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+    if not isinstance(summary, dict) or summary.get("kind") != "sweep":
+        return None
+    found = summary.get("format")
+    if not isinstance(found, int) or found > SWEEP_FORMAT:
+        raise InputError(
+            f"{folder} has sweep format {found!r:.20}, written by Eastwest "
+            f"{summary.get('version')!r:.40}; this version reads up to {SWEEP_FORMAT}"
+        )
+    return summary
+
+
+class Rows:
+    """Rows of runs as they arrive, packed into frames so that a million of them fit."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take one row."""
+        self._rows.append(row)
+        if len(self._rows) >= 10_000:
+            self._pack()
+
+    def _pack(self) -> None:
+        import polars as pl  # noqa: PLC0415  large
+
+        if self._rows:
+            self._frames.append(pl.DataFrame(self._rows, infer_schema_length=None))
+            self._rows = []
+
+    def frame(self) -> pl.DataFrame:
+        """All rows, by point and seed."""
+        import polars as pl  # noqa: PLC0415  large
+
+        self._pack()
+        if not self._frames:
+            return pl.DataFrame(schema={"point": pl.UInt32, "seed": pl.UInt64})
+        whole = pl.concat(self._frames, how="diagonal_relaxed")
+        whole = whole.with_columns(
+            pl.col("point").cast(pl.UInt32), pl.col("seed").cast(pl.UInt64)
+        ).sort("point", "seed")
+        self._frames = [whole]
+        return whole
+
+
+def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
+    """One row per point with its settings: numbers where all of an axis are, otherwise text."""
+    import polars as pl  # noqa: PLC0415  large
+
+    columns = [pl.Series("point", list(points), dtype=pl.UInt32)]
+    for place, path in enumerate(paths):
+        values = [row[place] for row in points.values()]
+        if all(type(value) in {int, float} for value in values):
+            whole = all(type(value) is int for value in values)
+            columns.append(pl.Series(path, values, dtype=pl.Int64 if whole else pl.Float64))
+        else:
+            columns.append(pl.Series(path, [text(v) for v in values], dtype=pl.String))
+    return pl.DataFrame(columns)
+
+
+def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Settings and metrics of every run, the metrics by name."""
+    import polars as pl  # noqa: PLC0415  large
+
+    metrics = sorted(name for name in rows.columns if name not in RUN_COLUMNS)
+    axes = [name for name in settings.columns if name != "point"]
+    clash = {name: f"set.{name}" for name in axes if name in metrics or name in RUN_COLUMNS}
+    joined = rows.join(settings.rename(clash), on="point", how="left", maintain_order="left")
+    head = [name for name in RUN_COLUMNS if name in rows.columns]
+    named = [clash.get(name, name) for name in axes]
+    return joined.select(
+        *head[:2], *named, *head[2:], *(pl.col(m).cast(pl.Float64) for m in metrics)
+    )
+
+
+def metric_names(rows: pl.DataFrame) -> list[str]:
+    """Metrics among the columns of the rows of runs."""
+    return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
+
+
+def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """Mean, median and their intervals of every metric of every point."""
+    import polars as pl  # noqa: PLC0415  large
+
+    schema = {
+        "point": pl.UInt32, "metric": pl.String, "n": pl.UInt32, "mean": pl.Float64,
+        "low": pl.Float64, "high": pl.Float64, "sd": pl.Float64, "median": pl.Float64,
+        "median_low": pl.Float64, "median_high": pl.Float64,
+    }  # fmt: skip
+    found: dict[str, list[Any]] = {name: [] for name in schema}
+    for point, part in _parts(rows):
+        for metric in metric_names(rows):
+            values = part[metric].drop_nulls().to_list()
+            if not values:
+                continue
+            mean = mean_interval(values, confidence)
+            median = percentile_interval(values, 0.5, confidence)
+            row = (
+                point, metric, mean.n, mean.value, mean.low, mean.high,
+                standard_deviation(values), median.value, median.low, median.high,
+            )  # fmt: skip
+            for name, value in zip(schema, row, strict=True):
+                found[name].append(value)
+    return _with_settings(settings, pl.DataFrame(found, schema=schema))
+
+
+def comparisons_table(
+    settings: pl.DataFrame, rows: pl.DataFrame, baseline: int, confidence: float
+) -> pl.DataFrame:
+    """Differences of every point to the baseline, seed by seed."""
+    import polars as pl  # noqa: PLC0415  large
+
+    schema = {
+        "point": pl.UInt32, "metric": pl.String, "n": pl.UInt32, "difference": pl.Float64,
+        "low": pl.Float64, "high": pl.Float64, "baseline_mean": pl.Float64,
+    }  # fmt: skip
+    found: dict[str, list[Any]] = {name: [] for name in schema}
+    metrics = metric_names(rows)
+    base = rows.filter(pl.col("point") == baseline)
+    theirs = {metric: dict(zip(base["seed"], base[metric], strict=True)) for metric in metrics}
+    for point, part in _parts(rows):
+        if point == baseline:
+            continue
+        seeds = part["seed"].to_list()
+        for metric in metrics:
+            other = theirs[metric]
+            pairs = [
+                (value, other[seed])
+                for seed, value in zip(seeds, part[metric], strict=True)
+                if value is not None and other.get(seed) is not None
+            ]
+            if not pairs:
+                continue
+            ours, against = zip(*pairs, strict=True)
+            difference = paired_interval(ours, against, confidence)
+            row = (
+                point, metric, difference.n, difference.value, difference.low, difference.high,
+                sum(against) / len(against),
+            )  # fmt: skip
+            for name, value in zip(schema, row, strict=True):
+                found[name].append(value)
+    return _with_settings(settings, pl.DataFrame(found, schema=schema))
+
+
+def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    for (point,), part in rows.group_by("point", maintain_order=True):
+        yield int(str(point)), part
+
+
+def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Put the settings after the number of the point."""
+    clash = {n: f"set.{n}" for n in settings.columns if n != "point" and n in table.columns}
+    named = settings.rename(clash)
+    joined = table.join(named, on="point", how="left", maintain_order="left")
+    rest = [name for name in table.columns if name != "point"]
+    return joined.select(*named.columns, *rest)
+
+
+def check_target(out: Path, scenario: str, version: str, resume: bool, force: bool) -> None:
+    """Refuse a folder that a sweep must not be written to, before any time is spent."""
+    if not out.exists() and not out.is_symlink():
+        TargetFolder(out).check()
+        return
+    TargetFolder(out, force=True).check()
+    if not any(out.iterdir()) or force:
+        return
+    there = read_summary(out)
+    if there is None:
+        raise FolderError(f"{out} is not the folder of a sweep: name another with --out")
+    done = there.get("runs", {})
+    if not resume:
+        raise FolderError(
+            f"{out} already holds a sweep ({done.get('done')} of {done.get('planned')} runs): "
+            "--resume goes on with it or extends it, --force replaces it, --out names another"
+        )
+    if there.get("version") != version:
+        raise FolderError(
+            f"{out} was made by Eastwest {there.get('version')!s:.40}, this is {version}: their "
+            "runs are not mixed. Name another folder with --out, or replace it with --force"
+        )
+    if (out / "scenario.toml").read_text(encoding="utf-8") != scenario:
+        raise FolderError(
+            f"{out} holds a sweep of another scenario: name another folder with --out, or replace "
+            "it with --force"
+        )
+
+
+def write_folder(
+    out: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]
+) -> SweepResult:
+    """Write the folder of a sweep beside its place, and give it its name at the end."""
+    out = out.absolute()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
+    try:
+        partial.mkdir()
+        for name, content in texts.items():
+            (partial / name).write_text(content, encoding="utf-8")
+        for name, table in tables.items():
+            # Through memory, so that a full disk is an OSError with its number, not one of polars.
+            stream = io.BytesIO()
+            table.write_parquet(stream)
+            (partial / f"{name}.parquet").write_bytes(stream.getbuffer())
+        sync_folder(partial)
+        TargetFolder(out, force=True).place(partial, out.name)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(out)
+        raise
+    try:
+        shown = out.relative_to(Path.cwd())
+    except ValueError:
+        shown = out
+    return SweepResult(shown)

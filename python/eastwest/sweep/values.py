@@ -1,0 +1,160 @@
+"""Values of an axis: ranges and samples between two bounds that may carry units.
+
+Bounds of one kind may have different units (``"64 KB"`` to ``"1 MB"``); values are shown in the
+lower bound's unit, with six significant digits, in whole numbers where the unit has no parts
+(bytes, packets) or both bounds are whole numbers without a unit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from eastwest.run import Setting
+
+#: Units by kind, in the smallest one of the kind (see crates/sim/src/scenario/units.rs).
+_TIMES = {
+    "ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12,
+    "min": 60 * 10**12, "h": 3600 * 10**12,
+}  # fmt: skip
+_RATES = {
+    f"{letter}{unit}": factor
+    for letter, factor in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12))
+    for unit in ("bit/s", "bps", "b/s")
+}
+_BYTE_RATES = {"B/s": 1, "KB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9}
+_SIZES = {
+    "B": 1, "KB": 10**3, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+}  # fmt: skip
+_PACKETS = {"packets": 1}
+_SHARES = {"%": 1}
+_KINDS = {
+    "time": _TIMES,
+    "rate": _RATES,
+    "byte rate": _BYTE_RATES,
+    "size": _SIZES,
+    "packets": _PACKETS,
+    "share": _SHARES,
+}
+_QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,2})?)\s*(\S*)\s*")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One end of a range: a number of the smallest unit of its kind."""
+
+    number: Fraction
+    unit: str
+    #: ``time``, ``rate`` …; ``whole`` and ``number`` without a unit.
+    kind: str
+    #: As it was written.
+    given: Setting
+
+    @staticmethod
+    def read(value: object) -> Bound | None:
+        """Read a TOML number or a text with a unit; nothing where it is neither."""
+        if type(value) is int:
+            return Bound(Fraction(value), "", "whole", value)
+        if type(value) is float and math.isfinite(value):
+            return Bound(Fraction(value), "", "number", value)
+        match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            return None
+        number, unit = Fraction(match[1]), match[2]
+        for kind, units in _KINDS.items():
+            if unit in units:
+                return Bound(number * units[unit], unit, kind, match[0].strip())
+        return None
+
+
+def same_kind(low: Bound, high: Bound) -> bool:
+    """Whether two bounds can be the ends of one range."""
+    return low.kind == high.kind or {low.kind, high.kind} == {"whole", "number"}
+
+
+def between(low: Bound, high: Bound, shares: Iterable[float], log: bool) -> list[Setting]:
+    """Return values at these shares (0 to 1) of the way from ``low`` to ``high``."""
+    values: list[Setting] = []
+    for share in shares:
+        if share <= 0 or share >= 1:
+            values.append((low if share <= 0 else high).given)
+            continue
+        if log:
+            exponent = math.log(low.number) * (1 - share) + math.log(high.number) * share
+            number = Fraction(math.exp(exponent))
+        else:
+            number = low.number + Fraction(share) * (high.number - low.number)
+        values.append(_show(number, low, high))
+    return values
+
+
+def evenly(count: int) -> list[float]:
+    """Shares of ``count`` values from one end to the other."""
+    return [0.0] if count == 1 else [i / (count - 1) for i in range(count)]
+
+
+def sample(kind: str, count: int, dimensions: int, seed: int) -> list[Sequence[float]]:
+    """Points of the unit cube: ``sobol`` (scrambled) or ``random``, one row per point.
+
+    The first points stay the same when ``count`` grows.
+    """
+    import numpy as np  # noqa: PLC0415  large
+
+    if kind == "random":
+        # Row by row, so that more rows begin with the same ones.
+        rows = np.random.Generator(np.random.PCG64(seed)).random((count, dimensions))
+    else:
+        from scipy.stats import qmc  # noqa: PLC0415  slow to load
+
+        sobol = qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed))
+        rows = sobol.random_base2(max(0, (count - 1).bit_length()))[:count]
+    return [[float(x) for x in row] for row in rows]
+
+
+def _show(number: Fraction, low: Bound, high: Bound) -> Setting:
+    kind, unit = low.kind, low.unit
+    if kind == "whole" and high.kind == "whole":
+        return round(number)
+    if kind in {"whole", "number"}:
+        return float(f"{float(number):.6g}")
+    factor = _KINDS[kind][unit]
+    rounded = Fraction(f"{float(number / factor):.6g}") * factor
+    if kind in {"packets", "size"}:
+        whole = round(rounded)
+        if whole % factor:
+            return f"{whole} {'packets' if kind == 'packets' else 'B'}"
+        return f"{whole // factor} {unit}"
+    if unit in {"min", "h"}:  # a sixtieth has no decimal digits that end
+        unit, factor = "s", _TIMES["s"]
+    exact = rounded if kind == "share" else Fraction(round(rounded))
+    shown = Decimal(exact.numerator) / Decimal(exact.denominator * factor)
+    digits = f"{shown:f}"
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} {unit}"
+
+
+def text(value: Any) -> str:
+    """Write a setting as after ``--set path=``."""
+    if isinstance(value, str):
+        return value
+    return toml(value)
+
+
+def toml(value: Any) -> str:
+    """Write a value as TOML, on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{json.dumps(str(k))} = {toml(v)}" for k, v in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(toml(v) for v in value)}]"
+    return str(value)

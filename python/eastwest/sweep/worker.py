@@ -1,0 +1,142 @@
+"""One process of a sweep: takes runs from its parent one by one, and answers with what came out.
+
+It is started once and stays for the whole sweep, so that a run costs no start of an interpreter.
+It reads its orders on a thread of its own: when the parent is gone, however it died, the pipe ends
+and the process leaves at once, in the middle of a run. What it was writing is not yet visible.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from eastwest import core
+from eastwest.run import Source
+from eastwest.store import Plan, Store
+from eastwest.sweep.metrics import warm_up_bytes, warm_up_file
+from eastwest.units import clean
+
+_TELL_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all runs of a sweep have in common."""
+
+    source: Source
+    store: Path
+    family: str
+    build: str
+    tables: bool
+    warm_up_ps: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run."""
+
+    number: int
+    overrides: core.Overrides
+    identity: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a process says about one run."""
+
+    number: int
+    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``world`` where the disk
+    #: refused; ``progress``.
+    what: str
+    message: str = ""
+    #: For ``progress``: share of the run that is done (0 to 1), and seconds since it began.
+    share: float = 0.0
+    wall_s: float = 0.0
+
+
+def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
+    """Simulate one run and keep it in the store."""
+    plan = Plan(setup.source, task.overrides, task.identity, setup.family)
+    extra = {}
+    if setup.warm_up_ps:
+        extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)
+    try:
+        Store(setup.store).run(
+            plan, task.seed, tables=setup.tables, extra=extra, progress=_Telling(task.number, tell)
+        )
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return Event(task.number, "world", f"{where}{error.strerror or error}")
+    except core.scenario_error() as error:
+        found = getattr(error, "problems", [])
+        lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in found[:5]]
+        return Event(task.number, "failed", clean("; ".join(lines) or str(error), 2000))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the core's panics are no Exception
+        message = str(error) or "out of memory" * isinstance(error, MemoryError)
+        kind = "" if isinstance(error, core.run_error()) else f"{type(error).__name__}: "
+        return Event(task.number, "failed", clean(f"{kind}{message}", 2000))
+    return Event(task.number, "done")
+
+
+class _Telling:
+    """Passes progress on, twice a second."""
+
+    def __init__(self, number: int, tell: Callable[[Event], None]) -> None:
+        self.number = number
+        self.tell = tell
+        self.told = time.monotonic()
+
+    def __call__(self, progress: core.Progress) -> None:
+        if time.monotonic() - self.told < _TELL_EVERY_S:
+            return
+        self.told = time.monotonic()
+        share = share_done(progress) or 0.0
+        self.tell(Event(self.number, "progress", share=share, wall_s=progress["wall_s"]))
+
+
+def share_done(progress: core.Progress) -> float | None:
+    """How much of the run is done, from 0 to 1, if anything tells."""
+    # A run ends when its work is done or its time is up, whichever comes first.
+    shares = []
+    if progress["target_s"]:
+        shares.append(min(1.0, progress["simulated_s"] / progress["target_s"]))
+    if progress["jobs_total"]:
+        shares.append(progress["jobs_done"] / progress["jobs_total"])
+    return max(shares, default=None)
+
+
+def main(handle: int) -> None:
+    """Work until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to act on
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    link: Connection[Any, Any] = Connection(handle)
+    setup: Setup = link.recv()
+    if core.build() != setup.build:
+        link.send(Event(-1, "world", "Eastwest was rebuilt while the sweep was starting"))
+        return
+    import polars  # noqa: F401, PLC0415  slow to load: not within the first run
+
+    orders: SimpleQueue[Task] = SimpleQueue()
+    threading.Thread(target=_listen, args=(link, orders), daemon=True).start()
+    while True:
+        link.send(perform(setup, orders.get(), link.send))
+
+
+def _listen(link: Connection[Any, Any], orders: SimpleQueue[Task]) -> None:
+    try:
+        while True:
+            orders.put(link.recv())
+    except (EOFError, OSError):
+        os._exit(0)  # the parent is gone
+
