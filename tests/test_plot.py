@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +16,7 @@ from eastwest.plot.jobs import at_once, concurrency
 from eastwest.plot.latency import by_size, quantile
 from eastwest.plot.style import VARIABLES, svg
 from fake_core import FakeCore
+from hand_made import TO_H3, flow, folder
 
 
 def test_concurrency_is_task_seconds_per_second() -> None:
@@ -76,3 +78,82 @@ def test_colours_of_a_page_come_from_its_style_sheet(result: ew.Result) -> None:
 def test_the_same_result_gives_the_same_picture(result: ew.Result) -> None:
     one, two = (svg(plot.draw("throughput", [("", result)]).figure, "a") for _ in range(2))
     assert one == two
+
+
+def inside(tmp_path: Path) -> ew.Result:
+    """A result with everything that the pictures of the inside draw."""
+    trace = [
+        {"time_s": 0.1 * i, "connection": c, "dst": 3, "cwnd_bytes": 1000 * (i + c)}
+        for i in range(1, 10)
+        for c in range(8)
+    ]
+    return folder(
+        tmp_path / "inside",
+        {
+            "flows": [flow(i, fct_us=1000.0 * 2**i) for i in range(6)],
+            "traffic": [{"time_s": 0.1 * i, "tier": "host-down"} for i in range(1, 11)],
+            "link_samples": [
+                {"time_s": 0.1, "link": TO_H3, "bytes": 12_500_000, "drops": 4},
+                {"time_s": 1.0, "link": TO_H3, "bytes": 6_250_000, "drops": 0},
+                {"time_s": 1.0, "link": 0, "bytes": 1_250_000, "drops": 6},
+            ],
+            "events": [{"time_s": 0.05, "what": "timeout"}],
+            "tcp_trace": trace,
+            "jobs": [{"job": 3, "name": "sort$\\alpha$", "runtime_s": 9.0, "finished_s": 9.0}],
+            "tasks": [
+                {"job": 3, "kind": kind, "started_s": 1.0, "input_done_s": 2.0, "finished_s": 8.0}
+                for kind in ("map", "map", "reduce")
+            ],
+        },
+    )
+
+
+def test_the_pictures_of_the_inside(tmp_path: Path) -> None:
+    result = inside(tmp_path)
+    titles = {
+        "Windows over time; 2 more not shown": plot.windows(result),
+        "Windows over time": plot.windows(result, [1]),
+        "10 packets lost": plot.losses(result),
+        "Use of 2 links": plot.link_heat(result),
+        "Losses of 2 links": plot.link_heat(result, "drops"),
+        "sort$\\alpha$: 3 tasks, 9 s": plot.job_tasks(result, 3),
+        "fct_us of flows": plot.cdf({"a": result, "b": result}),
+        "runtime_s of jobs": plot.cdf([result], "runtime_s", "jobs"),
+    }
+    for title, drawn in titles.items():
+        assert drawn.axes[0].get_title(loc="left") == title
+        assert svg(drawn, "p").startswith("<svg")
+
+
+def test_the_map_of_links_holds_what_the_samples_hold(tmp_path: Path) -> None:
+    used = plot.link_heat(inside(tmp_path)).axes[0].images[0].get_array()
+    assert used is not None
+    heat = np.asarray(used)
+    # In order of tiers: the receiver's link, then the sender's.
+    assert heat.shape == (2, 300)
+    assert heat[0, :30] == pytest.approx(1.0)
+    assert heat[0, 31:269] == pytest.approx(0.0)
+    assert heat[0].mean() == pytest.approx(0.15, rel=0.02)
+    assert heat[1].mean() == pytest.approx(0.01, rel=0.05)
+
+
+def test_a_curve_goes_through_every_row(tmp_path: Path) -> None:
+    result = inside(tmp_path)
+    where = pl.col("flow") < 4
+    line = plot.cdf(result, where=where).axes[0].lines[0]
+    assert np.asarray(line.get_xdata()) == pytest.approx([1e-3, 2e-3, 4e-3, 8e-3])
+    assert np.asarray(line.get_ydata()) == pytest.approx([0.25, 0.5, 0.75, 1.0])
+
+
+def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) -> None:
+    empty = folder(tmp_path / "empty")
+    assert "No row of flows" in plot.cdf(empty).axes[0].get_title(loc="left")
+    assert "measure.tcp_trace" in plot.windows(empty).axes[0].get_title(loc="left")
+    assert plot.losses(empty).axes[0].get_title(loc="left") == "No packet was lost"
+    assert "No utilisation" in plot.link_heat(empty).axes[0].get_title(loc="left")
+    with pytest.raises(ew.InputError, match="no finished job 9"):
+        plot.job_tasks(empty, 9)
+    with pytest.raises(ew.InputError, match="no numbers in a column 'purpose'"):
+        plot.cdf(empty, "purpose")
+    with pytest.raises(ew.InputError, match="utilisation"):
+        plot.link_heat(empty, "colour")

@@ -5,6 +5,18 @@ from typing import Any
 
 from eastwest.core import CheckResult, CoreResult, Problem, Progress, Resolved
 
+__all__ = [
+    "RunError",
+    "ScenarioError",
+    "build_info",
+    "check",
+    "resolve",
+    "run",
+    "schema",
+    "topology",
+    "version",
+]
+
 class ScenarioError(Exception):
     """The input is wrong."""
 

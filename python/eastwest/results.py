@@ -128,6 +128,17 @@ class Result:
         return self.table("tcp_trace")
 
 
+def load(path: str | Path) -> Result:
+    """Open a result folder: one that a run has left, whatever its format version.
+
+    Raises ``FileNotFoundError`` where the folder is none and ``InputError`` where it is damaged or
+    of a newer version.
+    """
+    result = Result(path)
+    _ = result.format
+    return result
+
+
 class TargetFolder:
     """Where a result will go: a named folder, or the next free one under ``results/``."""
 

@@ -24,14 +24,16 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
-from eastwest.explain.evidence import Evidence
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, size
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from eastwest.explain.evidence import Evidence
 
 #: Events that a file holds unless asked otherwise: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
@@ -90,6 +92,8 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
 
     ``most`` bounds the number of events, names of processes and threads not counted.
     """
+    from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars
+
     if most < 100:
         raise InputError(f"a timeline of {most} events shows nothing; allowed: 100 or more")
     into = _Trace(Evidence(result), most)
@@ -200,6 +204,8 @@ def _longest(
     into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
 ) -> pl.DataFrame:
     """Return the rows of a table that fit, the longest of them, in order of their beginnings."""
+    import polars as pl  # noqa: PLC0415  large: only when a timeline is made
+
     room = max(1, into.limit(kind) // per_row)
     kept = table
     if table.height > room:
@@ -383,6 +389,8 @@ def _peaks(
     into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
 ) -> pl.DataFrame:
     """Keep, of so many neighbours in a series, the one with the largest value."""
+    import polars as pl  # noqa: PLC0415  large: only when a timeline is made
+
     ordered = table.sort([*keys, "time_s"], maintain_order=True)
     # Each sample of a queue may be followed by a zero.
     room = max(1, into.limit(kind) // (2 if kind == "queues" else 1))

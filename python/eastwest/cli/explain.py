@@ -10,7 +10,10 @@ from typing import Annotated
 import typer
 
 from eastwest.cli.guard import errors, fail, guarded
+from eastwest.explain import explain as tell
+from eastwest.explain import slowest
 from eastwest.results import Result
+from eastwest.timeline import MOST_EVENTS, trace, write
 
 
 class Subject(StrEnum):
@@ -52,9 +55,6 @@ def explain(
     ] = False,
 ) -> None:
     """Tell why a flow or job of a result took as long as it did."""
-    from eastwest.explain import explain as tell  # noqa: PLC0415  loads polars
-    from eastwest.explain import slowest  # noqa: PLC0415
-
     if subject is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
@@ -75,13 +75,11 @@ def timeline(
     ] = None,
     most: Annotated[
         int, typer.Option(min=100, help="Most events; beyond them the file is thinned.")
-    ] = 200_000,
+    ] = MOST_EVENTS,
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev."""
-    from eastwest import timeline as made  # noqa: PLC0415  loads polars
-
-    trace = made.trace(Result(folder), most)
-    notes = trace["otherData"]["notes"]
-    typer.echo(str(made.write(trace, out or folder / "timeline.json")))
+    made = trace(Result(folder), most)
+    notes = made["otherData"]["notes"]
+    typer.echo(str(write(made, out or folder / "timeline.json")))
     if notes:
         errors().print(f"note: {notes}", markup=False)

@@ -3,13 +3,41 @@
 >>> import eastwest as ew
 >>> print(ew.explain(ew.load("results/a"), "flow", 17))          # doctest: +SKIP
 
-Every number comes from the tables of the result folder; what they cannot tell is called
-unknown.
+Every number comes from the tables of the result folder; what they cannot tell is called unknown.
 """
 
 from __future__ import annotations
 
-from eastwest.explain.api import KINDS, explain, slowest
-from eastwest.explain.story import Moment, Part, Section, Story
+from pathlib import Path
 
-__all__ = ["KINDS", "Moment", "Part", "Section", "Story", "explain", "slowest"]
+from eastwest.explain.story import Moment, Part, Section, Story
+from eastwest.results import Result
+
+__all__ = ["Moment", "Part", "Section", "Story", "explain", "slowest"]
+
+
+def explain(
+    result: Result | str | Path, kind: str, id: int | str, *, workload: str | None = None
+) -> Story:
+    """Tell why a ``"flow"``, ``"job"``, ``"task"`` or ``"connection"`` took as long as it did.
+
+    ``id`` is the number in the column ``flow``, ``job`` or ``connection``; for a job also its name,
+    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` picks one where several have such
+    a job. The story prints as text; its ``facts`` hold the numbers, with units in their names, and
+    its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where there is no such
+    thing or the folder is damaged.
+    """
+    from eastwest.explain import subjects  # noqa: PLC0415  loads polars
+
+    return subjects.explain(result, kind, id, workload)
+
+
+def slowest(result: Result | str | Path, top: int = 5) -> Story:
+    """List what is worth explaining: slow flows and jobs, and flows that lost and recovered.
+
+    ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
+    ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most telling first.
+    """
+    from eastwest.explain import subjects  # noqa: PLC0415  loads polars
+
+    return subjects.slowest(result, top)

@@ -5,5 +5,18 @@
 """
 
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
+from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, windows
 
-__all__ = ["CHARTS", "Chart", "Drawing", "draw", "figure", "overview"]
+__all__ = [
+    "CHARTS",
+    "Chart",
+    "Drawing",
+    "cdf",
+    "draw",
+    "figure",
+    "job_tasks",
+    "link_heat",
+    "losses",
+    "overview",
+    "windows",
+]

@@ -19,17 +19,8 @@ KINDS = ("flow", "job", "task", "connection")
 _LARGEST = 2**63 - 1
 
 
-def explain(
-    result: Result | str | Path, kind: str, id: int | str, *, workload: str | None = None
-) -> Story:
-    """Tell why a flow, job, task or connection of a result took as long as it did.
-
-    ``id`` is the number in the column ``flow``, ``job`` or ``connection``; for a job also its name,
-    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` picks one where several have such
-    a job. The story prints as text; its ``facts`` hold the numbers, with units in their names, and
-    its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where there is no such
-    thing or the folder is damaged.
-    """
+def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
+    """Tell the story; see ``eastwest.explain.explain``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     if kind == "flow":
         return flow.story(evidence, _number(kind, id))
@@ -49,12 +40,8 @@ def _number(kind: str, id: int | str) -> int:
     return int(text)
 
 
-def slowest(result: Result | str | Path, top: int = 5) -> Story:
-    """List what is worth explaining: the slowest flows and jobs, and flows that lost and recovered.
-
-    ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
-    ``flows_recovered`` and ``jobs_by_runtime``, each the most telling first.
-    """
+def slowest(result: Result | str | Path, top: int) -> Story:
+    """List candidates; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(
