@@ -28,6 +28,14 @@ DROP_KINDS = {
     "datagram": "datagram",
 }
 
+#: Columns that drops are counted in by cause, and how causes are written.
+DROP_CAUSES = {
+    "drops_queue_full": "full queue",
+    "lost_random": "random loss",
+    "lost_down": "link down",
+    "lost_no_route": "no route",
+}
+
 
 def fabric(result: Result) -> list[str]:
     """Describe nodes, rates and over-subscription, a sentence each."""
@@ -199,6 +207,16 @@ def drop_rows(result: Result) -> list[list[str]]:
         counts = [units.count(_int(part[f"drops_{kind}"].sum())) for kind in DROP_KINDS]
         rows.append([tier_words(str(tier)), *counts, units.count(_int(part["drops"].sum()))])
     return rows
+
+
+def drop_causes(result: Result) -> str:
+    """Name the causes of drops with their counts; nothing where they were not told apart."""
+    counts = {
+        words: _int(result.links[column].sum())
+        for column, words in DROP_CAUSES.items()
+        if column in result.links.columns
+    }
+    return ", ".join(f"{name} {units.count(count)}" for name, count in counts.items() if count)
 
 
 def busiest_links(result: Result, most: int = 20) -> list[list[str]]:

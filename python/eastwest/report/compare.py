@@ -1,0 +1,176 @@
+"""The page that compares several results: what was set differently, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eastwest import units
+from eastwest.report import spread, words
+from eastwest.report.page import render
+from eastwest.report.single import title_of
+from eastwest.report.tables import Facts, shown
+from eastwest.results import Result, pick
+
+_MOST_LABEL = 40
+#: Settings named in the sentences at the top; the table has all.
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the comparison: a number of the summary, and how it is written."""
+
+    title: str
+    path: tuple[str, ...]
+    write: Callable[[float | None], str]
+    #: Factor to the unit that ``write`` takes.
+    factor: float = 1.0
+    #: Whether it is among the sentences at the top.
+    headline: bool = False
+
+    def of(self, result: Result) -> float | None:
+        """Its value; nothing about jobs where there were none."""
+        if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
+            return None
+        value = pick(result.summary, *self.path)
+        return None if value is None else value * self.factor
+
+
+METRICS = (
+    Metric("Jobs", ("jobs", "count"), units.count),
+    Metric("Job runtime, mean", ("jobs", "runtime_s", "mean"), units.span),
+    Metric("Job runtime, median", ("jobs", "runtime_s", "p50"), units.span, headline=True),
+    Metric("Job runtime, p99", ("jobs", "runtime_s", "p99"), units.span),
+    Metric("Makespan", ("jobs", "makespan_s"), units.span),
+    Metric("Rounds", ("rounds", "count"), units.count),
+    Metric("Goodput of rounds", ("rounds", "goodput_bps"), units.rate, headline=True),
+    Metric("Flows complete", ("flows", "completed"), units.count),
+    Metric("Flow completion, mean", ("flows", "fct_us", "mean"), units.span, 1e-6),
+    Metric("Flow completion, median", ("flows", "fct_us", "p50"), units.span, 1e-6),
+    Metric("Flow completion, p99", ("flows", "fct_us", "p99"), units.span, 1e-6, headline=True),
+    Metric("Packet latency, mean", ("latency_us", "mean"), units.span, 1e-6),
+    Metric("Packet latency, p99", ("latency_us", "p99"), units.span, 1e-6, headline=True),
+    Metric("Packet latency, p99.9", ("latency_us", "p999"), units.span, 1e-6),
+    Metric("Throughput per host, mean", ("throughput_bps",), units.rate),
+    Metric("Packets dropped", ("packets", "dropped"), units.count, headline=True),
+    Metric("TCP retransmissions", ("tcp", "retransmits"), units.count),
+    Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
+    Metric("Packet-hops", ("packet_hops",), units.count),
+    Metric("CPU time", ("cpu_s",), units.span),
+)
+
+
+def labels(results: Sequence[Result]) -> list[str]:
+    """Name results for a comparison: by scenario and seed, or by folder if that is not enough."""
+    names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
+    if len(set(names)) < len(names):
+        names = [shown(r.path, 100)[-_MOST_LABEL:] for r in results]
+    if len(set(names)) < len(names):
+        names = [f"{number}: {name}" for number, name in enumerate(names, 1)]
+    return names
+
+
+def comparison(results: Sequence[Result]) -> str:
+    """Give the page that compares several results."""
+    names = labels(results)
+    named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
+    curves = {chart.name: chart for chart in spread.charts(named)}
+    charts = list(curves.values())
+    if len(charts) % 2:
+        charts[-1].wide = True
+    different = differences(results)
+    left_out = max(0, len(results) - spread.MOST_CURVES)
+    return render(
+        "comparison.html.j2",
+        {"charts": {chart.name: chart.script() for chart in charts}, "topology": None},
+        title=f"{len(results)} results compared",
+        names=names,
+        sentences=_sentences(results, names, different),
+        metrics=metrics(results),
+        differences=different,
+        charts=charts,
+        left_out=left_out,
+        folder_rows=[
+            [name, shown(result.path, 300), shown(result.digest, 64)[:12]]
+            for name, result in zip(names, results, strict=True)
+        ],
+    )
+
+
+def _sentences(
+    results: Sequence[Result], names: list[str], different: list[tuple[str, list[str]]]
+) -> list[str]:
+    """Say what differs and what that did, against the first result."""
+    said = []
+    if different:
+        shown_paths = [f"{path} ({' / '.join(values)})" for path, values in different]
+        rest = len(shown_paths) - _MOST_NAMED
+        said.append(
+            f"{len(different)} {'setting differs' if len(different) == 1 else 'settings differ'}: "
+            + "; ".join(text[:120] for text in shown_paths[:_MOST_NAMED])
+            + (f"; and {rest} more." if rest > 0 else ".")
+        )
+    else:
+        said.append("All settings are the same.")
+    if len({result.digest for result in results}) == 1:
+        return [*said, "All results have the same digest: the same thing happened in each."]
+    for metric in METRICS:
+        if metric.headline:
+            values = [metric.of(result) for result in results]
+            sentence = _headline(metric, values, names)
+            if sentence:
+                said.append(sentence)
+    return said
+
+
+def _headline(metric: Metric, values: list[float | None], names: list[str]) -> str:
+    known = [(v, n) for v, n in zip(values, names, strict=True) if v is not None]
+    if len(known) < 2 or len({v for v, _ in known}) == 1:
+        return ""
+    if len(values) == 2:
+        first, second = known[0][0], known[1][0]
+        by = f" ({change(second / first)})" if first else ""
+        return f"{metric.title}: {metric.write(first)}, then {metric.write(second)}{by}."
+    low, high = min(known), max(known)
+    return (
+        f"{metric.title}: from {metric.write(low[0])} ({low[1]}) to "
+        f"{metric.write(high[0])} ({high[1]})."
+    )
+
+
+def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every metric that any result has: the value of each, and its change against the first."""
+    rows = []
+    for metric in METRICS:
+        values = [metric.of(result) for result in results]
+        if all(value is None for value in values):
+            continue
+        first = values[0]
+        cells = []
+        for place, value in enumerate(values):
+            text = ""
+            if place and value is not None and first and value != first:
+                text = change(value / first)
+            cells.append((metric.write(value), text))
+        rows.append((metric.title, cells))
+    return rows
+
+
+def change(ratio: float) -> str:
+    """Write a change as a percentage, or as a factor where that would be a large number."""
+    if ratio >= 3:
+        return f"× {ratio:.3g}"
+    return f"{100 * (ratio - 1):+.3g} %".replace("-", "−")
+
+
+def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """Settings in which the scenarios differ."""
+    everything = [words.settings(result) for result in results]
+    paths = list(dict.fromkeys(path for settings in everything for path in settings))
+    rows = []
+    for path in paths:
+        values = [settings.get(path, "–") for settings in everything]
+        if len(set(values)) > 1:
+            rows.append((shown(path, 120), values))
+    return rows

@@ -1,0 +1,305 @@
+"""Charts as data for the page's template: scales with their ticks, and paths in plot units.
+
+A plot is an SVG that stretches with the page: x runs from 0 to `WIDTH` whatever the width on the
+screen, y is in CSS pixels. Labels stand outside of it in their natural size, placed in per cent.
+So a page without scripts fits any screen, and zooming is a change of the view box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eastwest import units
+
+Floats = npt.NDArray[np.float64]
+
+#: Width of every plot in its own units.
+WIDTH = 10_000
+#: Series are told apart by colour and by dashes; from here on both repeat.
+SHADES = 6
+
+#: How numbers of an axis are written, here and by the page's script.
+WRITERS: dict[str, Callable[[float | None], str]] = {
+    "count": units.count,
+    "percent": units.percent,
+    "rate": units.rate,
+    "size": units.size,
+    "span": units.span,
+    "times": lambda value: f"{units.count(value)} ×",
+    "nines": lambda value: "–" if value is None else f"{100 * value:.7g} %",
+}
+
+_LONG_STEPS = (
+    *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
+    *(3600.0, 7200.0, 10_800.0, 21_600.0, 43_200.0),
+)
+_DAY = 86_400.0
+
+
+def clock(seconds: float, end: float) -> str:
+    """Write a time on an axis that ends at ``end``: in one unit, or as hours and minutes."""
+    if end < 180:
+        unit, name = next((u for u in ((1.0, "s"), (1e-3, "ms")) if end >= 2 * u[0]), (1e-6, "µs"))
+        return f"{float(f'{seconds / unit:.9g}'):g} {name}" if seconds else "0"
+    whole = round(seconds * 1000) / 1000
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    parts = ((hours, "h"), (minutes, "min"), (round(left, 3), "s"))
+    return " ".join(f"{value:g} {name}" for value, name in parts if value) or "0"
+
+
+def nice_step(span: float, most: int) -> float:
+    """Smallest round step (1, 2, 5 times a power of ten) that gives at most ``most`` intervals."""
+    raw = span / most
+    if not (raw > 0 and math.isfinite(raw)):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= raw * 0.999999)
+
+
+def time_step(span: float, most: int) -> float:
+    """Round step of a time axis: also 15 and 30 s or min, and 1, 2, 3, 6 and 12 h."""
+    raw = span / most
+    if raw <= 1:
+        return nice_step(span, most)
+    for step in _LONG_STEPS:
+        if step >= raw * 0.999999:
+            return step
+    return _DAY * max(1.0, nice_step(span / _DAY, most))
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on an axis, in per cent of its length, and what is written there."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis: which values it spans, how they are spread, and how they are written.
+
+    ``kind`` is ``linear``, ``log``, ``time`` (linear, in seconds of simulated time) or ``nines``
+    (shares of one, spread so that 99 % and 99.9 % are as far apart as 90 % and 99 %).
+    """
+
+    kind: str
+    low: float
+    high: float
+    label: str
+    unit: str = "count"
+
+    def place(self, values: Any) -> Floats:
+        """Where values lie, from 0 to 1."""
+        given = np.asarray(values, dtype=np.float64)
+        low, high = (float(v) for v in self._spread(np.array([self.low, self.high])))
+        return np.asarray((self._spread(given) - low) / ((high - low) or 1.0))
+
+    def _spread(self, values: Floats) -> Floats:
+        if self.kind == "log":
+            return np.log10(np.maximum(values, 1e-300))
+        if self.kind == "nines":
+            return -np.log10(np.maximum(1 - values, 1e-12))
+        return values
+
+    def write(self, value: float) -> str:
+        """Write a value of this axis."""
+        return clock(value, self.high) if self.kind == "time" else WRITERS[self.unit](value)
+
+    def ticks(self, most: int = 6) -> list[Tick]:
+        """Round values along the axis."""
+        values = self._values(most)
+        return [
+            Tick(round(100 * float(at), 3), self.write(value))
+            for value, at in zip(values, self.place(values), strict=True)
+        ]
+
+    def _values(self, most: int) -> list[float]:
+        if self.kind == "nines":
+            nines = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+            return [v for v in nines if self.low <= v <= self.high + 1e-12]
+        if self.kind == "log":
+            return self._log_values(most)
+        choose = time_step if self.kind == "time" else nice_step
+        step = choose(self.high - self.low, most)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [n * step for n in range(first, last + 1)]
+
+    def _log_values(self, most: int) -> list[float]:
+        """Powers of ten, with 2 and 5 between them where there is room; round times for spans."""
+        low, high = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        candidates: list[Sequence[float]] = [(1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)]
+        for steps in candidates:
+            values = [s * 10.0**p for p in range(low, high + 1) for s in steps]
+            if self.unit == "span" and self.high > 60:
+                values = [v for v in values if v < 30]
+                values += [60.0, 600.0, 3600.0, 36_000.0, *(_DAY * 10**n for n in range(6))]
+            inside = [v for v in values if self.low * 0.999 <= v <= self.high * 1.001]
+            if len(inside) <= most:
+                return inside
+        return inside[:: -(-len(inside) // most)]
+
+    def data(self) -> dict[str, Any]:
+        """What the page's script needs of it."""
+        return {"kind": self.kind, "low": self.low, "high": self.high, "unit": self.unit}
+
+
+def linear(values: Any, label: str, unit: str = "count", least: float = 0.0) -> Scale:
+    """Axis from zero to a little above the largest value."""
+    top = max(least, float(np.max(values, initial=0.0))) or 1.0
+    return Scale("linear", 0.0, top * 1.04, label, unit)
+
+
+def logarithmic(low: float, high: float, label: str, unit: str = "span") -> Scale:
+    """Logarithmic axis that spans at least a factor of four."""
+    low = max(low, 1e-12)
+    high = max(high, low)
+    if high < 4 * low:
+        middle = math.sqrt(low * high)
+        low, high = middle / 2.2, middle * 2.2
+    return Scale("log", low * 0.92, high * 1.08, label, unit)
+
+
+def time(end: float, label: str = "simulated time") -> Scale:
+    """Axis of simulated time from zero to ``end`` seconds."""
+    return Scale("time", 0.0, max(end, 1e-9), label, "span")
+
+
+@dataclass(frozen=True)
+class Path:
+    """One drawn shape of a series; ``css`` names its look in the style sheet."""
+
+    css: str
+    d: str
+    series: int
+
+
+@dataclass
+class Chart:
+    """One figure of the page."""
+
+    name: str
+    #: A sentence on what it shows.
+    title: str
+    #: What is drawn, and how to read it.
+    note: str
+    x: Scale
+    y: Scale
+    height: int = 220
+    wide: bool = False
+    paths: list[Path] = field(default_factory=list)
+    #: Names of the series, in the order of their numbers; empty for a single one.
+    legend: list[str] = field(default_factory=list)
+    #: Look of a legend's key: ``line``, ``area``, ``dot`` or ``bar``.
+    key: str = "line"
+    #: What the page's script reads values from.
+    data: dict[str, Any] = field(default_factory=dict)
+    #: The picture's values in words: headings and rows.
+    table: tuple[list[str], list[list[str]]] | None = None
+    #: Labels of rows instead of an axis, top to bottom.
+    rows: list[str] = field(default_factory=list)
+    #: CSS class of the figure, for pictures with their own colours.
+    css: str = ""
+
+    def script(self) -> dict[str, Any]:
+        """Return all that the page's script needs of this chart."""
+        return {"x": self.x.data(), "y": self.y.data(), **self.data}
+
+    def add(self, css: str, d: str, series: int = 0) -> None:
+        """Add a shape, unless it is empty."""
+        if d:
+            self.paths.append(Path(css, d, series))
+
+    def points(self, x: Any, y: Any) -> tuple[Floats, Floats]:
+        """Plot units of values."""
+        across = np.clip(self.x.place(x), -0.2, 1.2) * WIDTH
+        down = (1 - np.clip(self.y.place(y), -0.2, 1.2)) * self.height
+        return across, down
+
+    def line(self, x: Any, y: Any, series: int, *, step: bool = False) -> None:
+        """Draw a line through points, or as steps that hold a value until the next."""
+        across, down = self.points(x, y)
+        self.add(f"line s{series % SHADES}", polyline(across, down, step=step), series)
+
+    def band(self, x: Any, low: Any, high: Any, series: int) -> None:
+        """Fill between two step curves; ``x`` has one value more than the curves."""
+        across, top = self.points(x, np.append(high, high[-1:]))
+        _, bottom = self.points(x, np.append(low, low[-1:]))
+        if not len(high):
+            return
+        up = polyline(across, top, step=True)
+        back = polyline(across[::-1], bottom[::-1], step=True, before=True)
+        self.add(f"area s{series % SHADES}", f"{up}L{back[1:]}Z", series)
+
+    def dots(self, x: Any, y: Any, series: int, css: str = "dots") -> None:
+        """Draw single points."""
+        across, down = self.points(x, y)
+        d = "".join(f"M{a} {b}h0" for a, b in zip(whole(across), tenths(down), strict=True))
+        self.add(f"{css} s{series % SHADES}", d, series)
+
+
+def whole(values: Floats) -> list[int]:
+    """Plot units across, rounded: a ten-thousandth of the width is less than a pixel."""
+    return [int(v) for v in np.rint(values)]
+
+
+def tenths(values: Floats) -> list[str]:
+    """Plot units down, to a tenth of a pixel."""
+    return [f"{v:.1f}".removesuffix(".0") for v in values]
+
+
+def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
+    """Give the path through points; as steps, a point's height holds until the next point.
+
+    Going backwards (``before``) a step turns the other way round.
+    """
+    if not len(across):
+        return ""
+    xs, ys = whole(across), tenths(down)
+    parts = [f"M{xs[0]} {ys[0]}"]
+    for place in range(1, len(xs)):
+        if not step:
+            parts.append(f"L{xs[place]} {ys[place]}")
+            continue
+        if before:
+            if ys[place] != ys[place - 1]:
+                parts.append(f"V{ys[place]}")
+            parts.append(f"H{xs[place]}")
+        else:
+            parts.append(f"H{xs[place]}")
+            if ys[place] != ys[place - 1]:
+                parts.append(f"V{ys[place]}")
+    return "".join(parts)
+
+
+def rounded(values: Any, digits: int = 4) -> list[float | None]:
+    """Values for the page's script, with as many digits as a reader needs."""
+    return [
+        (float(f"{v:.{digits}g}") if math.isfinite(v) else None)
+        for v in np.asarray(values, dtype=np.float64).tolist()
+    ]
+
+
+def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
+    """Keep at most about ``most`` points of a rising curve: evenly by number, the tail in full."""
+    if x.size <= most:
+        return x, y
+    body = np.linspace(0, x.size - 1, most - 120).astype(int)
+    tail = x.size - 1 - np.unique(np.geomspace(1, x.size, 120).astype(int) - 1)
+    keep = np.unique(np.concatenate([body, tail]))
+    return x[keep], y[keep]
+
+
+def thin_rows(rows: list[list[str]], most: int = 24) -> list[list[str]]:
+    """Keep rows for a table beside a picture, evenly."""
+    if len(rows) <= most:
+        return rows
+    return [rows[i] for i in np.unique(np.linspace(0, len(rows) - 1, most).astype(int))]

@@ -1,0 +1,105 @@
+"""Heat maps: a row per thing, a column per interval of time, darker where there is more.
+
+Values are sent to the page's script as bytes, the square root of the share of the largest, so that
+small ones keep their digits; the picture itself shows `LEVELS` steps.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from eastwest.report.draw import WRITERS, Chart, Floats, Scale, time
+from eastwest.report.tables import Bins
+
+LEVELS = 9
+
+
+def packed(values: Floats, top: float) -> str:
+    """Values as base64 of bytes: 255 times the root of the share of ``top``; not 0 unless 0."""
+    share = np.clip(values / top if top > 0 else values * 0, 0, 1)
+    return base64.b64encode(
+        np.ceil(255 * np.sqrt(share) - 1e-9).astype(np.uint8).tobytes()
+    ).decode()
+
+
+def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
+    """Step of the colour scale of each value: 0 for nothing, then the root of its share."""
+    share = np.clip(values / top if top > 0 else values * 0, 0, 1)
+    return np.asarray(np.ceil(LEVELS * np.sqrt(share) - 1e-9), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Rows of values over time; ``values`` has a row per name and a column per bin."""
+
+    name: str
+    title: str
+    note: str
+    names: list[str]
+    bins: Bins
+    values: Floats
+    label: str
+    unit: str
+    #: What the strongest colour stands for; by default the largest value.
+    top: float = 0.0
+
+    def chart(self, end: float) -> Chart:
+        """Draw it."""
+        tall = 15 if len(self.names) <= 32 else 10
+        top = self.top or float(self.values.max(initial=0.0)) or 1.0
+        chart = Chart(
+            self.name,
+            self.title,
+            self.note,
+            time(end),
+            Scale("linear", 0, top, self.label, self.unit),
+            height=tall * len(self.names),
+            wide=True,
+            rows=self.names,
+            css="heat",
+        )
+        grid = levels(self.values, top)
+        across = np.clip(chart.x.place(self.bins.edges), 0, 1) * 10_000
+        borders = [int(v) for v in np.rint(across)]
+        shapes: dict[int, list[str]] = {level: [] for level in range(1, LEVELS + 1)}
+        for row, line in enumerate(grid):
+            changes = np.flatnonzero(np.diff(line)) + 1
+            starts = [0, *changes.tolist(), line.size]
+            for first, last in itertools.pairwise(starts):
+                level = int(line[first]) if line.size else 0
+                if level:
+                    shapes[level].append(
+                        f"M{borders[first]} {row * tall}H{borders[last]}v{tall - 1}"
+                        f"H{borders[first]}z"
+                    )
+        for level, parts in shapes.items():
+            chart.add(f"cell q{level}", "".join(parts))
+        chart.data = {
+            "type": "heat",
+            "step": self.bins.step,
+            "columns": self.bins.count,
+            "top": float(f"{top:.6g}"),
+            "row": tall,
+            "names": self.names,
+            "label": self.label,
+            "cells": packed(self.values, top),
+        }
+        write = WRITERS[self.unit]
+        chart.table = (
+            ["", f"{self.label}, mean", "largest", "at"],
+            [
+                [
+                    name,
+                    write(float(line.mean())),
+                    write(float(line.max())),
+                    chart.x.write(float(self.bins.step * (int(line.argmax()) + 0.5))),
+                ]
+                for name, line in zip(self.names, self.values, strict=True)
+            ],
+        )
+        return chart

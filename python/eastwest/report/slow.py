@@ -1,0 +1,189 @@
+"""The slowest flows, and what happened to them: losses, timeouts, recoveries and waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from eastwest import units
+from eastwest.plot.latency import finished
+from eastwest.report.draw import clock
+from eastwest.report.tables import Facts, shown
+
+#: Flows taken from each end: the longest, and those slowed down most.
+_EACH = 15
+#: Events of one flow that are read.
+_MOST_EVENTS = 3000
+_STRIP = 1000
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened to a flow: a place on its strip, and its look."""
+
+    css: str
+    at: int
+    to: int
+
+
+def rows(facts: Facts) -> list[dict[str, Any]]:
+    """Give the slowest flows as rows of a table, slowest first."""
+    done = finished(facts.result)
+    if done.height == 0:
+        return []
+    picked = pl.concat([done.top_k(_EACH, by="fct_us"), done.top_k(_EACH, by="slowdown")]).unique(
+        "flow", maintain_order=True
+    )
+    picked = picked.sort(["fct_us", "flow"], descending=[True, False])
+    names = _job_names(facts)
+    by_connection = _events_of(facts, picked)
+    return [_row(facts, row, names, by_connection) for row in picked.iter_rows(named=True)]
+
+
+def _job_names(facts: Facts) -> dict[tuple[str, int], str]:
+    """Names of jobs by workload and number."""
+    columns = facts.jobs.select("workload", "job", "name").iter_rows()
+    return {(workload, job): shown(name, 40) for workload, job, name in columns}
+
+
+def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int], pl.DataFrame]:
+    """Events of the connections of some flows."""
+    numbers = picked["connection"].drop_nulls().unique().cast(pl.Int64)
+    events = facts.events
+    if not numbers.len() or not events.height:
+        return {}
+    parts = events.filter(pl.col("connection").is_in(numbers.implode())).partition_by(
+        "connection", "src", "dst", as_dict=True, maintain_order=True
+    )
+    return {(int(k[0]), int(k[1]), int(k[2])): part for k, part in parts.items()}
+
+
+def _own(
+    row: dict[str, Any], by_connection: dict[tuple[int, int, int], pl.DataFrame]
+) -> pl.DataFrame | None:
+    """Events of one flow: on its connection and direction, in its time and part of the stream."""
+    if row["connection"] is None:
+        return None
+    events = by_connection.get((int(row["connection"]), int(row["src"]), int(row["dst"])))
+    if events is None:
+        return None
+    first = row["stream_start"] or 0
+    about = (pl.col("stream_start") < first + row["bytes"]) & (
+        pl.col("stream_start") + pl.col("bytes") >= first
+    )
+    during = (pl.col("time_s") >= row["start_s"]) & (pl.col("time_s") <= row["finish_s"])
+    return events.filter(during & (about | (pl.col("what") != "drop"))).head(_MOST_EVENTS)
+
+
+def _row(
+    facts: Facts,
+    row: dict[str, Any],
+    names: dict[tuple[str, int], str],
+    by_connection: dict[tuple[int, int, int], pl.DataFrame],
+) -> dict[str, Any]:
+    events = _own(row, by_connection)
+    job = names.get((row["workload"], row["job"]), "")
+    marks: list[Mark] = []
+    if events is None or events.height == 0:
+        story = _without_events(row)
+    else:
+        story, marks = _with_events(facts, row, events)
+    fct = row["fct_us"] / 1e6
+    return {
+        "flow": row["flow"],
+        "ends": f"{facts.host(row['src'])} → {facts.host(row['dst'])}",
+        "purpose": shown(row["purpose"], 30),
+        "job": job,
+        "bytes": (row["bytes"], units.size(row["bytes"])),
+        "start": (row["start_s"], clock(round(row["start_s"], 3), facts.end)),
+        "fct": (fct, units.span(fct)),
+        "slowdown": (row["slowdown"], f"{units.count(row['slowdown'])} ×"),
+        "lost": (row["retransmits"], units.count(row["retransmits"])),
+        "timeouts": (row["timeouts"], units.count(row["timeouts"])),
+        "story": story,
+        "marks": marks,
+    }
+
+
+def _without_events(row: dict[str, Any]) -> str:
+    """Say what its own counters tell."""
+    again, late = row["retransmits"], row["timeouts"]
+    if not again and not late:
+        return "Nothing was lost: it waited in queues or shared its path."
+    said = f"{_number(again, 'segment', 'segments')} sent again"
+    return said + (f", {_number(late, 'timeout', 'timeouts')}." if late else ", no timeout.")
+
+
+def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tuple[str, list[Mark]]:
+    """Tell its story, and mark what happened on a strip from its start to its end."""
+    start, length = row["start_s"], max(row["finish_s"] - row["start_s"], 1e-12)
+
+    def place(time: float) -> int:
+        return int(np.clip(round(_STRIP * (time - start) / length), 0, _STRIP))
+
+    said, marks = [], []
+    lost = events.filter(pl.col("what") == "drop")
+    if lost.height:
+        where = lost.group_by("link", "cause").len().sort(["len", "link"], descending=True)
+        places = [
+            f"{units.count(n)} at {facts.link_names.get(link, 'no link')}"
+            + (f" ({shown(cause, 20).replace('-', ' ')})" if cause else "")
+            for link, cause, n in where.head(2).iter_rows()
+        ]
+        rest = int(where["len"].slice(2).sum() or 0)
+        if rest:
+            places.append(f"{units.count(rest)} elsewhere")
+        said.append(f"Lost {_number(lost.height, 'packet', 'packets')}: {', '.join(places)}.")
+        marks += [Mark("drop", p, p) for p in sorted({place(t) for t in lost["time_s"]})]
+    waits = _silences(row, events)
+    if waits:
+        total = sum(end - begin for begin, end in waits)
+        said.append(
+            f"{_number(len(waits), 'timeout', 'timeouts')}: up to {units.span(total)} of silence, "
+            f"{units.percent(min(1.0, total / length))} of its time."
+        )
+        marks += [Mark("wait", place(begin), place(end)) for begin, end in waits]
+    recoveries = _recoveries(row, events)
+    if recoveries:
+        said.append(f"{_number(len(recoveries), 'fast recovery', 'fast recoveries')}.")
+        marks += [Mark("recovery", place(begin), place(end)) for begin, end in recoveries]
+    spurious = int((events["what"] == "spurious").sum())
+    if spurious:
+        said.append(f"{_number(spurious, 'timeout was', 'timeouts were')} not needed.")
+    if "failed" in set(events["what"].to_list()):
+        said.append("The connection was given up.")
+    order = {"recovery": 0, "wait": 1, "drop": 2}
+    marks.sort(key=lambda mark: (order[mark.css], mark.at))
+    return " ".join(said) or _without_events(row), marks
+
+
+def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
+    """Stretches that end with a timeout: from the last thing that happened before it."""
+    waits = []
+    last = float(row["start_s"])
+    for time, what in events.select("time_s", "what").iter_rows():
+        if what == "timeout":
+            waits.append((last, float(time)))
+        last = float(time)
+    return waits
+
+
+def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
+    """Stretches between a fast retransmit and its end, or whatever ended it."""
+    found, begun = [], None
+    for time, what in events.select("time_s", "what").iter_rows():
+        if what == "recovery":
+            begun = float(time) if begun is None else begun
+        elif begun is not None and what in {"recovered", "timeout", "failed"}:
+            found.append((begun, float(time)))
+            begun = None
+    if begun is not None:
+        found.append((begun, float(row["finish_s"])))
+    return found
+
+
+def _number(value: int, one: str, many: str) -> str:
+    return f"{units.count(value)} {one if value == 1 else many}"

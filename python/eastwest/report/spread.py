@@ -1,0 +1,252 @@
+"""How times are spread: cumulative curves of jobs and flows, percentiles of packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from eastwest import units
+from eastwest.plot.latency import by_size, finished, quantile
+from eastwest.report.draw import (
+    WRITERS,
+    Chart,
+    Floats,
+    Scale,
+    linear,
+    logarithmic,
+    rounded,
+    thin_curve,
+)
+from eastwest.report.tables import Facts, shown
+
+_SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
+#: Curves in one picture.
+MOST_CURVES = 6
+#: Results of a comparison, each with its name; one result has an empty name.
+Named = Sequence[tuple[str, Facts]]
+
+
+def charts(named: Named) -> list[Chart]:
+    """Return curves of one result, or of several in the same pictures."""
+    drawn = [runtimes(named), completion(named), latency(named), slowdown(named)]
+    return [chart for chart in drawn if chart is not None]
+
+
+def _curves(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
+    """Cumulative shares of values in seconds, a curve each; its title is left open."""
+    curves = [(key, np.sort(v[np.isfinite(v) & (v >= 0)])) for key, v in curves]
+    curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
+    if not curves:
+        return None
+    values = np.concatenate([v for _, v in curves])
+    positive = values[values > 0]
+    low = float(positive.min()) if positive.size else 1e-6
+    chart = Chart(
+        name,
+        "",
+        "",
+        logarithmic(low, float(values.max()), label),
+        Scale("linear", 0.0, 1.02, what, "percent"),
+        legend=[key for key, _ in curves] if len(curves) > 1 or curves[0][0] else [],
+    )
+    data = []
+    for number, (_, seconds) in enumerate(curves):
+        share = np.arange(1, seconds.size + 1) / seconds.size
+        x, y = thin_curve(np.maximum(seconds, chart.x.low), share)
+        chart.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
+        data.append([rounded(x), rounded(y)])
+    chart.data = {"type": "curve", "curves": data}
+    chart.table = (
+        ["", what.split(" ", maxsplit=1)[0], *(units.percent(s) for s in _SHARES[:-1]), "all"],
+        [
+            [
+                key or what.split(" ", maxsplit=1)[0],
+                units.count(v.size),
+                *(units.span(float(np.quantile(v, s, method="higher"))) for s in _SHARES),
+            ]
+            for key, v in curves
+        ],
+    )
+    return chart
+
+
+def runtimes(named: Named) -> Chart | None:
+    """How long jobs take."""
+    curves = [(name, facts.jobs["runtime_s"].to_numpy().astype(float)) for name, facts in named]
+    if max((v.size for _, v in curves), default=0) < 2:
+        return None
+    chart = _curves("job-runtimes", curves, "time since submission", "jobs finished")
+    if chart is not None:
+        first = next(v for _, v in curves if v.size)
+        half, most = np.quantile(first, [0.5, 0.95])
+        chart.title = (
+            f"Half of the jobs finish within {units.span(half)}, 95 % within {units.span(most)}"
+            if len(named) == 1
+            else "How long jobs take"
+        )
+        chart.note = "Share of jobs that take at most so long."
+    return chart
+
+
+def completion(named: Named) -> Chart | None:
+    """How long flows take: by purpose for one result, all together for several."""
+    curves = []
+    for name, facts in named:
+        done = finished(facts.result)
+        if len(named) > 1:
+            curves.append((name, done["fct_us"].to_numpy() / 1e6))
+            continue
+        purposes = done.group_by("purpose").len().sort(["len", "purpose"], descending=True)
+        several = purposes.height > 1
+        for purpose in purposes["purpose"].to_list()[:MOST_CURVES]:
+            part = done.filter(pl.col("purpose") == purpose)["fct_us"].to_numpy() / 1e6
+            curves.append((shown(purpose, 30) if several else "", part))
+    chart = _curves("flow-completion", curves, "completion time", "flows complete")
+    if chart is not None:
+        every = finished(named[0][1].result)["fct_us"] / 1e6
+        half, most = every.quantile(0.5, "higher"), every.quantile(0.99, "higher")
+        chart.title = (
+            f"Half of the flows take up to {units.span(half)}, 99 % up to {units.span(most)}"
+            if len(named) == 1
+            else "How long flows take"
+        )
+        chart.note = "Share of flows (messages) that take at most so long."
+        if len(named) == 1 and chart.legend:
+            chart.note = "Share of flows (messages) of each purpose that take at most so long."
+    return chart
+
+
+def latency(named: Named) -> Chart | None:
+    """Latency of data packets against the share that is as fast, rare slow ones spread out."""
+    curves: list[tuple[str, Floats, Floats]] = []
+    title = ""
+    for name, facts in named:
+        data = facts.result.latency.filter((pl.col("kind") == "data") & (pl.col("count") > 0))
+        busiest = data.group_by("class").agg(pl.col("count").sum())
+        busiest = busiest.sort(["count", "class"], descending=[True, False])
+        for group in busiest["class"].to_list()[: MOST_CURVES if len(named) == 1 else 1]:
+            one = data.filter(pl.col("class") == group).sort("upper_us")
+            seen = np.cumsum(one["count"].to_numpy().astype(float))
+            # The last bucket's share is 1; half a packet short of it has a place on the axis.
+            share = np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1])
+            curves.append((name or shown(group, 30), share, one["upper_us"].to_numpy() / 1e6))
+            tail = quantile(one, 0.99)
+            title = title or (
+                f"99 % of {shown(group, 30)} data packets arrive within "
+                f"{units.span(None if tail is None else tail / 1e6)}"
+            )
+    curves = curves[:MOST_CURVES]
+    if not curves:
+        return None
+    longest = max(float(y[-1]) for _, _, y in curves)
+    most = max(float(x[-1]) for _, x, _ in curves)
+    chart = Chart(
+        "packet-latency",
+        title if len(named) == 1 else "How long data packets take",
+        "End-to-end latency that a share of the data packets does not exceed"
+        + (", by traffic class." if len(named) == 1 else ", of the class with most packets."),
+        Scale("nines", 0.0, min(max(most, 0.999), 0.999999), "share of packets", "nines"),
+        logarithmic(min(float(y[0]) for _, _, y in curves), longest, "latency"),
+        legend=[key for key, _, _ in curves],
+    )
+    points = []
+    for number, (_, share, seconds) in enumerate(curves):
+        x = np.insert(share, 0, 0.0)
+        y = np.insert(seconds, 0, seconds[0])
+        keep = _spaced(chart.x.place(x))
+        chart.line(x[keep], y[keep], number)
+        points.append([rounded(x[keep], 8), rounded(y[keep], 3)])
+    chart.data = {"type": "curve", "curves": points}
+    return chart
+
+
+def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
+    """Points of a curve that lie a visible distance apart, the first and last included."""
+    kept = [0]
+    for number, place in enumerate(places):
+        if place - places[kept[-1]] >= least:
+            kept.append(number)
+    if kept[-1] != places.size - 1:
+        kept.append(places.size - 1)
+    return kept
+
+
+def slowdown(named: Named) -> Chart | None:
+    """How much longer flows take than alone in the fabric, by size: median and 99th percentile."""
+    tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
+    tables = [(name, table) for name, table in tables if table.height]
+    names = list(dict.fromkeys(size for _, table in tables for size in table["size"].to_list()))
+    if not tables:
+        return None
+    order = ["≤ 10 kB", "10–100 kB", "100 kB–1 MB", "1–10 MB", "> 10 MB"]
+    names.sort(key=order.index)
+    high = max(float(table["slowdown_p99"].max()) for _, table in tables)  # type: ignore[arg-type]
+    worst = tables[0][1].sort("slowdown_p99", descending=True).row(0, named=True)
+    chart = Chart(
+        "slowdown-by-size",
+        f"Flows of {worst['size']} suffer most: p99 "
+        f"{units.count(worst['slowdown_p99'])} × the time alone"
+        if len(named) == 1
+        else "How much longer flows take than alone",
+        "Completion time over that of the same flow alone in the fabric: dot at the median, "
+        "bar up to the 99th percentile.",
+        Scale("linear", 0.0, len(names), "size of the flow"),
+        logarithmic(1.0, max(high, 4.0), "slowdown", "times"),
+        legend=[name for name, _ in tables] if len(tables) > 1 else [],
+        key="dot",
+        css="sizes",
+    )
+    rows = []
+    for number, (name, table) in enumerate(tables):
+        shift = (number - (len(tables) - 1) / 2) * min(0.16, 0.7 / len(tables))
+        for row in table.iter_rows(named=True):
+            at = names.index(row["size"]) + 0.5 + shift
+            x, y = chart.points([at, at], [row["slowdown_p50"], row["slowdown_p99"]])
+            chart.add(
+                f"whisker s{number}",
+                f"M{x[0]:.0f} {y[0]:.1f}V{y[1]:.1f}M{x[0]:.0f} {y[1]:.1f}h0",
+                number,
+            )
+            chart.dots([at], [row["slowdown_p50"]], number, "dots big")
+            rows.append(
+                [name, row["size"], units.count(row["flows"])]
+                + [WRITERS["times"](row[f"slowdown_{q}"]) for q in ("p50", "p99")]
+            )
+    chart.data = {"type": "none", "categories": names}
+    chart.table = (
+        ["", "size", "flows", "median", "p99"],
+        rows,
+    )
+    if len(tables) == 1:
+        chart.table = (chart.table[0][1:], [row[1:] for row in rows])
+    return chart
+
+
+def busy_links(facts: Facts) -> Chart | None:
+    """Share of links that are used at most so much, by tier."""
+    curves = []
+    for tier in facts.tiers[:MOST_CURVES]:
+        column = facts.links.filter(pl.col("tier") == tier)["utilisation"]
+        curves.append(
+            (units.tier_words(tier), np.sort(column.fill_nan(0.0).fill_null(0.0).to_numpy()))
+        )
+    if not curves:
+        return None
+    chart = Chart(
+        "link-utilisation",
+        "How evenly the links of a tier are used",
+        "Share of the links of each tier that are used at most so much over the whole run.",
+        linear([v.max() for _, v in curves], "utilisation", "percent"),
+        Scale("linear", 0.0, 1.02, "links", "percent"),
+        legend=[name for name, _ in curves],
+    )
+    data = []
+    for number, (_, used) in enumerate(curves):
+        share = np.arange(1, used.size + 1) / used.size
+        x, y = thin_curve(used, share, 300)
+        chart.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
+        data.append([rounded(x), rounded(y)])
+    chart.data = {"type": "curve", "curves": data}
+    return chart

@@ -1,0 +1,146 @@
+"""What several parts of the page need from a result's tables: names of hosts, bins of time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from eastwest import units
+from eastwest.report.draw import Floats
+from eastwest.results import Result, pick
+
+_MOST_NAME = 60
+_RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Key that sorts ``h2`` before ``h10``."""
+    parts = _RUNS_OF_DIGITS.split(name)
+    return tuple(
+        (1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)
+    )
+
+
+def shown(name: object, limit: int = _MOST_NAME) -> str:
+    """Text from a result, which may be anything, without control characters and not too long."""
+    return units.clean(str(name), limit)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal intervals of simulated time from 0 on."""
+
+    step: float
+    count: int
+
+    @property
+    def edges(self) -> Floats:
+        """Their borders in seconds, one more than there are intervals."""
+        return np.asarray(np.arange(self.count + 1) * self.step)
+
+    def of(self, times: Floats) -> npt.NDArray[np.int64]:
+        """Interval of each time; an end of an interval belongs to it."""
+        place = np.ceil(times / self.step - 1e-6) - 1
+        return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
+
+    def sums(self, times: Floats, values: Floats) -> Floats:
+        """Sum of values per interval."""
+        sums = np.bincount(self.of(times), weights=values, minlength=self.count)
+        return np.asarray(sums, dtype=np.float64)
+
+
+class Facts:
+    """A result, and what follows from its tables."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.links = result.links
+        self.flows = result.flows
+        self.jobs = result.jobs
+        self.tasks = result.tasks
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """What happened to connections, in order of time."""
+        return self.result.table("events")
+
+    @cached_property
+    def samples(self) -> pl.DataFrame:
+        """Bytes and drops of each link over time."""
+        return self.result.table("link_samples")
+
+    @cached_property
+    def end(self) -> float:
+        """End of the run in seconds of simulated time: the right edge of all time axes."""
+        ends = [pick(self.result.summary, "simulated_s") or 0.0]
+        for table, column in (
+            (self.tasks, "finished_s"),
+            (self.result.traffic, "time_s"),
+            (self.flows, "finish_s"),
+        ):
+            times = table[column].drop_nulls().drop_nans()
+            if times.len():
+                ends.append(float(times.max()))  # type: ignore[arg-type]
+        finite = [end for end in ends if np.isfinite(end)]
+        return max([*finite, 1e-9])
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """Names of hosts; the order of their links is that of their numbers."""
+        tier = self.links.filter(pl.col("tier") == "host-up").sort("link")
+        names = tier["src"].unique(maintain_order=True).to_list()
+        plain = {f"h{number}" for number in range(len(names))}
+        return sorted(names, key=natural) if set(names) == plain else names
+
+    def host(self, number: int) -> str:
+        """Name of the host with this number."""
+        return shown(self.hosts[number]) if 0 <= number < len(self.hosts) else f"host {number}"
+
+    @cached_property
+    def interval(self) -> float:
+        """Sampling interval of the tables over time, in seconds; 0 without them."""
+        for table in (self.result.traffic, self.samples):
+            times = np.unique(table["time_s"].drop_nulls().to_numpy())
+            if times.size > 1:
+                return float(np.diff(times).min())
+            if times.size:
+                return float(times[0])
+        return 0.0
+
+    def bins(self, most: int) -> Bins:
+        """At most ``most`` bins over the run, each of whole sampling intervals."""
+        if self.interval <= 0 or not np.isfinite(self.interval):
+            return Bins(self.end / most, most)
+        intervals = max(1, int(np.ceil(min(self.end / self.interval - 1e-6, 1e12))))
+        group = -(-intervals // most)
+        return Bins(self.interval * group, -(-intervals // group))
+
+    @cached_property
+    def link_names(self) -> dict[int, str]:
+        """Names of links by number."""
+        numbers, names = self.links["link"].to_list(), self.links["name"].to_list()
+        return {number: shown(name) for number, name in zip(numbers, names, strict=True)}
+
+    @cached_property
+    def tiers(self) -> list[str]:
+        """Tiers of links, in the order of the table."""
+        return [str(t) for t in self.links["tier"].unique(maintain_order=True).to_list()]
+
+    @cached_property
+    def drops_sampled(self) -> pl.DataFrame:
+        """Drops over time with the tier of their link: ``time_s``, ``tier``, ``drops``."""
+        tiers = self.links.select("link", "tier")
+        samples = self.samples
+        if samples.height:
+            lost = samples.filter(pl.col("drops") > 0).select("time_s", "link", "drops")
+        else:
+            events = self.events.filter(pl.col("what") == "drop")
+            lost = events.select(
+                "time_s", pl.col("link").cast(pl.UInt32, strict=False), drops=pl.lit(1)
+            )
+        return lost.join(tiers, on="link", how="left").with_columns(pl.col("tier").fill_null("?"))

@@ -1,0 +1,286 @@
+"""The fabric as a drawing: hosts at the bottom, switches above, links coloured by their use.
+
+Large fabrics are drawn in groups: hosts by the switch they hang from, then switches of a layer by
+their number. A drawn link then stands for all links between two groups and shows the busiest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eastwest import units
+from eastwest.report.draw import Floats, clock
+from eastwest.report.heat import levels, packed
+from eastwest.report.load import LinkLoad
+from eastwest.report.tables import Facts, natural, shown
+
+_MOST_HOSTS, _MOST_SWITCHES = 64, 40
+_LAYER = 128
+_MARGIN = 34
+_WIDTH = 1000
+
+
+@dataclass
+class Node:
+    """A drawn node: one of the fabric, or a group of them."""
+
+    name: str
+    layer: int
+    members: int = 1
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """How it is drawn."""
+        return "host" if self.layer == 0 else "switch"
+
+
+@dataclass
+class Edge:
+    """A drawn direction of a cable, or of all cables between two groups."""
+
+    source: Node
+    target: Node
+    links: list[int]
+    level: int = 0
+
+    def ends(self) -> tuple[float, float, float, float]:
+        """Where the line begins and ends: a little right of its way, so both directions show."""
+        dx, dy = self.target.x - self.source.x, self.target.y - self.source.y
+        length = float(np.hypot(dx, dy)) or 1.0
+        sx, sy = -dy / length * 2.6, dx / length * 2.6
+        return self.source.x + sx, self.source.y + sy, self.target.x + sx, self.target.y + sy
+
+
+class Topology:
+    """Nodes with places, and edges with the links they stand for."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        ends = [(str(a), str(b)) for a, b in facts.links.select("src", "dst").iter_rows()]
+        self.neighbours: dict[str, set[str]] = defaultdict(set)
+        for a, b in ends:
+            self.neighbours[a].add(b)
+            self.neighbours[b].add(a)
+        layers = self._layers()
+        self.node_of: dict[str, Node] = {}
+        self._group(layers)
+        self.nodes = list({id(node): node for node in self.node_of.values()}.values())
+        between: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for row, (a, b) in enumerate(ends):
+            between[id(self.node_of[a]), id(self.node_of[b])].append(row)
+        by_id = {id(node): node for node in self.nodes}
+        self.edges = [Edge(by_id[a], by_id[b], rows) for (a, b), rows in between.items() if a != b]
+        self.grouped = len(self.nodes) < len(self.node_of)
+        self.height = self._place()
+
+    def _layers(self) -> dict[str, int]:
+        """Layer of each node: hosts 0, switches as many as links to the nearest host."""
+        hosts = [host for host in self.facts.hosts if host in self.neighbours]
+        layer = dict.fromkeys(hosts or sorted(self.neighbours)[:1], 0)
+        frontier = list(layer)
+        while frontier:
+            reached = []
+            for name in frontier:
+                for other in sorted(self.neighbours[name], key=natural):
+                    if other not in layer:
+                        layer[other] = layer[name] + 1
+                        reached.append(other)
+            frontier = reached
+        top = max(layer.values(), default=0)
+        for name in self.neighbours:
+            layer.setdefault(name, top)
+        return layer
+
+    def _group(self, layers: dict[str, int]) -> None:
+        """Give every node of the fabric the node it is drawn as."""
+        by_layer: dict[int, list[str]] = defaultdict(list)
+        for name, layer in layers.items():
+            by_layer[layer].append(name)
+        for layer in sorted(by_layer, reverse=True):
+            names = sorted(by_layer[layer], key=natural)
+            if layer == 0 and len(names) > _MOST_HOSTS:
+                self._group_hosts(names)
+                continue
+            size = -(-len(names) // _MOST_SWITCHES) if layer else 1
+            for first in range(0, len(names), size):
+                part = names[first : first + size]
+                label = part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}"
+                node = Node(shown(label, 40), layer, len(part))
+                self.node_of.update(dict.fromkeys(part, node))
+
+    def _group_hosts(self, names: list[str]) -> None:
+        """Draw hosts of the same switch, or group of switches, as one node."""
+        groups: dict[int, list[str]] = defaultdict(list)
+        for name in names:
+            above = [o for o in sorted(self.neighbours[name], key=natural) if o in self.node_of]
+            groups[id(self.node_of[above[0]]) if above else 0].append(name)
+        for part in groups.values():
+            label = part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}"
+            node = Node(shown(label, 40), 0, len(part))
+            self.node_of.update(dict.fromkeys(part, node))
+
+    def _place(self) -> int:
+        """Give nodes their places; return the height of the drawing."""
+        layers: dict[int, list[Node]] = defaultdict(list)
+        for node in self.nodes:
+            layers[node.layer].append(node)
+        top = max(layers, default=0)
+        above: dict[int, list[Node]] = defaultdict(list)
+        below: dict[int, list[Node]] = defaultdict(list)
+        for edge in self.edges:
+            if edge.target.layer > edge.source.layer:
+                above[id(edge.source)].append(edge.target)
+                below[id(edge.target)].append(edge.source)
+        order = {id(n): i for i, n in enumerate(sorted(self.nodes, key=lambda n: natural(n.name)))}
+        for layer in sorted(layers):
+            nodes = layers[layer]
+            if layer == 0:
+                nodes.sort(
+                    key=lambda n: (
+                        min((order[id(a)] for a in above[id(n)]), default=0),
+                        order[id(n)],
+                    )
+                )
+                wanted: list[float] = []
+            else:
+                wanted = [
+                    float(np.mean([c.x for c in below[id(n)]] or [_WIDTH / 2])) for n in nodes
+                ]
+                rank = sorted(
+                    range(len(nodes)), key=lambda i: (round(wanted[i], 3), order[id(nodes[i])])
+                )
+                nodes[:] = [nodes[i] for i in rank]
+                wanted = [wanted[i] for i in rank]
+            for node, x in zip(nodes, _spread(len(nodes), wanted), strict=True):
+                node.x = round(x, 1)
+                node.y = _MARGIN + (top - layer) * _LAYER
+        return 2 * _MARGIN + top * _LAYER + 14
+
+    def label_every(self, layer: int) -> bool:
+        """Whether nodes of a layer lie far enough apart for their names."""
+        nodes = [n for n in self.nodes if n.layer == layer]
+        longest = max((len(n.name) for n in nodes), default=1)
+        return len(nodes) < 2 or _WIDTH / len(nodes) >= 7.4 * longest + 6
+
+
+def _spread(count: int, wanted: list[float]) -> list[float]:
+    """Places across the drawing: even, or near those wanted but not closer than they fit."""
+    step = _WIDTH / max(count, 1)
+    even = [step * (i + 0.5) for i in range(count)]
+    if not wanted or max(wanted) - min(wanted) < 1:
+        return even
+    least = min(step * 0.9, 120.0)
+    places: list[float] = []
+    for want in wanted:
+        places.append(max(want, places[-1] + least) if places else want)
+    shift = float(np.mean(np.array(wanted) - np.array(places)))
+    places = [p + shift for p in places]
+    fits = places[0] >= 20 and places[-1] <= _WIDTH - 20
+    return places if fits else even
+
+
+def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
+    """All that the template and the page's script need; without samples, totals of the run."""
+    topology = Topology(facts)
+    links = facts.links
+    whole = np.nan_to_num(links["utilisation"].fill_null(0.0).to_numpy().astype(float))
+    drops = links["drops"].fill_null(0).to_numpy().astype(float)
+    used = np.array([whole[e.links].max() for e in topology.edges])
+    lost = np.array([drops[e.links].sum() for e in topology.edges])
+    for edge, level in zip(topology.edges, levels(used, 1.0), strict=True):
+        edge.level = int(level)
+    edges = []
+    for edge, share, count in zip(topology.edges, used, lost, strict=True):
+        x1, y1, x2, y2 = edge.ends()
+        name = _edge_name(facts, edge)
+        rate = units.rate(float(links["rate_bps"][edge.links[0]]))
+        edges.append(
+            {
+                "d": f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}",
+                "level": edge.level,
+                "name": name,
+                "text": f"{name} ({rate}): used {units.percent(float(share))} of the run, "
+                f"{units.count(float(count))} drops",
+            }
+        )
+    layers = {node.layer for node in topology.nodes}
+    labelled = {layer: topology.label_every(layer) for layer in layers}
+    return {
+        "height": topology.height,
+        "width": _WIDTH,
+        "nodes": [
+            {
+                "name": node.name,
+                "kind": node.kind,
+                "x": node.x,
+                "y": node.y,
+                "members": node.members,
+                "label": labelled[node.layer],
+            }
+            for node in sorted(topology.nodes, key=lambda n: (-n.layer, n.x))
+        ],
+        "edges": edges,
+        "grouped": topology.grouped,
+        "summary": _summary(topology),
+        "animated": load is not None,
+        "bins": load.bins.count if load else 0,
+        "script": _script(facts, topology, load, used, lost),
+    }
+
+
+def _edge_name(facts: Facts, edge: Edge) -> str:
+    if len(edge.links) == 1:
+        return shown(facts.links["name"][edge.links[0]])
+    return f"{edge.source.name} -> {edge.target.name}, busiest of {len(edge.links)}"
+
+
+def _summary(topology: Topology) -> str:
+    """Say in words what the drawing shows."""
+    counts: dict[int, int] = defaultdict(int)
+    for node in topology.nodes:
+        counts[node.layer] += node.members
+    top = max(counts, default=0)
+    layers = [
+        f"{units.count(counts[layer])} {'host' if layer == 0 else 'switch'}"
+        + ("" if counts[layer] == 1 else "s" if layer == 0 else "es")
+        for layer in sorted(counts, reverse=True)
+    ]
+    return f"{top + 1} layers from top to bottom: {', '.join(layers)}."
+
+
+def _script(
+    facts: Facts, topology: Topology, load: LinkLoad | None, used: Floats, lost: Floats
+) -> dict[str, Any]:
+    """Give what the page's script needs to colour links at any time, and to name them."""
+    data: dict[str, Any] = {
+        "names": [_edge_name(facts, edge) for edge in topology.edges],
+        "whole": [float(f"{v:.3g}") for v in used],
+        "lost": [int(v) for v in lost],
+    }
+    if load is None:
+        return data
+    over_time = np.array([load.used[e.links].max(axis=0) for e in topology.edges])
+    drops = np.array([load.drops[e.links].sum(axis=0) for e in topology.edges])
+    some = np.argwhere(drops > 0)
+    busiest = int(over_time.max(axis=0).argmax()) if over_time.size else 0
+    return {
+        **data,
+        "step": load.bins.step,
+        "columns": load.bins.count,
+        "end": facts.end,
+        "first": _busiest_moment(over_time),
+        "cells": packed(over_time, 1.0),
+        "drops": [[int(e), int(b), int(drops[e, b])] for e, b in some[:40_000]],
+        "moment": clock(busiest * load.bins.step, facts.end),
+    }
+
+
+def _busiest_moment(over_time: Floats) -> int:
+    """Bin in which links together are busiest: where the slider starts."""
+    return int(over_time.sum(axis=0).argmax()) if over_time.size else 0

@@ -1,0 +1,181 @@
+"""Jobs and tasks over time: what ran when, and where."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from eastwest import units
+from eastwest.plot.jobs import at_once, concurrency
+from eastwest.report.draw import Chart, Scale, clock, linear, rounded, thin_rows, time
+from eastwest.report.heat import Heat
+from eastwest.report.tables import Bins, Facts, shown
+
+#: More jobs than this are not drawn one by one: the shortest are left out.
+MOST_JOBS = 1200
+#: More tasks than this are drawn as a picture of how busy each host is.
+_MOST_TASKS = 400
+_MOST_ROWS = 48
+_BINS = 900
+KINDS = ("map", "reduce")
+
+
+def charts(facts: Facts) -> list[Chart]:
+    """Return pictures of jobs and tasks over time, where there were any."""
+    drawn = []
+    if facts.tasks.height:
+        drawn.append(running(facts))
+    if facts.jobs.height:
+        drawn.append(jobs(facts))
+    if facts.tasks.height:
+        drawn.append(hosts(facts))
+    return drawn
+
+
+def running(facts: Facts) -> Chart:
+    """Maps and reduces that run, over time, on top of each other."""
+    tasks = facts.tasks
+    bins = Bins(facts.end / _BINS, _BINS)
+    edges = bins.edges
+    values = [concurrency(tasks.filter(pl.col("kind") == kind), edges) for kind in KINDS]
+    busy = float((tasks["finished_s"] - tasks["started_s"]).sum())
+    chart = Chart(
+        "running-tasks",
+        f"At most {units.count(at_once(tasks))} tasks run at once, "
+        f"{busy / facts.end:.3g} on average",
+        f"Tasks running, maps below and reduces on top; means over {units.span(bins.step)}.",
+        time(facts.end),
+        linear(np.sum(values, axis=0), "tasks"),
+        wide=True,
+        legend=["maps", "reduces"],
+        key="area",
+        height=150,
+    )
+    base = np.zeros(_BINS)
+    for number, value in enumerate(values):
+        chart.band(edges, base, base + value, number)
+        base = base + value
+    chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v, 3) for v in values]}
+    chart.table = (
+        ["until", "maps running", "reduces running"],
+        thin_rows(
+            [
+                [clock(float(edges[i + 1]), facts.end), *(f"{v[i]:.3g}" for v in values)]
+                for i in range(_BINS)
+            ]
+        ),
+    )
+    return chart
+
+
+def jobs(facts: Facts) -> Chart:
+    """Draw every job as a bar from its submission to its end, in as few lanes as hold them all."""
+    table = facts.jobs
+    kept = table.sort("runtime_s", descending=True).head(MOST_JOBS)
+    kept = kept.sort("submitted_s", "finished_s", "job")
+    rows = list(
+        kept.select("submitted_s", "started_s", "finished_s", "name", "maps", "reduces").iter_rows()
+    )
+    lanes = _lanes([(row[0], row[2]) for row in rows])
+    count = max(lanes, default=0) + 1
+    left_out = table.height - kept.height
+    longest = table.sort("runtime_s", descending=True).row(0, named=True)
+    title = (
+        f"The longest of {_jobs(table.height)}, {shown(longest['name'], 40)}, takes "
+        f"{units.span(longest['runtime_s'])}"
+        if table.height > 1
+        else f"{shown(longest['name'], 40)} takes {units.span(longest['runtime_s'])}"
+    )
+    note = "A bar per job from submission to end; pale until its first task starts."
+    if left_out:
+        note += f" The {units.count(left_out)} shortest jobs are left out."
+    thick = max(2.0, min(12.0, 220 / count))
+    chart = Chart(
+        "jobs",
+        title,
+        note,
+        time(facts.end),
+        Scale("linear", 0, count, ""),
+        height=round(max(60.0, count * (thick + 1.5)) + 8),
+        wide=True,
+        legend=["waiting", "running"],
+        key="bar",
+        css="lanes",
+    )
+    waiting, work, items = [], [], []
+    for (submitted, started, finished, name, maps, reduces), lane in zip(rows, lanes, strict=True):
+        top = 4 + lane * (thick + 1.5)
+        waiting.append(_bar(chart, submitted, started, top, thick))
+        work.append(_bar(chart, started, finished, top, thick))
+        text = (
+            f"{shown(name, 40)}: {units.span(finished - submitted)}, {maps} maps, {reduces} reduces"
+        )
+        items.append([*rounded([submitted, finished], 7), round(top, 1), round(thick, 1), text])
+    chart.add("bar pale s0", "".join(waiting), 0)
+    chart.add("bar s0", "".join(work), 1)
+    chart.data = {"type": "items", "items": items}
+    chart.table = (
+        ["job", "submitted", "first task", "finished", "runtime", "maps", "reduces"],
+        [
+            [
+                shown(row["name"], 40),
+                *(clock(row[k], facts.end) for k in ("submitted_s", "started_s", "finished_s")),
+                units.span(row["runtime_s"]),
+                units.count(row["maps"]),
+                units.count(row["reduces"]),
+            ]
+            for row in table.sort("runtime_s", descending=True).head(15).iter_rows(named=True)
+        ],
+    )
+    return chart
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{units.count(count)} jobs"
+
+
+def _bar(chart: Chart, start: float, end: float, top: float, thick: float) -> str:
+    """Path of a bar; one of no length still shows as a hairline of its border."""
+    left, right = (round(float(v)) for v in chart.points([start, end], [0, 0])[0])
+    return f"M{left} {top:.1f}H{right}v{thick:.1f}H{left}z"
+
+
+def _lanes(spans: list[tuple[float, float]]) -> list[int]:
+    """Lane of each span, sorted by start, so that none overlap: the lowest free one."""
+    import heapq  # noqa: PLC0415  used here only
+
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    placed = []
+    for start, end in spans:
+        while busy and busy[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        lane = heapq.heappop(free) if free else len(busy)
+        heapq.heappush(busy, (max(end, start), lane))
+        placed.append(lane)
+    return placed
+
+
+def hosts(facts: Facts) -> Chart:
+    """Tasks that each host, or each group of hosts, runs over time."""
+    tasks = facts.tasks
+    numbers = sorted(set(tasks["host"].to_list()))
+    group = -(-len(numbers) // _MOST_ROWS)
+    bins = Bins(facts.end / 480, 480)
+    names, rows = [], []
+    for place in range(0, len(numbers), group):
+        of_row = numbers[place : place + group]
+        part = tasks.filter(pl.col("host").is_in(of_row))
+        rows.append(concurrency(part, bins.edges) / len(of_row))
+        first, last = facts.host(of_row[0]), facts.host(of_row[-1])
+        names.append(first if len(of_row) == 1 else f"{first} … {last}")
+    values = np.array(rows)
+    busiest = int(values.mean(axis=1).argmax())
+    per = "host" if group == 1 else f"{group} hosts"
+    title = (
+        f"{names[busiest]} is the busiest: {values[busiest].mean():.2g} tasks on average, "
+        f"{values[busiest].max():.3g} at most"
+    )
+    note = f"Tasks running, a row per {per}; means over {units.span(bins.step)}."
+    heat = Heat("tasks-by-host", title, note, names, bins, values, "tasks", "count")
+    return heat.chart(facts.end)
