@@ -2,6 +2,7 @@
 
 use crate::config::{FabricConfig, SchedulerConfig, Topology};
 use crate::link::{Fired, Link, LinkSpec, Mode, Offer, Passage};
+use crate::losses::Cause;
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
@@ -101,12 +102,19 @@ impl Fabric {
         match self.links[link as usize].offer(now, passage, &self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped => {
-                self.dropped += 1;
-                let packet = self.pool.remove(passage.slot);
-                self.pool.take_sack(packet.sack);
-            }
+            Offer::Dropped => self.lose(now, link, &passage, Cause::QueueFull),
         }
+    }
+
+    /// A packet is lost at a link.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, now: Time, link: u32, passage: &Passage, cause: Cause) {
+        let kind = self.pool.get(passage.slot).kind();
+        self.links[link as usize].count_loss(now, passage, kind, cause);
+        self.dropped += 1;
+        let packet = self.pool.remove(passage.slot);
+        self.pool.take_sack(packet.sack);
     }
 
     /// The event after this one is almost always the one that leads now: asks for its link while

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod fabric;
 pub mod link;
+pub mod losses;
 mod pace;
 pub mod pool;
 mod ring;

@@ -14,6 +14,7 @@
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
 use crate::config::{CableConfig, Limit};
+use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
@@ -141,7 +142,10 @@ pub struct Link {
 
     waiting: Option<Box<Waiting>>,
     limit: Limit,
-    drops: [u64; PacketKind::COUNT],
+    /// Packets that found the queue full, by kind.
+    full: [u64; PacketKind::COUNT],
+    /// Packets lost for the other causes, from [`Cause::Loss`] on.
+    others: Option<Box<[[u64; PacketKind::COUNT]; Cause::ALL.len() - 1]>>,
     /// Node that sends.
     pub from: u32,
     /// Rate and delay as configured.
@@ -202,7 +206,8 @@ impl Link {
             limit: spec.limit,
             held_bytes: 0,
             counters: Counters::default(),
-            drops: [0; PacketKind::COUNT],
+            full: [0; PacketKind::COUNT],
+            others: None,
             waiting: two_event.then(|| {
                 Box::new(Waiting {
                     queues: Default::default(),
@@ -228,9 +233,37 @@ impl Link {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 
-    /// Packets lost at the port because its queue was full, by [`PacketKind`].
-    pub fn drops(&self) -> &[u64; PacketKind::COUNT] {
-        &self.drops
+    /// Packets lost here for one cause, by [`PacketKind`].
+    pub fn drops_by(&self, cause: Cause) -> [u64; PacketKind::COUNT] {
+        match (cause, &self.others) {
+            (Cause::QueueFull, _) => self.full,
+            (_, Some(others)) => others[cause as usize - 1],
+            (_, None) => [0; PacketKind::COUNT],
+        }
+    }
+
+    /// Packets lost here whatever the cause, by [`PacketKind`].
+    pub fn drops(&self) -> [u64; PacketKind::COUNT] {
+        let mut sum = self.full;
+        for others in self.others.iter().flat_map(|o| o.iter()) {
+            sum.iter_mut().zip(others).for_each(|(sum, n)| *sum += n);
+        }
+        sum
+    }
+
+    /// Packets lost here, whatever the cause.
+    pub fn lost(&self) -> u64 {
+        self.drops().iter().sum()
+    }
+
+    /// Counts a packet that is lost here.
+    pub fn count_loss(&mut self, now: Time, passage: &Passage, kind: PacketKind, cause: Cause) {
+        let counts = match cause {
+            Cause::QueueFull => &mut self.full,
+            _ => &mut self.others.get_or_insert_default()[cause as usize - 1],
+        };
+        counts[kind as usize] += 1;
+        self.fold(!now.0 ^ (cause as u64) << 56, passage);
     }
 
     /// Offers a packet to the port.
@@ -243,7 +276,6 @@ impl Link {
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let (waiting, bytes) = self.queue(now);
             if !has_room(self.limit, waiting as usize, bytes, ip_len) {
-                self.count_drop(now, &passage, pool);
                 return Offer::Dropped;
             }
         }
@@ -278,12 +310,6 @@ impl Link {
             at = (at + Span(extra as u64)).max(now);
         }
         Key::new(at, Class::Arrival)
-    }
-
-    #[cold]
-    fn count_drop(&mut self, now: Time, passage: &Passage, pool: &PacketPool) {
-        self.drops[pool.get(passage.slot).kind() as usize] += 1;
-        self.fold(!now.0, passage);
     }
 
     /// Extends the running hash: a different fate of any packet gives a different value.
@@ -363,7 +389,6 @@ impl Link {
         let queue = usize::from(pool.get(passage.slot).priority() < w.urgent_from);
         let sending = w.sent_at != Time::NEVER;
         if sending && !has_room(self.limit, w.queues[queue].len(), w.bytes[queue], ip_len) {
-            self.count_drop(now, &passage, pool);
             return Offer::Dropped;
         }
         w.queues[queue].push_back(passage);
@@ -447,8 +472,12 @@ mod tests {
                 next = step(link, next, &mut log);
             }
             log.queues.push(link.queue(*at));
-            match link.offer(*at, Passage::new(number, packet), &pool) {
-                Offer::Dropped => log.lost.push(number),
+            let passage = Passage::new(number, packet);
+            match link.offer(*at, passage, &pool) {
+                Offer::Dropped => {
+                    link.count_loss(*at, &passage, packet.kind(), Cause::QueueFull);
+                    log.lost.push(number);
+                }
                 Offer::Queued => {}
                 Offer::Sooner(key) => next = key,
             }
@@ -504,7 +533,7 @@ mod tests {
                         let spec =
                             LinkSpec { jitter: Span::from_ns(jitter), mtu, ..spec(limit, mode) };
                         let mut link = Link::new(&spec);
-                        (play(&mut link, &offers), *link.drops(), link.counters)
+                        (play(&mut link, &offers), link.drops(), link.counters)
                     });
                     let [(eager, drops, counters), (reference, other_drops, others)] = &both;
                     assert!(eager == reference, "{limit:?}, {jitter} ns, {mtu} B, seed {seed}");

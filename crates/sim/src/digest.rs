@@ -57,7 +57,7 @@ impl Digest {
         for l in links {
             let c = &l.counters;
             self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
-            self.words(5, l.drops());
+            self.words(5, &l.drops());
         }
         self.words(6, &[clock.0]);
         self.hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()

@@ -4,6 +4,7 @@
 use crate::world::World;
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
+use eastwest_network::losses::Cause;
 use eastwest_types::{Locality, PacketKind, Purpose, Span, TaskKind, Time};
 use serde_json::{Map, Value, json};
 
@@ -161,7 +162,7 @@ fn links(w: &World) -> Table {
                 l.iter().map(|l| utilisation(l.counters.bytes, l.cable.rate.0, run)).collect(),
             ),
         ),
-        ("drops", Column::U64(l.iter().map(|l| l.drops().iter().sum()).collect())),
+        ("drops", Column::U64(l.iter().map(|l| l.lost()).collect())),
     ];
     const DROPS: [&str; PacketKind::COUNT] = [
         "drops_data",
@@ -181,6 +182,12 @@ fn links(w: &World) -> Table {
         "queue_max_bytes",
         Column::U64(l.iter().map(|l| (longest(l) * l.cable.rate.0 as f64 / 8.0) as u64).collect()),
     ));
+    const CAUSES: [&str; Cause::ALL.len()] =
+        ["drops_queue_full", "lost_random", "lost_down", "lost_no_route"];
+    for (cause, name) in Cause::ALL.into_iter().zip(CAUSES) {
+        let lost = l.iter().map(|l| l.drops_by(cause).iter().sum());
+        columns.push((name, Column::U64(lost.collect())));
+    }
     Table::new("links", columns)
 }
 
@@ -299,11 +306,6 @@ fn summary(w: &World, digest: &str) -> Value {
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
     let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
-    let mut full = Map::new();
-    for kind in PacketKind::ALL {
-        let n: u64 = w.fabric.links.iter().map(|l| l.drops()[kind as usize]).sum();
-        full.insert(kind.name().into(), n.into());
-    }
     json!({
         "digest": digest,
         "simulated_s": run_s,
@@ -326,12 +328,27 @@ fn summary(w: &World, digest: &str) -> Value {
         },
         "latency_us": latency,
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
-        "drops": { "full": full },
+        "drops": drops(w),
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
         },
     })
+}
+
+/// Packets lost, by cause and kind.
+fn drops(w: &World) -> Value {
+    let mut by_cause = Map::new();
+    for (cause, name) in Cause::ALL.into_iter().zip(["full", "loss", "link_down", "no_route"]) {
+        let mut counts = [0; PacketKind::COUNT];
+        for link in &w.fabric.links {
+            counts.iter_mut().zip(link.drops_by(cause)).for_each(|(sum, n)| *sum += n);
+        }
+        let by_kind: Map<_, _> =
+            PacketKind::ALL.iter().map(|k| (k.name().into(), counts[*k as usize].into())).collect();
+        by_cause.insert(name.into(), by_kind.into());
+    }
+    by_cause.into()
 }
 
 /// Bytes of all rounds over the time from the first request to the last byte.
