@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from eastwest.cli import app
-from eastwest.cli.progress import describe, share_done
+from eastwest.cli.progress import describe
 from eastwest.cli.show import by_kind, spread, tally
-from eastwest.core import Progress
+from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
 KEYS = {

@@ -18,6 +18,7 @@ from eastwest.errors import InputError
 from eastwest.explain import Story, explain, slowest
 from eastwest.results import Result, load
 from eastwest.run import check, run
+from eastwest.sweep import SweepResult, sweep
 from eastwest.timeline import timeline
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "Story",
+    "SweepResult",
     "__version__",
     "check",
     "explain",
@@ -38,6 +40,7 @@ __all__ = [
     "plot",
     "run",
     "slowest",
+    "sweep",
     "timeline",
 ]
 

@@ -46,6 +46,17 @@ class Progress(TypedDict):
     wall_s: float
 
 
+def share_done(progress: Progress) -> float | None:
+    """How much of a run is done, from 0 to 1, if anything tells."""
+    # A run ends when its work is done or its time is up, whichever comes first.
+    shares = []
+    if progress["target_s"]:
+        shares.append(min(1.0, progress["simulated_s"] / progress["target_s"]))
+    if progress["jobs_total"]:
+        shares.append(progress["jobs_done"] / progress["jobs_total"])
+    return max(shares, default=None)
+
+
 class CoreResult(TypedDict):
     """Everything that a finished simulation hands over."""
 

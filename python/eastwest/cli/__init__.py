@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from eastwest.cli import bench, explain, explore, report, simulate
+from eastwest.cli import bench, explain, explore, report, simulate, sweep
 
 app = typer.Typer(
     name="eastwest",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("run")(simulate.run)
 app.command("check")(simulate.check)
+app.command("sweep")(sweep.sweep)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("timeline")(explain.timeline)

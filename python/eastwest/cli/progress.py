@@ -9,18 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from eastwest import core
+from eastwest.core import share_done
 from eastwest.units import count, span
-
-
-def share_done(progress: core.Progress) -> float | None:
-    """How much of the run is done, from 0 to 1, if anything tells."""
-    # A run ends when its work is done or its time is up, whichever comes first.
-    shares = []
-    if progress["target_s"]:
-        shares.append(min(1.0, progress["simulated_s"] / progress["target_s"]))
-    if progress["jobs_total"]:
-        shares.append(progress["jobs_done"] / progress["jobs_total"])
-    return max(shares, default=None)
 
 
 def describe(progress: core.Progress) -> str:

@@ -7,7 +7,6 @@ combination breaks shows when its point is resolved, and fails that point alone.
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterator
@@ -41,9 +40,7 @@ def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
 
 def check(spec: Spec, source: Source) -> None:
     """Raise ``ProblemsError`` with everything wrong with the settings of a sweep."""
-    problems = list(_contradictions(spec, source.text))
-    if not problems:
-        problems = _refused(spec, source)
+    problems = [*_contradictions(spec, source.text), *_refused(spec, source)]
     if problems:
         raise ProblemsError(problems[:_MOST_PROBLEMS])
 
@@ -111,9 +108,3 @@ def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
         for row in axis.values[1:_MOST_CHECKED]:
             rows = [*first[:place], row, *first[place + 1 :]]
             yield tuple(value for row in rows for value in row)
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """Say which of the known names is like ``name``."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""

@@ -177,7 +177,7 @@ class Driver:
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
         there = {
-            plan.identity: sum(self._found(plan.key(seed)) is not None for seed in seeds)
+            plan.identity: sum(self.store.folder(plan.key(seed)).is_dir() for seed in seeds)
             for plan in plans
         }
         if not self.outlook.knowledge.runs:
@@ -257,8 +257,7 @@ class Driver:
         found = self._found(key)
         earlier = None if self.retry or found is not None else self.store.failure(key)
         if found is not None:
-            self.reused += 1
-            self._take(Run(point, seed, key), found, reused=True)
+            self._take(Run(point, seed, key), found, reused=key not in self.outlook.probed)
         elif earlier is not None:
             self._fail(point, seed, key, earlier)
         else:
@@ -291,7 +290,6 @@ class Driver:
             found = self._found(run.key)
             if found is None:
                 raise InputError(f"{self.store.folder(run.key)} has disappeared")
-            self.made += 1
             self.store.forget_failure(run.key)
             self._take(run, found, reused=False)
         elif event.what == "died" and run.tries < _TRIES:
@@ -306,6 +304,8 @@ class Driver:
         """Take a finished run into the tables."""
         point, summary = run.point, found.summary
         assert point.plan is not None
+        self.reused += reused
+        self.made += not reused
         metrics = metrics_of(found, self.spec.warm_up_ps)
         place = {"point": point.number, "seed": run.seed, "key": run.key}
         self.rows.add({**place, "digest": str(summary.get("digest", "")), **metrics})

@@ -123,6 +123,8 @@ class Outlook:
         self._pool = pool
         self._basis = ""
         self.knowledge = Knowledge()
+        #: Keys of runs that the probe has made.
+        self.probed: set[str] = set()
 
     def learn(self, points: Sequence[Plan], seed: int, missing: bool) -> None:
         """Take in records of these points; where there are none and runs missing, probe."""
@@ -175,9 +177,9 @@ class Outlook:
             if number in shares and shares[number].share > 0:
                 event = shares[number]
                 self.knowledge.learn(points[number].identity, event.wall_s / event.share)
-        keys = {plan.key(seed) for plan in points}
+        self.probed = {plan.key(seed) for plan in points}
         for cost in self._store.costs(self._family):
-            if cost["key"] in keys:
+            if cost["key"] in self.probed:
                 self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
         over = len(points) - len(waiting)
         self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"

@@ -72,7 +72,7 @@ class SweepResult:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """One row per point and metric: ``n``, ``mean``, ``low``, ``high``, ``median`` …"""
+        """One row per point and metric: ``n``, ``mean``, ``low``, ``high``, ``median`` and more."""
         return self._table("points")
 
     @cached_property

@@ -101,19 +101,8 @@ class _Telling:
         if time.monotonic() - self.told < _TELL_EVERY_S:
             return
         self.told = time.monotonic()
-        share = share_done(progress) or 0.0
+        share = core.share_done(progress) or 0.0
         self.tell(Event(self.number, "progress", share=share, wall_s=progress["wall_s"]))
-
-
-def share_done(progress: core.Progress) -> float | None:
-    """How much of the run is done, from 0 to 1, if anything tells."""
-    # A run ends when its work is done or its time is up, whichever comes first.
-    shares = []
-    if progress["target_s"]:
-        shares.append(min(1.0, progress["simulated_s"] / progress["target_s"]))
-    if progress["jobs_total"]:
-        shares.append(progress["jobs_done"] / progress["jobs_total"])
-    return max(shares, default=None)
 
 
 def main(handle: int) -> None:
@@ -139,4 +128,3 @@ def _listen(link: Connection[Any, Any], orders: SimpleQueue[Task]) -> None:
             orders.put(link.recv())
     except (EOFError, OSError):
         os._exit(0)  # the parent is gone
-

@@ -1,0 +1,259 @@
+"""``eastwest sweep``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.cli.guard import BAD_INPUT, INTERRUPTED, errors, fail, guarded
+from eastwest.cli.simulate import SetOption, overrides
+from eastwest.sweep import Estimate, State, SweepResult, default_folder, prepare
+from eastwest.sweep.spec import Spec, load
+from eastwest.units import clean, count, span
+
+_MOST_FAILURES = 5
+_MOST_ROWS = 16
+#: What the table shows first, where runs have it: metric, heading, seconds per unit.
+_HEADLINES = (
+    ("jobs.makespan_s", "makespan", 1.0),
+    ("jobs.runtime_s.mean", "job mean", 1.0),
+    ("rounds.goodput_bps", "goodput", None),
+    ("flows.fct_us.mean", "FCT mean", 1e-6),
+    ("flows.fct_us.p99", "FCT p99", 1e-6),
+    ("latency_us.p99", "latency p99", 1e-6),
+    ("packets.dropped", "drops", None),
+)
+_MOST_HEADLINES = 3
+
+
+@guarded
+def sweep(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.toml", help="A sweep file: scenario, axes, seeds."),
+    ],
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the sweep in the folder, or extend it."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write; default: results/NAME-sweep.")
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),
+    ] = None,
+    settings: SetOption = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N|LIST", help="Seeds instead of the file's: 10, or 1,2,7."),
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try runs again that have failed before.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the sweep folder, whatever it holds.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to a sweep of any size.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check, estimate, and run no more than a probe.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Run a scenario over many settings and seeds, in parallel; what is done is kept."""
+    changes = {
+        "set": dict(overrides("", settings)) if settings else None,
+        "seeds": _seeds(seeds),
+    }
+    spec = load(file, changes)
+    folder = out or default_folder(spec)
+    with _Bar(errors(), spec.name) as bar:
+        driver = prepare(
+            spec,
+            folder,
+            jobs=jobs,
+            resume=resume or dry_run,
+            force=force or dry_run,
+            retry=retry,
+            store=store,
+            confirm=lambda estimate: yes or _asked(estimate),
+            announce=lambda estimate: errors().print(Text(_ahead(spec, estimate), style="dim")),
+            progress=bar,
+        )
+        if dry_run:
+            _show_estimate(spec, driver.preview(), as_json)
+            return
+        try:
+            result = driver.run(folder)
+        except KeyboardInterrupt:
+            state = driver.state()
+            errors().print(
+                f"eastwest: interrupted; {state.done} of {state.planned} runs are kept, "
+                "the same command with --resume goes on from there",
+                markup=False,
+            )
+            raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        shown = {**result.summary, "failures": result.failures, "folder": str(result.path)}
+        typer.echo(json.dumps(shown, allow_nan=False))
+    else:
+        _show(Console(highlight=False), result)
+    if result.failures:
+        _list_failures(result)
+        raise typer.Exit(BAD_INPUT)
+
+
+def _seeds(given: str | None) -> int | list[int] | None:
+    if given is None:
+        return None
+    try:
+        numbers = [int(part) for part in given.split(",")]
+    except ValueError:
+        fail(f"--seeds {given}: expected a number of seeds, or a list such as 1,2,7")
+    return numbers if "," in given else numbers[0]
+
+
+def _asked(estimate: Estimate) -> bool:
+    """Ask on a terminal; elsewhere nobody can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
+    return typer.confirm(f"This is a large sweep: {estimate.sentence()}. Run it?", err=True)
+
+
+def _ahead(spec: Spec, estimate: Estimate) -> str:
+    return f"{clean(spec.name, 60)}: {count(spec.count)} points, {estimate.sentence()}"
+
+
+def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"name": spec.name, "points": spec.count, **estimate.as_json()}))
+    else:
+        typer.echo(_ahead(spec, estimate))
+
+
+def _show(console: Console, result: SweepResult) -> None:
+    """Print what came out: the headline metrics of the first points, with intervals."""
+    summary = result.summary
+    runs = summary["runs"]
+    console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
+    _print_points(console, result)
+    done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
+    console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
+    if summary["warm_up_s"]:
+        warm = span(summary["warm_up_s"])
+        console.print(f"without a warm-up of {warm}: metrics of flows, jobs and rounds")
+    console.print(Text(clean(str(result.path), 400), style="bold green"))
+
+
+def _print_points(console: Console, result: SweepResult) -> None:
+    import polars as pl  # noqa: PLC0415  large
+
+    points = result.points
+    there = set(points["metric"].unique())
+    constant = points.group_by("metric").agg(pl.col("mean").abs().max())
+    nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
+    chosen = [h for h in _HEADLINES if h[0] in there - nothing][:_MOST_HEADLINES]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for path in result.axes:
+        table.add_column(clean(path.rpartition(".")[2], 24), no_wrap=True)
+    table.add_column("n", justify="right")
+    for _, heading, _ in chosen:
+        table.add_column(heading, justify="right", no_wrap=True)
+    first = points["point"].unique().sort().head(_MOST_ROWS)
+    for number in first:
+        part = points.filter(pl.col("point") == number)
+        rows = {row["metric"]: row for row in part.iter_rows(named=True)}
+        row = part.row(0, named=True)
+        settings = [clean(str(row.get(f"set.{path}", row.get(path))), 24) for path in result.axes]
+        seeds = max(r["n"] for r in rows.values())
+        table.add_row(*settings, str(seeds), *(_value(rows.get(h[0]), h[2]) for h in chosen))
+    console.print(table)
+    more = result.summary["points"] - len(first)
+    if more > 0:
+        console.print(f"and {count(more)} more points in points.parquet", markup=False)
+
+
+def _value(row: dict[str, Any] | None, unit_s: float | None) -> Text:
+    """Mean, and half the width of its interval as a share of it."""
+    if row is None:
+        return Text("–")
+    shown = count(row["mean"]) if unit_s is None else span(row["mean"] * unit_s)
+    if row["low"] is None or not row["mean"]:
+        return Text(shown)
+    half = (row["high"] - row["low"]) / 2 / abs(row["mean"])
+    return Text(f"{shown} ± {100 * half:.0f} %")
+
+
+def _list_failures(result: SweepResult) -> None:
+    console = errors()
+    failures = result.failures
+    runs = f"{len(failures)} run{'s' * (len(failures) > 1)}"
+    console.print(f"eastwest: {runs} failed; --resume --retry tries again", markup=False)
+    for failure in failures[:_MOST_FAILURES]:
+        settings = ", ".join(f"{path} = {value}" for path, value in failure["settings"].items())
+        line = f"  {settings}, seed {failure['seed']}: {failure['message']}"
+        console.print(clean(line, 1000), markup=False)
+    if len(failures) > _MOST_FAILURES:
+        rest = len(failures) - _MOST_FAILURES
+        console.print(f"  and {rest} more in {result.path / 'failures.json'}", markup=False)
+
+
+class _Bar:
+    """A bar on a terminal's standard error; silent where that is not a terminal."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._progress = Progress(
+            TextColumn("{task.fields[label]}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}", markup=False),
+            console=console,
+            transient=True,
+            auto_refresh=False,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID = self._progress.add_task("", total=None, label=clean(label, 30))
+
+    def __enter__(self) -> Self:
+        return self  # drawn from the first report on: a question may come before
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, state: State) -> None:
+        """Show how far the sweep has come."""
+        self._progress.start()
+        parts = [f"{count(state.done)}/{count(state.planned)} runs"]
+        if state.reused:
+            parts.append(f"{count(state.reused)} from the store")
+        if state.failed:
+            parts.append(f"{count(state.failed)} failed")
+        if state.left_s is not None:
+            parts.append(f"{span(state.left_s)} left")
+        self._progress.update(
+            self._task,
+            description=" · ".join(parts),
+            total=max(1, state.planned),
+            completed=state.done + state.failed,
+        )
+        self._progress.refresh()
