@@ -137,7 +137,7 @@ def test_a_lost_syn_waits_for_the_timer(tmp_path: Path) -> None:
         ({"format": 1}, SCENARIO, "the run kept no events"),
         ({}, SCENARIO + "[measure]\nevents = 0\n", "the run kept no events"),
         (
-            {"events": {"rows": 1, "left_out": 7}},
+            {"event_log": {"rows": 1, "left_out": 7}},
             SCENARIO,
             "What happened after 1.001000 s of the run",
         ),

@@ -121,7 +121,7 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
         "queues": [{"time_s": 1 + i / 1000, "link": i % 3, "packets": i} for i in range(900)],
         "traffic": [{"time_s": 0.001, "tier": "host-up"}],
     }
-    result = folder(tmp_path / "r", tables, {"events": {"rows": 900, "left_out": 5}})
+    result = folder(tmp_path / "r", tables, {"event_log": {"rows": 900, "left_out": 5}})
     made = trace(result, most=1000)
     real = check(made)
     assert 500 < len(real) <= 1000

@@ -321,7 +321,7 @@ def _events(into: _Trace, table: pl.DataFrame) -> None:
     step = max(1, math.ceil(table.height / max(1, room)))
     kept = table.gather_every(step)
     into.note("losses, timeouts and recoveries", kept.height, table.height)
-    left_out = pick(into.evidence.result.summary, "events", "left_out")
+    left_out = pick(into.evidence.result.summary, "event_log", "left_out")
     if left_out:
         into.notes.append(f"{count(left_out)} later events are not in the result (measure.events)")
     for row in _rows(into, "events", kept):

@@ -17,7 +17,7 @@ import polars as pl
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
-from eastwest.results import Result
+from eastwest.results import Result, pick
 
 _SPANS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
@@ -76,9 +76,7 @@ class Evidence:
         """Time up to which events are known, nothing where there are none at all."""
         if self.result.format < 2 or self._asked_for_no_events():
             return None
-        left_out = self.result.summary.get("events", {})
-        cut = left_out.get("left_out", 0) if isinstance(left_out, dict) else 0
-        if not cut:
+        if not pick(self.result.summary, "event_log", "left_out"):
             return math.inf
         last = self._events["time_s"].max()
         return float(last) if isinstance(last, (int, float)) else None
