@@ -110,4 +110,4 @@ def drop(time_s: float, byte: int, **values: Any) -> dict[str, Any]:
 def event(time_s: float, what: str, byte: int = 0, **values: Any) -> dict[str, Any]:
     """Something that happened to the sender of connection 0."""
     row = {"time_s": time_s, "what": what, "connection": 0, "src": 0, "dst": 3}
-    return {**row, "stream_start": byte, **values}
+    return {**row, "stream_start": byte, "bytes": 100_000, **values}

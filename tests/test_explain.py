@@ -110,7 +110,6 @@ def test_messages_ahead_on_the_connection_are_told_apart(tmp_path: Path) -> None
 def test_events_of_later_messages_and_other_connections_are_not_its_own(tmp_path: Path) -> None:
     events = [
         drop(1.0001, 500_000),
-        event(1.0005, "timeout", 500_000),
         drop(1.0006, 0, connection=9),
         event(1.0007, "timeout", 0, connection=9),
         event(1.0008, "timeout", 0, src=3, dst=0),
@@ -125,7 +124,7 @@ def test_events_of_later_messages_and_other_connections_are_not_its_own(tmp_path
 
 def test_a_lost_syn_waits_for_the_timer(tmp_path: Path) -> None:
     syn = drop(1.00001, 0, kind="syn", bytes=0)
-    tables = {"flows": [flow(fct_us=1_002_000.0)], "events": [syn, event(2.0, "timeout")]}
+    tables = {"flows": [flow(fct_us=1_002_000.0)], "events": [syn, event(2.0, "timeout", bytes=0)]}
     story = explain(folder(tmp_path / "r", tables), "flow", 0)
     assert parts(story)["timer"] == pytest.approx(999_990)
     assert "the opening of the connection is sent again" in story.moments[-1].text

@@ -21,7 +21,7 @@ from eastwest.explain.evidence import Event
 
 TIMER, BEHIND, RECOVERY, SENDING = "timer", "behind", "recovery", "sending"
 _ORDER = (TIMER, BEHIND, RECOVERY)
-_HANDSHAKE = {"syn", "syn-ack", "syn_ack"}
+_HANDSHAKE = {"syn", "syn_ack"}
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Message:
         """Position in the stream of the first byte that an event is about, from the message's."""
         return event.stream_start - (self.stream_start or 0)
 
-    def carried_by(self, event: Event) -> bool:
-        """Whether an event of its sender is about its bytes, or about those before them."""
-        if (event.src, event.dst) != (self.src, self.dst):
-            return False
-        if self.stream_start is None:
-            return True
-        return event.stream_start < self.stream_start + max(1, self.bytes)
+    def sent_by(self, event: Event) -> bool:
+        """Whether an event is of its stream.
+
+        While a message is under way its sender cannot time out or recover for a later one: what
+        comes first in the stream is repaired first.
+        """
+        return (event.src, event.dst) == (self.src, self.dst)
 
     def at_us(self, time_s: float) -> float:
         """Microseconds since it was written."""
@@ -90,7 +90,7 @@ class Interval:
 def silences(events: list[Event], message: Message, least_rto_s: float) -> list[Silence]:
     """Return the waits for the timer of a message's sender, in order."""
     found: list[Silence] = []
-    own = [e for e in events if message.carried_by(e)]
+    own = [e for e in events if message.sent_by(e)]
     back = [e for e in events if (e.src, e.dst) == (message.dst, message.src)]
     losses = [e for e in own if e.what == "drop"]
     losses += [e for e in back if e.what == "drop" and e.kind in _HANDSHAKE]
@@ -119,8 +119,13 @@ def silences(events: list[Event], message: Message, least_rto_s: float) -> list[
 def _lost(loss: Event, timeout: Event, message: Message) -> bool:
     """Whether a lost packet is what a timeout sends again."""
     if loss.kind in _HANDSHAKE:
-        return timeout.stream_start == 0
-    return loss.covers(timeout.stream_start) and loss.src == message.src
+        return is_handshake(timeout)
+    return not is_handshake(timeout) and loss.covers(timeout.stream_start)
+
+
+def is_handshake(timeout: Event) -> bool:
+    """Whether a timeout is of a SYN or SYN-ACK: before them nothing is sent, so it has no bytes."""
+    return timeout.stream_start == 0 and timeout.bytes == 0
 
 
 def _until(own: list[Event], first: Event, last: Event) -> bool:
@@ -131,14 +136,15 @@ def _until(own: list[Event], first: Event, last: Event) -> bool:
 def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
     """Return beginnings and ends of fast recoveries of a message's sender.
 
-    One ends with ``recovered``, or with a timeout, or with the message if nothing else is known.
+    One ends with ``recovered``, with a timeout, or with the message. What is repaired after a
+    timeout has no beginning here: its ``recovered`` is none of these.
     """
     found: list[tuple[float, float]] = []
     begin: float | None = None
     for event in events:
-        if (event.src, event.dst) != (message.src, message.dst):
+        if not message.sent_by(event):
             continue
-        if event.what == "recovery" and begin is None and message.carried_by(event):
+        if event.what == "recovery" and begin is None:
             begin = event.time_s
         elif event.what in {"recovered", "timeout", "failed"} and begin is not None:
             found.append((begin, event.time_s))

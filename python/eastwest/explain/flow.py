@@ -68,7 +68,8 @@ def story(evidence: Evidence, number: int) -> Story:
     row = find(evidence, number)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)
-    least_rto_s = evidence.time_setting("tcp", "min_rto") or _LEAST_RTO_S
+    set_to = (evidence.time_setting("tcp", name) for name in ("min_rto", "initial_rto"))
+    least_rto_s = min((value for value in set_to if value is not None), default=_LEAST_RTO_S)
     waits = fate.silences(events, this, least_rto_s)
     result = _opening(evidence, row)
     ahead = neighbours.ahead(evidence, row)
@@ -212,10 +213,12 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
 
 def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
     place = this.position(event)
-    if wait.loss is not None and wait.loss.kind in {"syn", "syn_ack"} and not wait.loss.bytes:
+    if fate.is_handshake(event):
         what = "the opening of the connection"
     elif place < 0:
         what = "a byte of a message before it"
+    elif place >= this.bytes:
+        what = "what follows it to the receiver's application"
     else:
         what = f"byte {place:,}"
     if wait.again:
