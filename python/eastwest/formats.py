@@ -108,6 +108,7 @@ TABLES: dict[str, dict[str, str]] = {
         "lost_random": "u64",
         "lost_down": "u64",
         "lost_no_route": "u64",
+        "marks": "u64",
     },
     "link_samples": {
         "time_s": "f64",
@@ -164,6 +165,7 @@ SINCE: dict[str, int] = {
     "links.lost_random": 2,
     "links.lost_down": 2,
     "links.lost_no_route": 2,
+    "links.marks": 2,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

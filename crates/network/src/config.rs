@@ -99,6 +99,13 @@ pub enum Limit {
 pub enum QueueConfig {
     /// First in, first out; what does not fit is lost.
     DropTail(Limit),
+    /// The same, and packets that find more than a threshold waiting are marked (RFC 8257, 3.1).
+    StepMarking {
+        /// So much may wait before marking begins.
+        threshold: Limit,
+        /// What does not fit is lost.
+        limit: Limit,
+    },
 }
 
 /// How a port serves its priorities.

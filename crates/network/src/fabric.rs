@@ -99,7 +99,7 @@ impl Fabric {
     // in both of its callers: the call alone costs a twentieth of a hop
     #[inline(always)]
     fn offer(&mut self, now: Time, link: u32, passage: Passage, events: &mut Tournament) {
-        match self.links[link as usize].offer(now, passage, &self.pool) {
+        match self.links[link as usize].offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped => self.lose(now, link, &passage, Cause::QueueFull),
@@ -224,15 +224,13 @@ fn link_spec(
     to: u32,
     cable: crate::config::CableConfig,
 ) -> LinkSpec {
-    let crate::config::QueueConfig::DropTail(limit) =
-        if from < graph.hosts { config.host_queue } else { config.switch_queue };
     let strict_priority = config.scheduler == SchedulerConfig::StrictPriority;
     let two_event = config.reference_ports || strict_priority;
     LinkSpec {
         from,
         to,
         cable,
-        limit,
+        queue: if from < graph.hosts { config.host_queue } else { config.switch_queue },
         framing: at_most_u16(config.framing),
         min_frame: at_most_u16(config.min_frame),
         mtu: config.mtu,

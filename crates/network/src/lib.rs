@@ -6,6 +6,7 @@ pub mod link;
 pub mod losses;
 mod pace;
 pub mod pool;
+pub mod queue;
 mod ring;
 pub mod routing;
 pub mod topology;

@@ -13,18 +13,15 @@
 //! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
-use crate::config::{CableConfig, Limit};
+use crate::config::{CableConfig, QueueConfig};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
+use crate::queue::{Backlog, Queue, Verdict};
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
 use std::collections::VecDeque;
-
-/// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
-/// timestamps and three SACK blocks.
-const LARGEST_BARE_PACKET: u32 = 80;
 
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,14 +131,15 @@ pub struct Link {
     jitter_seed: u64,
     /// Node at the far end.
     pub to: u32,
-    /// While no more packets than this are held, none can find the queue full.
+    /// While no more packets than this are held, the queue lets every packet in.
     surely_fits: u32,
     framing: u16,
     min_frame: u16,
     mode: Mode,
 
     waiting: Option<Box<Waiting>>,
-    limit: Limit,
+    queue: Queue,
+    marks: [u64; PacketKind::COUNT],
     /// Packets that found the queue full, by kind.
     full: [u64; PacketKind::COUNT],
     /// Packets lost for the other causes, from [`Cause::Loss`] on.
@@ -162,8 +160,8 @@ pub struct LinkSpec {
     pub to: u32,
     /// Rate and delay.
     pub cable: CableConfig,
-    /// Room for waiting packets.
-    pub limit: Limit,
+    /// Room for waiting packets, and what is done with them.
+    pub queue: QueueConfig,
     /// Bytes per packet beyond its IP length.
     pub framing: u16,
     /// Smallest packet on the wire, framing included.
@@ -185,15 +183,10 @@ impl Link {
     pub fn new(spec: &LinkSpec) -> Link {
         assert!(!spec.strict_priority || spec.mode == Mode::TwoEvent, "priorities need two events");
         let two_event = spec.mode == Mode::TwoEvent;
+        let queue = Queue::new(spec.queue);
         Link {
             on_wire: Ring::default(),
-            surely_fits: match spec.limit {
-                Limit::Packets(n) => n,
-                Limit::Bytes(b) => {
-                    let largest = spec.mtu.max(LARGEST_BARE_PACKET);
-                    u32::try_from(b / u64::from(largest)).unwrap_or(u32::MAX)
-                }
-            },
+            surely_fits: queue.surely_lets_in(spec.mtu),
             busy_until: Time::ZERO,
             ps_per_byte_q16: ((8_000_000_000_000u128 << 16) / u128::from(spec.cable.rate.0)) as u64,
             delay: spec.cable.delay,
@@ -203,11 +196,12 @@ impl Link {
             framing: spec.framing,
             min_frame: spec.min_frame,
             mode: spec.mode,
-            limit: spec.limit,
+            queue,
             held_bytes: 0,
             counters: Counters::default(),
             full: [0; PacketKind::COUNT],
             others: None,
+            marks: [0; PacketKind::COUNT],
             waiting: two_event.then(|| {
                 Box::new(Waiting {
                     queues: Default::default(),
@@ -266,16 +260,22 @@ impl Link {
         self.fold(!now.0 ^ (cause as u64) << 56, passage);
     }
 
+    /// Packets that got the mark "congestion experienced" at this port, by [`PacketKind`].
+    pub fn marks(&self) -> &[u64; PacketKind::COUNT] {
+        &self.marks
+    }
+
     /// Offers a packet to the port.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &PacketPool) -> Offer {
+    pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &mut PacketPool) -> Offer {
         let ip_len = u32::from(passage.ip_len);
         if self.mode == Mode::TwoEvent {
             return self.offer_two_event(now, passage, pool);
         }
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
-            let (waiting, bytes) = self.queue(now);
-            if !has_room(self.limit, waiting as usize, bytes, ip_len) {
+            let (packets, bytes) = self.queue(now);
+            let backlog = Backlog { packets: packets as usize, bytes };
+            if !self.admit(now, backlog, &passage, pool) {
                 return Offer::Dropped;
             }
         }
@@ -310,6 +310,30 @@ impl Link {
             at = (at + Span(extra as u64)).max(now);
         }
         Key::new(at, Class::Arrival)
+    }
+
+    /// Whether the queue takes a packet in, which it may mark.
+    #[inline]
+    fn admit(
+        &mut self,
+        now: Time,
+        backlog: Backlog,
+        passage: &Passage,
+        pool: &mut PacketPool,
+    ) -> bool {
+        let verdict = self.queue.at_enqueue(backlog, u32::from(passage.ip_len));
+        if verdict == Verdict::Mark {
+            self.mark(now, passage, pool);
+        }
+        verdict != Verdict::Drop
+    }
+
+    #[cold]
+    fn mark(&mut self, now: Time, passage: &Passage, pool: &mut PacketPool) {
+        if pool.mark(passage.slot) {
+            self.marks[pool.get(passage.slot).kind() as usize] += 1;
+            self.fold(now.0.rotate_left(32), passage);
+        }
     }
 
     /// Extends the running hash: a different fate of any packet gives a different value.
@@ -383,14 +407,16 @@ impl Link {
     }
 
     #[inline(never)]
-    fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &PacketPool) -> Offer {
+    fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         let ip_len = u32::from(passage.ip_len);
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
+        let w = self.waiting.as_ref().expect("a two-event port has queues");
         let queue = usize::from(pool.get(passage.slot).priority() < w.urgent_from);
         let sending = w.sent_at != Time::NEVER;
-        if sending && !has_room(self.limit, w.queues[queue].len(), w.bytes[queue], ip_len) {
+        let backlog = Backlog { packets: w.queues[queue].len(), bytes: w.bytes[queue] };
+        if sending && !self.admit(now, backlog, &passage, pool) {
             return Offer::Dropped;
         }
+        let w = self.waiting.as_mut().expect("a two-event port has queues");
         w.queues[queue].push_back(passage);
         w.bytes[queue] += u64::from(ip_len);
         self.extend_backlog(now, self.send_time(ip_len));
@@ -418,26 +444,19 @@ impl Link {
     }
 }
 
-/// Whether a packet fits beside `waiting` packets of `bytes` IP bytes.
-fn has_room(limit: Limit, waiting: usize, bytes: u64, ip_len: u32) -> bool {
-    match limit {
-        Limit::Packets(n) => waiting < n as usize,
-        Limit::Bytes(b) => bytes + u64::from(ip_len) <= b,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Limit;
     use eastwest_engine::random::Stream;
-    use eastwest_types::{HostId, Rate};
+    use eastwest_types::{HostId, Rate, ecn};
 
     fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         LinkSpec {
             from: 0,
             to: 1,
             cable: CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) },
-            limit,
+            queue: QueueConfig::DropTail(limit),
             framing: 38,
             min_frame: 84,
             mtu: 1500,
@@ -452,11 +471,13 @@ mod tests {
         Packet { ip_len, tos: priority << 2, ..Packet::blank(HostId(1)) }
     }
 
-    /// What a link did: (time of arrival, number of the packet), and the numbers of those lost.
+    /// What a link did: (time of arrival, number of the packet), and the numbers of those lost and of
+    /// those marked.
     #[derive(Debug, PartialEq, Default)]
     struct Log {
         arrived: Vec<(Time, u32)>,
         lost: Vec<u32>,
+        marked: Vec<u32>,
         queues: Vec<(u32, u64)>,
     }
 
@@ -473,7 +494,7 @@ mod tests {
             }
             log.queues.push(link.queue(*at));
             let passage = Passage::new(number, packet);
-            match link.offer(*at, passage, &pool) {
+            match link.offer(*at, passage, &mut pool) {
                 Offer::Dropped => {
                     link.count_loss(*at, &passage, packet.kind(), Cause::QueueFull);
                     log.lost.push(number);
@@ -486,6 +507,8 @@ mod tests {
             next = step(link, next, &mut log);
         }
         assert_eq!(link.held(), 0);
+        let is_marked = |slot: &u32| pool.remove(*slot).tos & ecn::MASK == ecn::CE;
+        log.marked = (0..offers.len() as u32).filter(is_marked).collect();
         log
     }
 
@@ -497,7 +520,8 @@ mod tests {
         next
     }
 
-    /// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent.
+    /// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent; four
+    /// packets of five understand marks.
     fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
         let mut random = Stream::new(seed, "traffic");
         let mut now = Time::ZERO;
@@ -508,45 +532,59 @@ mod tests {
                 if random.below(3) == 0 {
                     now += Span::from_ns(672 * random.below(if mtu < 80 { 4 } else { 40 }));
                 }
-                (now, packet(sizes[random.below(5) as usize], random.below(8) as u8))
+                let mut packet = packet(sizes[random.below(5) as usize], random.below(8) as u8);
+                packet.tos |= [0, 1, 2, 2, 2][random.below(5) as usize];
+                (now, packet)
             })
             .collect()
     }
 
-    const LIMITS: [Limit; 6] = [
-        Limit::Packets(0),
-        Limit::Packets(1),
-        Limit::Packets(9),
-        Limit::Bytes(79),
-        Limit::Bytes(1_500),
-        Limit::Bytes(9_001),
+    const QUEUES: [QueueConfig; 9] = [
+        QueueConfig::DropTail(Limit::Packets(0)),
+        QueueConfig::DropTail(Limit::Packets(1)),
+        QueueConfig::DropTail(Limit::Packets(9)),
+        QueueConfig::DropTail(Limit::Bytes(79)),
+        QueueConfig::DropTail(Limit::Bytes(1_500)),
+        QueueConfig::DropTail(Limit::Bytes(9_001)),
+        marking(Limit::Packets(0), Limit::Packets(9)),
+        marking(Limit::Packets(4), Limit::Bytes(9_001)),
+        marking(Limit::Bytes(300), Limit::Packets(9)),
     ];
+
+    const fn marking(threshold: Limit, limit: Limit) -> QueueConfig {
+        QueueConfig::StepMarking { threshold, limit }
+    }
 
     #[test]
     fn both_modes_do_the_same_to_every_packet() {
-        for limit in LIMITS {
+        for queue in QUEUES {
             for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
-                let mut lost = 0;
+                let (mut lost, mut marked) = (0, 0);
                 for seed in 0..20 {
                     let offers = traffic(seed, mtu);
                     let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
-                        let spec =
-                            LinkSpec { jitter: Span::from_ns(jitter), mtu, ..spec(limit, mode) };
+                        let jitter = Span::from_ns(jitter);
+                        let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
                         let mut link = Link::new(&spec);
-                        (play(&mut link, &offers), link.drops(), link.counters)
+                        let log = play(&mut link, &offers);
+                        (log, (link.drops(), *link.marks()), link.counters)
                     });
-                    let [(eager, drops, counters), (reference, other_drops, others)] = &both;
-                    assert!(eager == reference, "{limit:?}, {jitter} ns, {mtu} B, seed {seed}");
-                    assert_eq!(drops, other_drops);
+                    let [(eager, counts, counters), (reference, other_counts, others)] = &both;
+                    assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");
+                    assert_eq!(counts, other_counts);
                     assert_eq!(counters.trail, others.trail);
                     assert_eq!(
                         (counters.packets, counters.bytes, counters.max_backlog),
                         (others.packets, others.bytes, others.max_backlog)
                     );
                     assert_eq!(eager.arrived.len() + eager.lost.len(), offers.len());
+                    assert_eq!(eager.marked.len() as u64, counts.1.iter().sum::<u64>());
                     lost += eager.lost.len();
+                    marked += eager.marked.len();
                 }
-                assert!(lost > 100, "{limit:?}: a test with {lost} losses shows little");
+                assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
+                let marks = matches!(queue, QueueConfig::StepMarking { .. });
+                assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
             }
         }
     }

@@ -5,7 +5,7 @@
 //! carry, lie in a table of their own.
 
 use eastwest_engine::memory;
-use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time};
+use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
 
 /// A packet as it lies in its slot.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +129,17 @@ impl PacketPool {
     #[inline]
     pub fn get(&self, slot: u32) -> &Stored {
         &self.slots[slot as usize]
+    }
+
+    /// Sets the mark "congestion experienced" on the packet in a slot. Returns whether its transport
+    /// understands marks and none had been set (RFC 3168, section 5).
+    pub fn mark(&mut self, slot: u32) -> bool {
+        let tos = &mut self.slots[slot as usize].tos;
+        let marked = *tos & ecn::MASK != ecn::NOT_ECT && *tos & ecn::MASK != ecn::CE;
+        if marked {
+            *tos |= ecn::CE;
+        }
+        marked
     }
 
     /// Asks the processor to have this packet in its cache soon.

@@ -58,6 +58,9 @@ impl Digest {
             let c = &l.counters;
             self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
             self.words(5, &l.drops());
+            if l.marks().iter().any(|n| *n > 0) {
+                self.words(7, l.marks());
+            }
         }
         self.words(6, &[clock.0]);
         self.hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()

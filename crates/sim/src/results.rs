@@ -188,6 +188,7 @@ fn links(w: &World) -> Table {
         let lost = l.iter().map(|l| l.drops_by(cause).iter().sum());
         columns.push((name, Column::U64(lost.collect())));
     }
+    columns.push(("marks", Column::U64(l.iter().map(|l| l.marks().iter().sum()).collect())));
     Table::new("links", columns)
 }
 
@@ -329,6 +330,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "latency_us": latency,
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
         "drops": drops(w),
+        "marks": marks(w),
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
@@ -349,6 +351,13 @@ fn drops(w: &World) -> Value {
         by_cause.insert(name.into(), by_kind.into());
     }
     by_cause.into()
+}
+
+/// Packets marked, by kind.
+fn marks(w: &World) -> Value {
+    let links = &w.fabric.links;
+    let of = |kind: PacketKind| links.iter().map(|l| l.marks()[kind as usize]).sum::<u64>();
+    PacketKind::ALL.map(|kind| (kind.name().into(), of(kind).into())).into_iter().collect()
 }
 
 /// Bytes of all rounds over the time from the first request to the last byte.

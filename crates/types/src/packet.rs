@@ -29,6 +29,8 @@ pub mod ecn {
     pub const ECT0: u8 = 2;
     /// Congestion experienced.
     pub const CE: u8 = 3;
+    /// The two bits of the field.
+    pub const MASK: u8 = 3;
 }
 
 /// `sack` of a packet without SACK blocks.

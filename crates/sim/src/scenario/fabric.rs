@@ -25,6 +25,12 @@ const MOST_NODES: u64 = 1_000_000;
 const MOST_CABLES: u64 = 4_000_000;
 
 #[derive(Clone, Copy)]
+enum Discipline {
+    DropTail,
+    StepMarking,
+}
+
+#[derive(Clone, Copy)]
 enum Kind {
     LeafSpine,
     Star,
@@ -330,10 +336,17 @@ fn read_queue(
     limit: &'static str,
     doc: &'static str,
 ) -> QueueConfig {
-    s.kind(
+    let kind = s.kind(
         "Queue discipline.",
         Some("drop-tail"),
-        &[("drop-tail", (), "first in, first out; what does not fit is lost")],
+        &[
+            ("drop-tail", Discipline::DropTail, "first in, first out; what does not fit is lost"),
+            (
+                "step-marking",
+                Discipline::StepMarking,
+                "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
+            ),
+        ],
     );
     let limit: Limit = s.get(key("limit", doc).default(limit));
     if let (Limit::Bytes(bytes), Some(mtu)) = (limit, mtu) {
@@ -341,7 +354,27 @@ fn read_queue(
             format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
         });
     }
-    QueueConfig::DropTail(limit)
+    match kind.unwrap_or(Discipline::DropTail) {
+        Discipline::DropTail => QueueConfig::DropTail(limit),
+        Discipline::StepMarking => read_step_marking(s, limit),
+    }
+}
+
+fn read_step_marking(s: &mut Section, limit: Limit) -> QueueConfig {
+    let threshold: Limit = s.get(key(
+        "threshold",
+        "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
+         2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s).",
+    ));
+    let bytes_or_packets = |l: Limit| match l {
+        Limit::Packets(n) => (true, u64::from(n)),
+        Limit::Bytes(n) => (false, n),
+    };
+    let (k, room) = (bytes_or_packets(threshold), bytes_or_packets(limit));
+    s.demand(k.0 != room.0 || k.1 < room.1, &["threshold", "limit"], || {
+        "never marks: it is not below the limit".to_owned()
+    });
+    QueueConfig::StepMarking { threshold, limit }
 }
 
 /// Most explicit routes.

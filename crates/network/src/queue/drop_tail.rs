@@ -1,0 +1,12 @@
+//! First in, first out; a packet that does not fit is lost, nothing else is.
+
+use super::{Backlog, Verdict};
+use crate::config::Limit;
+
+pub(super) fn at_enqueue(limit: Limit, backlog: Backlog, ip_len: u32) -> Verdict {
+    let fits = match limit {
+        Limit::Packets(n) => backlog.packets < n as usize,
+        Limit::Bytes(b) => backlog.bytes + u64::from(ip_len) <= b,
+    };
+    if fits { Verdict::Enqueue } else { Verdict::Drop }
+}

@@ -1,0 +1,86 @@
+//! Queue disciplines: what becomes of a packet that finds others waiting at a port.
+//!
+//! One file each. A discipline decides when a packet comes ([`Queue::at_enqueue`]), from what waits
+//! then; [eager ports](crate::link::Mode) know that as well as two-event ones.
+
+mod drop_tail;
+mod step_marking;
+
+use crate::config::{Limit, QueueConfig};
+
+/// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
+/// timestamps and three SACK blocks.
+const LARGEST_BARE_PACKET: u32 = 80;
+
+/// What waits at a port before a packet: the one being sent does not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: usize,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// Whether more than this waits.
+    fn exceeds(self, limit: Limit) -> bool {
+        match limit {
+            Limit::Packets(n) => self.packets > n as usize,
+            Limit::Bytes(n) => self.bytes > n,
+        }
+    }
+}
+
+/// What is done with a packet that comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It waits.
+    Enqueue,
+    /// It waits, marked if its transport understands marks.
+    Mark,
+    /// It is lost.
+    Drop,
+}
+
+/// The discipline of one port.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    config: QueueConfig,
+}
+
+impl Queue {
+    /// A queue of this kind.
+    pub fn new(config: QueueConfig) -> Queue {
+        Queue { config }
+    }
+
+    /// While no more packets than this are held, [`Queue::at_enqueue`] lets every packet in.
+    pub fn surely_lets_in(&self, mtu: u32) -> u32 {
+        match self.config {
+            QueueConfig::DropTail(limit) => least_packets(limit, mtu),
+            QueueConfig::StepMarking { threshold, limit } => {
+                least_packets(threshold, mtu).min(least_packets(limit, mtu))
+            }
+        }
+    }
+
+    /// What to do with a packet of `ip_len` bytes behind `backlog`.
+    pub fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
+        match self.config {
+            QueueConfig::DropTail(limit) => drop_tail::at_enqueue(limit, backlog, ip_len),
+            QueueConfig::StepMarking { threshold, limit } => {
+                step_marking::at_enqueue(threshold, limit, backlog, ip_len)
+            }
+        }
+    }
+}
+
+/// So many packets never hold more than the limit.
+fn least_packets(limit: Limit, mtu: u32) -> u32 {
+    match limit {
+        Limit::Packets(n) => n,
+        Limit::Bytes(b) => {
+            u32::try_from(b / u64::from(mtu.max(LARGEST_BARE_PACKET))).unwrap_or(u32::MAX)
+        }
+    }
+}
