@@ -357,7 +357,9 @@ fn drops(w: &World) -> Value {
 fn marks(w: &World) -> Value {
     let links = &w.fabric.links;
     let of = |kind: PacketKind| links.iter().map(|l| l.marks()[kind as usize]).sum::<u64>();
-    PacketKind::ALL.map(|kind| (kind.name().into(), of(kind).into())).into_iter().collect()
+    let by_kind: Map<String, Value> =
+        PacketKind::ALL.iter().map(|k| (k.name().into(), of(*k).into())).collect();
+    by_kind.into()
 }
 
 /// Bytes of all rounds over the time from the first request to the last byte.
