@@ -33,7 +33,7 @@ def test_the_reference_of_python_has_every_name() -> None:
     [
         ("[a](../papers/x/README.md)", "[a](papers/x/index.md)"),
         ("[a](guide/errors.md#b)", "[a](guide/errors.md#b)"),
-        ("[a](../README.md)", "[a](index.md)"),
+        ("[a](../README.md)", "[a](about.md)"),
         ("![a b](images/demo.png)", "![a b](images/demo.png)"),
         ("in [`crates`](../crates/sim) and [b](https://x.y)", "in `crates` and [b](https://x.y)"),
         ("`[a](../README.md)` [b](#c)", "`[a](../README.md)` [b](#c)"),
@@ -44,7 +44,8 @@ def test_the_reference_of_python_has_every_name() -> None:
     ],
 )
 def test_pages_are_turned_into_those_of_the_site(text: str, expected: str) -> None:
-    assert convert(text, "index.md", {"papers/x/README.md": "papers/x/index.md"}) == expected
+    taken_in = {"README.md": "about.md", "papers/x/README.md": "papers/x/index.md"}
+    assert convert(text, "index.md", taken_in) == expected
 
 
 def test_links_from_pages_outside_docs() -> None:
@@ -58,6 +59,7 @@ def test_studies_and_measurements_are_taken_in() -> None:
     addresses = outside()
     assert addresses["papers/eeon_ch5/README.md"] == "papers/eeon_ch5/index.md"
     assert addresses["CHANGELOG.md"] == "CHANGELOG.md"
+    assert addresses["README.md"] == "about.md"
     assert any(name.startswith("benches/results/") for name in addresses)
 
 

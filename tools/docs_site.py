@@ -19,7 +19,13 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Pages outside ``docs/`` that the site has too, with the pictures beside them.
-_OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "papers/**/*.md", "benches/results/*.md")
+_OUTSIDE = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "papers/**/*.md",
+    "benches/results/*.md",
+)
 _PICTURES = {".png", ".svg"}
 #: A link, or else code: whichever begins first.
 _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
@@ -34,7 +40,12 @@ def outside() -> dict[str, str]:
         path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _PICTURES
     ]
     names = [str(path.relative_to(ROOT)) for path in (*pages, *pictures)]
-    return {name: re.sub(r"\bREADME\.md$", "index.md", name) for name in names}
+    return {name: _address(name) for name in names}
+
+
+def _address(name: str) -> str:
+    """Address of a file: a README is the page of its folder, but the site has a home already."""
+    return "about.md" if name == "README.md" else re.sub(r"\bREADME\.md$", "index.md", name)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -61,7 +72,7 @@ def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
             return match.group()
         name, mark, anchor = target.partition("#")
         source = posixpath.normpath(posixpath.join(posixpath.dirname(here), name))
-        found = "index.md" if source == "README.md" else taken_in.get(source)
+        found = taken_in.get(source)
         if found is None and source.startswith("docs/") and (ROOT / source).is_file():
             found = source.removeprefix("docs/")
         if found is None:  # source code, which the site does not have

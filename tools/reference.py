@@ -79,7 +79,7 @@ class Parameter:
         names = [self.info.default, *(self.info.param_decls or ())]
         names = [n for n in names if isinstance(n, str)] or [f"--{self.key.replace('_', '-')}"]
         value = "" if self.kind is bool else f" {self._value()}"
-        return ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
+        return ", ".join(f"`{name}{value}`" for name in names)
 
     @property
     def usage(self) -> str:
@@ -93,10 +93,23 @@ class Parameter:
             return self.info.metavar.strip("[].… ") + several
         if not self.is_option:
             return self.key.upper() + several
-        kind = next((k for k in (self.kind, *get_args(self.kind)) if isinstance(k, type)), str)
-        if issubclass(kind, Enum):
-            return "|".join(str(choice.value) for choice in kind)
-        return {int: "N", float: "X", Path: "PATH"}.get(kind, "TEXT")
+        if self._choices():
+            return "CHOICE"
+        return {int: "N", float: "X", Path: "PATH"}.get(self._type(), "TEXT")
+
+    def _type(self) -> type:
+        kinds = (self.kind, *get_args(self.kind))
+        return next((kind for kind in kinds if isinstance(kind, type)), str)
+
+    def _choices(self) -> list[str]:
+        kind = self._type()
+        return [str(choice.value) for choice in kind] if issubclass(kind, Enum) else []
+
+    @property
+    def meaning(self) -> str:
+        """What it is for, with what it may be."""
+        choices = ", ".join(f"`{choice}`" for choice in self._choices())
+        return _cell(f"{self.info.help or ''}{f' One of {choices}.' if choices else ''}")
 
     @property
     def shown_default(self) -> str:
@@ -129,7 +142,7 @@ def _section(path: str, function: Command) -> str:
     lines += ["", "```text", " ".join(usage), "```"]
     if shown:
         lines += ["", "| | default | meaning |", "|---|---|---|"]
-        lines += [f"| {p.name} | {p.shown_default} | {_cell(p.info.help or '')} |" for p in shown]
+        lines += [f"| {p.name} | {p.shown_default} | {p.meaning} |" for p in shown]
     return "\n".join(lines) + "\n"
 
 
