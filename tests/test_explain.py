@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from eastwest.cli import app
 from eastwest.errors import InputError
-from eastwest.explain import Story, explain, slowest
-from eastwest.explain.evidence import propagation_us, seconds
+from eastwest.explain import Story, explain, fate, slowest
+from eastwest.explain.evidence import Event, propagation_us, seconds
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder
 
 
@@ -410,3 +411,36 @@ def test_lengths_of_time_and_of_paths() -> None:
     ]
     assert propagation_us({"cables": cables}, "a", "b") == pytest.approx(3)
     assert propagation_us({"cables": cables}, "a", "nowhere") is None
+
+
+def test_parts_always_add_up() -> None:
+    random = Random(1)
+    for _ in range(300):
+        total_us = random.choice([0.0, 1.0, 1e3, 1e6])
+        this = fate.Message(0, 3, 5000, 1.0, 1.0 + total_us / 1e6, total_us, 0, 1000)
+        events = [
+            Event(
+                time_s=1.0 + random.random() * total_us / 1e6,
+                what=random.choice(["drop", "timeout", "recovery", "recovered", "spurious"]),
+                src=random.choice([0, 3]),
+                dst=3,
+                kind=random.choice(["data", "retransmission", "ack", "syn", ""]),
+                stream_start=random.randrange(8000),
+                bytes=random.choice([0, 1000]),
+                link=random.choice([-1, 7]),
+                cause="queue-full",
+            )
+            for _ in range(random.randrange(30))
+        ]
+        events.sort(key=lambda e: e.time_s)
+        waits = fate.silences(events, this, 0.2)
+        assert all(w.begin_s <= w.timeout_s for w in waits)
+        spans = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
+        spans += [fate.Interval(fate.RECOVERY, *span) for span in fate.recoveries(events, this)]
+        spans.append(fate.Interval(fate.BEHIND, 1.0, 1.0 + random.random()))
+        parts = fate.divide(this, spans)
+        assert all(us >= 0 for us in parts.values())
+        assert sum(parts.values()) == pytest.approx(total_us)
+        told = list(fate.bursts(events))
+        lost = sum(item.packets for item in told if isinstance(item, fate.Burst))
+        assert lost == sum(e.what == "drop" for e in events)

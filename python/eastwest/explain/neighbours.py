@@ -78,9 +78,9 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     }
     story.add(
         title,
-        f"Number {slower + 1:,} of {alike.height:,} from the slowest; it took longer than "
-        f"{percent(faster / others)} of the others. Their median is {span(median_us / 1e6)}.",
-        f"{plural(timed_out, 'flow')} of them had a timeout, "
+        f"Number {slower + 1:,} of {alike.height:,} from the slowest, slower than "
+        f"{percent(faster / others)} of the others; the median takes {span(median_us / 1e6)}.",
+        f"{timed_out:,} of the {alike.height:,} had a timeout, "
         f"{alike.filter(pl.col('retransmits') > 0).height:,} sent something again.",
     )
 

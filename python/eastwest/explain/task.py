@@ -92,8 +92,8 @@ def _compare(result: Story, tasks: pl.DataFrame, task: dict[str, Any]) -> None:
     result.facts["alike"] = {"count": tasks.height, "rank": slower + 1}
     result.add(
         f"Among the {task['kind']}s of its job",
-        f"Number {slower + 1:,} of {tasks.height:,} from the slowest, from start to end; it took "
-        f"longer than {percent(faster / (tasks.height - 1))} of the others.",
+        f"Number {slower + 1:,} of {tasks.height:,} from the slowest, from start to end; slower "
+        f"than {percent(faster / (tasks.height - 1))} of the others.",
     )
 
 
