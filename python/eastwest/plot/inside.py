@@ -109,7 +109,7 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: size(value))
         axes.set_ylim(0, None)
         axes.set_ylabel("congestion window")
-        legend_above(axes)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         more = counted.height - shown.height
         axes.set_title("Windows over time" + (f"; {count(more)} more not shown" if more else ""))
     return figure
@@ -149,14 +149,15 @@ def losses(result: Result) -> Figure:
             axes.set_title(nothing(axes, why))
             return figure
         end = _end(result)
-        edges = np.linspace(0, end, _BINS + 1)
+        bins = _bins(result, end)
+        edges = np.linspace(0, end, bins + 1)
         scale = time_axis(axes, end)
         joined = samples.join(result.links.select("link", "tier"), on="link", how="left")
-        base = np.zeros(_BINS)
+        base = np.zeros(bins)
         for number, tier in enumerate(joined["tier"].drop_nulls().unique().sort().to_list()):
             of_tier = joined.filter(pl.col("tier") == tier)
-            bins = _bin(of_tier["time_s"].to_numpy(), edges)
-            lost_here = np.bincount(bins, of_tier["drops"].to_numpy(), minlength=_BINS)
+            place = _bin(of_tier["time_s"].to_numpy(), edges)
+            lost_here = np.bincount(place, of_tier["drops"].to_numpy(), minlength=bins)
             axes.stairs(
                 base + lost_here,
                 edges * scale,
@@ -169,10 +170,11 @@ def losses(result: Result) -> Figure:
         timeouts = result.events.filter(pl.col("what") == "timeout")["time_s"].to_numpy()
         if timeouts.size:
             level = np.full(timeouts.size, -0.04 * base.max())
-            label = f"{count(timeouts.size)} timeouts"
+            label = "timeouts" if timeouts.size > 1 else "timeout"
+            label = f"{count(timeouts.size)} {label}"
             axes.plot(timeouts * scale, level, "|", color=INK, ms=6, label=label, clip_on=False)
         axes.set_xlim(0, end * scale)
-        axes.set_ylabel(f"packets lost in {span(end / _BINS)}")
+        axes.set_ylabel(f"packets lost in {span(end / bins)}")
         legend_above(axes)
         axes.set_title(f"{count(float(base.sum()))} packets lost")
     return figure
@@ -195,10 +197,11 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
             return figure
         rows = _busiest(result.links, samples, column)
         end = _end(result)
-        edges = np.linspace(0, end, _BINS + 1)
+        bins = _bins(result, end)
+        edges = np.linspace(0, end, bins + 1)
         heat = _heat(samples, rows, edges, column, _interval(result))
         if what == "utilisation":
-            heat = np.minimum(1.0, heat * 8 / (rows["rate_bps"].to_numpy()[:, None] * end / _BINS))
+            heat = np.minimum(1.0, heat * 8 / (rows["rate_bps"].to_numpy()[:, None] * end / bins))
         scale = time_axis(axes, end)
         shade = ORANGE if what == "drops" else BLUE
         shades = LinearSegmentedColormap.from_list("heat", ["#ffffff00", shade])
@@ -256,7 +259,11 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
                 _stage(axes, tasks, kind, ((left, right), (begin, scale), (fill, label)))
         axes.set_xlim(0, row["runtime_s"] * scale)
         axes.set_ylim(tasks.height, 0)
-        axes.set_ylabel("task")
+        if tasks.height <= 30:
+            names = [f"{kind} {task}" for kind, task in tasks.select("kind", "task").iter_rows()]
+            axes.set_yticks(np.arange(tasks.height) + 0.5, names)
+        else:
+            axes.set_ylabel("tasks, maps first")
         axes.grid(visible=False, axis="y")
         legend_above(axes)
         axes.set_title(f"{clean(row['name'], 60)}: {tasks.height} tasks, {span(row['runtime_s'])}")
@@ -319,9 +326,17 @@ def _interval(result: Result) -> float:
     return float(times.min()) if times.size else 0.0
 
 
+def _bins(result: Result, end: float) -> int:
+    """Bins that a time axis is cut into: no more than there are samples."""
+    interval = _interval(result)
+    return min(_BINS, max(1, round(end / interval))) if interval > 0 else _BINS
+
+
 def _bin(times: Floats, edges: Floats) -> npt.NDArray[np.intp]:
     """Bin of each sample, whose time is the end of its interval."""
-    return np.clip(np.searchsorted(edges, times, side="left") - 1, 0, edges.size - 2)
+    # Ends of intervals may differ from edges in the last bit.
+    late = edges * (1 + 1e-12)
+    return np.clip(np.searchsorted(late, times, side="left") - 1, 0, edges.size - 2)
 
 
 def _busiest(links: pl.DataFrame, samples: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -340,7 +355,8 @@ def _heat(
     kept = samples.filter(pl.col("link").is_in(list(place)))
     row = np.array([place[link] for link in kept["link"].to_list()])
     end = kept["time_s"].to_numpy()
-    first = _bin(np.maximum(end - width, 0) + 1e-12, edges)
+    # An interval begins in the bin after that which its beginning ends.
+    first = _bin(np.maximum(end - width, 0) + 0.5 * min(width, edges[1]), edges)
     last = np.maximum(_bin(end, edges), first)
     value = kept[column].to_numpy().astype(np.float64) / (last - first + 1)
     heat = np.zeros((rows.height, edges.size - 1))
