@@ -136,6 +136,7 @@ class FakeCore:
             "attached": [("inputs/trace.tsv", b"job0\t0\t0\t1\t2\t3\n")],
             "notes": ["The fabric is over-subscribed 2:1 between leaves and spines."],
             "tables": tables,
+            "files": [],
         }
 
     def summary(self, seed: int) -> dict[str, Any]:
@@ -174,7 +175,9 @@ class Tables:
             "jobs": self.jobs(),
             "tasks": self.tasks(),
             "flows": self.flows(),
+            "events": self.events(),
             "links": self.links(),
+            "link_samples": self.link_samples(),
             "queues": self.queues(),
             "traffic": self.traffic(),
             "latency": self.latency(),
@@ -248,6 +251,26 @@ class Tables:
             column("retransmits", "u32", lost),
             column("timeouts", "u32", lost // 4),
             column("job", "i64", self.random.integers(-1, max(1, self.core.job_count), n)),
+            column("connection", "u64", np.arange(n)),
+            column("stream_start", "u64", np.zeros(n)),
+        ]
+
+    def events(self) -> list[Column]:
+        n = 400
+        what = self.random.choice(["drop", "timeout", "recovery", "recovered"], n)
+        lost = what == "drop"
+        source = self.random.integers(0, self.core.hosts, n)
+        return [
+            column("time_s", "f64", np.sort(self.random.uniform(0, 3600, n))),
+            column("what", "str", what),
+            column("connection", "i64", self.random.integers(0, 3000, n)),
+            column("src", "u32", source),
+            column("dst", "u32", (source + 7) % self.core.hosts),
+            column("kind", "str", np.where(lost, "data", "")),
+            column("stream_start", "u64", [0] * n),
+            column("bytes", "u32", [1448] * n),
+            column("link", "i64", np.where(lost, source, -1)),
+            column("cause", "str", np.where(lost, "queue-full", "")),
         ]
 
     def links(self) -> list[Column]:
@@ -279,6 +302,15 @@ class Tables:
             *[column(f"drops_{kind}", "u64", dropped[kind]) for kind in DROPS],
             column("queue_max_us", "f64", queue * 8e6 / rate),
             column("queue_max_bytes", "u64", queue),
+        ]
+
+    def link_samples(self) -> list[Column]:
+        n = 500
+        return [
+            column("time_s", "f64", np.linspace(0, 3600, n)),
+            column("link", "u32", self.random.integers(0, 2 * self.core.hosts, n)),
+            column("bytes", "u64", self.random.integers(1, 10**9, n)),
+            column("drops", "u32", self.random.poisson(0.1, n)),
         ]
 
     def queues(self) -> list[Column]:

@@ -65,6 +65,8 @@ class CoreResult(TypedDict):
     attached: list[tuple[str, bytes]]
     notes: list[str]
     tables: dict[str, list[Column]]
+    files: list[tuple[str, bytes]]
+    """Further files for the result folder, as they are."""
 
 
 class CheckResult(TypedDict):

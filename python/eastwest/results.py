@@ -268,6 +268,10 @@ def fill_folder(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
         target = folder.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+    for name, content in raw.get("files", []):
+        if name != Path(name).name:
+            raise ValueError(f"the simulator made a file with an impossible name: {name!r}")
+        (folder / name).write_bytes(content)
     for name, columns in raw["tables"].items():
         # Through memory, so that a full disk is an OSError with its number, not one of polars.
         stream = io.BytesIO()

@@ -181,6 +181,11 @@ fn run<'py>(
     d.set_item("attached", attached(py, &scenario)?)?;
     d.set_item("notes", &scenario.notes)?;
     d.set_item("tables", tables)?;
+    let files = PyList::empty(py);
+    for (name, bytes) in &results.files {
+        files.append((*name, PyBytes::new(py, bytes)))?;
+    }
+    d.set_item("files", files)?;
     Ok(d)
 }
 

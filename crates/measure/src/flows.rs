@@ -30,6 +30,10 @@ pub struct FlowRow {
     pub timeouts: u32,
     /// The job it belongs to.
     pub job: Option<u32>,
+    /// Number of the connection.
+    pub connection: u64,
+    /// Bytes of the sender's stream before it.
+    pub stream_start: u64,
 }
 
 /// All rows, in order of arrival.
@@ -84,6 +88,8 @@ impl FlowTable {
                 ("retransmits", u32s(&|f| f.retransmits)),
                 ("timeouts", u32s(&|f| f.timeouts)),
                 ("job", Column::I64(r.iter().map(|f| f.job.map_or(-1, i64::from)).collect())),
+                ("connection", Column::U64(r.iter().map(|f| f.connection).collect())),
+                ("stream_start", Column::U64(r.iter().map(|f| f.stream_start).collect())),
             ],
         )
     }

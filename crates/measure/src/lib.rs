@@ -1,6 +1,7 @@
 //! What a run is remembered by: histograms, flow rows, samples over time, and plain columns that
 //! any table format can take.
 
+pub mod events;
 pub mod flows;
 pub mod histogram;
 pub mod samples;

@@ -17,22 +17,40 @@ pub struct QueueSample {
     pub bytes: u64,
 }
 
-/// Bytes carried per tier between samples, and queues at samples.
+/// What one link did between two samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkSample {
+    /// Number of the sample at the end of the interval.
+    sample: u32,
+    /// Link.
+    pub link: u32,
+    /// Packets lost in the interval.
+    pub drops: u32,
+    /// Bytes carried in it.
+    pub bytes: u64,
+}
+
+/// Bytes carried per tier and link between samples, and queues at samples.
 pub struct Samples {
     interval: Span,
     next: Time,
-    most: usize,
+    /// Of an adaptive series.
+    most: Option<usize>,
     tiers: usize,
     /// Bytes per interval, `tiers` values a sample.
     carried: Vec<u64>,
     last_total: Vec<u64>,
     queues: Vec<QueueSample>,
-    adaptive: bool,
+    /// Links that did something, in order of sample and link.
+    links: Vec<LinkSample>,
+    /// Bytes and losses of every link at the last sample.
+    last_of_link: Vec<(u64, u64)>,
 }
 
 impl Samples {
-    /// Samples of `tiers` tiers from `interval` on. An adaptive series keeps at most `most` samples.
-    pub fn new(interval: Span, adaptive: bool, most: usize, tiers: usize) -> Samples {
+    /// Samples of `tiers` tiers and `links` links from `interval` on. With `most` the series adapts
+    /// so that it keeps at most so many samples.
+    pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
         Samples {
             interval,
@@ -42,7 +60,8 @@ impl Samples {
             carried: Vec::new(),
             last_total: vec![0; tiers],
             queues: Vec::new(),
-            adaptive,
+            links: Vec::new(),
+            last_of_link: vec![(0, 0); links],
         }
     }
 
@@ -61,9 +80,23 @@ impl Samples {
         self.carried.is_empty()
     }
 
-    /// Takes a sample: total bytes carried per tier so far, and the queues that are not empty.
-    pub fn take(&mut self, totals: &[u64], queues: impl Iterator<Item = (u32, u32, u64)>) {
+    /// Takes a sample: total bytes carried per tier so far, bytes and losses of every link so far,
+    /// and the queues that are not empty.
+    pub fn take(
+        &mut self,
+        totals: &[u64],
+        links: impl Iterator<Item = (u64, u64)>,
+        queues: impl Iterator<Item = (u32, u32, u64)>,
+    ) {
         let sample = self.len() as u32;
+        for (link, (last, now)) in self.last_of_link.iter_mut().zip(links).enumerate() {
+            let (bytes, drops) = (now.0 - last.0, now.1 - last.1);
+            if bytes > 0 || drops > 0 {
+                let drops = u32::try_from(drops).unwrap_or(u32::MAX);
+                self.links.push(LinkSample { sample, link: link as u32, drops, bytes });
+                *last = now;
+            }
+        }
         for (last, &total) in self.last_total.iter_mut().zip(totals) {
             self.carried.push(total - *last);
             *last = total;
@@ -74,7 +107,7 @@ impl Samples {
             packets,
             bytes,
         }));
-        if self.adaptive && self.len() >= self.most {
+        if self.most.is_some_and(|most| self.len() >= most) {
             self.halve();
         }
         self.next += self.interval;
@@ -100,8 +133,45 @@ impl Samples {
         for q in &mut self.queues {
             q.sample /= 2;
         }
+        self.halve_links(pairs as u32);
         self.interval = self.interval * 2;
         self.next = Time(self.interval.0 * pairs as u64);
+    }
+
+    /// Folds what links did in neighbouring intervals.
+    fn halve_links(&mut self, pairs: u32) {
+        let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
+        for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {
+            if pair[0].sample / 2 >= pairs {
+                for odd in pair {
+                    let last = &mut self.last_of_link[odd.link as usize];
+                    *last = (last.0 - odd.bytes, last.1 - u64::from(odd.drops));
+                }
+                continue;
+            }
+            let from = folded.len();
+            folded.extend(pair.iter().map(|l| LinkSample { sample: l.sample / 2, ..*l }));
+            folded[from..].sort_by_key(|l| l.link);
+            let mut kept = from;
+            for i in from + 1..folded.len() {
+                if folded[i].link == folded[kept].link {
+                    folded[kept].bytes += folded[i].bytes;
+                    folded[kept].drops = folded[kept].drops.saturating_add(folded[i].drops);
+                } else {
+                    kept += 1;
+                    folded[kept] = folded[i];
+                }
+            }
+            folded.truncate(kept + 1);
+        }
+        folded.shrink_to_fit();
+        self.links = folded;
+    }
+
+    /// (end of the interval in seconds, what it did) of every link and interval in which it did
+    /// something.
+    pub fn links(&self) -> impl Iterator<Item = (f64, LinkSample)> + '_ {
+        self.links.iter().map(|l| (self.time_of(l.sample as usize), *l))
     }
 
     /// (end of the interval in seconds, tier, bytes) of every sample.
@@ -128,22 +198,34 @@ mod tests {
 
     #[test]
     fn folding_keeps_totals_and_times() {
-        let mut s = Samples::new(Span::from_ms(1), true, 8, 1);
-        let mut times = Vec::new();
-        for _ in 0..100 {
-            let now = s.next();
-            times.push(now);
-            // one byte per microsecond
-            s.take(&[now.0 / 1_000_000], [(3, 1, now.0)].into_iter());
-        }
-        assert!(times.windows(2).all(|w| w[0] < w[1]));
-        assert!(s.len() <= 8);
-        let end = s.carried().last().unwrap().0;
-        let total: u64 = s.carried().map(|c| c.2).sum();
-        assert_eq!(total as f64, end * 1e6);
-        // every queue sample still tells the time it was taken at
-        for (at, q) in s.queues() {
-            assert_eq!(q.bytes, (at * 1e12) as u64);
+        for most in [7, 8] {
+            let mut s = Samples::new(Span::from_ms(1), Some(most), 1, 2);
+            let mut times = Vec::new();
+            for i in 1..=100u64 {
+                let now = s.next();
+                times.push(now);
+                // one byte per microsecond; the second link loses a packet in every fifth interval
+                let links = [(now.0 / 1_000_000, 0), (0, i / 5)];
+                s.take(&[now.0 / 1_000_000], links.into_iter(), [(3, 1, now.0)].into_iter());
+            }
+            assert!(times.windows(2).all(|w| w[0] < w[1]));
+            assert!(s.len() <= most);
+            let end = s.carried().last().unwrap().0;
+            let total: u64 = s.carried().map(|c| c.2).sum();
+            assert_eq!(total as f64, end * 1e6);
+            // every queue sample still tells the time it was taken at
+            for (at, q) in s.queues() {
+                assert_eq!(q.bytes, (at * 1e12) as u64);
+            }
+            // the first link does what the tier does, and every loss is in some interval
+            let first: Vec<_> = s.links().filter(|l| l.1.link == 0).collect();
+            let tier: Vec<_> = s.carried().map(|c| (c.0, c.2)).collect();
+            assert_eq!(first.iter().map(|l| (l.0, l.1.bytes)).collect::<Vec<_>>(), tier);
+            let at_end = times.iter().position(|t| t.as_secs_f64() >= end).unwrap() as u64 + 1;
+            let lost: u64 = s.links().map(|l| u64::from(l.1.drops)).sum();
+            assert_eq!(lost, at_end / 5);
+            let order: Vec<_> = s.links().map(|l| (l.0, l.1.link)).collect();
+            assert!(order.is_sorted());
         }
     }
 }

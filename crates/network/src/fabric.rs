@@ -2,7 +2,7 @@
 
 use crate::config::{FabricConfig, SchedulerConfig, Topology};
 use crate::link::{Fired, Link, LinkSpec, Mode, Offer, Passage};
-use crate::losses::Cause;
+use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
@@ -39,6 +39,8 @@ pub struct Fabric {
     pub delivered: u64,
     /// Packets lost.
     pub dropped: u64,
+    /// The latest of them, see [`Losses::take_before`].
+    pub losses: Losses,
 }
 
 impl Fabric {
@@ -77,6 +79,7 @@ impl Fabric {
             sent: 0,
             delivered: 0,
             dropped: 0,
+            losses: Losses::default(),
         })
     }
 
@@ -115,6 +118,7 @@ impl Fabric {
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
+        self.losses.note(Lost { at: now, link, cause, dst: passage.dst, packet });
     }
 
     /// The event after this one is almost always the one that leads now: asks for its link while

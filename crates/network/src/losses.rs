@@ -1,4 +1,6 @@
-//! Why packets are lost.
+//! Why packets are lost, and what the fabric remembers of those that were until someone asks.
+
+use eastwest_types::{HostId, Packet, Time};
 
 /// Why a packet was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,5 +28,43 @@ impl Cause {
             Cause::LinkDown => "link-down",
             Cause::NoRoute => "no-route",
         }
+    }
+}
+
+/// A lost packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// When.
+    pub at: Time,
+    /// The link whose port or cable lost it.
+    pub link: u32,
+    /// Why.
+    pub cause: Cause,
+    /// Where it was going.
+    pub dst: HostId,
+    /// The packet as the pool gives it back: 32 bits of positions, no host.
+    pub packet: Packet,
+}
+
+/// Lost packets in order of time.
+#[derive(Default)]
+pub struct Losses {
+    /// Whether losses are remembered at all.
+    pub kept: bool,
+    list: Vec<Lost>,
+}
+
+impl Losses {
+    /// Notes a loss, if losses are kept.
+    pub fn note(&mut self, lost: Lost) {
+        if self.kept {
+            self.list.push(lost);
+        }
+    }
+
+    /// Takes out what was lost before this time.
+    pub fn take_before(&mut self, time: Time) -> Vec<Lost> {
+        let later = self.list.partition_point(|lost| lost.at < time);
+        self.list.drain(..later).collect()
     }
 }

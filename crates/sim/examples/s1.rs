@@ -2,6 +2,7 @@
 
 use eastwest_network::config::*;
 use eastwest_sim::plan::*;
+use eastwest_sim::scenario::MeasureConfig;
 use eastwest_sim::world::World;
 use eastwest_transport::tcp::config::*;
 use eastwest_types::*;
@@ -76,7 +77,7 @@ fn main() {
             background: false,
             workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()),
         }],
-        sample_interval: None,
+        measure: MeasureConfig { events: 200_000, ..MeasureConfig::default() },
     };
     let mut world = World::new(plan).unwrap();
     world.run(&mut |_| true).unwrap();

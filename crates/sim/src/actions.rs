@@ -4,7 +4,7 @@ use crate::messages::Message;
 use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
 use eastwest_transport::tcp::Connect;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use eastwest_workload::Action;
 
 impl World {
@@ -20,8 +20,10 @@ impl World {
                 let sender = end_of(client, from);
                 let bytes = payload + u64::from(header);
                 let endpoint = self.stack.endpoint(sender);
+                let start = endpoint.written();
                 let message = Message {
-                    end: endpoint.written() + bytes,
+                    start,
+                    end: start + bytes,
                     tag,
                     payload,
                     purpose,
@@ -74,8 +76,13 @@ impl World {
             priority: self.classes[usize::from(class.0)].priority,
             class: class.0,
         };
+        // the slot may be one that lost packets still name
+        self.note_losses(Time::NEVER);
         match self.tcp(|stack, now, out| stack.open(now, &connect, out)) {
-            Some(endpoint) => self.messages.open(workload, name, endpoint, class),
+            Some(endpoint) => {
+                self.connections.open(endpoint, client, server);
+                self.messages.open(workload, name, endpoint, class);
+            }
             None => {
                 let most = EndpointId::MAX_SLOTS / 2;
                 self.stuck =
@@ -91,6 +98,7 @@ impl World {
         packet.ip_len = bytes;
         packet.payload = bytes.saturating_sub(28); // IPv4 20, UDP 8
         packet.tos = Packet::TOS_DATAGRAM | (self.classes[usize::from(class.0)].priority & 7) << 2;
+        packet.window = from.0;
         self.opened += 1;
         packet.seq = self.opened;
         packet.hash = self.fabric.flow_hash(from, to, mix(self.opened));

@@ -1,7 +1,9 @@
 //! The only crate that knows the others: scenario → plan → world → run → results.
 
 mod actions;
+mod connections;
 mod digest;
+mod incidents;
 mod messages;
 pub mod plan;
 mod records;

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
+    /// Bytes of the stream before its first byte.
+    pub start: u64,
     /// Stream position after its last byte.
     pub end: u64,
     /// Handed back to the workload.
@@ -156,6 +158,7 @@ impl Delivered {
         &self,
         finish: Time,
         sender: &eastwest_transport::tcp::Endpoint,
+        connection: u64,
         ideal: eastwest_types::Span,
     ) -> FlowRow {
         let m = &self.message;
@@ -172,6 +175,8 @@ impl Delivered {
             retransmits: sender.counters.retransmits - m.before.0,
             timeouts: sender.counters.timeouts - m.before.1,
             job: m.job,
+            connection,
+            stream_start: m.start,
         }
     }
 }

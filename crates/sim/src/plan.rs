@@ -1,10 +1,10 @@
 //! What a run is made of: the checked scenario with nothing left to decide.
 
-use crate::scenario::{Scenario, racks};
+use crate::scenario::{MeasureConfig, Scenario, racks};
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::tcp::config::TcpConfig;
-use eastwest_types::{Span, Time};
+use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
 
 /// A traffic class.
@@ -40,8 +40,8 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// What drives the network.
     pub workloads: Vec<WorkloadPlan>,
-    /// Time between samples; `None` starts at 1 ms and adapts.
-    pub sample_interval: Option<Span>,
+    /// What is sampled and remembered.
+    pub measure: MeasureConfig,
 }
 
 impl Plan {
@@ -71,7 +71,7 @@ impl Plan {
                 .map(|c| ClassPlan { name: c.name.clone(), priority: c.priority })
                 .collect(),
             workloads,
-            sample_interval: scenario.measure.sample_interval,
+            measure: scenario.measure.clone(),
         })
     }
 }

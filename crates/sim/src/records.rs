@@ -2,6 +2,7 @@
 
 use crate::digest::Digest;
 use crate::plan::Plan;
+use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::samples::Samples;
@@ -34,6 +35,8 @@ pub struct Records {
     pub latency: Vec<[Histogram; 2]>,
     /// Messages that have arrived.
     pub flows: FlowTable,
+    /// What happened to connections.
+    pub events: EventLog,
     /// Finished jobs, with their workload.
     pub jobs: Vec<(u16, JobRecord)>,
     /// Finished tasks, with their workload.
@@ -65,13 +68,15 @@ impl Records {
             }
         }
         let most = (MOST_QUEUE_SAMPLES / fabric.links.len().max(1)).clamp(50, 1_000);
-        let samples = match plan.sample_interval {
-            Some(interval) => Samples::new(interval, false, usize::MAX, tiers.len()),
-            None => Samples::new(FIRST_INTERVAL, true, most, tiers.len()),
+        let links = fabric.links.len();
+        let samples = match plan.measure.sample_interval {
+            Some(interval) => Samples::new(interval, None, tiers.len(), links),
+            None => Samples::new(FIRST_INTERVAL, Some(most), tiers.len(), links),
         };
         Records {
             latency: plan.classes.iter().map(|_| Default::default()).collect(),
             flows: FlowTable::default(),
+            events: EventLog::new(plan.measure.events as usize),
             jobs: Vec::new(),
             tasks: Vec::new(),
             rounds: Vec::new(),
@@ -123,11 +128,12 @@ impl Records {
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {
             totals[usize::from(tier)] += link.counters.bytes;
         }
+        let carried = fabric.links.iter().map(|l| (l.counters.bytes, l.lost()));
         let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
         let queues = queues.map(|(i, l)| {
             let (packets, bytes) = l.queue(now);
             (i as u32, packets, bytes)
         });
-        self.samples.take(&totals, queues.filter(|q| q.1 > 0));
+        self.samples.take(&totals, carried, queues.filter(|q| q.1 > 0));
     }
 }

@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 pub struct Results {
     /// All tables, by file stem.
     pub tables: Vec<Table>,
+    /// Files for the result folder as they are: name and content.
+    pub files: Vec<(&'static str, Vec<u8>)>,
     /// The fields of `run --json` that do not depend on the machine.
     pub summary: Value,
 }
@@ -20,6 +22,7 @@ impl Results {
     /// Takes the results out of a world that has run.
     pub fn new(mut world: World) -> Results {
         let digest = world.digest();
+        world.note_losses(Time::NEVER);
         assert_conserved(&world);
         let summary = summary(&world, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
@@ -28,13 +31,15 @@ impl Results {
             jobs(&world, &workloads, &classes),
             tasks(&world, &workloads),
             world.records.flows.table(&workloads, &classes),
+            world.records.events.table(&Cause::ALL.map(Cause::name)),
             links(&world),
+            link_samples(&world),
             queues(&world),
             traffic(&world),
             latency(&world, &classes),
             rounds(&world, &workloads),
         ];
-        Results { tables, summary }
+        Results { tables, files: Vec::new(), summary }
     }
 }
 
@@ -192,6 +197,19 @@ fn links(w: &World) -> Table {
     Table::new("links", columns)
 }
 
+fn link_samples(w: &World) -> Table {
+    let rows: Vec<_> = w.records.samples.links().collect();
+    Table::new(
+        "link_samples",
+        vec![
+            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
+            ("link", Column::U32(rows.iter().map(|r| r.1.link).collect())),
+            ("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect())),
+            ("drops", Column::U32(rows.iter().map(|r| r.1.drops).collect())),
+        ],
+    )
+}
+
 fn queues(w: &World) -> Table {
     let rows: Vec<_> = w.records.samples.queues().collect();
     Table::new(
@@ -331,6 +349,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
         "drops": drops(w),
         "marks": marks(w),
+        "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,

@@ -1,6 +1,7 @@
 //! The world of one run and the loop that moves it: takes the next event, lets the layer it belongs
 //! to handle it, and carries what that layer wants over to the others.
 
+use crate::connections::Connections;
 use crate::messages::Messages;
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
@@ -75,7 +76,8 @@ pub struct World {
     pub(crate) unfinished: usize,
     pub(crate) classes: Vec<ClassPlan>,
     pub(crate) records: Records,
-    /// Connections opened so far: stands for the client's port.
+    pub(crate) connections: Connections,
+    /// Connections and datagrams so far: stands for the client's port.
     pub(crate) opened: u64,
     pub(crate) stuck: Option<RunError>,
 }
@@ -121,10 +123,11 @@ impl Sink for Out<'_> {
 impl World {
     /// Builds the world of a plan. Fails where routes cannot be followed.
     pub fn new(plan: Plan) -> Result<World, String> {
-        let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
+        let mut fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         let links = fabric.links.len();
         let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
         let records = Records::new(&fabric, &plan);
+        fabric.losses.kept = records.events.is_on();
         sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
         let workloads = plan.workloads.len();
         let drivers: Vec<Driver> = plan
@@ -155,6 +158,7 @@ impl World {
             unfinished,
             classes: plan.classes,
             records,
+            connections: Connections::default(),
             opened: 0,
             stuck: None,
         })
@@ -194,6 +198,7 @@ impl World {
             }
             if self.events >= next_look {
                 next_look += EVENTS_PER_LOOK;
+                self.note_losses(Time::NEVER);
                 if !look(&self.progress()) {
                     return Err(RunError::Interrupted);
                 }
@@ -254,9 +259,11 @@ impl World {
             match notice {
                 Notice::Delivered => self.deliver_messages(endpoint),
                 Notice::Closed => self.messages.gone(endpoint),
+                Notice::Repair { step, from, to } => self.note_repair(endpoint, step, from, to),
                 // a goodbye that was given up after everything had arrived: nobody misses it
-                Notice::Failed if !self.messages.is_needed(endpoint) => {}
+                Notice::Failed if !self.messages.is_needed(endpoint) => self.note_failure(endpoint),
                 Notice::Failed => {
+                    self.note_failure(endpoint);
                     let e = self.stack.endpoint(endpoint);
                     self.stuck = Some(RunError::Stuck(format!(
                         "the connection from {} to {} was given up after {} timeouts in a row",
@@ -282,7 +289,8 @@ impl World {
                     config.segment,
                     config.header(),
                 );
-                let row = d.row(self.now, sender, ideal);
+                let connection = self.connections.of(receiver).number;
+                let row = d.row(self.now, sender, connection, ideal);
                 self.records.flow(row);
             }
             if let Some(name) = d.name {

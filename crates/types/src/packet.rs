@@ -51,7 +51,7 @@ pub struct Packet {
     pub dst_endpoint: EndpointId,
     /// Receiving host: switches route on it.
     pub dst: HostId,
-    /// Receive window in bytes.
+    /// Receive window in bytes; of datagrams, which have none, the number of the sending host.
     pub window: u32,
     /// TCP timestamp echo, microseconds; 0 where nothing is echoed.
     pub ts_echo_us: u32,

@@ -10,6 +10,7 @@ mod fabric;
 mod files;
 mod graph;
 mod hosts;
+mod measure;
 mod nodes;
 mod overrides;
 mod problem;
@@ -24,6 +25,7 @@ mod workload;
 pub use classes::TrafficClassConfig;
 pub use describe::{reference_page, schema};
 pub use files::{Attached, Context};
+pub use measure::MeasureConfig;
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
 pub use workload::{WorkloadKind, WorkloadSpec};
@@ -64,13 +66,6 @@ pub struct Scenario {
     /// Files the scenario refers to, under the names of the resolved text. They belong beside it.
     pub attached: Vec<Attached>,
     resolved: String,
-}
-
-/// What is sampled while the simulation runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeasureConfig {
-    /// Length of a bin of the series over time; `None` starts at 1 ms and adapts.
-    pub sample_interval: Option<Span>,
 }
 
 impl Scenario {
@@ -151,7 +146,11 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
     });
     classes.finish(s, fabric.config.scheduler, &mut notes);
-    let measure = s.table("measure", "What is sampled while the simulation runs.", read_measure);
+    let measure = s.table(
+        "measure",
+        "What is sampled and remembered while the simulation runs.",
+        measure::read,
+    );
     Scenario {
         schema,
         name: name.0,
@@ -166,18 +165,6 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         attached: files.attached,
         resolved: String::new(),
     }
-}
-
-fn read_measure(s: &mut Section) -> MeasureConfig {
-    let sample_interval = s.find(
-        key(
-            "sample_interval",
-            "Length of the bins of series over time (throughput, queue lengths).",
-        )
-        .optional("1 ms at first; doubled whenever the series would become too long")
-        .range("1 us", "1 h"),
-    );
-    MeasureConfig { sample_interval }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod fairness;
 mod flow_times;
 mod harness;
 mod incast;
+mod inside;
 mod mapreduce;
 mod ordering;
 mod priority;

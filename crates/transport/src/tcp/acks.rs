@@ -1,8 +1,8 @@
 //! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
 
-use super::Sink;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, State};
+use super::{Repair, Sink};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, RFC 6675).
@@ -70,7 +70,7 @@ impl Endpoint {
             let acked = ack - self.snd_una;
             self.snd_una = ack;
             self.retries = 0;
-            self.sample_rtt(now, packet, ack, config);
+            self.sample_rtt(now, packet, ack, acked, config, sink);
             self.rto_at = match self.snd_una == self.snd_max {
                 true => Time::NEVER,
                 false => now + self.rtt.rto(config),
@@ -78,7 +78,7 @@ impl Endpoint {
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
-            resend_first = self.on_progress(acked, flight_before, config);
+            resend_first = self.on_progress(acked, flight_before, config, sink);
             self.linger_if_finished(now, config);
         } else if flight_before > 0
             && packet.payload == 0
@@ -93,7 +93,7 @@ impl Endpoint {
                 self.update_lost(config);
             }
         } else if self.dup_acks > 0 || newly_sacked > 0 {
-            resend_first |= self.detect_loss(config);
+            resend_first |= self.detect_loss(config, sink);
         }
         if resend_first {
             self.send_lost(now, config, sink);
@@ -104,7 +104,13 @@ impl Endpoint {
     /// New bytes are acknowledged: the window grows, or recovery moves on. Returns whether the first
     /// segment has to be sent again at once.
     #[inline]
-    fn on_progress(&mut self, acked: u64, flight_before: u64, config: &TcpConfig) -> bool {
+    fn on_progress(
+        &mut self,
+        acked: u64,
+        flight_before: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) -> bool {
         let segment = u64::from(config.segment);
         if self.phase == Phase::Open {
             self.dup_acks = 0;
@@ -115,17 +121,28 @@ impl Endpoint {
             }
             return false;
         }
-        self.on_recovery_progress(acked, config)
+        self.on_recovery_progress(acked, config, sink)
     }
 
     #[inline]
-    fn sample_rtt(&mut self, now: Time, packet: &Packet, ack: u64, config: &TcpConfig) {
+    fn sample_rtt(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        ack: u64,
+        acked: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
         if config.timestamps {
             let struck = std::mem::take(&mut self.timed_out_at_us);
             if struck != 0 {
                 // the ACK answers something sent before the timer struck
                 let original = (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0;
-                self.counters.spurious_timeouts += u32::from(original);
+                if original {
+                    self.counters.spurious_timeouts += 1;
+                    self.tell(Repair::Spurious, ack - acked, ack, sink);
+                }
             }
             self.sample_echo(now, packet, config);
         } else if self.timed_end > 0 && ack >= self.timed_end {

@@ -236,6 +236,11 @@ impl Endpoint {
         self.snd_max - self.snd_una
     }
 
+    /// First position of its stream that is not acknowledged; the SYN is position 0.
+    pub fn acknowledged(&self) -> u64 {
+        self.snd_una
+    }
+
     pub(super) fn is_established(&self) -> bool {
         self.state == State::Established
     }

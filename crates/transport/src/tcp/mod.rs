@@ -41,8 +41,34 @@ pub enum Notice {
     Delivered,
     /// Too many timeouts in a row: the connection is given up (RFC 9293, 3.8.3).
     Failed,
+    /// A step of noticing and repairing losses, for those who look on: concerns the stream positions
+    /// `from..to`, of which the SYN is 0 and the first byte 1.
+    Repair {
+        /// What it is.
+        step: Repair,
+        /// First position.
+        from: u64,
+        /// Position after the last.
+        to: u64,
+    },
     /// The connection is gone and its slot free for another.
     Closed,
+}
+
+/// What a sender does about losses, see [`Notice::Repair`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Repair {
+    /// The retransmission timer has expired; of all that is not acknowledged.
+    Timeout,
+    /// Fast recovery begins; of all that is not acknowledged.
+    Recovery,
+    /// All that was outstanding when recovery began, or at a timeout, is acknowledged; of what the
+    /// last ACK acknowledged.
+    Recovered,
+    /// An ACK shows that a timeout was not needed (see [`Counters::spurious_timeouts`]); of what it
+    /// acknowledges.
+    Spurious,
 }
 
 /// What a new connection is made of.

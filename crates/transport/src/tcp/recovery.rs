@@ -7,13 +7,19 @@
 //! Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that is not SACKed is lost
 //! and sent again in slow start.
 
-use super::Sink;
 use super::acks::DUP_THRESH;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
+use super::{Notice, Repair, Sink};
 use eastwest_types::Time;
 
 impl Endpoint {
+    /// Tells those who look on.
+    #[cold]
+    pub(super) fn tell(&self, step: Repair, from: u64, to: u64, sink: &mut impl Sink) {
+        sink.notify(self.id, Notice::Repair { step, from, to });
+    }
+
     /// Bytes in the network: sent, less SACKed, less lost, plus sent again (RFC 6675, `SetPipe`).
     pub(super) fn pipe(&self, config: &TcpConfig) -> u64 {
         let outstanding = self.snd_max - self.snd_una;
@@ -81,7 +87,7 @@ impl Endpoint {
     /// Enters or continues fast recovery where segments have arrived out of order. Returns whether it
     /// has entered: then the first lost segment that has not been sent again goes out at once,
     /// whatever the window says (RFC 5681, 3.2 step 3; RFC 6675, 5 step 4.3).
-    pub(super) fn detect_loss(&mut self, config: &TcpConfig) -> bool {
+    pub(super) fn detect_loss(&mut self, config: &TcpConfig, sink: &mut impl Sink) -> bool {
         let segment = u64::from(config.segment);
         if config.sack {
             self.update_lost(config);
@@ -98,6 +104,7 @@ impl Endpoint {
         let flight = self.flight_without_limited_transmit(segment);
         self.phase = Phase::Recovery;
         self.counters.fast_recoveries += 1;
+        self.tell(Repair::Recovery, self.snd_una, self.snd_max, sink);
         self.recover = self.snd_max;
         self.resent_to = self.resent_to.max(self.snd_una);
         self.lost_to = self.lost_to.max((self.snd_una + segment).min(self.snd_max));
@@ -120,7 +127,12 @@ impl Endpoint {
 
     /// An ACK moved on during recovery or after a timeout. Returns whether the first segment has to
     /// be sent again at once.
-    pub(super) fn on_recovery_progress(&mut self, acked: u64, config: &TcpConfig) -> bool {
+    pub(super) fn on_recovery_progress(
+        &mut self,
+        acked: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) -> bool {
         let segment = u64::from(config.segment);
         let over = self.snd_una >= self.recover;
         let mut partial = false;
@@ -136,6 +148,7 @@ impl Endpoint {
         }
         if over {
             self.phase = Phase::Open;
+            self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
             self.dup_acks = 0;
             self.lost_to = self.snd_una;
             self.resent_to = self.resent_to.max(self.snd_una);

@@ -5,7 +5,7 @@
 
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Linger, State};
-use super::{Notice, Sink};
+use super::{Notice, Repair, Sink};
 use eastwest_types::Time;
 
 impl Endpoint {
@@ -38,6 +38,7 @@ impl Endpoint {
     fn on_timeout(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         self.rto_at = Time::NEVER;
         self.counters.timeouts += 1;
+        self.tell(Repair::Timeout, self.snd_una, self.snd_max, sink);
         if u32::from(self.retries) >= config.max_retries {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;

@@ -4,7 +4,7 @@
 
 use super::super::config::{TcpConfig, test_config};
 use super::super::ranges::Ranges;
-use super::super::{Connect, Endpoint, Notice, Sink, Stack};
+use super::super::{Connect, Endpoint, Notice, Repair, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, flag};
 use std::collections::BTreeMap;
 
@@ -329,6 +329,21 @@ impl Net {
 
     /// What `side` has been told: milliseconds and notice.
     pub fn told(&self, side: Side) -> Vec<(u64, Notice)> {
+        let mut all = self.all_told(side);
+        all.retain(|n| !matches!(n.1, Notice::Repair { .. }));
+        all
+    }
+
+    /// The steps of repairing losses at one side: (ms, step, first position, position after).
+    pub fn repairs(&self, side: Side) -> Vec<(u64, Repair, u64, u64)> {
+        let of = |n: (u64, Notice)| match n.1 {
+            Notice::Repair { step, from, to } => Some((n.0, step, from, to)),
+            _ => None,
+        };
+        self.all_told(side).into_iter().filter_map(of).collect()
+    }
+
+    fn all_told(&self, side: Side) -> Vec<(u64, Notice)> {
         let of_side = self.wires.notices.iter().filter(|n| n.1 == self.id(side));
         of_side.map(|n| (n.0.0 / 1_000_000_000, n.2)).collect()
     }

@@ -1,6 +1,7 @@
 //! Fast retransmit and fast recovery. The client's link carries a segment a millisecond, so that
 //! each ACK comes at a time of its own: the ACK for the n-th segment sent at 20 ms at 30 + n ms.
 
+use super::super::Repair;
 use super::super::config::TcpConfig;
 use super::super::endpoint::Phase;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
@@ -45,6 +46,9 @@ fn the_third_duplicate_sends_the_lost_segment_at_once() {
         );
         let totals = net.stack.totals();
         assert_eq!((totals.retransmits, totals.fast_recoveries, totals.timeouts), (1, 1, 0));
+        // of what was outstanding, and of what the ACK that ended it acknowledged
+        let steps = [(36, Repair::Recovery, 2001, 14001), (47, Repair::Recovered, 2001, 14001)];
+        assert_eq!(net.repairs(Side::Client), steps);
     }
 }
 

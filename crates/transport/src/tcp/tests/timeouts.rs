@@ -1,8 +1,8 @@
 //! Retransmission timeouts.
 
-use super::super::Notice;
 use super::super::config::TcpConfig;
 use super::super::endpoint::Phase;
+use super::super::{Notice, Repair};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span};
 
@@ -187,6 +187,15 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     // original and retransmission stood in a queue: the ACK echoes the original's timestamp
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.spurious_timeouts), (1, 1));
+    // the ACK that recovers from the timeout tells that it was needless
+    assert_eq!(
+        net.repairs(Side::Client),
+        [
+            (220, Repair::Timeout, 1, 101),
+            (460, Repair::Spurious, 1, 101),
+            (460, Repair::Recovered, 1, 101)
+        ]
+    );
 }
 
 #[test]
@@ -218,6 +227,8 @@ fn a_connection_that_times_out_too_often_is_given_up() {
          620 > 1:101* ack 1",
     );
     assert_eq!(net.told(Side::Client), [(1420, Notice::Failed)]);
+    let timeouts = [220, 620, 1420].map(|ms| (ms, Repair::Timeout, 1, 101));
+    assert_eq!(net.repairs(Side::Client), timeouts);
     assert_eq!(net.stack.totals().timeouts, 3);
 }
 

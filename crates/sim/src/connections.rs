@@ -1,0 +1,79 @@
+//! Numbers of connections, in order of opening, and who is at their ends. An endpoint's slot is used
+//! again by later connections; its generation, which grows by two with each of them, tells the
+//! present one from the one before, whose last packets may still be under way.
+
+use eastwest_types::{EndpointId, HostId, Side};
+
+/// A connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Who opened it.
+    pub client: HostId,
+    /// Who listened.
+    pub server: HostId,
+}
+
+impl Opened {
+    /// Sender and receiver of what this end sends.
+    pub fn stream_of(&self, end: EndpointId) -> (HostId, HostId) {
+        match end.side() {
+            Side::Client => (self.client, self.server),
+            Side::Server => (self.server, self.client),
+        }
+    }
+}
+
+/// All connections whose packets can be met.
+#[derive(Default)]
+pub struct Connections {
+    opened: u64,
+    /// By the slots of a connection's two ends, and by the second bit of the generation.
+    slots: Vec<[Opened; 2]>,
+}
+
+fn place(end: EndpointId) -> (usize, usize) {
+    (end.slot() / 2, usize::from(end.generation() >> 1 & 1))
+}
+
+impl Connections {
+    /// Numbers a new connection.
+    pub fn open(&mut self, end: EndpointId, client: HostId, server: HostId) {
+        let new = Opened { number: self.opened, client, server };
+        self.opened += 1;
+        let (slot, generation) = place(end);
+        if slot >= self.slots.len() {
+            self.slots.resize(slot + 1, [new; 2]);
+        }
+        self.slots[slot][generation] = new;
+    }
+
+    /// The connection of an endpoint.
+    pub fn of(&self, end: EndpointId) -> Opened {
+        let (slot, generation) = place(end);
+        self.slots[slot][generation]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_knows_its_connection_and_the_one_before() {
+        let mut all = Connections::default();
+        for number in 0..300u32 {
+            let generation = (2 * number) as u8;
+            all.open(EndpointId::new(6, generation), HostId(number), HostId(1));
+            let now = all.of(EndpointId::new(7, generation));
+            assert_eq!((now.number, now.client), (u64::from(number), HostId(number)));
+            let server = EndpointId::new(7, generation);
+            assert_eq!(now.stream_of(server), (HostId(1), HostId(number)));
+            if number > 0 {
+                let before = all.of(EndpointId::new(6, generation.wrapping_sub(2)));
+                assert_eq!(before.number, u64::from(number) - 1);
+            }
+        }
+    }
+}
