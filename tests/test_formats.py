@@ -54,9 +54,14 @@ def test_what_format_1_did_not_know_is_empty_or_null() -> None:
 def test_drops_of_format_1_were_all_of_full_queues() -> None:
     links = ew.Result(FIRST).links
     assert links["drops_queue_full"].equals(links["drops"].rename("drops_queue_full"))
-    for column in ("lost_random", "lost_down", "lost_no_route"):
+    for column in ("lost_random", "lost_down", "lost_no_route", "marks"):
         assert links[column].null_count() == 0
         assert links[column].sum() == 0
+    summary = ew.Result(FIRST).summary
+    assert sum(summary["drops"]["full"].values()) == links["drops"].sum()
+    for counts in (summary["drops"]["loss"], summary["drops"]["no_route"], summary["marks"]):
+        assert counts.keys() == summary["drops"]["full"].keys()
+        assert not any(counts.values())
 
 
 def test_tables_of_two_formats_can_be_put_together() -> None:
@@ -104,6 +109,11 @@ def test_a_newer_format_is_refused_with_what_to_do(old: Path) -> None:
 def test_a_format_that_is_no_number_is_damage(old: Path, damaged: Any) -> None:
     with pytest.raises(InputError, match=r"format is .*, not a whole number"):
         _ = edited(old, format=damaged).summary
+
+
+@pytest.mark.parametrize("drops", [None, [], {}, {"full": 3}, "x"])
+def test_a_summary_with_odd_drops_is_left_as_it_is(old: Path, drops: Any) -> None:
+    assert edited(old, drops=drops).summary["drops"] == drops
 
 
 @pytest.mark.parametrize(

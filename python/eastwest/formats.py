@@ -198,7 +198,19 @@ def read_summary(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: its format is {found!r:.40}, not a whole number")
     if found > RESULT_FORMAT:
         raise InputError(_newer(folder, summary))
+    if found == 1:
+        _count_what_was_not_there(summary)
     return summary
+
+
+def _count_what_was_not_there(summary: dict[str, Any]) -> None:
+    """Add the losses and marks that a run of format 1 cannot have had."""
+    drops = summary.get("drops")
+    full = drops.get("full") if isinstance(drops, dict) else None
+    if isinstance(drops, dict) and isinstance(full, dict):
+        for cause in ("loss", "link_down", "no_route"):
+            drops.setdefault(cause, dict.fromkeys(full, 0))
+        summary.setdefault("marks", dict.fromkeys(full, 0))
 
 
 def _newer(folder: Path, summary: dict[str, Any]) -> str:
@@ -269,7 +281,7 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
     import polars as pl  # noqa: PLC0415
 
     if name == "links" and written == 1:
-        # Before faults, only a full queue lost packets.
+        # Only a full queue lost packets then, and none was marked.
         return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
     return pl.lit(None)
 
