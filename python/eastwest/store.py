@@ -310,11 +310,12 @@ def _host() -> str:
 def _alive(number: int) -> bool:
     try:
         os.kill(number, 0)
+        stat = Path(f"/proc/{number}/stat").read_text()
     except ProcessLookupError:
         return False
-    except OSError:
+    except OSError:  # another user's process, or a system without /proc
         return True
-    return True
+    return stat.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how
 
 
 def sync_folder(folder: Path) -> None:

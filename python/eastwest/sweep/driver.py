@@ -166,7 +166,7 @@ class Driver:
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]
-        self.outlook.learn(plans, self.spec.seeds[0], missing=True)
+        self.outlook.learn(plans, plans, self.spec.seeds[0])
         runs = self.spec.count * self.spec.first_seeds
         work_s = runs * (self.outlook.knowledge.typical_s() or 0.0)
         return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
@@ -176,21 +176,24 @@ class Driver:
         self.points = [self._resolved(number) for number in range(self.spec.count)]
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
-        there = {
-            plan.identity: sum(self.store.folder(plan.key(seed)).is_dir() for seed in seeds)
+        missing = {
+            plan.identity: sum(not self._settled(plan.key(seed)) for seed in seeds)
             for plan in plans
         }
         if not self.outlook.knowledge.runs:
-            missing = any(number < len(seeds) for number in there.values())
-            self.outlook.learn(plans, seeds[0], missing)
+            self.outlook.learn(plans, [p for p in plans if missing[p.identity]], seeds[0])
         work_s = sum(
-            (len(seeds) - there[plan.identity])
-            * (self.outlook.knowledge.run_s(plan.identity) or 0.0)
+            missing[plan.identity] * (self.outlook.knowledge.run_s(plan.identity) or 0.0)
             for plan in plans
         )
-        reused = sum(there[plan.identity] for plan in plans)
-        adaptive = self.spec.adaptive is not None
-        return self.outlook.estimate(len(plans) * len(seeds), reused, work_s, adaptive)
+        runs = len(plans) * len(seeds)
+        reused = runs - sum(missing[plan.identity] for plan in plans)
+        return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
+
+    def _settled(self, key: str) -> bool:
+        """Whether the store knows what became of a run."""
+        failed = not self.retry and self.store.failure(key) is not None
+        return failed or self.store.folder(key).is_dir()
 
     def _confirmed(self, estimate: Estimate) -> None:
         if not self.confirm(estimate):

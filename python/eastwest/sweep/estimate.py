@@ -126,8 +126,8 @@ class Outlook:
         #: Keys of runs that the probe has made.
         self.probed: set[str] = set()
 
-    def learn(self, points: Sequence[Plan], seed: int, missing: bool) -> None:
-        """Take in records of these points; where there are none and runs missing, probe."""
+    def learn(self, points: Sequence[Plan], missing: Sequence[Plan], seed: int) -> None:
+        """Take in records of these points; where there are none, probe some of the missing."""
         identities = {plan.identity for plan in points}
         for cost in self._store.costs(self._family):
             if cost["identity"] in identities:
@@ -135,9 +135,9 @@ class Outlook:
         known = self.knowledge
         if known.runs:
             self._basis = f"from {known.runs:,} earlier runs of {known.points:,} of its points"
-        elif points and missing:
-            chosen = sorted({0, len(points) // 2, len(points) - 1})
-            self._probe([points[place] for place in chosen], seed)
+        elif missing:
+            chosen = sorted({0, len(missing) // 2, len(missing) - 1})
+            self._probe([missing[place] for place in chosen], seed)
 
     def estimate(self, runs: int, reused: int, work_s: float, at_least: bool) -> Estimate:
         """Estimate of so many runs, whose simulations take ``work_s`` one after the other."""

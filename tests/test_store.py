@@ -1,0 +1,188 @@
+"""The run store: what its keys tell apart, and that runs are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eastwest as ew
+from eastwest import core, store
+from eastwest.store import Store, plan
+
+TINY = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 3
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "bulk"
+kind = "stride"
+stride = 1
+count = 1
+bytes = "20 KB"
+"""
+HADOOP = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 5
+host_rate = "1 Gbit/s"
+[[workload]]
+kind = "mapreduce"
+name = "hadoop"
+trace = "fb-2009-first-50"
+trace_to = "1 min"
+"""
+
+
+def files(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_run_is_simulated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Store(tmp_path)
+    first = runs.run(plan(TINY), 1)
+    assert first.flows.height == 3
+    monkeypatch.setattr(core, "run", None)  # cannot be called again
+    again = runs.run(plan(TINY), 1)
+    assert again.path == first.path and again.digest == first.digest
+
+
+def test_keys_tell_apart_what_decides_and_nothing_else() -> None:
+    base = plan(TINY)
+    same = plan(TINY.replace("[fabric]", "# a remark\n[fabric]") + "background = false\n")
+    assert same.key(1) == base.key(1)
+    assert plan(TINY, {"workload.bulk.bytes": "20000 B"}).key(1) == base.key(1)
+    assert plan(TINY, {"seed": 9}).key(1) == base.key(1)
+    others = {base.key(2), plan(TINY, {"workload.0.bytes": "21 KB"}).key(1), base.key(1)}
+    assert len(others) == 3
+
+
+def test_another_build_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = plan(TINY)
+    before = base.key(1)
+    monkeypatch.setattr(core, "build", lambda: "0.1.0 otherwise compiled")
+    assert base.key(1) != before
+
+
+def test_a_changed_trace_is_another_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.tsv"
+    keys = set()
+    for size in (1000, 2000):
+        trace.write_text(f"job0\t0\t0\t{size}\t0\t0\n")
+        scenario = tmp_path / "x.toml"
+        scenario.write_text(HADOOP.replace("fb-2009-first-50", "trace.tsv"))
+        keys.add(plan(scenario).key(1))
+    assert len(keys) == 2
+
+
+def test_summaries_are_kept_without_tables_until_these_are_asked_for(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    wanted = plan(TINY)
+    light = runs.run(wanted, 1, tables=False)
+    assert files(light.path) == {"scenario.toml", "summary.json"}
+    key = wanted.key(1)
+    assert runs.find(key) is not None and runs.find(key, tables=True) is None
+    whole = runs.run(wanted, 1)
+    assert whole.path == light.path and whole.flows.height == 3
+    assert runs.find(key, tables=True) is not None
+
+
+def test_inputs_are_stored_once(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    wanted = plan(HADOOP)
+    folders = [runs.run(wanted, seed, tables=False).path for seed in (1, 2)]
+    inputs = [next((folder / "inputs").iterdir()) for folder in folders]
+    assert len(list((tmp_path / "inputs").iterdir())) == 1
+    assert inputs[0].samefile(inputs[1])
+    again = ew.run(folders[0], out=tmp_path / "again")
+    assert again.digest == runs.run(wanted, 1).digest
+
+
+def test_a_damaged_run_is_made_again(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    wanted = plan(TINY)
+    folder = runs.run(wanted, 1).path
+    (folder / "summary.json").write_text('{"digest": "cut o')
+    assert runs.find(wanted.key(1)) is None
+    assert runs.run(wanted, 1).summary["flows"]["completed"] == 3
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Store(tmp_path)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store, "fill_folder", full)
+    with pytest.raises(OSError) as caught:
+        runs.run(plan(TINY), 1)
+    assert caught.value.filename == str(tmp_path)
+    assert files(tmp_path) == set()
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    mine = runs._partial()
+    dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", "-99999999-"))
+    for folder in (mine, dead):
+        folder.mkdir(parents=True)
+        (folder / "summary.json").write_text("{")
+    elsewhere = mine.with_name("another-host-99999999-ab")
+    elsewhere.mkdir()
+    runs.tidy()
+    assert mine.is_dir() and elsewhere.is_dir() and not dead.exists()
+
+
+def test_costs_are_recorded_and_a_torn_line_does_no_harm(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    wanted = plan(TINY)
+    runs.run(wanted, 1)
+    with (tmp_path / "costs.jsonl").open("a") as file:
+        file.write('{"key": "torn')
+    [cost] = runs.costs(wanted.family)
+    assert cost["key"] == wanted.key(1) and cost["identity"] == wanted.identity
+    assert cost["packet_hops"] > 0 and cost["peak_rss_mb"] > 1
+    assert runs.costs("another family") == []
+
+
+def test_failures_are_remembered_until_forgotten(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    assert runs.failure("k") is None
+    runs.put_failure("k", "no route")
+    assert runs.failure("k") == "no route"
+    runs.forget_failure("k")
+    runs.forget_failure("k")
+    assert runs.failure("k") is None
+
+
+def test_a_store_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ew.InputError, match="not a folder"):
+        Store(tmp_path / "file" / "store").check()
+
+
+def test_the_environment_names_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EASTWEST_STORE", str(tmp_path / "mine"))
+    assert Store().path == tmp_path / "mine"
+    assert Store(tmp_path).path == tmp_path
+    monkeypatch.delenv("EASTWEST_STORE")
+    monkeypatch.chdir(tmp_path)
+    assert Store().path == tmp_path / ".eastwest" / "store"
+
+
+def test_an_entry_is_a_result_folder(tmp_path: Path) -> None:
+    found = Store(tmp_path).run(plan(TINY), 5)
+    plain = ew.run(TINY, seed=5, out=tmp_path / "plain")
+    assert files(found.path) == files(plain.path)
+    depends = {"wall_s", "cpu_s", "peak_rss_mb"}
+    stored = json.loads((found.path / "summary.json").read_text())
+    assert {k: v for k, v in stored.items() if k not in depends} == {
+        k: v for k, v in plain.summary.items() if k not in depends
+    }

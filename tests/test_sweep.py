@@ -1,0 +1,507 @@
+"""Sweeps that run: what is reused, extended, left out, repeated, and what stops one."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
+
+import eastwest as ew
+from eastwest import core, results, store
+from eastwest.cli import app
+from eastwest.errors import FolderError, InputError
+from eastwest.stats import mean_interval, paired_interval
+from eastwest.store import Store
+from eastwest.sweep import SweepStoppedError, driver, pool, tables
+from eastwest.sweep.tables import SweepResult
+from fake_core import FakeCore
+
+SCENARIO = """
+schema = 1
+name = "tiny"
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "bulk"
+kind = "stride"
+stride = 1
+count = 1
+bytes = "20 KB"
+start_window = "1 ms"
+"""
+#: With so few retries and so short a queue, a connection gives up.
+INCAST = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 12
+host_rate = "1 Gbit/s"
+[tcp]
+min_rto = "1 ms"
+[[workload]]
+name = "incast"
+kind = "incast"
+receiver = "h0"
+rounds = 2
+block_bytes = "300 KB"
+"""
+LIMITS = {"path": "fabric.queue.limit", "values": ["5 packets", "50 packets"]}
+BYTES = {"path": "workload.bulk.bytes", "values": ["10 KB", "20 KB"]}
+SWEEP: dict[str, Any] = {"scenario": SCENARIO, "axis": [LIMITS, BYTES], "seeds": 3}
+TABLES = ("runs", "points", "comparisons")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty working directory, with its own store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EASTWEST_STORE", raising=False)
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Seeds of the simulations that really ran in this process."""
+    seeds: list[int | None] = []
+    real = core.run
+
+    def run(*args: Any) -> core.CoreResult:
+        seeds.append(args[4])
+        return real(*args)
+
+    monkeypatch.setattr(core, "run", run)
+    return seeds
+
+
+def same(a: SweepResult, b: SweepResult) -> None:
+    for name in TABLES:
+        assert_frame_equal(getattr(a, name), getattr(b, name), check_exact=True)
+        assert (a.path / f"{name}.parquet").read_bytes() == (
+            b.path / f"{name}.parquet"
+        ).read_bytes()
+
+
+def test_every_point_runs_with_the_same_seeds(simulated: list[int | None]) -> None:
+    found = ew.sweep(SWEEP, out="out", jobs=0)
+    assert (
+        sorted(s for s in simulated if s is not None) == [1, 2, 3] * 0 + [1] * 4 + [2] * 4 + [3] * 4
+    )
+    assert found.runs.select("point", "seed").rows() == [
+        (point, seed) for point in range(4) for seed in (1, 2, 3)
+    ]
+    assert found.axes == ["fabric.queue.limit", "workload.bulk.bytes"]
+    first = found.runs.filter(pl.col("point") == 2).row(0, named=True)
+    assert first["fabric.queue.limit"] == "50 packets" and first["workload.bulk.bytes"] == "10 KB"
+    alone = ew.run(SCENARIO, {"fabric.queue.limit": "50 packets", "workload.0.bytes": "10 KB"}, 1)
+    assert first["digest"] == alone.digest
+    assert first["flows.fct_us.p99"] == alone.summary["flows"]["fct_us"]["p99"]
+    assert found.run(2, 1).digest == alone.digest
+    assert not {"wall_s", "cpu_s", "peak_rss_mb"} & set(found.runs.columns)
+    assert found.summary["complete"] and found.summary["runs"]["done"] == 12
+
+
+def test_points_have_intervals_and_comparisons_are_paired() -> None:
+    found = ew.sweep({**SWEEP, "baseline": {"fabric.queue.limit": "50 packets"}}, jobs=0)
+    assert found.summary["baseline"] == 2
+    metric = "flows.fct_us.mean"
+    values = {
+        point: found.runs.filter(pl.col("point") == point)[metric].to_list() for point in range(4)
+    }
+    for row in found.points.filter(pl.col("metric") == metric).iter_rows(named=True):
+        mean = mean_interval(values[row["point"]])
+        assert (row["n"], row["mean"], row["low"], row["high"]) == (
+            3,
+            mean.value,
+            mean.low,
+            mean.high,
+        )
+    compared = found.comparisons.filter(pl.col("metric") == metric)
+    assert compared["point"].to_list() == [0, 1, 3]
+    for row in compared.iter_rows(named=True):
+        difference = paired_interval(values[row["point"]], values[2])
+        assert (row["difference"], row["low"]) == (difference.value, difference.low)
+    assert "Student t" in found.summary["methods"]["mean"]
+
+
+def test_processes_give_the_same_table_as_one() -> None:
+    one = ew.sweep(SWEEP, out="one", store="a", jobs=0)
+    two = ew.sweep(SWEEP, out="two", store="b", jobs=2)
+    same(one, two)
+
+
+def test_processes_are_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Counted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    ew.sweep({**SWEEP, "seeds": 6}, jobs=2)
+    assert len(started) == 2
+    assert all(process.returncode is not None for process in started)
+    # What is written for each run is the summary and the scenario, nothing else.
+    names = {p.name for p in Path(".eastwest/store/runs").rglob("*") if p.is_file()}
+    assert names == {"summary.json", "scenario.toml"}
+
+
+def test_more_seeds_and_values_reuse_what_is_there(simulated: list[int | None]) -> None:
+    ew.sweep(SWEEP, out="out", jobs=0)
+    del simulated[:]
+    more_seeds = ew.sweep(SWEEP, out="out", seeds=4, resume=True, jobs=0)
+    assert simulated == [4] * 4
+    assert more_seeds.summary["runs"]["reused"] == 12
+    del simulated[:]
+    wider = {**LIMITS, "values": ["500 packets", *LIMITS["values"]]}
+    more_values = ew.sweep({**SWEEP, "axis": [wider, BYTES]}, out="out", resume=True, jobs=0)
+    assert sorted(s for s in simulated if s) == [1, 1, 2, 2, 3, 3]
+    same(more_values, ew.sweep({**SWEEP, "axis": [wider, BYTES]}, out="new", store="b", jobs=0))
+    # Another sweep over the same settings shares the runs.
+    del simulated[:]
+    ew.sweep(SCENARIO, {"workload.0.bytes": ["10 KB"]}, set={"fabric.queue.limit": "5 packets"},
+             seeds=[3], out="other", jobs=0)  # fmt: skip
+    assert simulated == []
+
+
+def test_a_sweep_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = core.run
+    calls = []
+
+    def run(*args: Any) -> core.CoreResult:
+        calls.append(args[4])
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(core, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        ew.sweep(SWEEP, out="out", jobs=0)
+    there = SweepResult("out")
+    assert not there.summary["complete"]
+    assert there.runs.height == 5
+    with pytest.raises(FolderError, match="5 of"):
+        ew.sweep(SWEEP, out="out", jobs=0)
+    resumed = ew.sweep(SWEEP, out="out", jobs=0, resume=True)
+    assert len(calls) == 6 + 7
+    same(resumed, ew.sweep(SWEEP, out="whole", store="b", jobs=0))
+
+
+def test_a_failing_point_does_not_stop_the_others() -> None:
+    axes: dict[str, list[Any]] = {
+        "tcp.max_retries": [1, 15],
+        "fabric.queue.limit": ["1 packets", "500 packets"],
+    }
+    found = ew.sweep(INCAST, axes, seeds=2, out="out", jobs=2)
+    assert found.runs["point"].to_list() == [1, 1, 2, 2, 3, 3]
+    assert [(f["point"], f["seed"]) for f in found.failures] == [(0, 1), (0, 2)]
+    failure = found.failures[0]
+    assert failure["settings"] == {"tcp.max_retries": "1", "fabric.queue.limit": "1 packets"}
+    assert "given up after 2 timeouts" in failure["message"]
+    assert found.summary["runs"] == {"planned": 8, "done": 6, "reused": 0, "failed": 2}
+
+
+def test_failures_are_repeated_on_demand(fake: FakeCore) -> None:
+    sweep = {"scenario": "x.toml", "seeds": 2, "axis": [{"path": "a", "values": [1, 2]}]}
+    fake.raises = fake.RunError("flow 3 can no longer finish")
+    first = ew.sweep(sweep, out="out", jobs=0)
+    assert [entry["seed"] for entry in first.failures] == [1, 2, 1, 2]
+    assert first.failures[0]["message"] == "flow 3 can no longer finish"
+    assert first.runs.height == 0 and first.points.height == 0
+    fake.raises = None
+    calls = len(fake.calls)
+    again = ew.sweep(sweep, out="out", jobs=0, resume=True)
+    assert len(again.failures) == 4 and len(fake.calls) == calls
+    retried = ew.sweep(sweep, out="out", jobs=0, resume=True, retry=True)
+    assert retried.failures == [] and retried.runs.height == 4
+    assert ew.sweep(sweep, out="out", jobs=0, resume=True).failures == []
+
+
+def test_a_panic_of_the_core_is_one_failure(fake: FakeCore) -> None:
+    class PanicError(BaseException):
+        pass
+
+    fake.raises = PanicError("packets are conserved")
+    found = ew.sweep({"scenario": "x.toml", "seeds": 1}, jobs=0)
+    assert found.failures[0]["message"] == "PanicError: packets are conserved"
+
+
+def test_a_run_whose_process_dies_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+    real = pool.Processes._feed
+
+    def feed(self: pool.Processes) -> None:
+        real(self)
+        for worker in self._workers:
+            if worker.task is not None and len(killed) < 2:
+                killed.append(worker.task.seed)
+                worker.process.kill()
+
+    monkeypatch.setattr(pool.Processes, "_feed", feed)
+    found = ew.sweep(SWEEP, out="out", jobs=1)
+    assert len(killed) == 2 and found.failures == [] and found.runs.height == 12
+
+
+def test_a_run_that_kills_every_process_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pool.Processes._feed
+
+    def feed(self: pool.Processes) -> None:
+        real(self)
+        for worker in self._workers:
+            if worker.task is not None and worker.task.seed == 2:
+                worker.process.kill()
+
+    monkeypatch.setattr(pool.Processes, "_feed", feed)
+    found = ew.sweep(SCENARIO, {"workload.0.bytes": ["1 KB"]}, seeds=3, out="out", jobs=1)
+    assert found.runs["seed"].to_list() == [1, 3]
+    [failure] = found.failures
+    assert "signal 9" in failure["message"] and failure["seed"] == 2
+
+
+def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
+    rule = {"metric": "flows.fct_us.mean", "half_width": "1 %", "at_least": 3, "at_most": 40}
+    found = ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=2)
+    counts = []
+    for point in range(4):
+        values = found.runs.filter(pl.col("point") == point)["flows.fct_us.mean"].to_list()
+        counts.append(len(values))
+        assert 3 <= len(values) <= 40
+        assert mean_interval(values).relative_half_width <= 0.01 or len(values) == 40
+        if len(values) > 3:  # there was a reason to go on
+            assert mean_interval(values[:3]).relative_half_width > 0.01
+        seeds = found.runs.filter(pl.col("point") == point)["seed"].to_list()
+        assert seeds == list(range(1, len(values) + 1))
+    assert max(counts) > 3
+    same(found, ew.sweep({**SWEEP, "seeds": rule}, out="other", store="b", jobs=0))
+    same(found, ew.sweep({**SWEEP, "seeds": rule}, out="again", jobs=0))
+
+
+def test_an_adaptive_rule_needs_a_metric_that_there_is() -> None:
+    rule = {"metric": "flows.fct_us.p9"}
+    with pytest.raises(InputError, match=r"did you mean flows\.fct_us\.p99"):
+        ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=0)
+    assert not Path("out").exists()
+
+
+def test_a_warm_up_is_taken_out() -> None:
+    warm = {**SWEEP, "seeds": 1, "warm_up": "500 us"}
+    found = ew.sweep(warm, out="out", jobs=0)
+    assert found.summary["warm_up_s"] == 0.0005
+    assert found.summary["warm_up_metrics"] == ["flows", "jobs", "rounds"]
+    settings = {"fabric.queue.limit": "5 packets", "workload.bulk.bytes": "10 KB"}
+    whole = ew.run(SCENARIO, settings, seed=1)
+    late = whole.flows.filter(pl.col("start_s") >= 0.0005)["fct_us"].sort()
+    assert 0 < late.len() < whole.flows.height
+    row = found.runs.row(0, named=True)
+    assert row["flows.completed"] == late.len()
+    assert row["flows.fct_us.mean"] == pytest.approx(late.sum() / late.len())
+    assert row["flows.fct_us.max"] == late.max()
+    assert row["packets.sent"] == whole.summary["packets"]["sent"]
+    assert "flows.count" not in found.runs.columns  # counts flows that never arrived, too
+    # Kept tables serve for any warm-up, without another simulation.
+    ew.sweep({**SWEEP, "seeds": 1, "keep": "tables"}, out="tables", store="b", jobs=0)
+    from_tables = ew.sweep(warm, out="from-tables", store="b", jobs=0)
+    assert from_tables.summary["runs"]["reused"] == 4
+    same(found, from_tables)
+
+
+def test_a_warm_up_of_nothing_changes_no_metric() -> None:
+    plain = ew.sweep({**SWEEP, "seeds": 1}, out="plain", jobs=0).runs.row(0, named=True)
+    first = ew.sweep({**SWEEP, "seeds": 1, "warm_up": "1 ps"}, out="warm", jobs=0)
+    for name, value in first.runs.row(0, named=True).items():
+        assert value == (pytest.approx(plain[name]) if isinstance(value, float) else plain[name])
+
+
+def test_kept_tables_are_there() -> None:
+    found = ew.sweep({**SWEEP, "seeds": 1, "keep": "tables"}, out="out", jobs=0)
+    assert found.run(3, 1).flows.height == 4
+    with pytest.raises(KeyError, match="seed 9"):
+        found.run(3, 9)
+
+
+def test_a_full_disk_stops_the_sweep_and_it_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = results.fill_folder
+    written: list[Path] = []
+
+    def fill(folder: Path, *rest: Any) -> None:
+        if len(written) == 5:
+            (folder / "summary.json").write_text('{"cut')
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        written.append(folder)
+        real(folder, *rest)
+
+    monkeypatch.setattr(store, "fill_folder", fill)
+    with pytest.raises(SweepStoppedError, match=r"No space left.*5 of"):
+        ew.sweep(SWEEP, out="out", jobs=0)
+    assert not Path("out").exists()
+    assert list(Path(".eastwest/store/partial").iterdir()) == []
+    monkeypatch.setattr(store, "fill_folder", real)
+    found = ew.sweep(SWEEP, out="out", jobs=0)
+    assert found.summary["runs"] == {"planned": 12, "done": 12, "reused": 5, "failed": 0}
+    same(found, ew.sweep(SWEEP, out="whole", store="b", jobs=0))
+
+
+def test_a_full_disk_at_the_end_leaves_no_half_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    ew.sweep(SWEEP, out="out", jobs=0)
+    before = {p.name: p.read_bytes() for p in Path("out").iterdir()}
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tables, "sync_folder", full)
+    with pytest.raises(OSError) as caught:
+        ew.sweep(SWEEP, out="out", seeds=4, resume=True, jobs=0)
+    assert str(caught.value.filename).endswith("out")
+    assert {p.name: p.read_bytes() for p in Path("out").iterdir()} == before
+    assert sorted(p.name for p in Path().iterdir()) == [".eastwest", "out"]
+
+
+def test_folders_that_a_sweep_does_not_replace() -> None:
+    ew.run(SCENARIO, out="result")
+    with pytest.raises(FolderError, match="not the folder of a sweep"):
+        ew.sweep(SWEEP, out="result", jobs=0, resume=True)
+    ew.sweep(SWEEP, out="out", jobs=0)
+    other = {**SWEEP, "scenario": SCENARIO.replace("hosts = 4", "hosts = 5")}
+    with pytest.raises(FolderError, match="another scenario"):
+        ew.sweep(other, out="out", jobs=0, resume=True)
+    assert ew.sweep(other, out="out", jobs=0, force=True).runs.height == 12
+
+
+def test_a_folder_of_another_version_is_readable_and_not_mixed() -> None:
+    found = ew.sweep(SWEEP, out="out", jobs=0)
+    path = found.path / "summary.json"
+    old = {**found.summary, "version": "0.0.9"}
+    path.write_text(json.dumps(old))
+    assert SweepResult("out").runs.height == 12
+    with pytest.raises(FolderError, match=r"0\.0\.9.*not mixed"):
+        ew.sweep(SWEEP, out="out", jobs=0, resume=True)
+    path.write_text(json.dumps({**old, "format": 99}))
+    with pytest.raises(InputError, match="sweep format 99"):
+        SweepResult("out")
+
+
+def test_settings_that_only_fail_together_fail_their_point(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fake.resolve
+
+    def resolve(text: str, base: str, data: str, changed: Any, seed: Any) -> Any:
+        if ("a", "2") in changed and ("b", "2") in changed:
+            raise fake.ScenarioError(
+                [{"path": "b", "value": "2", "message": "not with a = 2", "hint": None}]
+            )
+        return real(text, base, data, changed, seed)
+
+    monkeypatch.setattr(fake, "resolve", resolve)
+    axes = {"a": [1, 2], "b": [1, 2]}
+    found = ew.sweep("x.toml", axes, seeds=2, jobs=0)
+    assert found.runs.height == 6
+    assert [(f["point"], f["message"]) for f in found.failures] == [
+        (3, "b = 2: not with a = 2"),
+        (3, "b = 2: not with a = 2"),
+    ]
+
+
+# The command
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    done = CliRunner(env={"COLUMNS": "100", "TERM": "dumb"}).invoke(app, ["sweep", *args])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def file() -> Path:
+    path = Path("buffers.toml")
+    Path("tiny.toml").write_text(SCENARIO)
+    path.write_text(
+        'scenario = "tiny.toml"\nseeds = 2\n[[axis]]\npath = "fabric.queue.limit"\n'
+        'values = ["5 packets", "50 packets"]\n'
+    )
+    return path
+
+
+def test_the_command_shows_what_came_out(file: Path) -> None:
+    code, out, err = invoke(str(file), "--jobs", "0")
+    assert code == 0, err
+    assert "5 packets" in out and "±" in out and "4 of 4 runs" in out
+    assert "results/buffers-sweep" in out.replace("\n", "")
+    assert "2 points, 4 runs, about" in err and "from a probe of 2 of its points" in err
+    code, out, err = invoke(str(file), "--jobs", "0")
+    assert code == 2 and "--resume" in err
+    code, out, err = invoke(str(file), "--jobs", "0", "--resume", "--seeds", "3")
+    assert code == 0 and "from 4 earlier runs of 2 of its points" in err
+
+
+def test_json_is_one_object(file: Path) -> None:
+    code, out, _ = invoke(str(file), "--jobs", "0", "--json", "--out", "here")
+    shown = json.loads(out)
+    assert code == 0 and shown["folder"] == "here" and shown["failures"] == []
+    assert shown["runs"] == {"planned": 4, "done": 4, "reused": 0, "failed": 0}
+
+
+def test_a_dry_run_writes_no_folder(file: Path) -> None:
+    code, out, _ = invoke(str(file), "--jobs", "0", "--dry-run", "--json")
+    shown = json.loads(out)
+    assert code == 0 and shown["runs"] == 4 and shown["memory_mb"] > 0 and shown["wall_s"] > 0
+    assert not Path("results").exists()
+
+
+def test_a_million_runs_are_asked_about_first(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "ASK_FROM_RUNS", 10)
+    code, _, err = invoke(str(file), "--jobs", "0", "--seeds", "500000")
+    assert code == 2
+    assert "1 million runs, about" in err and "--yes" in err
+    assert not Path("results").exists()
+    # Only the points of the probe have run.
+    assert len(Store().costs()) <= 3
+    code, _, err = invoke(str(file), "--jobs", "0", "--seeds", "6", "--yes")
+    assert code == 0, err
+    with pytest.raises(InputError, match="yes=True"):
+        ew.sweep(file, seeds=7, out="other", jobs=0)
+
+
+def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:
+    Path("s.toml").write_text('scenario = "x.toml"\nseeds = 7\n')
+    fake.raises = fake.RunError("the \x1b[31mend")
+    code, _, err = invoke("s.toml", "--jobs", "0")
+    assert code == 2
+    assert "7 runs failed; --resume --retry tries again" in err
+    assert "seed 1: the \N{REPLACEMENT CHARACTER}[31mend" in err and "and 2 more" in err
+
+
+def test_what_is_wrong_is_told(file: Path) -> None:
+    for args, message in (
+        (("none.toml",), "no sweep file"),
+        ((str(file), "--seeds", "x"), "expected a number of seeds"),
+        ((str(file), "--set", "fabric.hsts=3"), "did you mean hosts?"),
+        ((str(file), "--set", "fabric.queue.limit=3"), "decided twice"),
+    ):
+        code, _, err = invoke(*args, "--jobs", "0")
+        assert code == 2 and message in err, err
+
+
+def test_ctrl_c_says_how_to_go_on(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = core.run
+    calls = []
+
+    def run(*args: Any) -> core.CoreResult:
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(core, "run", run)
+    code, _, err = invoke(str(file), "--jobs", "0")
+    assert code == 130 and "3 of 4 runs are kept" in err and "--resume" in err
+    code, _, err = invoke(str(file), "--jobs", "0", "--resume")
+    assert code == 0
