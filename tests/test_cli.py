@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eastwest.cli import app
-from eastwest.cli.progress import describe
+from eastwest.cli.guard import errors
+from eastwest.cli.progress import Bar, describe
 from eastwest.cli.show import by_kind, spread, tally
 from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
@@ -239,3 +240,23 @@ def test_statistics_nested_or_flat() -> None:
     causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
     assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
     assert tally({}) == "none"
+
+
+def test_a_long_run_says_after_a_second_how_long_it_will_take(
+    fake: FakeCore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: Progress = {
+        "simulated_s": 75.0,
+        "target_s": 300.0,
+        "jobs_done": 0,
+        "jobs_total": 0,
+        "packet_hops": 1,
+        "wall_s": 0.9,
+    }
+    with Bar(errors(), "x", estimate=True) as bar:
+        bar(done)
+        assert capsys.readouterr().err == ""
+        bar({**done, "wall_s": 2.0})
+        bar({**done, "wall_s": 3.0})
+    told = capsys.readouterr().err
+    assert "x: about 8 s, " in told and told.count("from its first second") == 1

@@ -470,6 +470,18 @@ def test_a_million_runs_are_asked_about_first(file: Path, monkeypatch: pytest.Mo
         ew.sweep(file, seeds=7, out="other", jobs=0)
 
 
+def test_a_single_run_is_estimated_from_records(file: Path) -> None:
+    run = ["run", "tiny.toml", "--seed", "9"]
+    assert CliRunner().invoke(app, run).stderr == ""
+    assert not Path(".eastwest").exists()
+    invoke(str(file), "--jobs", "0")
+    assert "4 earlier runs with other settings" in CliRunner().invoke(app, run).stderr
+    again = CliRunner().invoke(app, run)
+    assert again.exit_code == 0
+    assert "(1 earlier run with these settings)" in again.stderr and "of memory" in again.stderr
+    assert CliRunner().invoke(app, [*run, "--json"]).stderr == ""
+
+
 def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:
     Path("s.toml").write_text('scenario = "x.toml"\nseeds = 7\n')
     fake.raises = fake.RunError("the \x1b[31mend")

@@ -104,6 +104,11 @@ class Store:
         chosen = folder or os.environ.get("EASTWEST_STORE") or DEFAULT_FOLDER
         self.path = Path(chosen).absolute()
 
+    @property
+    def costs_file(self) -> Path:
+        """Where it is noted what runs took."""
+        return self.path / "costs.jsonl"
+
     def folder(self, key: str) -> Path:
         """Where the run of this key lies, or would lie."""
         return self.path / "runs" / key[:2] / key
@@ -196,12 +201,12 @@ class Store:
         }
         self.path.mkdir(parents=True, exist_ok=True)
         # One write at the end of the file: lines of several processes do not mix.
-        with (self.path / "costs.jsonl").open("ab", buffering=0) as file:
+        with self.costs_file.open("ab", buffering=0) as file:
             file.write((json.dumps(cost) + "\n").encode())
 
     def costs(self, family: str | None = None) -> list[Cost]:
         """What runs took, the newest last; of one family where one is named."""
-        path = self.path / "costs.jsonl"
+        path = self.costs_file
         if not path.is_file():
             return []
         with path.open("rb") as file:

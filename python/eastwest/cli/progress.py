@@ -10,7 +10,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from eastwest import core
 from eastwest.core import share_done
-from eastwest.units import count, span
+from eastwest.run import peak_rss_mb
+from eastwest.units import clean, count, size, span
 
 
 def describe(progress: core.Progress) -> str:
@@ -30,11 +31,16 @@ def describe(progress: core.Progress) -> str:
 class Bar:
     """A bar on a terminal's standard error; silent where that is not a terminal.
 
-    It draws only when the simulator reports, so that no second thread takes time from it.
+    With ``estimate``, a run that has gone on for a second says how long it will take, terminal or
+    not: nothing was known of it before. The bar draws only when the simulator reports, so that no
+    second thread takes time from it.
     """
 
-    def __init__(self, console: Console, label: str) -> None:
+    def __init__(self, console: Console, label: str, estimate: bool = False) -> None:
         self._shown = console.is_terminal
+        self._console = console
+        self._label = label
+        self._estimate = estimate
         self._progress = Progress(
             TextColumn("{task.fields[label]}", markup=False),
             BarColumn(bar_width=20),
@@ -60,9 +66,14 @@ class Bar:
 
     def __call__(self, progress: core.Progress) -> None:
         """Show how far the simulation has come."""
+        share = share_done(progress)
+        if self._estimate and share and progress["wall_s"] >= 1:
+            self._estimate = False
+            whole = f"about {span(progress['wall_s'] / share)}, {size(peak_rss_mb() * 1e6)} or more"
+            text = f"{clean(self._label, 60)}: {whole} of memory (from its first second)"
+            self._console.print(text, style="dim", markup=False)
         if not self._shown:
             return
-        share = share_done(progress)
         if share is None:
             self._progress.update(self._task, description=describe(progress), total=None)
         else:

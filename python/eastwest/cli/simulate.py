@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import tomllib
@@ -20,6 +21,8 @@ from eastwest.cli.progress import Bar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
+from eastwest.store import Store, plan
+from eastwest.sweep.estimate import of_run
 from eastwest.units import clean
 
 
@@ -101,15 +104,26 @@ def run(
 ) -> None:
     """Run one simulation and write a result folder."""
     source = load_source(scenario)
-    with Bar(errors(), Path(source.label).stem) as bar:
+    changed = overrides(source.text, settings, on_bad_row)
+    label = Path(source.label).stem
+    costs = Store()
+    # The store has records where sweeps have run; without one, no folder is made for them.
+    planned = plan(source, changed) if costs.costs_file.is_file() else None
+    told = of_run(costs, planned) if planned is not None else None
+    if told is not None and not as_json:
+        errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
+    with Bar(errors(), label, estimate=told is None and not as_json) as bar:
         result = simulate(
             source,
-            overrides(source.text, settings, on_bad_row),
+            changed,
             seed,
             TargetFolder(out, force),
             reference=reference,
             progress=bar,
         )
+    if planned is not None and not reference:
+        with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
+            costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
         return
