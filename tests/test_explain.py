@@ -251,6 +251,9 @@ JOB_FLOWS = [
     flow(0, job=4, purpose="shuffle", start_s=21.0, fct_us=1e6, src=0),
     flow(1, job=4, purpose="shuffle", start_s=22.0, fct_us=8e6, src=1, slowdown=900.0),
     flow(2, job=5, purpose="shuffle", start_s=22.0, fct_us=1e6, src=1),
+    flow(3, job=4, purpose="replica", start_s=35.0, fct_us=1e6, src=3, dst=1),
+    flow(4, job=4, purpose="replica", start_s=36.0, fct_us=2e6, src=3, dst=2),
+    flow(5, job=4, purpose="replica", start_s=34.0, fct_us=1e6, src=2, dst=1),
 ]
 
 
@@ -267,15 +270,17 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
         ("set-up, heartbeats and waiting for a slot", 3.0),
         ("map 2: starting", 1.0),
         ("map 2: reading from another rack, computing meanwhile", 4.0),
-        ("map 2: computing the rest, and spilling", 2.0),
+        ("map 2: computing the rest, spilling", 2.0),
         ("reduce 0: learning of the last map, and fetching", 10.0),
-        ("reduce 0: merging, reducing, writing", 8.0),
+        ("reduce 0: merging, reducing", 5.0),
+        ("reduce 0: writing its output, from the first chunk sent to a replica on", 3.0),
         ("reporting the last task, and clean-up", 2.0),
     ]
     assert story.facts["slowest_fetch"] == story.facts["last_fetch"] == 1
     assert story.facts["stragglers"] == [{"kind": "map", "task": 2, "took_s": 6.0}]
     assert story.facts["locality"] == {"node": 1, "rack": 1, "remote": 1}
     assert story.facts["jobs_beside"] == 1
+    assert story.facts["slowest_chunk"] == 4
     text = story.text()
     assert "The last one ended the shuffle: flow 1 from h1" in text
     assert "Beside it 1 flow of others (100 kB) went to h3." in text

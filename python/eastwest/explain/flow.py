@@ -19,6 +19,7 @@ from eastwest.units import rate, size, span
 
 #: Purposes whose sender opens the connection; the others answer on one that is open.
 _OPENS = {"flow", "request", "replica"}
+_ANSWERS = {"response", "shuffle", "map-input"}
 #: Least retransmission timeout where a scenario does not say (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
 _CAUSES = {
@@ -292,10 +293,10 @@ def _unknown(
                 "How long opening the connection took, which is part of its time: at least "
                 f"{span(2 * one_way / 1e6)}, the propagation of SYN and SYN-ACK."
             )
-    elif row["stream_start"] == 0:
+    elif row["purpose"] in _ANSWERS and row["stream_start"] == 0:
         result.unknown.append(
-            "How long its receiver took to open the connection and ask: that was before it was "
-            "written and is not part of its time."
+            "How long opening the connection and asking took: that was before it was written, and "
+            "is not part of its time."
         )
     result.unknown.append(
         "How its sending time divides into queues, shared links and a growing window"

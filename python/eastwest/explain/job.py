@@ -58,7 +58,9 @@ def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
     tasks = own(evidence, "tasks", job)
     for row in tasks.iter_rows(named=True):
         evidence.sound("tasks", row)
-    way = critical_path(job, tasks)
+    written = _replicas(evidence, job, tasks)
+    began = written["start_s"].min() if written.height else None
+    way = critical_path(job, tasks, began if isinstance(began, float) else None)
     result = _opening(job)
     result.total_us = job["runtime_s"] * 1e6
     result.parts = [Part(s.what, (s.end_s - s.begin_s) * 1e6) for s in way.stretches]
@@ -68,6 +70,7 @@ def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
     result.moments = _moments(job, tasks)
     _settings(evidence, result, job)
     _fetch(evidence, result, job, way)
+    _output(evidence, result, written)
     _compare(evidence, result, job)
     _locality(result, tasks)
     _stragglers(evidence, result, tasks)
@@ -184,6 +187,46 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     inner = flows.story(evidence, int(slowest["flow"]))
     told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
     result.add(f"Its slowest fetch, flow {slowest['flow']}", inner.summary, *told)
+
+
+def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return what the task that finished last sent to replicas, where it can be told from others'.
+
+    Flows name their job and hosts only: it can be told where no other task of its kind ran on the
+    host after its input was there.
+    """
+    flows = own(evidence, "flows", job).filter(pl.col("purpose") == "replica")
+    kind = "reduce" if (tasks["kind"] == "reduce").any() else "map"
+    of_kind = tasks.filter(pl.col("kind") == kind).sort("finished_s", "task")
+    if of_kind.height == 0:
+        return flows.head(0)
+    last = of_kind.row(-1, named=True)
+    beside = of_kind.filter(
+        (pl.col("host") == last["host"]) & (pl.col("finished_s") > last["input_done_s"])
+    )
+    if beside.height > 1:
+        return flows.head(0)
+    return flows.filter(
+        (pl.col("src") == last["host"])
+        & (pl.col("start_s") >= last["input_done_s"])
+        & (pl.col("finish_s") <= last["finished_s"] + 1e-9)
+    )
+
+
+def _output(evidence: Evidence, result: Story, written: pl.DataFrame) -> None:
+    """Tell how the last task's output reached its first replicas."""
+    if written.height == 0:
+        return
+    slowest = written.sort("fct_us", "flow").row(-1, named=True)
+    targets = written["dst"].unique().sort().to_list()
+    result.facts["slowest_chunk"] = slowest["flow"]
+    result.add(
+        f"The output of the last task, from {evidence.host(slowest['src'])}",
+        f"{plural(written.height, 'chunk')}, {size(int(written['bytes'].sum()))} in all, went to "
+        f"{', '.join(evidence.host(t) for t in targets[:6])}{' …' if len(targets) > 6 else ''}, "
+        "which pass them on to further replicas.",
+        f"The slowest of them was {_one(evidence, slowest)}",
+    )
 
 
 def _one(evidence: Evidence, row: dict[str, Any]) -> str:

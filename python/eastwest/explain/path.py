@@ -31,8 +31,13 @@ class CriticalPath:
     last_reduce: dict[str, Any] | None
 
 
-def critical_path(job: dict[str, Any], tasks: pl.DataFrame) -> CriticalPath:
-    """Follow a job back from its end; ``tasks`` are its own."""
+def critical_path(
+    job: dict[str, Any], tasks: pl.DataFrame, wrote_from_s: float | None = None
+) -> CriticalPath:
+    """Follow a job back from its end; ``tasks`` are its own.
+
+    ``wrote_from_s`` is when the task that finished last began to send its output to replicas.
+    """
     maps = _by_end(tasks.filter(pl.col("kind") == "map"))
     reduces = _by_end(tasks.filter(pl.col("kind") == "reduce"))
     last_map = maps.row(-1, named=True) if maps.height else None
@@ -44,16 +49,11 @@ def critical_path(job: dict[str, Any], tasks: pl.DataFrame) -> CriticalPath:
     way = [Stretch("reporting the last task, and clean-up", last["finished_s"], job["finished_s"])]
     through: dict[str, Any] | None = last_map
     if last_reduce is not None:
-        way.append(
-            Stretch(
-                f"reduce {last_reduce['task']}: merging, reducing, writing",
-                last_reduce["input_done_s"],
-                last_reduce["finished_s"],
-            )
-        )
+        name = f"reduce {last_reduce['task']}"
+        way += _ending(name, "merging, reducing", "writing its output", last_reduce, wrote_from_s)
         through = _shuffle(way, last_reduce, last_map)
     if through is not None:
-        _map(way, through)
+        _map(way, through, wrote_from_s if last_reduce is None else None, last_reduce is None)
     begin = way[-1].begin_s
     way.append(
         Stretch("set-up, heartbeats and waiting for a slot", job["submitted_s"], begin)
@@ -93,11 +93,26 @@ def _shuffle(
     return last_map
 
 
-def _map(way: list[Stretch], task: dict[str, Any]) -> None:
-    """Add the stages of a map."""
+def _ending(
+    name: str, work: str, write: str, task: dict[str, Any], wrote_from_s: float | None
+) -> list[Stretch]:
+    """Return what a task did after its input was there, the last first."""
+    begin, end = task["input_done_s"], task["finished_s"]
+    if wrote_from_s is None or not begin <= wrote_from_s <= end:
+        return [Stretch(f"{name}: {work}, {write}", begin, end)]
+    return [
+        Stretch(f"{name}: {write}, from the first chunk sent to a replica on", wrote_from_s, end),
+        Stretch(f"{name}: {work}", begin, wrote_from_s),
+    ]
+
+
+def _map(
+    way: list[Stretch], task: dict[str, Any], wrote_from_s: float | None, writes: bool
+) -> None:
+    """Add the stages of a map, which ``writes`` the output where the job has no reduces."""
     name = f"map {task['task']}"
-    rest = f"{name}: computing the rest, and spilling"
-    way.append(Stretch(rest, task["input_done_s"], task["finished_s"]))
+    write = "writing its output" if writes else "spilling"
+    way += _ending(name, "computing the rest", write, task, wrote_from_s)
     where = {"node": " from its own disk", "rack": " from its rack", "remote": " from another rack"}
     read = f"{name}: reading{where.get(task['locality'], '')}, computing meanwhile"
     way.append(Stretch(read, task["started_s"], task["input_done_s"]))

@@ -111,7 +111,8 @@ class Story:
         total = self.total_us or 0.0
         for part in self.parts:
             share = percent(part.us / total) if total > 0 else "–"
-            head = f"  {span(part.us / 1e6):>9}  {share:>7}  "
+            share = "< 0.01 %" if 0 < part.us < total / 10_000 else share
+            head = f"  {span(part.us / 1e6):>9}  {share:>8}  "
             yield from _wrapped(part.what, head, " " * len(head))
 
     def _moment_lines(self) -> Iterator[str]:
@@ -120,10 +121,12 @@ class Story:
         if hidden > 0:
             half = _MOST_MOMENTS // 2
             shown = [*shown[:half], *shown[-half:]]
+        long = max(moment.at_us for moment in self.moments) >= 10e6
         for place, moment in enumerate(shown):
             if hidden > 0 and place == _MOST_MOMENTS // 2:
-                yield f"  {'…':>10}  {count(hidden)} more (all of them with --json)"
-            head = f"  {span(moment.at_us / 1e6):>10}  "
+                yield f"  {'…':>12}  {count(hidden)} more (all of them with --json)"
+            at = f"{moment.at_us / 1e6:,.3f} s" if long else f"{moment.at_us / 1e3:,.3f} ms"
+            head = f"  {at:>12}  "
             yield from _wrapped(moment.text, head, " " * len(head))
 
 
