@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-sync", "--disable-component-update"),
     *("--hide-scrollbars", "--force-device-scale-factor=1", "--remote-debugging-pipe"),
 )
+#: How long the browser may take to say anything, on a machine however busy.
+_PATIENCE_S = 120
 _KEYS = {
     "Tab": (9, ""),
     "Enter": (13, "\r"),
@@ -40,6 +43,7 @@ class Browser:
         #: Addresses that the page asked for.
         self.requests: list[str] = []
         self._number = 0
+        self._scripts = True
         self._rest = b""
         self._events: list[dict[str, Any]] = []
         # Chromium reads its orders from file 3 and answers on file 4.
@@ -91,6 +95,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            if not select.select([self._read], [], [], _PATIENCE_S)[0]:
+                raise RuntimeError("the browser does not answer")
             more = os.read(self._read, 1 << 16)
             if not more:
                 raise RuntimeError("the browser has gone")
@@ -115,7 +121,8 @@ class Browser:
         self.call("Page.navigate", url=page.resolve().as_uri())
         while not self._events:
             self._next()
-        self.script("new Promise(r => requestAnimationFrame(() => setTimeout(r, 0)))")
+        if self._scripts:
+            self.script("new Promise(r => requestAnimationFrame(() => setTimeout(r, 0)))")
         return time.perf_counter() - begin
 
     def script(self, text: str) -> Any:
@@ -168,6 +175,7 @@ class Browser:
 
     def scripts(self, allowed: bool) -> None:
         """Switch scripts on or off for pages opened from now on."""
+        self._scripts = allowed
         self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def shoot(

@@ -14,7 +14,10 @@ from eastwest.results import Result
 
 @guarded
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Result folders.")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Result folders, or the folder of a sweep."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="The page to write; default: report.html in the (first) folder."),
@@ -24,13 +27,12 @@ def report(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Write a self-contained HTML page for one result, or a comparison of several."""
-    from eastwest.report import write_page, write_picture  # noqa: PLC0415  slow to load
+    """Write a self-contained HTML page about one result, several compared, or a sweep."""
+    from eastwest.report import write_picture, write_report  # noqa: PLC0415  slow to load
 
-    results = [Result(folder) for folder in folders]
-    page = write_page(results, out)
+    page = write_report(folders, out)
     if png is not None:
-        write_picture(results[0], png)
+        write_picture(Result(folders[0]), png)
         typer.echo(str(png))
     typer.echo(str(page))
     if open_page:

@@ -1,5 +1,5 @@
-"""The HTML page about one result, or several side by side."""
+"""The HTML page about one result, several side by side, or a sweep."""
 
-from eastwest.report.page import write_page, write_picture
+from eastwest.report.page import write_page, write_picture, write_report
 
-__all__ = ["write_page", "write_picture"]
+__all__ = ["write_page", "write_picture", "write_report"]

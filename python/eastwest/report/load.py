@@ -134,9 +134,8 @@ def drops(facts: Facts) -> Chart:
     worst = int(total.argmax())
     chart = Chart(
         "drops",
-        f"Packets were dropped in {units.percent(float((total > 0).mean()))} of the time; "
-        f"most, {units.count(float(total[worst]))}, about "
-        f"{clock(round(float(bins.edges[worst + 1]), 3), facts.end)}",
+        f"Drops peak about {_about(bins, worst, facts.end)}: {units.count(float(total[worst]))} "
+        f"packets in {units.span(bins.step)}",
         f"Packets dropped in each {units.span(bins.step)}, by tier of the link.",
         time(facts.end),
         linear(values, "packets dropped"),
@@ -149,6 +148,12 @@ def drops(facts: Facts) -> Chart:
     chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v, 6) for v in values]}
     chart.table = _table(facts, bins, chart.legend, values, "count")
     return chart
+
+
+def _about(bins: Bins, place: int, end: float) -> str:
+    """Write the time of a bin as finely as the bins are."""
+    middle = (place + 0.5) * bins.step
+    return clock(round(middle / 60) * 60.0 if end >= 7200 and middle > 30 else middle, end)
 
 
 class LinkLoad:
@@ -190,7 +195,7 @@ class LinkLoad:
         grouped = len(names) < links.height
         busiest = int(links["utilisation"].fill_null(0).fill_nan(0).arg_max() or 0)
         note = (
-            f"Share of a link's rate in each {units.span(self.bins.step)}: darker is busier, "
+            f"Share of a link's rate in each {units.span(self.bins.step)}: stronger is busier, "
             "strongest at 100 %. "
         )
         note += (
@@ -198,6 +203,7 @@ class LinkLoad:
             if grouped
             else "A row per direction of each cable."
         )
+        note += " A click or Enter shows the drawing above at that time."
         return Heat(
             "link-heat",
             f"{shown(links['name'][busiest], 40)} is the busiest link: used "

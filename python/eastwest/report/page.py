@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eastwest import plot
+from eastwest.errors import InputError
 from eastwest.results import Result
 
 _STYLES = ("page.css", "charts.css")
@@ -43,6 +44,24 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
         target = out or results[0].path.parent / "comparison.html"
         text = comparison(results)
     write_text(target, text)
+    return target
+
+
+def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
+    """Write the page about result folders, or about the folder of a sweep; return its path.
+
+    Raises ``InputError`` where a sweep is named together with other folders.
+    """
+    from eastwest.report.sweeps import sweep_page  # noqa: PLC0415
+    from eastwest.sweep.tables import SweepResult, read_summary  # noqa: PLC0415
+
+    sweeps = [folder for folder in folders if read_summary(folder) is not None]
+    if not sweeps:
+        return write_page([Result(folder) for folder in folders], out)
+    if len(folders) > 1:
+        raise InputError(f"{sweeps[0]} is the folder of a sweep: report it alone")
+    target = out or sweeps[0] / "report.html"
+    write_text(target, sweep_page(SweepResult(sweeps[0])))
     return target
 
 

@@ -136,7 +136,9 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
         rest = int(where["len"].slice(2).sum() or 0)
         if rest:
             places.append(f"{units.count(rest)} elsewhere")
-        said.append(f"Lost {_number(lost.height, 'packet', 'packets')}: {', '.join(places)}.")
+        one = places[0].removeprefix(f"{units.count(lost.height)} ")
+        all_of_them = f" {one}" if len(places) == 1 else f": {', '.join(places)}"
+        said.append(f"Lost {_number(lost.height, 'packet', 'packets')}{all_of_them}.")
         marks += [Mark("drop", p, p) for p in sorted({place(t) for t in lost["time_s"]})]
     waits = _silences(row, events)
     if waits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -199,6 +200,7 @@ def slowdown(named: Named) -> Chart | None:
         css="sizes",
     )
     rows = []
+    cells: list[list[list[Any]]] = [[] for _ in names]
     for number, (name, table) in enumerate(tables):
         shift = (number - (len(tables) - 1) / 2) * min(0.16, 0.7 / len(tables))
         for row in table.iter_rows(named=True):
@@ -210,11 +212,13 @@ def slowdown(named: Named) -> Chart | None:
                 number,
             )
             chart.dots([at], [row["slowdown_p50"]], number, "dots big")
-            rows.append(
-                [name, row["size"], units.count(row["flows"])]
-                + [WRITERS["times"](row[f"slowdown_{q}"]) for q in ("p50", "p99")]
-            )
-    chart.data = {"type": "none", "categories": names}
+            both = [WRITERS["times"](row[f"slowdown_{q}"]) for q in ("p50", "p99")]
+            cells[names.index(row["size"])] += [
+                [f"{name} {what}".strip(), text, number]
+                for what, text in zip(("median", "p99"), both, strict=True)
+            ]
+            rows.append([name, row["size"], units.count(row["flows"])] + both)
+    chart.data = {"type": "cells", "categories": names, "heads": names, "cells": cells}
     chart.table = (
         ["", "size", "flows", "median", "p99"],
         rows,

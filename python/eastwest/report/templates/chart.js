@@ -64,6 +64,11 @@ const READERS = {
     const head = chart.time(bin * step) + " – " + chart.time((bin + 1) * step);
     return [names[line] + ", " + head, [[label, write(chart.spec.y.unit, value), -1]]];
   },
+  cells(chart, at) {
+    const { heads, cells } = chart.spec;
+    const column = Math.max(0, Math.min(heads.length - 1, Math.floor(at)));
+    return [heads[column], cells[column]];
+  },
   items(chart, at, row, y) {
     let best = null;
     let distance = Infinity;
@@ -175,9 +180,15 @@ class Chart {
     const from = this.start;
     const dragged = this.brush;
     this.drop();
-    if (!dragged) return;
+    if (!dragged) return this.pick(this.share(event));
     const ends = [from, this.share(event)].sort((a, b) => a - b).map((s) => this.from + s * this.width());
     zoom(ends);
+  }
+
+  /* Shows the drawing of the fabric at a time of the heat map of its links. */
+  pick(share) {
+    if (this.figure.id !== "link-heat") return;
+    window.dispatchEvent(new CustomEvent("eastwest-time", { detail: this.from + share * this.width() }));
   }
 
   drop() {
@@ -238,6 +249,8 @@ class Chart {
       const wide = this.width() * (event.key === "-" ? 2 : 0.5);
       zoom([at - now * wide, at + (1 - now) * wide]);
       this.show(now, null);
+    } else if (event.key === "Enter") {
+      this.pick(now);
     } else if (event.key === "Escape") {
       zoom(null);
       this.leave();

@@ -21,7 +21,6 @@ class Fabric {
     this.drops = new Map();
     for (const [edge, bin, count] of this.data.drops) this.drops.set(edge * this.data.columns + bin, count);
     this.figure.querySelector(".player").hidden = false;
-    this.whole.checked = true;
     this.slider.value = this.data.first;
     this.slider.addEventListener("input", () => {
       this.stop();
@@ -32,7 +31,12 @@ class Fabric {
       this.show(this.whole.checked);
     });
     this.button.addEventListener("click", () => (this.timer ? this.stop() : this.play()));
-    this.show(true);
+    window.addEventListener("eastwest-time", (event) => {
+      this.stop();
+      this.slider.value = Math.floor(event.detail / this.data.step);
+      this.show(false);
+    });
+    this.show(false);
   }
 
   play() {
