@@ -7,13 +7,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import polars as pl
 import pytest
 
+import eastwest as ew
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.explain import Story, explain, fate, slowest
-from eastwest.explain.evidence import Event, propagation_us, seconds
+from eastwest.explain.evidence import Event, Evidence, propagation_us, seconds
+from eastwest.explain.flow import message
+from eastwest.timeline import trace
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder
+from test_timeline import check
 
 
 def parts(story: Story) -> dict[str, float]:
@@ -449,3 +454,46 @@ def test_parts_always_add_up() -> None:
         told = list(fate.bursts(events))
         lost = sum(item.packets for item in told if isinstance(item, fate.Burst))
         assert lost == sum(e.what == "drop" for e in events)
+
+
+@pytest.fixture(scope="module")
+def incast(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
+    """A run with many timeouts and recoveries."""
+    out = tmp_path_factory.mktemp("explain") / "r"
+    return ew.run("s2", set={"workload.incast.rounds": "3"}, out=out)
+
+
+def test_stories_of_a_real_run_agree_with_its_counters(incast: ew.Result) -> None:
+    recovered = 0
+    evidence = Evidence(incast)
+    for row in incast.flows.iter_rows(named=True):
+        told = explain(incast, "flow", row["flow"])
+        assert sum(part.us for part in told.parts) == pytest.approx(row["fct_us"])
+        this = message(row)
+        events = evidence.events_of(this.connection, this.start_s, this.finish_s)
+        waits = fate.silences(events, this, 0.2)
+        # Each is counted once and has its loss in the table, which came a hop after the sending.
+        assert len(waits) == row["timeouts"]
+        assert all(wait.loss is not None and wait.lasts_s > 0.1999 for wait in waits)
+        assert parts(told)["timer"] >= 199_900 * row["timeouts"]
+        recovered += len(fate.recoveries(events, this))
+    assert recovered == incast.summary["tcp"]["fast_recoveries"]
+    losses = incast.events.filter(pl.col("what") == "drop")
+    assert losses.height == incast.summary["packets"]["dropped"]
+
+
+def test_a_timeline_of_a_real_run_keeps_to_the_format(incast: ew.Result) -> None:
+    kinds = {e["ph"] for e in check(trace(incast))}
+    assert kinds == {"b", "e", "i", "C"}
+
+
+def test_the_story_of_a_real_job(tmp_path: Path) -> None:
+    settings = {"workload.hadoop.trace_to": "20 min"}
+    result = ew.run("s4", set=settings, out=tmp_path / "r")
+    for row in result.jobs.iter_rows(named=True):
+        story = explain(result, "job", row["job"])
+        assert sum(part.us for part in story.parts) == pytest.approx(row["runtime_s"] * 1e6)
+        last = story.facts.get("last_fetch")
+        if last is not None:
+            assert result.flows["job"][last] == row["job"]
+    check(trace(result))
