@@ -14,6 +14,7 @@ import pytest
 import eastwest as ew
 from eastwest import formats
 from eastwest.errors import InputError
+from eastwest.report import write_page
 
 #: Written by the build of commit 89c2639, before folders carried a format.
 FIRST = Path(__file__).parent / "data" / "results-format-1"
@@ -67,6 +68,22 @@ def test_drops_of_format_1_were_all_of_full_queues() -> None:
 def test_tables_of_two_formats_can_be_put_together() -> None:
     both = pl.concat([ew.Result(FIRST).flows, formats.empty("flows")])
     assert both.height == 9
+
+
+def test_a_comparison_across_versions_says_so(tmp_path: Path) -> None:
+    new = ew.run("first", out=tmp_path / "new")
+    page = write_page([ew.Result(FIRST), new], tmp_path / "page.html").read_text("utf-8")
+    said = f"different versions (Eastwest 0.1.0, format 1; {formats.writer(new.summary)})"
+    assert said in page
+    same = write_page([new, new], tmp_path / "same.html").read_text("utf-8")
+    assert "different versions" not in same
+
+
+def test_an_old_folder_has_a_page_and_is_not_touched(old: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    page = write_page([ew.Result(old)], tmp_path / "page.html").read_text("utf-8")
+    assert "format-1" in page
+    assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == before
 
 
 def test_an_old_folder_can_be_run_again_from_itself(tmp_path: Path) -> None:

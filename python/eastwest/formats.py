@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,11 @@ def _newer(folder: Path, summary: dict[str, Any]) -> str:
         f"Read it with that version or a newer one, or simulate it again with this one: "
         f"eastwest run {folder / 'scenario.toml'}"
     )
+
+
+def writer(summary: Mapping[str, Any]) -> str:
+    """Say which version wrote a result, in which format."""
+    return f"Eastwest {summary.get('version', '?')!s:.40}, format {summary.get('format', 1)!s:.20}"
 
 
 def empty(name: str) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eastwest import units
+from eastwest import formats, units
 from eastwest.report import spread, words
 from eastwest.report.page import render
 from eastwest.report.single import title_of
@@ -103,6 +103,12 @@ def _sentences(
 ) -> list[str]:
     """Say what differs and what that did, against the first result."""
     said = []
+    writers = dict.fromkeys(shown(formats.writer(result.summary), 80) for result in results)
+    if len(writers) > 1:
+        said.append(
+            f"They were written by different versions ({'; '.join(writers)}): "
+            "what differs may be the program, not a setting."
+        )
     if different:
         shown_paths = [f"{path} ({' / '.join(values)})" for path, values in different]
         rest = len(shown_paths) - _MOST_NAMED
