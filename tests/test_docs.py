@@ -24,6 +24,9 @@ from eastwest import shipped
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.run import load_source
+from eastwest.sweep import spec as sweeps
+from eastwest.sweep.check import check as check_sweep
+from eastwest.sweep.check import source_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = {"target", "results", "node_modules"}
@@ -201,9 +204,18 @@ def completed(fragment: str) -> str:
     return fragment
 
 
+def assert_a_sweep(fragment: str) -> None:
+    """Check a sweep, or a fragment of one that is about the first scenario."""
+    spec = sweeps.load({"scenario": "first", **tomllib.loads(fragment)})
+    check_sweep(spec, source_of(spec))
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
     for number, text in enumerate(blocks(page, "toml")):
+        if {"axis", "sample"} & tomllib.loads(text).keys():
+            assert_a_sweep(text)
+            continue
         if "switches" in tomllib.loads(text):  # a topology file
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
             scenario = completed('[fabric]\nkind = "graph"\nfile = "graph.toml"\n')

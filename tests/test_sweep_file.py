@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eastwest import core
+from eastwest import core, shipped
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, overrides, source_of
 from eastwest.sweep.spec import Spec, load
@@ -228,6 +229,16 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, content: str, path: str) -> None:
     assert path in problems(tmp_path, content)
+
+
+def test_shipped_sweeps_are_accepted_and_shown_in_the_guide() -> None:
+    guide = Path(__file__).resolve().parents[1] / "docs" / "guide" / "sweeps.md"
+    blocks = re.findall(r"^```toml\n(.*?)^```", guide.read_text("utf-8"), re.M | re.S)
+    for path in sorted(shipped.SWEEPS.glob("*.toml")):
+        found = load(path.stem)
+        check(found, source_of(found))
+        body = path.read_text().partition("sweep = 1")
+        assert body[1] + body[2] in blocks, path.name
 
 
 def test_files_that_are_no_sweep(tmp_path: Path) -> None:

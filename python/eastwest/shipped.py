@@ -8,6 +8,8 @@ _PACKAGE = Path(__file__).resolve().parent
 
 #: Folder of the shipped scenarios.
 SCENARIOS = _PACKAGE / "scenarios"
+#: Folder of the shipped sweeps.
+SWEEPS = SCENARIOS / "sweeps"
 #: Folder of the shipped traces and flow-size distributions.
 DATA = _PACKAGE / "data"
 
@@ -21,6 +23,15 @@ def find(name: str) -> Path | None:
     """Return the shipped scenario called ``name``, in whatever case."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(SCENARIOS.glob("*.toml")):
+        if path.stem.lower() == wanted:
+            return path
+    return None
+
+
+def find_sweep(name: str) -> Path | None:
+    """Return the shipped sweep called ``name``, in whatever case."""
+    wanted = name.lower().removesuffix(".toml")
+    for path in sorted(SWEEPS.glob("*.toml")):
         if path.stem.lower() == wanted:
             return path
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Self
@@ -19,28 +20,31 @@ from eastwest.cli.guard import BAD_INPUT, INTERRUPTED, errors, fail, guarded
 from eastwest.cli.simulate import SetOption, overrides
 from eastwest.sweep import Estimate, State, SweepResult, default_folder, prepare
 from eastwest.sweep.spec import Spec, load
-from eastwest.units import clean, count, span
+from eastwest.units import clean, count, rate, span
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
-#: What the table shows first, where runs have it: metric, heading, seconds per unit.
-_HEADLINES = (
-    ("jobs.makespan_s", "makespan", 1.0),
-    ("jobs.runtime_s.mean", "job mean", 1.0),
-    ("rounds.goodput_bps", "goodput", None),
-    ("flows.fct_us.mean", "FCT mean", 1e-6),
-    ("flows.fct_us.p99", "FCT p99", 1e-6),
-    ("latency_us.p99", "latency p99", 1e-6),
-    ("packets.dropped", "drops", None),
+#: What the table shows first, where runs have it: metric, heading, how it is written.
+_HEADLINES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("jobs.makespan_s", "makespan", span),
+    ("jobs.runtime_s.mean", "job mean", span),
+    ("rounds.goodput_bps", "goodput", rate),
+    ("flows.fct_us.mean", "FCT mean", lambda us: span(us / 1e6)),
+    ("flows.fct_us.p99", "FCT p99", lambda us: span(us / 1e6)),
+    ("latency_us.p99", "latency p99", lambda us: span(us / 1e6)),
+    ("packets.dropped", "drops", count),
 )
-_MOST_HEADLINES = 3
+#: So many columns of settings and metrics together fit on a line of 80.
+_MOST_COLUMNS = 5
 
 
 @guarded
 def sweep(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE.toml", help="A sweep file: scenario, axes, seeds."),
+        typer.Argument(
+            metavar="FILE.toml", help="A sweep file, or the name of a shipped one: buffers, incast."
+        ),
     ],
     jobs: Annotated[
         int | None,
@@ -168,11 +172,12 @@ def _print_points(console: Console, result: SweepResult) -> None:
     there = set(points["metric"].unique())
     constant = points.group_by("metric").agg(pl.col("mean").abs().max())
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
-    chosen = [h for h in _HEADLINES if h[0] in there - nothing][:_MOST_HEADLINES]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    room = max(1, _MOST_COLUMNS - len(result.axes))
+    chosen = [h for h in _HEADLINES if h[0] in there - nothing][:room]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for path in result.axes:
-        table.add_column(clean(path.rpartition(".")[2], 24), no_wrap=True)
-    table.add_column("n", justify="right")
+        table.add_column(clean(path.rpartition(".")[2], 16), no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
     for _, heading, _ in chosen:
         table.add_column(heading, justify="right", no_wrap=True)
     first = points["point"].unique().sort().head(_MOST_ROWS)
@@ -180,7 +185,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
         part = points.filter(pl.col("point") == number)
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         row = part.row(0, named=True)
-        settings = [clean(str(row.get(f"set.{path}", row.get(path))), 24) for path in result.axes]
+        settings = [clean(str(row.get(f"set.{path}", row.get(path))), 16) for path in result.axes]
         seeds = max(r["n"] for r in rows.values())
         table.add_row(*settings, str(seeds), *(_value(rows.get(h[0]), h[2]) for h in chosen))
     console.print(table)
@@ -189,15 +194,14 @@ def _print_points(console: Console, result: SweepResult) -> None:
         console.print(f"and {count(more)} more points in points.parquet", markup=False)
 
 
-def _value(row: dict[str, Any] | None, unit_s: float | None) -> Text:
+def _value(row: dict[str, Any] | None, show: Callable[[float], str]) -> Text:
     """Mean, and half the width of its interval as a share of it."""
     if row is None:
         return Text("–")
-    shown = count(row["mean"]) if unit_s is None else span(row["mean"] * unit_s)
     if row["low"] is None or not row["mean"]:
-        return Text(shown)
+        return Text(show(row["mean"]))
     half = (row["high"] - row["low"]) / 2 / abs(row["mean"])
-    return Text(f"{shown} ± {100 * half:.0f} %")
+    return Text(f"{show(row['mean'])} ± {100 * half:.0f} %")
 
 
 def _list_failures(result: SweepResult) -> None:

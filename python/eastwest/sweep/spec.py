@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastwest import shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.stats import CONFIDENCE
@@ -119,7 +120,7 @@ def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read a sweep from a file, or from a mapping of the same structure.
+    """Read a sweep from a file, by the name of a shipped one, or from a mapping.
 
     ``changes`` replace keys of it, except that ``set`` is added to; those that are nothing do not.
     Raises ``ProblemsError`` with everything that is wrong, ``FileNotFoundError`` without a file.
@@ -131,8 +132,9 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
             Path(scenario).stem if isinstance(scenario, str) and "\n" not in scenario else "sweep"
         )
     else:
-        table, text = _read(Path(source))
-        base_dir, stem = Path(source).resolve().parent, Path(source).stem
+        path = _find(source)
+        table, text = _read(path)
+        base_dir, stem = path.resolve().parent, path.stem
     changed = {key: value for key, value in (changes or {}).items() if value is not None}
     if "set" in changed and isinstance(table.get("set"), dict):
         changed["set"] = {**dict(flat(table["set"])), **changed["set"]}
@@ -142,9 +144,18 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
     return _Reader(table, base_dir, stem, text).spec()
 
 
+def _find(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_file():
+        return path
+    found = shipped.find_sweep(str(source))
+    if found is None:
+        names = ", ".join(sorted(p.stem for p in shipped.SWEEPS.glob("*.toml")))
+        raise FileNotFoundError(f"no sweep file {str(source)!r}; shipped sweeps: {names}")
+    return found
+
+
 def _read(path: Path) -> tuple[dict[str, Any], str]:
-    if not path.is_file():
-        raise FileNotFoundError(f"no sweep file {str(path)!r}")
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any sweep file")
     try:
