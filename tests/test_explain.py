@@ -272,7 +272,7 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
     story = explain(result, "job", 4)
     assert sum(p.us for p in story.parts) == pytest.approx(30e6)
     assert [(p.what, round(p.us / 1e6, 3)) for p in story.parts] == [
-        ("set-up, heartbeats and waiting for a slot", 3.0),
+        ("set-up, heartbeats, waiting for a slot", 3.0),
         ("map 2: starting", 1.0),
         ("map 2: reading from another rack, computing meanwhile", 4.0),
         ("map 2: computing the rest, spilling", 2.0),

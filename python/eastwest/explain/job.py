@@ -186,6 +186,8 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     result.add(title, *lines)
     inner = flows.story(evidence, int(slowest["flow"]))
     told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
+    beside = inner.facts["flows_beside_dst"]
+    told.append(f"{plural(beside, 'other flow')} to {host} under way meanwhile")
     result.add(f"Its slowest fetch, flow {slowest['flow']}", inner.summary, *told)
 
 

@@ -54,14 +54,22 @@ def critical_path(
         through = _shuffle(way, last_reduce, last_map)
     if through is not None:
         _map(way, through, wrote_from_s if last_reduce is None else None, last_reduce is None)
-    begin = way[-1].begin_s
-    way.append(
-        Stretch("set-up, heartbeats and waiting for a slot", job["submitted_s"], begin)
-        if through is not None
-        else Stretch("set-up, maps, and waiting for a slot", job["submitted_s"], begin)
-    )
+    way += _waiting(job, maps, way[-1].begin_s)
     ordered = [s for s in reversed(way) if s.end_s > s.begin_s]
     return CriticalPath(ordered, through, last_reduce)
+
+
+def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[Stretch]:
+    """Return what came before the way's first task was given out, the last first."""
+    before = maps.filter(pl.col("assigned_s") < until_s).sort("assigned_s")
+    if before.height == 0:
+        return [Stretch("set-up, heartbeats, waiting for a slot", job["submitted_s"], until_s)]
+    first_s = float(before["assigned_s"][0])
+    own = f"{before.height} map{'s' if before.height > 1 else ''} of the job given out before it"
+    return [
+        Stretch(f"heartbeats and waiting for a slot, with {own}", first_s, until_s),
+        Stretch("set-up, heartbeats, waiting for a first slot", job["submitted_s"], first_s),
+    ]
 
 
 def _by_end(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -85,7 +93,7 @@ def _shuffle(
         return None
     way.append(
         Stretch(
-            f"map {last_map['task']} reported, and {name} waiting for a slot",
+            f"map {last_map['task']} reported, heartbeats, {name} waiting for a slot",
             last_map["finished_s"],
             reduce["assigned_s"],
         )
