@@ -70,6 +70,8 @@ fn main() {
             congestion: CongestionKind::NewReno,
             max_retries: 15,
             time_wait: Span::from_secs(1),
+            timers: Default::default(),
+            recovery: Default::default(),
         },
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
         workloads: vec![WorkloadPlan {

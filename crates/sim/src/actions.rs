@@ -30,7 +30,7 @@ impl World {
                     job,
                     record,
                     sent: self.now,
-                    before: (endpoint.counters.retransmits, endpoint.counters.timeouts),
+                    before: (endpoint.counters().retransmits, endpoint.counters().timeouts),
                 };
                 let first = self.messages.push(client, from, message);
                 self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));

@@ -19,6 +19,7 @@ mod reader;
 mod resolve;
 mod syntax;
 mod tcp;
+mod tcp_rules;
 mod units;
 mod workload;
 

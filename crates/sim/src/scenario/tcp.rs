@@ -4,6 +4,7 @@
 
 use super::quantity::{Bytes, Octets};
 use super::reader::{Section, key};
+use super::tcp_rules;
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
 use eastwest_types::Span;
 
@@ -44,6 +45,8 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         congestion,
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,
+        timers: tcp_rules::read_timers(s, loss.max_retries),
+        recovery: tcp_rules::read_recovery(s),
     }
 }
 

@@ -1,8 +1,10 @@
 //! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
 
+use super::Sink;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, State};
-use super::{Repair, Sink};
+use super::prr::Report;
+use super::rules::PrrRule;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, RFC 6675).
@@ -60,20 +62,21 @@ impl Endpoint {
             return; // this side only receives
         }
         let mut resend_first = false;
+        let arrived_before = self.arrived(config);
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let newly_sacked = match sack {
             Some(blocks) if config.sack => self.take_sack(blocks),
             _ => 0,
         };
-        if ack > self.snd_una {
-            let acked = ack - self.snd_una;
+        let acked = ack - self.snd_una;
+        if acked > 0 {
             self.snd_una = ack;
             self.retries = 0;
             self.sample_rtt(now, packet, ack, acked, config, sink);
             self.rto_at = match self.snd_una == self.snd_max {
                 true => Time::NEVER,
-                false => now + self.rtt.rto(config),
+                false => self.deadline(now, self.rto(config), config),
             };
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
@@ -88,12 +91,21 @@ impl Endpoint {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
             self.dup_acks += 1;
         }
+        let lost_before = self.lost_to;
         if self.phase == Phase::Loss {
             if newly_sacked > 0 {
                 self.update_lost(config);
             }
         } else if self.dup_acks > 0 || newly_sacked > 0 {
             resend_first |= self.detect_loss(config, sink);
+        }
+        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+            let report = Report {
+                delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
+                advanced: acked > 0,
+                lost_more: self.lost_to > lost_before,
+            };
+            self.reduce_in_step(report, config);
         }
         if resend_first {
             self.send_lost(now, config, sink);
@@ -135,19 +147,13 @@ impl Endpoint {
         sink: &mut impl Sink,
     ) {
         if config.timestamps {
-            let struck = std::mem::take(&mut self.timed_out_at_us);
-            if struck != 0 {
-                // the ACK answers something sent before the timer struck
-                let original = (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0;
-                if original {
-                    self.counters.spurious_timeouts += 1;
-                    self.tell(Repair::Spurious, ack - acked, ack, sink);
-                }
+            if self.phase == Phase::Loss {
+                self.judge_timeout(packet, acked, sink);
             }
             self.sample_echo(now, packet, config);
         } else if self.timed_end > 0 && ack >= self.timed_end {
             self.timed_end = 0;
-            self.rtt.sample(now.since(self.timed_at));
+            self.take_sample(now.since(self.timed_at), config);
         }
     }
 
@@ -156,7 +162,7 @@ impl Endpoint {
     pub(super) fn sample_echo(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         if config.timestamps && packet.ts_echo_us != 0 {
             let rtt_us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
-            self.rtt.sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)));
+            self.take_sample(Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)), config);
         }
     }
 

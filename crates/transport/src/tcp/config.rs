@@ -1,5 +1,6 @@
 //! Settings of a TCP endpoint.
 
+use super::rules::{RecoveryRules, TimerRules};
 use eastwest_types::Span;
 
 /// Settings shared by all endpoints of a profile. Every value is already checked.
@@ -38,6 +39,10 @@ pub struct TcpConfig {
     pub max_retries: u32,
     /// How long a closed endpoint answers late packets.
     pub time_wait: Span,
+    /// Timers.
+    pub timers: TimerRules,
+    /// Loss recovery.
+    pub recovery: RecoveryRules,
 }
 
 /// Congestion control algorithms.
@@ -74,5 +79,7 @@ pub(crate) fn test_config() -> TcpConfig {
         congestion: CongestionKind::NewReno,
         max_retries: 15,
         time_wait: Span::from_secs(1),
+        timers: TimerRules::default(),
+        recovery: RecoveryRules::default(),
     }
 }

@@ -3,6 +3,7 @@
 use super::Connect;
 use super::config::TcpConfig;
 use super::ranges::Ranges;
+use super::rare::Rare;
 use super::rtt::RttEstimator;
 use crate::congestion::Window;
 use eastwest_types::{EndpointId, HostId, Time};
@@ -120,9 +121,8 @@ pub struct Endpoint {
     pub(super) rtt: RttEstimator,
     pub(super) last_sent: Time,
     pub(super) peer_window: u32,
-    /// When the first of the timeouts in a row struck, until an ACK tells whether it was spurious; 0
-    /// is never.
-    pub(super) timed_out_at_us: u32,
+    /// How often the timeout has been doubled since the last good sample (RFC 6298, 5.5).
+    pub(super) backoff: u8,
 
     // --- line 4: recovery, rarely touched ---
     /// Where [`Phase`] returns to open.
@@ -134,11 +134,7 @@ pub struct Endpoint {
     /// A segment timed without timestamps: its end (0: none) and when it was sent.
     pub(super) timed_end: u64,
     pub(super) timed_at: Time,
-    /// The last segment may be sent again on suspicion once ACKs are above this (RFC 6675,
-    /// `RescueRxt`).
-    pub(super) rescue_above: u64,
-    /// See [`Counters`].
-    pub counters: Counters,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 const _: () = assert!(std::mem::size_of::<Endpoint>() == 256);
@@ -184,14 +180,13 @@ impl Endpoint {
             rtt: RttEstimator::default(),
             last_sent: Time::ZERO,
             peer_window: 0,
-            timed_out_at_us: 0,
+            backoff: 0,
             recover: 0,
             lost_to: 0,
             resent_to: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
-            rescue_above: 0,
-            counters: Counters::default(),
+            rare: None,
         }
     }
 

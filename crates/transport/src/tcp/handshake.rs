@@ -22,11 +22,13 @@ impl Endpoint {
         self.send_control(now, 0, flags, config, sink);
         // Karn: a SYN that was sent again gives no sample
         let again = self.snd_max > 0;
-        self.counters.retransmits += u32::from(again);
+        if again {
+            self.count().retransmits += 1;
+        }
         self.timed_end = u64::from(!again);
         self.timed_at = now;
         self.snd_max = 1;
-        self.rto_at = now + self.rtt.rto(config);
+        self.rto_at = self.deadline(now, self.rto(config), config);
     }
 
     /// A packet while the handshake is under way. Returns whether it may carry more.
@@ -77,9 +79,9 @@ impl Endpoint {
             self.window.cwnd = u64::from(config.segment);
         }
         self.retries = 0;
-        self.rtt.backoff = 0;
+        self.backoff = 0;
         if std::mem::take(&mut self.timed_end) > 0 {
-            self.rtt.sample(now.since(self.timed_at));
+            self.take_sample(now.since(self.timed_at), config);
         } else {
             // sent more than once: the echo tells which of them is answered (RFC 7323)
             self.sample_echo(now, packet, config);

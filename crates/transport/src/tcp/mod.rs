@@ -10,13 +10,18 @@ pub mod config;
 mod endpoint;
 mod handshake;
 mod output;
+mod prr;
 pub mod ranges;
+mod rare;
 mod receiver;
 mod recovery;
 pub mod rtt;
+mod rtt_linux;
+pub mod rules;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod undo;
 
 pub use endpoint::{Counters, Endpoint};
 
@@ -225,7 +230,8 @@ impl Stack {
             for (i, e) in pair.iter_mut().enumerate() {
                 e.id = EndpointId::new(client + i, g.wrapping_add(1));
                 e.drop_buffers();
-                self.gone.add(&std::mem::take(&mut e.counters));
+                self.gone.add(&e.counters());
+                e.rare = None;
             }
             self.free.push(client as u32);
             sink.notify(EndpointId::new(client, g), Notice::Closed);
@@ -241,7 +247,7 @@ impl Stack {
     pub fn totals(&self) -> Counters {
         let mut sum = self.gone;
         for e in &self.endpoints {
-            sum.add(&e.counters);
+            sum.add(&e.counters());
         }
         sum
     }

@@ -3,6 +3,7 @@
 use super::Sink;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
+use super::rules::PrrRule;
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Time, flag};
 
 /// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
@@ -111,7 +112,7 @@ impl Endpoint {
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.snd_una == self.snd_max
             && config.idle_restart
-            && now.since(self.last_sent) > self.rtt.rto(config)
+            && now.since(self.last_sent) > self.rto(config)
         {
             let initial = u64::from(config.initial_window) * u64::from(config.segment);
             self.window.cwnd = self.window.cwnd.min(initial);
@@ -136,17 +137,20 @@ impl Endpoint {
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 };
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
-            self.counters.retransmits += 1;
+            self.count().retransmits += 1;
             self.timed_end = 0; // Karn: no samples from segments sent twice
         } else if !config.timestamps && self.timed_end == 0 {
             (self.timed_end, self.timed_at) = (stop, now);
+        }
+        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+            self.rare().prr.sent(stop - start);
         }
         self.note_ack_sent();
         self.last_sent = now;
         // RFC 6298, 5.1; and again when the first segment is resent, or the timer would strike before
         // its answer can be here (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
         if self.rto_at == Time::NEVER || (again && start == self.snd_una) {
-            self.rto_at = now + self.rtt.rto(config);
+            self.rto_at = self.deadline(now, self.rto(config), config);
         }
         sink.send(self.local, packet, None);
     }

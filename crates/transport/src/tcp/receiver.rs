@@ -52,7 +52,7 @@ impl Endpoint {
         if had_gap || fin || u32::from(self.unacked_segments) >= config.ack_every {
             self.send_dup_ack(now, 0, config, sink);
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = now + config.delayed_ack_timeout;
+            self.ack_at = self.deadline(now, config.delayed_ack_timeout, config);
         }
         // the first comparison spares the common packet the second
         if self.rcv_nxt >= self.notify_at && self.received() + 1 >= self.notify_at {

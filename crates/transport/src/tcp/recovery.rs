@@ -10,6 +10,8 @@
 use super::acks::DUP_THRESH;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
+use super::prr::Prr;
+use super::rules::PrrRule;
 use super::{Notice, Repair, Sink};
 use eastwest_types::Time;
 
@@ -32,13 +34,20 @@ impl Endpoint {
         };
         let lost = not_sacked_below(self.lost_to);
         let resent = not_sacked_below(self.resent_to);
-        let arrived = if !config.sack && self.phase == Phase::Recovery {
+        let arrived =
+            if !config.sack && self.phase != Phase::Recovery { 0 } else { self.arrived(config) };
+        (outstanding - lost + resent).saturating_sub(arrived)
+    }
+
+    /// Bytes known to have arrived above the acknowledged ones.
+    #[inline]
+    pub(super) fn arrived(&self, config: &TcpConfig) -> u64 {
+        if config.sack {
+            self.sacked.total()
+        } else {
             // NewReno: duplicate ACKs stand for segments that have arrived
             u64::from(self.dup_acks) * u64::from(config.segment)
-        } else {
-            self.sacked.total()
-        };
-        (outstanding - lost + resent).saturating_sub(arrived)
+        }
     }
 
     /// The next lost bytes to send again, at most a segment.
@@ -63,10 +72,10 @@ impl Endpoint {
             self.resent_to = stop;
             return Some((start, stop));
         }
-        if self.snd_una <= self.rescue_above {
+        if self.snd_una <= self.rare().rescue_above {
             return None;
         }
-        self.rescue_above = self.recover;
+        self.rare().rescue_above = self.recover;
         let start = self.sacked.end().max(self.snd_una).max(self.snd_max.saturating_sub(segment));
         (start < self.snd_max).then_some((start, self.snd_max))
     }
@@ -103,16 +112,20 @@ impl Endpoint {
         }
         let flight = self.flight_without_limited_transmit(segment);
         self.phase = Phase::Recovery;
-        self.counters.fast_recoveries += 1;
+        self.count().fast_recoveries += 1;
         self.tell(Repair::Recovery, self.snd_una, self.snd_max, sink);
         self.recover = self.snd_max;
         self.resent_to = self.resent_to.max(self.snd_una);
         self.lost_to = self.lost_to.max((self.snd_una + segment).min(self.snd_max));
-        self.rescue_above = self.snd_una + segment;
+        self.rare().rescue_above = self.snd_una + segment;
         self.window.ssthresh = self.window.threshold_after_loss(config.congestion, flight, segment);
-        self.window.cwnd = self.window.ssthresh;
+        match config.recovery.prr {
+            PrrRule::Off => self.window.cwnd = self.window.ssthresh,
+            PrrRule::Rfc6937 => self.rare().prr = Prr::new(flight),
+            PrrRule::Linux => self.rare().prr = Prr::new(self.window.cwnd),
+        }
         self.window.credit = 0;
-        true
+        config.recovery.prr != PrrRule::Linux
     }
 
     /// Bytes outstanding for the threshold. What limited transmit has sent beyond the window does
@@ -147,6 +160,9 @@ impl Endpoint {
             self.lost_to = (self.snd_una + segment).min(self.snd_max);
         }
         if over {
+            if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+                self.window.cwnd = self.window.ssthresh;
+            }
             self.phase = Phase::Open;
             self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
             self.dup_acks = 0;
@@ -172,7 +188,7 @@ impl Endpoint {
                 Phase::Open | Phase::Loss => threshold,
             };
             if config.timestamps {
-                self.timed_out_at_us = super::output::timestamp_us(now).max(1);
+                self.rare().timed_out_at_us = super::output::timestamp_us(now).max(1);
             }
         }
         self.window.cwnd = segment;

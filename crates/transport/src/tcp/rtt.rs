@@ -1,52 +1,75 @@
-//! Round-trip time and retransmission timeout of RFC 6298.
+//! Round-trip time and retransmission timeout: RFC 6298, or as [Linux](super::rtt_linux) has it.
 //!
-//! Equations (2.2) and (2.3) with α = 1/8 and β = 1/4, RTO = SRTT + max(G, 4·RTTVAR), at least the
-//! minimum, at most the maximum, rounded up to the timer's granularity G.
+//! RFC 6298: equations (2.2) and (2.3) with α = 1/8 and β = 1/4, RTO = SRTT + max(G, 4·RTTVAR), at
+//! least the minimum. Both: at most the maximum, doubled for each timeout in a row, rounded up to the
+//! timer's granularity G.
 
 use super::config::TcpConfig;
+use super::rtt_linux::LinuxRtt;
+use super::rules::RtoRule;
 use eastwest_types::Span;
 
 /// Smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RttEstimator {
-    srtt: Span,
-    rttvar: Span,
-    has_sample: bool,
-    /// How often the timeout has been doubled since the last good sample (RFC 6298, 5.5).
-    pub backoff: u32,
+pub enum RttEstimator {
+    /// No sample yet.
+    #[default]
+    Fresh,
+    /// [`RtoRule::Rfc6298`]
+    Rfc6298 {
+        /// Smoothed round-trip time.
+        srtt: Span,
+        /// Its variation.
+        rttvar: Span,
+    },
+    /// [`RtoRule::Linux`]
+    Linux(LinuxRtt),
 }
 
 impl RttEstimator {
-    /// Takes a sample of a segment that was sent once, or of a timestamp (RFC 7323).
+    /// Takes a sample of a segment that was sent once, or of a timestamp (RFC 7323), while `una..next`
+    /// is outstanding.
     #[inline]
-    pub fn sample(&mut self, rtt: Span) {
-        self.backoff = 0;
-        if !self.has_sample {
-            self.has_sample = true;
-            self.srtt = rtt;
-            self.rttvar = Span(rtt.0 / 2);
-            return;
+    pub fn sample(&mut self, rtt: Span, una: u64, next: u64, config: &TcpConfig) {
+        match self {
+            RttEstimator::Rfc6298 { srtt, rttvar } => {
+                let error = srtt.0.abs_diff(rtt.0);
+                *rttvar = Span(rttvar.0 - rttvar.0 / 4 + error / 4);
+                *srtt = Span(srtt.0 - srtt.0 / 8 + rtt.0 / 8);
+            }
+            RttEstimator::Linux(linux) => linux.sample(rtt, una, next, config.min_rto),
+            RttEstimator::Fresh => {
+                *self = match config.timers.rto {
+                    RtoRule::Rfc6298 => {
+                        RttEstimator::Rfc6298 { srtt: rtt, rttvar: Span(rtt.0 / 2) }
+                    }
+                    RtoRule::Linux => RttEstimator::Linux(LinuxRtt::new(rtt, next, config.min_rto)),
+                };
+            }
         }
-        let error = self.srtt.0.abs_diff(rtt.0);
-        self.rttvar = Span(self.rttvar.0 - self.rttvar.0 / 4 + error / 4);
-        self.srtt = Span(self.srtt.0 - self.srtt.0 / 8 + rtt.0 / 8);
     }
 
     /// The smoothed round-trip time, once there is a sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Span> {
-        self.has_sample.then_some(self.srtt)
+        match self {
+            RttEstimator::Fresh => None,
+            RttEstimator::Rfc6298 { srtt, .. } => Some(*srtt),
+            RttEstimator::Linux(linux) => Some(linux.srtt()),
+        }
     }
 
-    /// The timeout to arm now.
+    /// The timeout to arm now, after `backoff` timeouts in a row (RFC 6298, 5.5).
     #[inline]
-    pub fn rto(&self, config: &TcpConfig) -> Span {
-        let base = if self.has_sample {
-            self.srtt + Span(self.rttvar.0 * 4).max(config.granularity)
-        } else {
-            config.initial_rto
+    pub fn rto(&self, backoff: u8, config: &TcpConfig) -> Span {
+        let bounded = match self {
+            RttEstimator::Rfc6298 { srtt, rttvar } => {
+                (*srtt + Span(rttvar.0 * 4).max(config.granularity)).max(config.min_rto)
+            }
+            RttEstimator::Fresh => config.initial_rto.max(config.min_rto),
+            RttEstimator::Linux(linux) => linux.rto(config.granularity),
         };
-        let bounded = base.max(config.min_rto);
-        let backed_off = Span(bounded.0.saturating_mul(1 << self.backoff.min(20)));
+        let backed_off = Span(bounded.0.saturating_mul(1 << backoff.min(20)));
         let limited = backed_off.min(config.max_rto);
         match config.granularity.0 {
             0 | 1 => limited,
@@ -64,30 +87,26 @@ mod tests {
     fn first_and_later_samples_follow_rfc_6298() {
         let config = TcpConfig { min_rto: Span::ZERO, granularity: Span(1), ..test_config() };
         let mut r = RttEstimator::default();
-        assert_eq!(r.rto(&config), config.initial_rto);
-        r.sample(Span::from_ms(100));
-        assert_eq!(r.rto(&config), Span::from_ms(300)); // R + 4·R/2
-        r.sample(Span::from_ms(100));
+        assert_eq!(r.rto(0, &config), config.initial_rto);
+        r.sample(Span::from_ms(100), 1, 2, &config);
+        assert_eq!(r.rto(0, &config), Span::from_ms(300)); // R + 4·R/2
+        r.sample(Span::from_ms(100), 1, 2, &config);
         // RTTVAR = 3/4·50 ms
-        assert_eq!(r.rto(&config), Span::from_ms(100) + Span::from_us(150_000));
-        r.sample(Span::from_ms(180));
+        assert_eq!(r.rto(0, &config), Span::from_ms(100) + Span::from_us(150_000));
+        r.sample(Span::from_ms(180), 1, 2, &config);
         // RTTVAR = 3/4·37.5 + 80/4, SRTT = 7/8·100 + 180/8
         assert_eq!(r.srtt(), Some(Span::from_ms(110)));
-        assert_eq!(r.rto(&config), Span::from_ms(110) + Span::from_us(4 * 48_125));
+        assert_eq!(r.rto(0, &config), Span::from_ms(110) + Span::from_us(4 * 48_125));
     }
 
     #[test]
-    fn the_timeout_doubles_up_to_its_maximum_and_a_sample_resets_it() {
+    fn the_timeout_doubles_up_to_its_maximum() {
         let config = test_config();
         let mut r = RttEstimator::default();
-        r.sample(Span::from_us(100));
-        assert_eq!(r.rto(&config), config.min_rto);
-        r.backoff = 3;
-        assert_eq!(r.rto(&config), config.min_rto * 8);
-        r.backoff = 40;
-        assert_eq!(r.rto(&config), config.max_rto);
-        r.sample(Span::from_us(100));
-        assert_eq!(r.rto(&config), config.min_rto);
+        r.sample(Span::from_us(100), 1, 2, &config);
+        assert_eq!(r.rto(0, &config), config.min_rto);
+        assert_eq!(r.rto(3, &config), config.min_rto * 8);
+        assert_eq!(r.rto(40, &config), config.max_rto);
     }
 
     #[test]
@@ -95,7 +114,7 @@ mod tests {
         let config =
             TcpConfig { min_rto: Span::from_ms(1), granularity: Span::from_ms(4), ..test_config() };
         let mut r = RttEstimator::default();
-        r.sample(Span::from_us(5_300));
-        assert_eq!(r.rto(&config).0 % Span::from_ms(4).0, 0);
+        r.sample(Span::from_us(5_300), 1, 2, &config);
+        assert_eq!(r.rto(0, &config).0 % Span::from_ms(4).0, 0);
     }
 }

@@ -5,10 +5,47 @@
 
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Linger, State};
+use super::rules::GiveUp;
 use super::{Notice, Repair, Sink};
-use eastwest_types::Time;
+use eastwest_types::{Span, Time};
+
+/// Levels of Linux's timer wheel: each holds 63 units ahead, and its unit is eight of the level below.
+const WHEEL_LEVELS: u32 = 9;
+
+/// The tick at which Linux's timer wheel strikes for a timer of `ticks` set during tick `now`
+/// (`calc_wheel_index`): after the tick asked for, at a whole unit of the level it falls into.
+fn wheel(now: u64, ticks: u64) -> u64 {
+    let mut level = 0;
+    while level + 1 < WHEEL_LEVELS && ticks >= 63 << (3 * level) {
+        level += 1;
+    }
+    (((now + ticks) >> (3 * level)) + 1) << (3 * level)
+}
 
 impl Endpoint {
+    /// The timeout to arm now.
+    #[inline]
+    pub(super) fn rto(&self, config: &TcpConfig) -> Span {
+        self.rtt.rto(self.backoff, config)
+    }
+
+    /// When a timer set now strikes.
+    #[inline]
+    pub(super) fn deadline(&self, now: Time, span: Span, config: &TcpConfig) -> Time {
+        if !config.timers.ticks {
+            return now + span;
+        }
+        let tick = config.granularity.0.max(1);
+        Time(wheel(now.0 / tick, span.0.div_ceil(tick)) * tick)
+    }
+
+    /// Takes a round-trip sample, which ends the backing off (RFC 6298, 5.7).
+    #[inline]
+    pub(super) fn take_sample(&mut self, rtt: Span, config: &TcpConfig) {
+        self.backoff = 0;
+        self.rtt.sample(rtt, self.snd_una, self.snd_max, config);
+    }
+
     /// Asks for a wake-up at the next deadline if none is pending before it.
     #[inline]
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
@@ -37,20 +74,77 @@ impl Endpoint {
 
     fn on_timeout(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         self.rto_at = Time::NEVER;
-        self.counters.timeouts += 1;
+        self.count().timeouts += 1;
         self.tell(Repair::Timeout, self.snd_una, self.snd_max, sink);
-        if u32::from(self.retries) >= config.max_retries {
+        if self.gives_up(now, config) {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;
             sink.notify(self.id, Notice::Failed);
             return;
         }
         self.retries += 1;
-        self.rtt.backoff += 1;
+        let linear = if self.state == State::SynSent { config.timers.linear_syns } else { 0 };
+        if u32::from(self.retries) > linear {
+            self.backoff = self.backoff.saturating_add(1);
+        }
         match self.state {
             State::SynSent | State::SynReceived => self.send_syn(now, config, sink),
             State::Established => self.enter_loss(now, config, sink),
             State::Listen | State::Failed => {}
         }
+    }
+
+    /// Whether a timeout is the last.
+    fn gives_up(&mut self, now: Time, config: &TcpConfig) -> bool {
+        if !self.is_established() {
+            let most = config.timers.syn_retries.unwrap_or(config.max_retries);
+            return u32::from(self.retries) >= most;
+        }
+        match config.timers.give_up {
+            GiveUp::Count => u32::from(self.retries) >= config.max_retries,
+            GiveUp::Time => {
+                if self.retries == 0 {
+                    self.rare().first_retry = now;
+                }
+                self.retries > 0 && now.since(self.rare().first_retry) >= patience(config)
+            }
+        }
+    }
+}
+
+/// How long `max_retries` doublings from the minimum timeout take, none above the maximum (Linux,
+/// `tcp_model_timeout`).
+fn patience(config: &TcpConfig) -> Span {
+    let doublings = (config.max_rto.0 / config.min_rto.0.max(1)).max(1).ilog2();
+    let steep = config.max_retries.min(doublings);
+    let flat = u64::from(config.max_retries - steep);
+    let doubled = config.min_rto.0.saturating_mul((2 << steep) - 1);
+    Span(doubled.saturating_add(config.max_rto.0.saturating_mul(flat)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::test_config;
+
+    #[test]
+    fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
+        assert_eq!(wheel(1000, 1), 1002);
+        assert_eq!(wheel(1000, 62), 1063);
+        // eight ticks from 63 on: 1063 / 8 is 132.9
+        assert_eq!(wheel(1000, 63), 133 * 8);
+        assert_eq!(wheel(1000, 200), 151 * 8);
+        assert_eq!(wheel(1000, 504), (1504 / 64 + 1) * 64);
+        for (now, ticks) in [(7, 1), (12_345, 250), (99, 30_000), (1 << 30, 1 << 40)] {
+            assert!(wheel(now, ticks) > now + ticks);
+        }
+    }
+
+    #[test]
+    fn patience_is_that_of_linux() {
+        // documented for tcp_retries2 = 15: 924.6 s; and for 8, the least that RFC 1122 allows, 102 s
+        assert_eq!(patience(&test_config()), Span::from_ms(924_600));
+        let eight = TcpConfig { max_retries: 8, ..test_config() };
+        assert_eq!(patience(&eight), Span::from_ms(102_200));
     }
 }

@@ -149,7 +149,7 @@ fn the_timeout_of_the_first_data_counts_from_its_own_echo() {
     net.write(Side::Client, 100);
     net.run_to(6000);
     assert_eq!(net.end(Side::Client).rtt.srtt(), Some(Span::from_ms(10)));
-    assert!(net.end(Side::Client).rtt.rto(net.stack.config()) <= Span::from_ms(200));
+    assert!(net.end(Side::Client).rto(net.stack.config()) <= Span::from_ms(200));
 }
 
 #[test]

@@ -24,14 +24,14 @@ fn the_timeout_doubles_up_to_its_maximum() {
     );
     assert_eq!(net.stack.totals().timeouts, 5);
     // the ACK has brought a sample, and with it the plain timeout
-    assert_eq!(net.end(Side::Client).rtt.rto(net.stack.config()), Span::from_ms(200));
+    assert_eq!(net.end(Side::Client).rto(net.stack.config()), Span::from_ms(200));
 }
 
 #[test]
 fn without_timestamps_the_doubled_timeout_stays_until_something_new_is_timed() {
     // Karn's algorithm (RFC 6298, section 3 and 5.7)
     let mut net = Net::established(TcpConfig { timestamps: false, ..settings() });
-    let rto = |net: &Net| net.end(Side::Client).rtt.rto(net.stack.config());
+    let rto = |net: &Net| net.end(Side::Client).rto(net.stack.config());
     net.lose(&[1, 2]);
     net.write(Side::Client, 10);
     net.run_to(1000);

@@ -1,0 +1,181 @@
+//! Proportional rate reduction: in fast recovery the window falls to the threshold in step with what
+//! arrives, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
+//!
+//! While more is under way than the threshold, an ACK that reports `DeliveredData` may send
+//! `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below it, RFC 6937's slow-start
+//! reduction bound sends `min(ssthresh − pipe, max(prr_delivered − prr_out, DeliveredData) + MSS)`.
+//! Linux (`tcp_cwnd_reduction`) adds that MSS only where the ACK moves on and reports no further loss,
+//! the conservative choice of RFC 9937's `SafeACK`; takes for RecoverFS the window before the
+//! reduction; counts in segments, so that the share is rounded up to one; sends at least one segment
+//! on entry; and leaves recovery with cwnd = ssthresh.
+
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Phase};
+use super::rules::PrrRule;
+
+/// What a reduction keeps in mind, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prr {
+    /// Delivered since the reduction began.
+    delivered: u64,
+    /// Sent since then.
+    out: u64,
+    /// RecoverFS: outstanding when it began (Linux: the window then).
+    recover_fs: u64,
+}
+
+/// What an ACK in recovery reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    /// Bytes newly acknowledged or SACKed.
+    pub(super) delivered: u64,
+    /// Whether the cumulative ACK moved on.
+    pub(super) advanced: bool,
+    /// Whether it made known further losses.
+    pub(super) lost_more: bool,
+}
+
+impl Prr {
+    /// A reduction begins.
+    pub(super) fn new(recover_fs: u64) -> Prr {
+        Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
+    }
+
+    /// Bytes have left.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// How many bytes may leave now.
+    fn send_count(
+        &mut self,
+        rule: PrrRule,
+        report: Report,
+        pipe: u64,
+        ssthresh: u64,
+        segment: u64,
+    ) -> u64 {
+        self.delivered += report.delivered;
+        let ssthresh = match rule {
+            PrrRule::Linux => (ssthresh / segment * segment).max(segment),
+            PrrRule::Off | PrrRule::Rfc6937 => ssthresh,
+        };
+        let count = if pipe > ssthresh {
+            let share = u128::from(self.delivered) * u128::from(ssthresh);
+            (share.div_ceil(u128::from(self.recover_fs)) as u64).saturating_sub(self.out)
+        } else {
+            let banked = self.delivered.saturating_sub(self.out).max(report.delivered);
+            let extra = match rule {
+                PrrRule::Linux => report.advanced && !report.lost_more,
+                PrrRule::Off | PrrRule::Rfc6937 => true,
+            };
+            (banked + if extra { segment } else { 0 }).min(ssthresh - pipe)
+        };
+        match rule {
+            PrrRule::Linux => {
+                let whole = count.div_ceil(segment) * segment;
+                if self.out == 0 { whole.max(segment) } else { whole }
+            }
+            PrrRule::Off | PrrRule::Rfc6937 => count,
+        }
+    }
+}
+
+impl Endpoint {
+    /// The window for what an ACK in fast recovery reports.
+    pub(super) fn reduce_in_step(&mut self, report: Report, config: &TcpConfig) {
+        if self.phase != Phase::Recovery || report.delivered == 0 {
+            return;
+        }
+        let (pipe, ssthresh) = (self.pipe(config), self.window.ssthresh);
+        let segment = u64::from(config.segment);
+        let prr = &mut self.rare().prr;
+        let count = prr.send_count(config.recovery.prr, report, pipe, ssthresh, segment);
+        self.window.cwnd = (pipe + count).max(segment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1000;
+
+    fn ack(delivered: u64) -> Report {
+        Report { delivered, advanced: false, lost_more: false }
+    }
+
+    #[test]
+    fn above_the_threshold_the_share_is_that_of_check_6() {
+        // 20 segments outstanding, threshold 10: a segment for every second one that arrives
+        let mut prr = Prr::new(20 * S);
+        let mut sent = Vec::new();
+        for n in 1..=10 {
+            let pipe = (20 - n) * S + sent.iter().sum::<u64>();
+            let count = prr.send_count(PrrRule::Linux, ack(S), pipe.max(11 * S), 10 * S, S);
+            prr.sent(count);
+            sent.push(count);
+        }
+        assert_eq!(sent, [S, 0, S, 0, S, 0, S, 0, S, 0]);
+        // in bytes, as RFC 6937 counts: half a segment is banked first
+        let mut prr = Prr::new(20 * S);
+        assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 19 * S, 10 * S, S), S / 2);
+        assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 18 * S, 10 * S, S), S);
+    }
+
+    #[test]
+    fn below_the_threshold_slow_start_is_bounded_by_what_arrives() {
+        // heavy loss: three segments under way, threshold 10
+        let new = || Prr { delivered: 5 * S, out: 5 * S, recover_fs: 20 * S };
+        assert_eq!(new().send_count(PrrRule::Rfc6937, ack(S), 3 * S, 10 * S, S), 2 * S);
+        assert_eq!(new().send_count(PrrRule::Linux, ack(S), 3 * S, 10 * S, S), S);
+        let safe = Report { delivered: S, advanced: true, lost_more: false };
+        assert_eq!(new().send_count(PrrRule::Linux, safe, 3 * S, 10 * S, S), 2 * S);
+        let worse = Report { lost_more: true, ..safe };
+        assert_eq!(new().send_count(PrrRule::Linux, worse, 3 * S, 10 * S, S), S);
+        // never above the threshold
+        assert_eq!(new().send_count(PrrRule::Linux, safe, 9 * S, 10 * S, S), S);
+    }
+
+    #[test]
+    fn the_first_segment_goes_at_once_under_linux() {
+        let mut prr = Prr::new(20 * S);
+        assert_eq!(prr.send_count(PrrRule::Linux, ack(1), 20 * S, 10 * S, S), S);
+    }
+
+    proptest! {
+        /// What has been sent never exceeds the share of what has arrived by more than a segment, and
+        /// what is under way never exceeds the threshold once below it.
+        #[test]
+        fn sending_stays_in_proportion(
+            flight in 4..200u64,
+            divisor in 2..4u64,
+            acks in prop::collection::vec(1..4u64, 1..100),
+        ) {
+            let (fs, ssthresh) = (flight * S, (flight / divisor).max(2) * S);
+            for rule in [PrrRule::Linux, PrrRule::Rfc6937] {
+                let mut prr = Prr::new(fs);
+                let (mut pipe, mut delivered, mut out) = (fs, 0, 0);
+                for &n in &acks {
+                    let news = (n * S).min(pipe);
+                    if news == 0 {
+                        break;
+                    }
+                    pipe -= news;
+                    delivered += news;
+                    let before = pipe;
+                    let count = prr.send_count(rule, ack(news), pipe, ssthresh, S) / S * S;
+                    prr.sent(count);
+                    pipe += count;
+                    out += count;
+                    if before > ssthresh {
+                        prop_assert!(out <= (delivered * ssthresh).div_ceil(fs) + S);
+                    } else {
+                        prop_assert!(pipe <= ssthresh.max(before + S));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the RFCs' plain
+//! rules; what Linux does is switched on one by one.
+
+/// How the retransmission timeout follows from round-trip times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RtoRule {
+    /// SRTT + max(G, 4·RTTVAR), and this at least the minimum (RFC 6298).
+    #[default]
+    Rfc6298,
+    /// SRTT + max(4·deviation, minimum), with the deviation of Linux's `tcp_rtt_estimator`.
+    Linux,
+}
+
+/// When a connection without progress is given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GiveUp {
+    /// After `max_retries` timeouts in a row.
+    #[default]
+    Count,
+    /// At the first timeout after the time that `max_retries` doublings from the minimum would take,
+    /// counted from the first retransmission (Linux, `retransmits_timed_out`).
+    Time,
+}
+
+/// Rules of the timers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimerRules {
+    /// The retransmission timeout.
+    pub rto: RtoRule,
+    /// Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel.
+    pub ticks: bool,
+    /// When to give up.
+    pub give_up: GiveUp,
+    /// A SYN or SYN-ACK that has timed out this often in a row is given up; `None` is `max_retries`.
+    pub syn_retries: Option<u32>,
+    /// So many timeouts of a SYN do not double the next (Linux, `tcp_syn_linear_timeouts`).
+    pub linear_syns: u32,
+}
+
+/// How the window falls in fast recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrrRule {
+    /// To the threshold at once (RFC 5681, RFC 6675).
+    #[default]
+    Off,
+    /// Proportional rate reduction with the slow-start bound (RFC 6937).
+    Rfc6937,
+    /// Proportional rate reduction as Linux does it (after RFC 9937).
+    Linux,
+}
+
+/// Rules of loss recovery.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecoveryRules {
+    /// Proportional rate reduction.
+    pub prr: PrrRule,
+}

@@ -1,0 +1,83 @@
+//! Timers as Linux sets them: the timeout's formula, ticks of its wheel, SYNs that are sent again at an
+//! even pace, and giving up by time.
+
+use super::super::Notice;
+use super::super::config::TcpConfig;
+use super::super::rules::{GiveUp, RtoRule, TimerRules};
+use super::net::{Fate, Net, assert_dialogue, settings};
+use eastwest_types::{Side, Span, Time};
+
+fn linux(tick: Span) -> TcpConfig {
+    TcpConfig {
+        timers: TimerRules { rto: RtoRule::Linux, ticks: true, ..TimerRules::default() },
+        granularity: tick,
+        ..settings()
+    }
+}
+
+/// When the client sends something again, in microseconds.
+fn again_us(net: &Net) -> Vec<u64> {
+    net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000).collect()
+}
+
+#[test]
+fn the_timeout_is_the_round_trip_and_the_minimum_rounded_to_ticks_of_the_wheel() {
+    // 10 ms + 200 ms = 52.5 ticks of 4 ms: 53, and the wheel strikes at the tick after, 5 + 53 + 1
+    let mut net = Net::established(linux(Span::from_ms(4)));
+    net.lose(&[1, 2]);
+    net.write(Side::Client, 100);
+    net.run_to(2000);
+    // doubled: 106 ticks from tick 59, on the level of eight ticks: 165 / 8 + 1 = 21, times 8
+    assert_eq!(again_us(&net), [59 * 4_000, 168 * 4_000]);
+    // 1 ms: 210 ticks from 20, on the level of eight: 230 / 8 + 1 = 29
+    let mut net = Net::established(linux(Span::from_ms(1)));
+    net.lose(&[1]);
+    net.write(Side::Client, 100);
+    net.run_to(2000);
+    assert_eq!(again_us(&net), [29 * 8_000]);
+}
+
+#[test]
+fn a_minimum_below_the_tick_is_a_tick() {
+    // rto_min 1 ms where HZ is 250: 10 ms + max(20, 1) ms is 8 ticks, from tick 5
+    let config = TcpConfig { min_rto: Span::from_ms(1), ..linux(Span::from_ms(4)) };
+    let mut net = Net::established(config);
+    net.lose(&[1]);
+    net.write(Side::Client, 100);
+    net.run_to(2000);
+    assert_eq!(again_us(&net), [14 * 4_000]);
+}
+
+#[test]
+fn delayed_acks_wait_for_a_tick_too() {
+    let mut net = Net::established(TcpConfig { ack_every: 2, ..linux(Span::from_ms(4)) });
+    net.write(Side::Client, 100);
+    net.run_to(200);
+    // arrives in tick 6, ten ticks later and one more
+    assert_dialogue(&net, Some(Side::Server), "68 < ack 101");
+}
+
+#[test]
+fn the_first_syns_are_sent_again_at_an_even_pace() {
+    let timers = TimerRules { linear_syns: 4, syn_retries: Some(6), ..TimerRules::default() };
+    let mut net = Net::new(TcpConfig { timers, initial_rto: Span::from_secs(1), ..settings() });
+    net.wires.fate = Box::new(|_| Fate::Drop);
+    net.open();
+    net.run_until(Time::ZERO + Span::from_secs(200));
+    let at: Vec<u64> = net.wires.log.iter().map(|s| s.at.0 / 1_000_000_000_000).collect();
+    assert_eq!(at, [0, 1, 2, 3, 4, 5, 7]);
+    assert_eq!(net.told(Side::Client), [(11_000, Notice::Failed)]);
+}
+
+#[test]
+fn a_connection_is_given_up_by_time() {
+    // three doublings from 200 ms: 3 s after the first retransmission at 220 ms. Timeouts at 620, 1420
+    // and 3020 are too early, that at 6220 is not.
+    let timers = TimerRules { give_up: GiveUp::Time, ..TimerRules::default() };
+    let mut net = Net::established(TcpConfig { timers, max_retries: 3, ..settings() });
+    net.wires.fate = Box::new(|_| Fate::Drop);
+    net.write(Side::Client, 100);
+    net.run_to(60_000);
+    assert_eq!(net.told(Side::Client), [(6220, Notice::Failed)]);
+    assert_eq!(net.stack.totals().retransmits, 4);
+}

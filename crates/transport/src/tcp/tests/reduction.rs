@@ -1,0 +1,65 @@
+//! Proportional rate reduction in dialogues. Times as in [`recovery`](super::recovery).
+
+use super::super::config::TcpConfig;
+use super::super::rules::{PrrRule, RecoveryRules};
+use super::net::{Net, SEGMENT, assert_dialogue, settings};
+use eastwest_types::{Rate, Side};
+
+fn after_loss(prr: PrrRule, sack: bool, lost: &'static [usize]) -> Net {
+    let recovery = RecoveryRules { prr };
+    let mut net = Net::established(TcpConfig { recovery, sack, ..settings() });
+    net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
+    net.lose(lost);
+    net.write_segments(60);
+    net.wires.log.clear();
+    net
+}
+
+#[test]
+fn segments_leave_at_half_the_pace_of_acks() {
+    // The second of ten is lost; the ACK for the first and two duplicates let out segments 11 to 14.
+    // The window is 11 at the third duplicate, 35 ms, and the threshold 5.5. From there a segment for
+    // every second ACK or so (none comes at 41: the link was idle at 30).
+    let mut net = after_loss(PrrRule::Linux, true, &[2]);
+    net.run_to(45);
+    assert_dialogue(
+        &net,
+        Some(Side::Client),
+        "31 > 10001:11001 ack 1
+         31 > 11001:12001 ack 1
+         33 > 12001:13001 ack 1
+         34 > 13001:14001 ack 1
+         35 > 1001:2001* ack 1
+         37 > 14001:15001 ack 1
+         39 > 15001:16001 ack 1
+         42 > 16001:17001 ack 1
+         45 > 17001:18001 ack 1",
+    );
+}
+
+#[test]
+fn every_rule_ends_with_the_threshold_and_all_there() {
+    for sack in [true, false] {
+        for prr in [PrrRule::Off, PrrRule::Rfc6937, PrrRule::Linux] {
+            let mut net = after_loss(prr, sack, &[2, 5]);
+            net.run_to(2000);
+            assert_eq!(net.end(Side::Server).received(), 60 * SEGMENT);
+            let totals = net.stack.totals();
+            assert_eq!((totals.retransmits, totals.fast_recoveries, totals.timeouts), (2, 1, 0));
+            let cwnd = net.end(Side::Client).cwnd();
+            assert!(cwnd >= net.end(Side::Client).ssthresh(), "{prr:?} {sack} {cwnd}");
+        }
+    }
+}
+
+#[test]
+fn after_heavy_loss_the_window_grows_back_to_the_threshold_in_slow_start() {
+    // seven of ten lost: below the threshold of 5 each ACK of a repair lets out two
+    for prr in [PrrRule::Rfc6937, PrrRule::Linux] {
+        let mut net = after_loss(prr, true, &[1, 2, 3, 4, 5, 6, 7]);
+        net.run_to(1000);
+        assert_eq!(net.end(Side::Server).received(), 60 * SEGMENT);
+        let totals = net.stack.totals();
+        assert_eq!((totals.retransmits, totals.timeouts), (7, 0), "{prr:?}");
+    }
+}
