@@ -115,7 +115,7 @@ def test_the_page_says_what_happened(result: ew.Result) -> None:
     figures = [a["id"] for tag, a in page.tags if tag == "figure"]
     assert figures == [
         *("running-tasks", "jobs", "tasks-by-host", "job-runtimes"),
-        *("topology", "throughput", "queues", "link-utilisation"),
+        *("topology", "link-heat", "throughput", "queues", "drops", "link-utilisation"),
         *("flow-completion", "slowdown-by-size", "packet-latency"),
     ]
     assert len(text) < 1_000_000

@@ -28,9 +28,9 @@ def packed(values: Floats, top: float) -> str:
 
 
 def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Step of the colour scale of each value: 0 for nothing, then the root of its share."""
+    """Step of the colour scale of each value, by the root of its share: 0 below 0.3 %."""
     share = np.clip(values / top if top > 0 else values * 0, 0, 1)
-    return np.asarray(np.ceil(LEVELS * np.sqrt(share) - 1e-9), dtype=np.int64)
+    return np.asarray(np.floor(LEVELS * np.sqrt(share) + 0.5), dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from eastwest.units import tier_words
 
 _BINS = 900
 #: More links than this share rows of the heat map.
-_MOST_ROWS = 64
+_MOST_ROWS = 72
 _HEAT_BINS = 240
 
 

@@ -12,6 +12,7 @@ from eastwest import units
 from eastwest.plot.latency import finished
 from eastwest.report.draw import clock
 from eastwest.report.tables import Facts, shown
+from eastwest.results import pick
 
 #: Flows taken from each end: the longest, and those slowed down most.
 _EACH = 15
@@ -40,7 +41,15 @@ def rows(facts: Facts) -> list[dict[str, Any]]:
     picked = picked.sort(["fct_us", "flow"], descending=[True, False])
     names = _job_names(facts)
     by_connection = _events_of(facts, picked)
-    return [_row(facts, row, names, by_connection) for row in picked.iter_rows(named=True)]
+    until = _recorded_until(facts)
+    return [_row(facts, row, names, by_connection, until) for row in picked.iter_rows(named=True)]
+
+
+def _recorded_until(facts: Facts) -> float:
+    """Time of the last event, where later ones were left out; otherwise no end."""
+    left_out = pick(facts.result.summary, "event_log", "left_out")
+    last = facts.events["time_s"].max() if left_out else None
+    return float(last) if isinstance(last, float) else float("inf")
 
 
 def _job_names(facts: Facts) -> dict[tuple[str, int], str]:
@@ -83,12 +92,15 @@ def _row(
     row: dict[str, Any],
     names: dict[tuple[str, int], str],
     by_connection: dict[tuple[int, int, int], pl.DataFrame],
+    recorded_until: float,
 ) -> dict[str, Any]:
     events = _own(row, by_connection)
     job = names.get((row["workload"], row["job"]), "")
     marks: list[Mark] = []
     if events is None or events.height == 0:
         story = _without_events(row)
+        if row["finish_s"] > recorded_until and (row["retransmits"] or row["timeouts"]):
+            story += " No details: the log of events was full by then."
     else:
         story, marks = _with_events(facts, row, events)
     fct = row["fct_us"] / 1e6

@@ -217,7 +217,7 @@ def slowdown(named: Named) -> Chart | None:
                 [f"{name} {what}".strip(), text, number]
                 for what, text in zip(("median", "p99"), both, strict=True)
             ]
-            rows.append([name, row["size"], units.count(row["flows"])] + both)
+            rows.append([name, row["size"], units.count(row["flows"]), *both])
     chart.data = {"type": "cells", "categories": names, "heads": names, "cells": cells}
     chart.table = (
         ["", "size", "flows", "median", "p99"],

@@ -38,7 +38,8 @@ class Estimate:
         said = metric.write(self.mean)
         if self.low is None or self.high is None or not self.mean:
             return said
-        return f"{said} ± {units.percent((self.high - self.low) / 2 / abs(self.mean))}"
+        share = 50 * (self.high - self.low) / abs(self.mean)
+        return f"{said} ± {share:.{0 if share >= 9.5 else 1}f} %"
 
 
 class Points:

@@ -73,7 +73,7 @@ class Fabric {
     };
     const lost = (e) => (whole ? this.data.lost[e] : this.drops.get(e * columns + bin) || 0);
     this.edges.forEach((edge, e) => {
-      const level = Math.min(9, Math.ceil(9 * Math.sqrt(used(e)) - 1e-9));
+      const level = Math.min(9, Math.round(9 * Math.sqrt(used(e))));
       edge.setAttribute("class", "edge u" + level);
       this.texts[e].textContent = names[e] + ": used " + write("percent", used(e)) + ", " + write("count", lost(e)) + " drops";
     });
