@@ -182,6 +182,7 @@ class Tables:
             "traffic": self.traffic(),
             "latency": self.latency(),
             "rounds": self.rounds(),
+            "tcp_trace": self.tcp_trace(),
         }
 
     def jobs(self) -> list[Column]:
@@ -342,6 +343,20 @@ class Tables:
             column("kind", "str", [row[1] for row in rows]),
             column("upper_us", "f64", [row[2] for row in rows]),
             column("count", "u64", weight),
+        ]
+
+    def tcp_trace(self) -> list[Column]:
+        return [
+            column("time_s", "f64", [0.1, 0.2, 0.3]),
+            column("connection", "u64", [4] * 3),
+            column("src", "u32", [0] * 3),
+            column("dst", "u32", [1] * 3),
+            column("cwnd_bytes", "u64", [14_480, 28_960, 14_480]),
+            column("ssthresh_bytes", "i64", [-1, -1, 14_480]),
+            column("srtt_us", "f64", [0.0, 120.0, 130.0]),
+            column("rto_us", "f64", [200_000.0] * 3),
+            column("in_flight_bytes", "u64", [0, 14_480, 26_064]),
+            column("phase", "str", ["slow-start", "slow-start", "recovery"]),
         ]
 
     def rounds(self) -> list[Column]:

@@ -6,3 +6,4 @@ pub mod flows;
 pub mod histogram;
 pub mod samples;
 pub mod table;
+pub mod tcp_trace;

@@ -34,6 +34,7 @@ impl World {
                 };
                 let first = self.messages.push(client, from, message);
                 self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));
+                self.trace(sender);
                 if first {
                     self.watch(sender.peer());
                 }
@@ -81,6 +82,7 @@ impl World {
         match self.tcp(|stack, now, out| stack.open(now, &connect, out)) {
             Some(endpoint) => {
                 self.connections.open(endpoint, client, server);
+                self.tracer.open(endpoint, client, server);
                 self.messages.open(workload, name, endpoint, class);
             }
             None => {

@@ -10,4 +10,5 @@ mod records;
 pub mod results;
 pub mod run;
 pub mod scenario;
+mod tracer;
 pub mod world;

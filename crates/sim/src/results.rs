@@ -5,6 +5,7 @@ use crate::world::World;
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
+use eastwest_transport::tcp::state::Growth;
 use eastwest_types::{Locality, PacketKind, Purpose, Span, TaskKind, Time};
 use serde_json::{Map, Value, json};
 
@@ -38,6 +39,7 @@ impl Results {
             traffic(&world),
             latency(&world, &classes),
             rounds(&world, &workloads),
+            world.tracer.rows.table(&Growth::NAMES),
         ];
         Results { tables, files: Vec::new(), summary }
     }
@@ -321,6 +323,7 @@ fn summary(w: &World, digest: &str) -> Value {
         .collect::<Map<_, _>>()
         .into();
     let tcp = w.stack.totals();
+    let traced = w.tracer.rows.counts();
     let runtimes =
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
@@ -350,6 +353,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "drops": drops(w),
         "marks": marks(w),
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
+        "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,

@@ -5,6 +5,7 @@ use crate::connections::Connections;
 use crate::messages::Messages;
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
+use crate::tracer::Tracer;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
@@ -65,6 +66,7 @@ pub struct World {
     pub(crate) sources: Tournament,
     pub(crate) fabric: Fabric,
     pub(crate) stack: Stack,
+    pub(crate) tracer: Tracer,
     tcp_timers: Timers,
     wakes: Timers,
     /// (workload, token) of pending wake-ups; free places are listed.
@@ -148,6 +150,7 @@ impl World {
             sources,
             fabric,
             stack: Stack::new(plan.tcp),
+            tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
             tcp_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Timers::new(Class::Wake, plan.seed),
             wake_tokens: Vec::new(),
@@ -166,6 +169,17 @@ impl World {
 
     /// Runs to the end. `look` is called now and then; where it returns false the run stops.
     pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
+        // whoever does not look inside does not pay for it: not even a branch per event
+        match self.tracer.is_on() {
+            true => self.run_all::<true>(look),
+            false => self.run_all::<false>(look),
+        }
+    }
+
+    fn run_all<const INSIDE: bool>(
+        &mut self,
+        look: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<(), RunError> {
         let links = self.fabric.links.len() as u32;
         for w in 0..self.drivers.len() {
             self.tell(w as u16, Event::Begin);
@@ -188,7 +202,7 @@ impl World {
                     if let Some(endpoint) = self.fabric.next_reader.take() {
                         self.stack.prefetch(endpoint);
                     }
-                    self.deliver(&packet);
+                    self.deliver::<INSIDE>(&packet);
                 }
             } else {
                 self.fire_other(source - links, links);
@@ -212,7 +226,11 @@ impl World {
             TCP_TIMERS => {
                 let id = self.tcp_timers.pop().expect("the timer list stood in the tree");
                 self.sources.set(links + TCP_TIMERS, self.tcp_timers.first());
-                self.tcp(|stack, now, out| stack.on_wake(now, EndpointId(id as u32), out));
+                let endpoint = EndpointId(id as u32);
+                self.tcp(|stack, now, out| stack.on_wake(now, endpoint, out));
+                if self.tracer.is_on() {
+                    self.trace(endpoint);
+                }
             }
             WAKES => {
                 let place = self.wakes.pop().expect("the wake-up list stood in the tree") as u32;
@@ -240,7 +258,7 @@ impl World {
 
     /// A packet has reached its host.
     #[inline]
-    fn deliver(&mut self, packet: &Packet) {
+    fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
         if packet.tos & Packet::TOS_DATAGRAM != 0 {
             self.records.datagram(packet, latency);
@@ -250,6 +268,9 @@ impl World {
         let class = self.stack.endpoint(packet.dst_endpoint).class;
         self.records.latency(class, packet, latency);
         self.tcp(|stack, now, out| stack.on_packet(now, packet, sack.as_ref(), out));
+        if INSIDE {
+            self.trace(packet.dst_endpoint);
+        }
     }
 
     /// Passes on what endpoints had to say to applications.

@@ -306,6 +306,39 @@ const MESH: &str = "hosts = ['a', 'b']\nswitches = ['s', 't']\n\
     [[cable]]\na = 't'\nb = 'b'\nrate = '1 Gbit/s'\n";
 
 #[test]
+fn ports_and_hosts_to_look_at_must_be_there() {
+    let leaf_spine = "schema = 1\nduration = '1 s'\n[fabric]\nkind = 'leaf-spine'\nleaves = 4\n\
+        hosts_per_leaf = 5\nspines = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\n";
+    let leaf_spine =
+        &format!("{leaf_spine}[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '9 KB'\n");
+    let said = |line: &str| only(&format!("{leaf_spine}[measure]\n{line}\n"));
+    for (line, expected) in [
+        ("capture = ['leaf0->h9']", "no cable joins these two (did you mean leaf1->h9?)"),
+        ("capture = ['h9->leaf0']", "no cable joins these two (did you mean h9->leaf1?)"),
+        ("capture = 'leaf0->h99'", "names h99, which is no node (did you mean leaf0->h19?)"),
+        ("capture = ['leef0->h3']", "names leef0, which is no node (did you mean leaf0->h3?)"),
+        ("capture = ['spine0->spine1']", "no cable joins these two"),
+        ("capture = ['leaf0-h3']", "write one as \"leaf0->h3\""),
+        ("capture = [3]", "is a whole number; write a list of names"),
+        ("capture_packets = 0", "must be 1 to"),
+        ("capture_from = '2 s'\ncapture_until = '1 s'", "must be after capture_from, which is 2"),
+        ("tcp_trace = ['h0->h33']", "no host; hosts are h0 to h19 (did you mean h0->h19?)"),
+        ("tcp_trace = ['leaf0']", "names leaf0, which is no host; hosts are h0 to h19"),
+        ("tcp_trace = 'hh3'", "no host; hosts are h0 to h19 (did you mean h3?)"),
+        ("tcp_traces = ['*']", "is not a known key (did you mean tcp_trace?)"),
+    ] {
+        let said = said(line);
+        assert!(said.contains(expected), "{line}: {said}");
+        assert!(said.contains("measure.") && said.starts_with("line "), "{line}: {said}");
+    }
+    let right = "[measure]\ncapture = ['leaf0->h3', 'h3 -> leaf0', 'spine1->leaf3']\n\
+        tcp_trace = ['h0', 'h1->h2']\ncapture_until = '1 s'\n";
+    let scenario = read(&format!("{leaf_spine}{right}"), &context(), &[]).expect("it is right");
+    assert_eq!(reread(&scenario), scenario);
+    assert_eq!(scenario.measure.capture.ports, [(3, 20), (20, 3), (25, 23)].into());
+}
+
+#[test]
 fn graphs_come_from_a_file_and_are_checked() {
     let text = "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'mesh.toml'\n\
         [[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";

@@ -1,7 +1,10 @@
 //! The section `measure`: what is sampled and remembered while the simulation runs.
 
+use super::nodes::Nodes;
+use super::places::{self, Places};
 use super::reader::{Section, key};
-use eastwest_types::Span;
+use eastwest_types::{HostId, Span};
+use std::collections::BTreeSet;
 
 /// What is remembered of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -10,12 +13,70 @@ pub struct MeasureConfig {
     pub sample_interval: Option<Span>,
     /// Most rows of the table of events; 0 keeps none.
     pub events: u64,
+    /// Whose windows are traced.
+    pub tcp_trace: Senders,
+    /// Most rows of the table of windows.
+    pub tcp_trace_rows: u64,
+    /// What is captured.
+    pub capture: CaptureConfig,
 }
 
-/// Most rows that a table of single events may be given.
+/// What is captured.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CaptureConfig {
+    /// Ports, as the nodes at both ends.
+    pub ports: BTreeSet<(u32, u32)>,
+    /// Most packets in all.
+    pub packets: u64,
+    /// Not before this time.
+    pub from: Span,
+    /// Not from this time on.
+    pub until: Option<Span>,
+}
+
+/// Streams of data, chosen by who sends to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Senders {
+    /// Everyone to everyone.
+    all: bool,
+    /// These hosts to everyone.
+    hosts: BTreeSet<u32>,
+    /// These pairs.
+    pairs: BTreeSet<(u32, u32)>,
+}
+
+impl Senders {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        !self.all && self.hosts.is_empty() && self.pairs.is_empty()
+    }
+
+    /// Whether the stream from one host to another is among them.
+    pub fn contains(&self, src: HostId, dst: HostId) -> bool {
+        self.all || self.hosts.contains(&src.0) || self.pairs.contains(&(src.0, dst.0))
+    }
+
+    /// Adds `*`, a host, or a pair such as `h0->h3`.
+    fn add(&mut self, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
+        if text == "*" {
+            self.all = true;
+        } else if let Some((from, to)) = places::ends(text) {
+            let src = places::host(from, nodes)
+                .map_err(|(m, near)| (m, near.map(|near| format!("{near}->{to}"))))?;
+            let dst = places::host(to, nodes)
+                .map_err(|(m, near)| (m, near.map(|near| format!("{from}->{near}"))))?;
+            self.pairs.insert((src, dst));
+        } else {
+            self.hosts.insert(places::host(text, nodes)?);
+        }
+        Ok(())
+    }
+}
+
+/// Most rows of a table of single events, and packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
-pub(super) fn read(s: &mut Section) -> MeasureConfig {
+pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     let sample_interval = s.find(
         key(
             "sample_interval",
@@ -32,5 +93,68 @@ pub(super) fn read(s: &mut Section) -> MeasureConfig {
         .default("200000")
         .range("0", MOST_ROWS),
     );
-    MeasureConfig { sample_interval, events }
+    let mut tcp_trace = Senders::default();
+    read_places(
+        s,
+        "tcp_trace",
+        "Senders whose windows are traced: streams \"h0->h3\", hosts \"h0\" with all they send, or \
+         \"*\" for everyone.",
+        nodes,
+        |text, nodes| tcp_trace.add(text, nodes),
+    );
+    let tcp_trace_rows = s.get(
+        key("tcp_trace_rows", "Most rows of the table of windows.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
+    let capture = read_capture(s, nodes);
+    MeasureConfig { sample_interval, events, tcp_trace, tcp_trace_rows, capture }
+}
+
+fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
+    let mut ports = BTreeSet::new();
+    read_places(
+        s,
+        "capture",
+        "Ports whose packets are written to capture.pcapng as they come out at the far end of the \
+         cable: one direction each, \"leaf0->h3\".",
+        nodes,
+        |text, nodes| {
+            ports.insert(places::port(text, nodes)?);
+            Ok(())
+        },
+    );
+    let packets = s.get(
+        key("capture_packets", "Most packets captured in all; about 120 bytes of memory each.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
+    let from = s.find(
+        key("capture_from", "When the capture begins.")
+            .optional("at the start")
+            .range("0 s", "480 h"),
+    );
+    let until = s.find(
+        key("capture_until", "When the capture ends.").optional("at the end").range("0 s", "480 h"),
+    );
+    let from = from.unwrap_or(Span::ZERO);
+    s.demand(until.is_none_or(|end| end > from), &["capture_until", "capture_from"], || {
+        format!("must be after capture_from, which is {from}")
+    });
+    CaptureConfig { ports, packets, from, until }
+}
+
+/// Reads a list of places and takes each of them in; the first wrong one is reported.
+fn read_places(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    nodes: Option<&Nodes>,
+    mut take: impl FnMut(&str, &Nodes) -> Result<(), places::Wrong>,
+) {
+    let given = s.find(key::<Places>(name, doc).optional("none"));
+    let (Some(given), Some(nodes)) = (given, nodes) else { return };
+    if let Some((message, near)) = given.0.iter().find_map(|text| take(text, nodes).err()) {
+        s.wrong_hint(name, message, near);
+    }
 }

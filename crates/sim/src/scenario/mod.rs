@@ -13,6 +13,7 @@ mod hosts;
 mod measure;
 mod nodes;
 mod overrides;
+mod places;
 mod problem;
 mod quantity;
 mod reader;
@@ -26,7 +27,7 @@ mod workload;
 pub use classes::TrafficClassConfig;
 pub use describe::{reference_page, schema};
 pub use files::{Attached, Context};
-pub use measure::MeasureConfig;
+pub use measure::{CaptureConfig, MeasureConfig, Senders};
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
 pub use workload::{WorkloadKind, WorkloadSpec};
@@ -147,11 +148,10 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
     });
     classes.finish(s, fabric.config.scheduler, &mut notes);
-    let measure = s.table(
-        "measure",
-        "What is sampled and remembered while the simulation runs.",
-        measure::read,
-    );
+    let measure =
+        s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
+            measure::read(m, fabric.nodes.as_ref())
+        });
     Scenario {
         schema,
         name: name.0,

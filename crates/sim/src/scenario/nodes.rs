@@ -9,6 +9,7 @@
 //!
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
+use super::problem::nearest;
 use eastwest_network::config::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,6 +168,25 @@ impl Nodes {
             rest -= size;
         }
         format!("node {number}")
+    }
+
+    /// The name of a node that was probably meant by one that is none.
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        if matches!(self.topology, Topology::Graph { .. }) {
+            return nearest(name, self.numbers.keys().map(String::as_str)).map(str::to_owned);
+        }
+        let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let given = &name[..name.len() - digits.len()];
+        let prefix = nearest(given, self.tiers.iter().map(|tier| tier.0))?;
+        let &(_, size) = self.tiers.iter().find(|tier| tier.0 == prefix)?;
+        let number = digits.parse::<u64>().ok()?;
+        Some(format!("{prefix}{}", number.min(size.checked_sub(1)?)))
+    }
+
+    /// The first node that a cable joins to this one.
+    pub fn neighbour(&self, node: u32) -> Option<u32> {
+        let all = u32::try_from(nodes_of(&self.topology)).unwrap_or(u32::MAX);
+        (0..all).find(|&other| other != node && self.adjacent(node, other))
     }
 
     /// Whether a cable joins two nodes.

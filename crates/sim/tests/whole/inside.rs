@@ -143,3 +143,67 @@ fn looking_changes_nothing_and_both_modes_show_the_same() {
     assert_eq!((few.count("event_log.rows"), few.count("event_log.left_out")), (10, rows - 10));
     assert!(eager.table_text("events").starts_with(&few.table_text("events")));
 }
+
+/// The last row of a stream's trace at or before a time: its number.
+fn row_at(run: &Outcome, connection: u64, src: u64, time: f64) -> Option<usize> {
+    let (of, from) = (run.u64s("tcp_trace", "connection"), run.u64s("tcp_trace", "src"));
+    let times = run.f64s("tcp_trace", "time_s");
+    (0..of.len()).rev().find(|&i| of[i] == connection && from[i] == src && times[i] <= time)
+}
+
+#[test]
+fn traces_show_what_losses_do_to_the_window() {
+    let run = outcome(LOSSY, &[("measure.tcp_trace", "*"), ("fabric.queue.limit", "12 packets")]);
+    assert_eq!(run.digest(), outcome(LOSSY, &[("fabric.queue.limit", "12 packets")]).digest());
+    let (cwnd, phase) = (run.u64s("tcp_trace", "cwnd_bytes"), run.texts("tcp_trace", "phase"));
+    let what = run.texts("events", "what");
+    let (connections, src) = (run.i64s("events", "connection"), run.u64s("events", "src"));
+    let mut seen = [0, 0];
+    for (i, &time) in run.f64s("events", "time_s").iter().enumerate() {
+        let row = || row_at(&run, connections[i] as u64, src[i], time).expect("it is traced");
+        if what[i] == "timeout" && run.u64s("events", "bytes")[i] > 0 {
+            assert_eq!((phase[row()], cwnd[row()]), ("loss", 1448));
+            seen[0] += 1;
+        } else if what[i] == "recovery" {
+            assert_eq!(phase[row()], "recovery");
+            let threshold = run.i64s("tcp_trace", "ssthresh_bytes")[row()];
+            assert_eq!(threshold as u64, cwnd[row()]);
+            seen[1] += 1;
+        }
+    }
+    assert!(seen[0] > 3 && seen[1] > 3, "{seen:?}");
+    // a stream starts in slow start with ten segments, and no row repeats the one before
+    let mut last = std::collections::BTreeMap::new();
+    let threshold = run.i64s("tcp_trace", "ssthresh_bytes");
+    for (i, &connection) in run.u64s("tcp_trace", "connection").iter().enumerate() {
+        let now = (cwnd[i], threshold[i], phase[i]);
+        let stream = (connection, run.u64s("tcp_trace", "src")[i]);
+        match last.insert(stream, now) {
+            None => assert_eq!(now, (14_480, -1, "slow-start")),
+            Some(before) => assert_ne!(before, now),
+        }
+    }
+    assert!(run.f64s("tcp_trace", "srtt_us").iter().all(|&t| t < 1e6));
+}
+
+#[test]
+fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
+    let pairs = |run: &Outcome| {
+        let (src, dst) = (run.u64s("tcp_trace", "src"), run.u64s("tcp_trace", "dst"));
+        src.into_iter().zip(dst).collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = outcome(LOSSY, &[("measure.tcp_trace", "*")]);
+    // the receiver sends nothing but acknowledgements
+    assert_eq!(pairs(&all), (0..8).map(|sender| (sender, 8)).collect());
+    let one = outcome(LOSSY, &[("measure.tcp_trace", "h3->h8")]);
+    assert_eq!(pairs(&one), [(3, 8)].into());
+    let two = outcome(LOSSY, &[("measure.tcp_trace", "['h3', 'h7 -> h8']")]);
+    assert_eq!(pairs(&two), [(3, 8), (7, 8)].into());
+    let rows = all.count("tcp_trace.rows");
+    let few = outcome(LOSSY, &[("measure.tcp_trace", "*"), ("measure.tcp_trace_rows", "20")]);
+    assert_eq!((few.count("tcp_trace.rows"), few.count("tcp_trace.left_out")), (20, rows - 20));
+    let none = outcome(LOSSY, &[]);
+    assert_eq!((none.count("tcp_trace.rows"), none.count("tcp_trace.left_out")), (0, 0));
+    let reference = attempt(&scenario(LOSSY, &[("measure.tcp_trace", "*")]), true).unwrap();
+    assert!(reference.table_text("tcp_trace") == all.table_text("tcp_trace"));
+}

@@ -18,6 +18,7 @@ mod recovery;
 pub mod rtt;
 mod rtt_linux;
 pub mod rules;
+pub mod state;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -1,0 +1,90 @@
+//! Places in a fabric as text: a host `"h3"`, and what lies between two nodes, `"leaf0->h3"`: the
+//! direction of a cable, or the stream from one host to another.
+
+use super::nodes::Nodes;
+use super::problem::shorten;
+use super::quantity::{Quantity, instead};
+use toml::Value;
+
+/// Places as the file names them: a list, or a single one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Places(pub Vec<String>);
+
+/// Longest text of a place: two names and an arrow.
+const LONGEST: usize = 140;
+
+impl Quantity for Places {
+    const TYPE: &'static str = "list";
+    fn parse(value: &Value) -> Result<Places, String> {
+        let one = |item: &Value| match item {
+            Value::String(text) if text.len() <= LONGEST && !text.chars().any(char::is_control) => {
+                Ok(text.trim().to_owned())
+            }
+            Value::String(_) => Err("is not a list of names".to_owned()),
+            other => Err(format!("{}; write a list of names in quotes", instead(other))),
+        };
+        match value {
+            Value::Array(items) => items.iter().map(one).collect::<Result<_, _>>().map(Places),
+            single => Ok(Places(vec![one(single)?])),
+        }
+    }
+    fn show(&self) -> String {
+        let items = self.0.iter().map(|text| Value::String(text.clone()).to_string());
+        format!("[{}]", items.collect::<Vec<_>>().join(", "))
+    }
+    fn placeholder() -> Places {
+        Places(Vec::new())
+    }
+}
+
+/// What is wrong with a place, and what was probably meant.
+pub type Wrong = (String, Option<String>);
+
+/// The two names around an arrow.
+pub fn ends(text: &str) -> Option<(&str, &str)> {
+    text.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
+}
+
+/// The node of this name.
+pub fn node(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
+    nodes
+        .number(name)
+        .ok_or_else(|| (format!("names {}, which is no node", shorten(name)), nodes.nearest(name)))
+}
+
+/// The host of this name.
+pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
+    match nodes.number(name) {
+        Some(n) if n < nodes.hosts() => Ok(n),
+        _ => {
+            let near = nodes.nearest(name);
+            let is_host = |name: &String| nodes.number(name).is_some_and(|n| n < nodes.hosts());
+            let hosts = nodes.host_names();
+            let message = format!("names {}, which is no host; hosts are {hosts}", shorten(name));
+            Err((message, near.filter(is_host)))
+        }
+    }
+}
+
+/// The nodes at the ends of one direction of a cable, such as `leaf0->h3`.
+pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
+    let Some((from, to)) = ends(text) else {
+        let message =
+            format!("has {}, which is no port; write one as \"leaf0->h3\"", shorten(text));
+        return Err((message, None));
+    };
+    let mended = |from: &str, to: &str| Some(format!("{from}->{to}"));
+    let a = node(from, nodes).map_err(|(m, near)| (m, near.and_then(|n| mended(&n, to))))?;
+    let b = node(to, nodes).map_err(|(m, near)| (m, near.and_then(|n| mended(from, &n))))?;
+    if nodes.adjacent(a, b) {
+        return Ok((a, b));
+    }
+    let message = format!("has {}, but no cable joins these two", shorten(text));
+    // one of the two is probably right: a host rather than a switch
+    let near = if b < nodes.hosts() || a >= nodes.hosts() {
+        nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))
+    } else {
+        nodes.neighbour(a).and_then(|n| mended(from, &nodes.name(n)))
+    };
+    Err((message, near))
+}

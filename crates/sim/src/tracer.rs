@@ -1,0 +1,86 @@
+//! Which senders' windows are traced, and when there is a row: where the congestion window, the
+//! threshold or the phase differs from the row before. The first row of a sender comes when it has
+//! first been given something to send.
+
+use crate::scenario::Senders;
+use crate::world::World;
+use eastwest_measure::tcp_trace::{TraceRow, TraceTable};
+use eastwest_transport::tcp::state::{Growth, SenderState};
+use eastwest_types::{EndpointId, HostId};
+
+/// What was last written of a window.
+type Seen = (u64, Option<u64>, Growth);
+
+/// What is traced.
+pub struct Tracer {
+    senders: Senders,
+    /// By slot of the endpoint: `None` where it is not traced.
+    slots: Vec<Option<Option<Seen>>>,
+    /// The rows.
+    pub rows: TraceTable,
+}
+
+impl Tracer {
+    /// Traces these senders, with at most so many rows.
+    pub fn new(senders: Senders, most: u64) -> Tracer {
+        Tracer { senders, slots: Vec::new(), rows: TraceTable::new(most as usize) }
+    }
+
+    /// Whether any sender is traced.
+    pub fn is_on(&self) -> bool {
+        !self.senders.is_empty()
+    }
+
+    /// A connection has been opened.
+    pub fn open(&mut self, end: EndpointId, client: HostId, server: HostId) {
+        if !self.is_on() {
+            return;
+        }
+        let slot = end.slot() & !1;
+        if slot + 2 > self.slots.len() {
+            self.slots.resize(slot + 2, None);
+        }
+        for (side, (src, dst)) in [(client, server), (server, client)].into_iter().enumerate() {
+            self.slots[slot + side] = self.senders.contains(src, dst).then_some(None);
+        }
+    }
+
+    /// Whether the state of a traced sender is news.
+    fn is_news(&mut self, end: EndpointId, state: &SenderState) -> bool {
+        let Some(Some(seen)) = self.slots.get_mut(end.slot()) else { return false };
+        let now = Some((state.cwnd, state.ssthresh, state.growth));
+        std::mem::replace(seen, now) != now
+    }
+
+    fn traces(&self, end: EndpointId) -> bool {
+        self.slots.get(end.slot()).is_some_and(Option::is_some)
+    }
+}
+
+impl World {
+    /// Something has happened to an endpoint: writes a row if its window is traced and has changed.
+    pub(crate) fn trace(&mut self, end: EndpointId) {
+        let e = self.stack.endpoint(end);
+        if !self.tracer.traces(end) || e.id() != end || e.written() == 0 {
+            return;
+        }
+        let state = self.stack.sender_state(end);
+        if !self.tracer.is_news(end, &state) {
+            return;
+        }
+        let connection = self.connections.of(end);
+        let (src, dst) = connection.stream_of(end);
+        self.tracer.rows.push(TraceRow {
+            at: self.now,
+            connection: connection.number,
+            src,
+            dst,
+            cwnd: state.cwnd,
+            ssthresh: state.ssthresh,
+            srtt: state.srtt,
+            rto: state.rto,
+            in_flight: state.in_flight,
+            phase: state.growth as u8,
+        });
+    }
+}
