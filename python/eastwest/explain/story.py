@@ -7,6 +7,7 @@ up to it, ``moments`` in order, and sections of text. What the tables cannot tel
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,10 +70,10 @@ class Story:
             "id": self.id,
             "title": self.title,
             "summary": self.summary,
-            "facts": self.facts,
-            "total_us": self.total_us,
-            "parts": [{"what": p.what, "us": p.us} for p in self.parts],
-            "moments": [{"at_us": m.at_us, "text": m.text} for m in self.moments],
+            "facts": _finite(self.facts),
+            "total_us": _finite(self.total_us),
+            "parts": [{"what": p.what, "us": _finite(p.us)} for p in self.parts],
+            "moments": [{"at_us": _finite(m.at_us), "text": m.text} for m in self.moments],
             "sections": [{"title": s.title, "lines": s.lines} for s in self.sections],
             "unknown": self.unknown,
         }
@@ -141,6 +142,15 @@ def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     ) or [first]
+
+
+def _finite(value: Any) -> Any:
+    """A value without numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plural(number: float, one: str, many: str = "") -> str:

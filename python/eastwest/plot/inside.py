@@ -91,7 +91,7 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
     Needs ``measure.tcp_trace``. Without ``connections``, which are numbers of the column
     ``connection``, the six senders whose windows changed most are drawn.
     """
-    trace = result.tcp_trace
+    trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
     if connections is not None:
         trace = trace.filter(pl.col("connection").is_in(list(connections)))
     with style():
@@ -140,7 +140,7 @@ def losses(result: Result) -> Figure:
 
     From the table ``link_samples``; the timeouts are those of the table ``events``.
     """
-    samples = result.link_samples.filter(pl.col("drops") > 0)
+    samples = _samples(result).filter(pl.col("drops") > 0)
     with style():
         figure, axes = _sheet(_WIDE)
         if samples.height == 0:
@@ -168,6 +168,7 @@ def losses(result: Result) -> Figure:
             )
             base = base + lost_here
         timeouts = result.events.filter(pl.col("what") == "timeout")["time_s"].to_numpy()
+        timeouts = timeouts[np.isfinite(timeouts)]
         if timeouts.size:
             level = np.full(timeouts.size, -0.04 * base.max())
             label = "timeouts" if timeouts.size > 1 else "timeout"
@@ -189,7 +190,7 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
     if what not in {"utilisation", "drops"}:
         raise InputError(f"what={what!r}: allowed are 'utilisation' and 'drops'")
     column = "bytes" if what == "utilisation" else "drops"
-    samples = result.link_samples.filter(pl.col(column) > 0)
+    samples = _samples(result).filter(pl.col(column) > 0)
     with style():
         figure, axes = _sheet(_TALL)
         if samples.height == 0:
@@ -240,6 +241,8 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
         several = "has several jobs" if found.height else "has no finished job"
         raise InputError(f"{result.path} {several} {job}; workload={workload!r}")
     row = found.row(0, named=True)
+    if not all(np.isfinite([row["submitted_s"] or 0.0, row["runtime_s"] or np.nan])):
+        raise InputError(f"{result.path / 'jobs.parquet'} is damaged: job {job} has no times")
     tasks = result.tasks.filter(own).sort("kind", "assigned_s", "task").head(_MOST_TASKS)
     begin = float(row["submitted_s"])
     with style():
@@ -316,13 +319,21 @@ def _values(result: Result, table: str, column: str, where: pl.Expr | None) -> F
 
 def _end(result: Result) -> float:
     """Time of the last sample, in seconds."""
-    times = result.link_samples["time_s"].to_numpy()
+    times = _samples(result)["time_s"].to_numpy()
     return max(float(times.max()), 1e-9)
+
+
+def _samples(result: Result) -> pl.DataFrame:
+    """Return the samples of links that the result has, at times that a run can have."""
+    sound = pl.col("time_s").is_finite() & (pl.col("time_s") > 0) & (pl.col("time_s") < 1e9)
+    known = result.links.filter(pl.col("rate_bps") > 0).select("link").unique()
+    return result.link_samples.filter(sound).join(known, on="link", how="semi")
 
 
 def _interval(result: Result) -> float:
     """Seconds between two samples."""
     times = result.traffic["time_s"].to_numpy()
+    times = times[np.isfinite(times) & (times > 0)]
     return float(times.min()) if times.size else 0.0
 
 

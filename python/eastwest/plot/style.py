@@ -184,7 +184,8 @@ def percent_ticks(axes: Axes, which: str) -> None:
 
 def legend_above(axes: Axes) -> None:
     """Put the legend above the right end of a wide picture, where it hides nothing."""
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=6)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=6)
 
 
 def nothing(axes: Axes, why: str) -> str:
