@@ -20,7 +20,7 @@ from eastwest.cli import app
 from eastwest.errors import FolderError, InputError
 from eastwest.stats import mean_interval, paired_interval
 from eastwest.store import Store
-from eastwest.sweep import SweepStoppedError, driver, pool, tables
+from eastwest.sweep import SweepStoppedError, driver, estimate, pool, tables
 from eastwest.sweep.tables import SweepResult
 from fake_core import FakeCore
 
@@ -267,6 +267,13 @@ def test_a_run_that_kills_every_process_fails_alone(monkeypatch: pytest.MonkeyPa
     assert "signal 9" in failure["message"] and failure["seed"] == 2
 
 
+def test_processes_that_do_not_start_stop_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_MAIN", "raise SystemExit('no such library')")
+    with pytest.raises(SweepStoppedError, match=r"exit code 1: no such library.*0 of 12 runs"):
+        ew.sweep(SWEEP, out="out", jobs=2)
+    assert Store().failure(store.plan(SCENARIO).key(1)) is None
+
+
 def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
     rule = {"metric": "flows.fct_us.mean", "half_width": "1 %", "at_least": 3, "at_most": 40}
     found = ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=2)
@@ -440,6 +447,14 @@ def test_the_command_shows_what_came_out(file: Path) -> None:
     assert code == 2 and "--resume" in err
     code, out, err = invoke(str(file), "--jobs", "0", "--resume", "--seeds", "3")
     assert code == 0 and "from 4 earlier runs of 2 of its points" in err
+
+
+def test_a_sweep_that_needs_more_memory_than_there_is_says_so(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimate, "available_mb", lambda: 64.0)
+    _, out, _ = invoke(str(file), "--jobs", "0", "--dry-run")
+    assert "more than the 64 MB free" in out
 
 
 def test_json_is_one_object(file: Path) -> None:

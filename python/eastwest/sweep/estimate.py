@@ -8,10 +8,12 @@ records of the same plan with other seeds, then of the same scenario with other 
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from eastwest.store import Plan, Store
 from eastwest.sweep.pool import Pool
@@ -58,7 +60,10 @@ class Estimate:
                 else "of unknown length"
             )
             if self.memory_mb is not None:
-                parts.append(f"{size(self.memory_mb * 1e6)} of memory")
+                free = available_mb() or math.inf
+                short = self.memory_mb > free
+                warning = f", more than the {size(free * 1e6)} free" if short else ""
+                parts.append(f"{size(self.memory_mb * 1e6)} of memory{warning}")
             parts.append(f"({self.basis})")
         return ", ".join(parts).replace(", (", " (")
 
@@ -74,6 +79,15 @@ class Estimate:
             "basis": self.basis,
             "at_least": self.at_least,
         }
+
+
+def available_mb() -> float | None:
+    """Memory that can be taken without swapping, in MB, where the system tells (Linux)."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if "MemAvailable" in line)
+    except (OSError, StopIteration, ValueError):
+        return None
 
 
 class Knowledge:

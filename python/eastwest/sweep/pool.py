@@ -24,6 +24,8 @@ from eastwest.units import clean
 #: Processes share the cores; threads of libraries within each would only disturb the others.
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+#: So many processes in a row may die before they take orders, as where memory was short.
+_MOST_STILLBORN = 3
 _MAIN = "import sys; from eastwest.sweep.worker import main; main(int(sys.argv[1]))"
 
 
@@ -84,6 +86,8 @@ class _Worker:
     link: Connection[Any, Any]
     said: IO[bytes]
     task: Task | None = None
+    #: Whether it has come so far as to take orders.
+    ready: bool = False
 
 
 class Processes:
@@ -94,6 +98,7 @@ class Processes:
         self._setup = setup
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []
+        self._stillborn = 0
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue; starts a process while there are too few."""
@@ -112,6 +117,10 @@ class Processes:
                 event: Event = worker.link.recv()
             except (EOFError, OSError):
                 event = self._bury(worker)
+            if event.what == "ready":
+                worker.ready = True
+                self._stillborn = 0
+                continue
             if event.what != "progress":
                 worker.task = None
             found.append(event)
@@ -158,6 +167,7 @@ class Processes:
         worker.said.seek(0)
         last = worker.said.read()[-2000:].decode(errors="replace").strip()
         task = worker.task
+        self._stillborn += not worker.ready
         worker.link.close()
         worker.said.close()
         self._workers.remove(worker)
@@ -165,4 +175,6 @@ class Processes:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         why = ", perhaps for lack of memory" if code == -9 else ""
         message = f"its process ended with {how}{why}" + (f": {clean(last, 1500)}" if last else "")
-        return Event(task.number if task else -1, "died", message)
+        # One that dies in a run fails that run; several that do not even start stop everything.
+        what = "world" if self._stillborn >= _MOST_STILLBORN else "died"
+        return Event(task.number if task else -1, what, message)

@@ -216,9 +216,10 @@ def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) 
         "median_low": pl.Float64, "median_high": pl.Float64,
     }  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in schema}
+    metrics = metric_names(rows)
     for point, part in _parts(rows):
-        for metric in metric_names(rows):
-            values = part[metric].drop_nulls().to_list()
+        for metric in metrics:
+            values = [value for value in part[metric] if value is not None]
             if not values:
                 continue
             mean = mean_interval(values, confidence)
@@ -249,7 +250,7 @@ def comparisons_table(
     for point, part in _parts(rows):
         if point == baseline:
             continue
-        seeds = part["seed"].to_list()
+        seeds = part["seed"]
         for metric in metrics:
             other = theirs[metric]
             pairs = [
@@ -270,9 +271,10 @@ def comparisons_table(
     return _with_settings(settings, pl.DataFrame(found, schema=schema))
 
 
-def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:
+    """Rows of each point, in order, as lists by column."""
     for (point,), part in rows.group_by("point", maintain_order=True):
-        yield int(str(point)), part
+        yield int(str(point)), part.to_dict(as_series=False)
 
 
 def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

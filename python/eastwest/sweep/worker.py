@@ -55,7 +55,7 @@ class Event:
 
     number: int
     #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``world`` where the disk
-    #: refused; ``progress``.
+    #: refused; ``progress``; ``ready`` once, to take orders.
     what: str
     message: str = ""
     #: For ``progress``: share of the run that is done (0 to 1), and seconds since it began.
@@ -116,6 +116,7 @@ def main(handle: int) -> None:
         return
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run
 
+    link.send(Event(-1, "ready"))
     orders: SimpleQueue[Task] = SimpleQueue()
     threading.Thread(target=_listen, args=(link, orders), daemon=True).start()
     while True:
