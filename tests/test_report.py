@@ -206,7 +206,7 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"), [(0.2, "−80 %"), (1.05, "+5 %"), (2.5, "+150 %"), (57.5, "× 57.5")]
+    ("ratio", "text"), [(0.2, "−80 %"), (1.05, "+5 %"), (2.5, "+150 %"), (57.5, "× 57.5"), (0.9997, "≈ 0 %")]
 )
 def test_changes_in_words(ratio: float, text: str) -> None:
     assert change(ratio) == text

@@ -61,10 +61,15 @@ METRICS = (
 )
 
 
-def labels(results: Sequence[Result]) -> list[str]:
-    """Name results for a comparison: by scenario and seed, or by folder if that is not enough."""
+def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:
+    """Name results for a comparison: by scenario and seed, by what differs, or by folder."""
     names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(names) and 0 < len(different) <= 3:
+        names = [
+            ", ".join(f"{path.rsplit('.', 1)[-1]} {values[place]}" for path, values in different)
+            for place in range(len(results))
+        ]
+    if len(set(names)) < len(names) or max(len(name) for name in names) > 2 * _MOST_LABEL:
         names = [shown(r.path, 100)[-_MOST_LABEL:] for r in results]
     if len(set(names)) < len(names):
         names = [f"{number}: {name}" for number, name in enumerate(names, 1)]
@@ -73,13 +78,13 @@ def labels(results: Sequence[Result]) -> list[str]:
 
 def comparison(results: Sequence[Result]) -> str:
     """Give the page that compares several results."""
-    names = labels(results)
+    different = differences(results)
+    names = labels(results, different)
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
     curves = {chart.name: chart for chart in spread.charts(named)}
     charts = list(curves.values())
     if len(charts) % 2:
         charts[-1].wide = True
-    different = differences(results)
     left_out = max(0, len(results) - spread.MOST_CURVES)
     return render(
         "comparison.html.j2",
@@ -167,7 +172,8 @@ def change(ratio: float) -> str:
     """Write a change as a percentage, or as a factor where that would be a large number."""
     if ratio >= 3:
         return f"× {ratio:.3g}"
-    return f"{100 * (ratio - 1):+.3g} %".replace("-", "−")
+    percent = round(100 * (ratio - 1), 1)
+    return f"{percent:+.3g} %".replace("-", "−") if percent else "≈ 0 %"
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:

@@ -186,14 +186,16 @@ def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, fl
 
 
 def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Stretches between a fast retransmit and its end, or whatever ended it."""
+    """Stretches between a fast retransmit and its end; up to the silence if a timeout ended it."""
     found, begun = [], None
+    last = float(row["start_s"])
     for time, what in events.select("time_s", "what").iter_rows():
         if what == "recovery":
             begun = float(time) if begun is None else begun
         elif begun is not None and what in {"recovered", "timeout", "failed"}:
-            found.append((begun, float(time)))
+            found.append((begun, last if what == "timeout" else float(time)))
             begun = None
+        last = float(time)
     if begun is not None:
         found.append((begun, float(row["finish_s"])))
     return found

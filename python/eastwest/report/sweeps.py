@@ -321,10 +321,16 @@ def _sentences(points: Points) -> list[str]:
         )
         said.append(
             f"{metric.title}: from {found[low].text(metric)} ({points.name(low)}) to "
-            f"{found[high].text(metric)} ({points.name(high)}); {clear} of {len(against)} points "
-            "differ clearly from the baseline."
+            f"{found[high].text(metric)} ({points.name(high)}); "
+            f"{_of(clear, len(against))} clearly from the baseline."
         )
     return said or ["Nothing differs between the points."]
+
+
+def _of(some: int, of: int) -> str:
+    if not some:
+        return f"none of {of} points differs"
+    return f"{some} of {of} points {'differs' if some == 1 else 'differ'}"
 
 
 def _curves(points: Points) -> tuple[list[Chart], str]:

@@ -173,7 +173,7 @@ def _spread(count: int, wanted: list[float]) -> list[float]:
     """Places across the drawing: even, or near those wanted but not closer than they fit."""
     step = _WIDTH / max(count, 1)
     even = [step * (i + 0.5) for i in range(count)]
-    if not wanted or max(wanted) - min(wanted) < 1:
+    if not wanted or max(wanted) - min(wanted) < step * (count - 1) / 2:
         return even
     least = min(step * 0.9, 120.0)
     places: list[float] = []
