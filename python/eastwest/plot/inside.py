@@ -88,6 +88,8 @@ def cdf(
 def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
+    A mark stands at each timeout of the sender.
+
     Needs ``measure.tcp_trace``. Without ``connections``, which are numbers of the column
     ``connection``, the six senders whose windows changed most are drawn.
     """
@@ -102,10 +104,13 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
         counted = trace.group_by("connection", "src", "dst").len()
         shown = counted.sort(["len", "connection", "src"], descending=[True, False, False])
         shown = shown.head(_MOST_WINDOWS)
+        timeouts = result.events.filter(
+            (pl.col("what") == "timeout") & pl.col("time_s").is_finite()
+        )
         end = float(np.max(trace["time_s"].to_numpy()))
         scale = time_axis(axes, end)
         for number, row in enumerate(shown.iter_rows(named=True)):
-            _window(axes, trace, row, scale, color(number))
+            _window(axes, (trace, timeouts), row, scale, color(number))
         axes.yaxis.set_major_formatter(lambda value, _: size(value))
         axes.set_ylim(0, None)
         axes.set_ylabel("congestion window")
@@ -116,8 +121,13 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
 
 
 def _window(
-    axes: Axes, trace: pl.DataFrame, row: Mapping[str, int], scale: float, shade: str
+    axes: Axes,
+    tables: tuple[pl.DataFrame, pl.DataFrame],
+    row: Mapping[str, int],
+    scale: float,
+    shade: str,
 ) -> None:
+    trace, events = tables
     one = trace.filter(
         (pl.col("connection") == row["connection"]) & (pl.col("src") == row["src"])
     ).sort("time_s", maintain_order=True)
@@ -129,10 +139,11 @@ def _window(
     most = float(one["cwnd_bytes"].to_numpy().max()) * 1.5
     threshold[(threshold < 0) | (threshold > most)] = np.nan
     axes.step(at, threshold, where="post", color=shade, lw=0.8, ls=":")
-    lost = one.filter(pl.col("phase") == "loss")
-    axes.plot(
-        lost["time_s"].to_numpy() * scale, lost["cwnd_bytes"].to_numpy(), "v", color=shade, ms=4
-    )
+    timeouts = events.filter(
+        (pl.col("connection") == row["connection"]) & (pl.col("src") == row["src"])
+    )["time_s"].to_numpy()
+    after = np.clip(np.searchsorted(at, timeouts * scale, side="right") - 1, 0, at.size - 1)
+    axes.plot(timeouts * scale, one["cwnd_bytes"].to_numpy()[after], "v", color=shade, ms=4)
 
 
 def losses(result: Result) -> Figure:
