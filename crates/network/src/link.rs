@@ -139,7 +139,8 @@ pub struct Link {
 
     waiting: Option<Box<Waiting>>,
     queue: Queue,
-    marks: [u64; PacketKind::COUNT],
+    /// Packets marked, by kind; made with the first.
+    marks: Option<Box<[u64; PacketKind::COUNT]>>,
     /// Packets that found the queue full, by kind.
     full: [u64; PacketKind::COUNT],
     /// Packets lost for the other causes, from [`Cause::Loss`] on.
@@ -150,7 +151,8 @@ pub struct Link {
     pub cable: CableConfig,
 }
 
-const _: () = assert!(std::mem::offset_of!(Link, waiting) == 128);
+// a power of two: links are found by a shift
+const _: () = assert!(std::mem::offset_of!(Link, waiting) == 128 && size_of::<Link>() == 256);
 
 /// What a new link is made of.
 pub struct LinkSpec {
@@ -201,7 +203,7 @@ impl Link {
             counters: Counters::default(),
             full: [0; PacketKind::COUNT],
             others: None,
-            marks: [0; PacketKind::COUNT],
+            marks: None,
             waiting: two_event.then(|| {
                 Box::new(Waiting {
                     queues: Default::default(),
@@ -257,12 +259,12 @@ impl Link {
             _ => &mut self.others.get_or_insert_default()[cause as usize - 1],
         };
         counts[kind as usize] += 1;
-        self.fold(!now.0 ^ (cause as u64) << 56, passage);
+        self.fold(!now.0 ^ (cause as u64) << 56, passage.identity);
     }
 
     /// Packets that got the mark "congestion experienced" at this port, by [`PacketKind`].
-    pub fn marks(&self) -> &[u64; PacketKind::COUNT] {
-        &self.marks
+    pub fn marks(&self) -> [u64; PacketKind::COUNT] {
+        self.marks.as_deref().copied().unwrap_or_default()
     }
 
     /// Offers a packet to the port.
@@ -274,9 +276,10 @@ impl Link {
         }
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let (packets, bytes) = self.queue(now);
-            let backlog = Backlog { packets: packets as usize, bytes };
-            if !self.admit(now, backlog, &passage, pool) {
-                return Offer::Dropped;
+            match self.queue.at_enqueue(Backlog { packets: packets as usize, bytes }, ip_len) {
+                Verdict::Enqueue => {}
+                Verdict::Mark => self.mark(now, passage.slot, passage.identity, pool),
+                Verdict::Drop => return Offer::Dropped,
             }
         }
         let depart = self.extend_backlog(now, self.send_time(ip_len));
@@ -312,34 +315,20 @@ impl Link {
         Key::new(at, Class::Arrival)
     }
 
-    /// Whether the queue takes a packet in, which it may mark.
-    #[inline]
-    fn admit(
-        &mut self,
-        now: Time,
-        backlog: Backlog,
-        passage: &Passage,
-        pool: &mut PacketPool,
-    ) -> bool {
-        let verdict = self.queue.at_enqueue(backlog, u32::from(passage.ip_len));
-        if verdict == Verdict::Mark {
-            self.mark(now, passage, pool);
-        }
-        verdict != Verdict::Drop
-    }
-
     #[cold]
-    fn mark(&mut self, now: Time, passage: &Passage, pool: &mut PacketPool) {
-        if pool.mark(passage.slot) {
-            self.marks[pool.get(passage.slot).kind() as usize] += 1;
-            self.fold(now.0.rotate_left(32), passage);
+    #[inline(never)]
+    fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
+        if pool.mark(slot) {
+            let kind = pool.get(slot).kind();
+            self.marks.get_or_insert_default()[kind as usize] += 1;
+            self.fold(now.0.rotate_left(32), identity);
         }
     }
 
     /// Extends the running hash: a different fate of any packet gives a different value.
     #[inline]
-    fn fold(&mut self, when: u64, passage: &Passage) {
-        let identity = u64::from(passage.identity) << 32 | u64::from(passage.identity);
+    fn fold(&mut self, when: u64, identity: u32) {
+        let identity = u64::from(identity) << 32 | u64::from(identity);
         self.counters.trail = (self.counters.trail ^ when ^ identity)
             .wrapping_mul(0xd6e8_feb8_6659_fd93)
             .rotate_left(29);
@@ -357,7 +346,7 @@ impl Link {
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-        self.fold(key.0, &passage);
+        self.fold(key.0, passage.identity);
         (Fired::Arrived(passage), self.next_key(key.time()))
     }
 
@@ -413,8 +402,12 @@ impl Link {
         let queue = usize::from(pool.get(passage.slot).priority() < w.urgent_from);
         let sending = w.sent_at != Time::NEVER;
         let backlog = Backlog { packets: w.queues[queue].len(), bytes: w.bytes[queue] };
-        if sending && !self.admit(now, backlog, &passage, pool) {
-            return Offer::Dropped;
+        if sending {
+            match self.queue.at_enqueue(backlog, ip_len) {
+                Verdict::Enqueue => {}
+                Verdict::Mark => self.mark(now, passage.slot, passage.identity, pool),
+                Verdict::Drop => return Offer::Dropped,
+            }
         }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         w.queues[queue].push_back(passage);
@@ -567,7 +560,7 @@ mod tests {
                         let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
                         let mut link = Link::new(&spec);
                         let log = play(&mut link, &offers);
-                        (log, (link.drops(), *link.marks()), link.counters)
+                        (log, (link.drops(), link.marks()), link.counters)
                     });
                     let [(eager, counts, counters), (reference, other_counts, others)] = &both;
                     assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");

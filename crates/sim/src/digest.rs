@@ -59,7 +59,7 @@ impl Digest {
             self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
             self.words(5, &l.drops());
             if l.marks().iter().any(|n| *n > 0) {
-                self.words(7, l.marks());
+                self.words(7, &l.marks());
             }
         }
         self.words(6, &[clock.0]);

@@ -7,6 +7,7 @@ mod drop_tail;
 mod step_marking;
 
 use crate::config::{Limit, QueueConfig};
+pub use step_marking::StepMarking;
 
 /// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
 /// timestamps and three SACK blocks.
@@ -42,35 +43,41 @@ pub enum Verdict {
     Drop,
 }
 
-/// The discipline of one port.
+/// The discipline of one port: small where there is nothing but a limit.
 #[derive(Clone, Debug)]
-pub struct Queue {
-    config: QueueConfig,
+pub enum Queue {
+    /// See [`drop_tail`].
+    DropTail(Limit),
+    /// See [`step_marking`].
+    StepMarking(Box<StepMarking>),
 }
 
 impl Queue {
     /// A queue of this kind.
     pub fn new(config: QueueConfig) -> Queue {
-        Queue { config }
+        match config {
+            QueueConfig::DropTail(limit) => Queue::DropTail(limit),
+            QueueConfig::StepMarking { threshold, limit } => {
+                Queue::StepMarking(Box::new(StepMarking { threshold, limit }))
+            }
+        }
     }
 
     /// While no more packets than this are held, [`Queue::at_enqueue`] lets every packet in.
     pub fn surely_lets_in(&self, mtu: u32) -> u32 {
-        match self.config {
-            QueueConfig::DropTail(limit) => least_packets(limit, mtu),
-            QueueConfig::StepMarking { threshold, limit } => {
-                least_packets(threshold, mtu).min(least_packets(limit, mtu))
+        match self {
+            Queue::DropTail(limit) => least_packets(*limit, mtu),
+            Queue::StepMarking(s) => {
+                least_packets(s.threshold, mtu).min(least_packets(s.limit, mtu))
             }
         }
     }
 
     /// What to do with a packet of `ip_len` bytes behind `backlog`.
     pub fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
-        match self.config {
-            QueueConfig::DropTail(limit) => drop_tail::at_enqueue(limit, backlog, ip_len),
-            QueueConfig::StepMarking { threshold, limit } => {
-                step_marking::at_enqueue(threshold, limit, backlog, ip_len)
-            }
+        match self {
+            Queue::DropTail(limit) => drop_tail::at_enqueue(*limit, backlog, ip_len),
+            Queue::StepMarking(s) => s.at_enqueue(backlog, ip_len),
         }
     }
 }

@@ -6,10 +6,21 @@
 use super::{Backlog, Verdict, drop_tail};
 use crate::config::Limit;
 
-pub(super) fn at_enqueue(threshold: Limit, limit: Limit, backlog: Backlog, ip_len: u32) -> Verdict {
-    match drop_tail::at_enqueue(limit, backlog, ip_len) {
-        Verdict::Enqueue if backlog.exceeds(threshold) => Verdict::Mark,
-        verdict => verdict,
+/// A port's threshold and limit.
+#[derive(Clone, Copy, Debug)]
+pub struct StepMarking {
+    /// So much may wait before marking begins.
+    pub threshold: Limit,
+    /// What does not fit is lost.
+    pub limit: Limit,
+}
+
+impl StepMarking {
+    pub(super) fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
+        match drop_tail::at_enqueue(self.limit, backlog, ip_len) {
+            Verdict::Enqueue if backlog.exceeds(self.threshold) => Verdict::Mark,
+            verdict => verdict,
+        }
     }
 }
 
@@ -17,12 +28,14 @@ pub(super) fn at_enqueue(threshold: Limit, limit: Limit, backlog: Backlog, ip_le
 mod tests {
     use super::*;
 
+    fn verdict(threshold: Limit, packets: usize, bytes: u64) -> Verdict {
+        let marking = StepMarking { threshold, limit: Limit::Packets(100) };
+        marking.at_enqueue(Backlog { packets, bytes }, 1500)
+    }
+
     #[test]
     fn marks_behind_more_than_the_threshold_and_drops_behind_the_limit() {
-        let at = |packets| {
-            let backlog = Backlog { packets, bytes: packets as u64 * 1500 };
-            at_enqueue(Limit::Packets(20), Limit::Packets(100), backlog, 1500)
-        };
+        let at = |packets| verdict(Limit::Packets(20), packets, packets as u64 * 1500);
         assert_eq!(at(20), Verdict::Enqueue);
         assert_eq!(at(21), Verdict::Mark);
         assert_eq!(at(99), Verdict::Mark);
@@ -31,10 +44,7 @@ mod tests {
 
     #[test]
     fn the_threshold_may_count_bytes() {
-        let at = |bytes| {
-            let backlog = Backlog { packets: 1, bytes };
-            at_enqueue(Limit::Bytes(30_000), Limit::Packets(100), backlog, 1500)
-        };
+        let at = |bytes| verdict(Limit::Bytes(30_000), 1, bytes);
         assert_eq!(at(30_000), Verdict::Enqueue);
         assert_eq!(at(30_001), Verdict::Mark);
     }

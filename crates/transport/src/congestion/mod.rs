@@ -1,8 +1,12 @@
-//! Congestion control: how the window grows and how far it falls.
+//! Congestion control: how the window grows and how far it falls. One file for each algorithm, and
+//! one for what they share.
 
-mod new_reno;
+pub mod dctcp;
+pub mod growth;
+pub mod new_reno;
+pub mod rules;
 
-use crate::tcp::config::CongestionKind;
+use dctcp::Dctcp;
 
 /// The congestion window of one sender, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -25,20 +29,11 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+}
 
-    /// `acked` bytes were acknowledged while the window was the limit. `after_timeout` is true until
-    /// all that was outstanding at a timeout is acknowledged.
-    #[inline]
-    pub fn on_ack(&mut self, kind: CongestionKind, acked: u64, segment: u64, after_timeout: bool) {
-        match kind {
-            CongestionKind::NewReno => new_reno::on_ack(self, acked, segment, after_timeout),
-        }
-    }
-
-    /// The threshold after a loss with `flight` bytes outstanding.
-    pub fn threshold_after_loss(&self, kind: CongestionKind, flight: u64, segment: u64) -> u64 {
-        match kind {
-            CongestionKind::NewReno => new_reno::threshold_after_loss(flight, segment),
-        }
-    }
+/// What a sender keeps beside its window, where its algorithm needs more.
+#[derive(Clone, Debug)]
+pub enum Control {
+    /// See [`dctcp`].
+    Dctcp(Dctcp),
 }

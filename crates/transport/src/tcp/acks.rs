@@ -1,7 +1,8 @@
 //! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
 
 use super::Sink;
-use super::config::TcpConfig;
+use super::config::{CongestionKind, TcpConfig};
+use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
 use super::prr::Report;
 use super::rules::PrrRule;
@@ -81,6 +82,16 @@ impl Endpoint {
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
+        }
+        let ece = packet.flags & flag::ECE != 0;
+        if config.congestion != CongestionKind::NewReno {
+            let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
+            self.inform(delivered, ece, config);
+        }
+        if ece {
+            self.on_echo(flight_before, config);
+        }
+        if acked > 0 {
             resend_first = self.on_progress(acked, flight_before, config, sink);
             self.linger_if_finished(now, config);
         } else if flight_before > 0
@@ -99,7 +110,7 @@ impl Endpoint {
         } else if self.dup_acks > 0 || newly_sacked > 0 {
             resend_first |= self.detect_loss(config, sink);
         }
-        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+        if config.recovery.prr != PrrRule::Off && self.is_reducing() {
             let report = Report {
                 delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
                 advanced: acked > 0,
@@ -126,10 +137,13 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         if self.phase == Phase::Open {
             self.dup_acks = 0;
+            if self.ecn & ecn::HELD != 0 && self.is_held(config) {
+                return false;
+            }
             // only where the window was the limit (RFC 7661); slow start may run one round ahead
             let used = if self.window.in_slow_start() { 2 * flight_before } else { flight_before };
             if used + segment > self.window.cwnd && self.window.cwnd < config.max_window {
-                self.window.on_ack(config.congestion, acked, segment, false);
+                self.grow(acked, false, config);
             }
             return false;
         }

@@ -1,6 +1,7 @@
 //! Settings of a TCP endpoint.
 
 use super::rules::{RecoveryRules, TimerRules};
+use crate::congestion::rules::CongestionRules;
 use eastwest_types::Span;
 
 /// Settings shared by all endpoints of a profile. Every value is already checked.
@@ -35,6 +36,8 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Congestion control.
     pub congestion: CongestionKind,
+    /// What it does in detail.
+    pub rules: CongestionRules,
     /// A connection that has timed out this often in a row fails; below 65,536.
     pub max_retries: u32,
     /// How long a closed endpoint answers late packets.
@@ -48,8 +51,18 @@ pub struct TcpConfig {
 /// Congestion control algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionKind {
-    /// Slow start and congestion avoidance of RFC 5681 with appropriate byte counting.
+    /// Slow start and congestion avoidance of RFC 5681.
     NewReno,
+    /// DCTCP (RFC 8257).
+    Dctcp,
+}
+
+impl CongestionKind {
+    /// Whether receivers answer each mark, not only the first until the sender has reacted.
+    #[inline]
+    pub fn echoes_each_mark(self) -> bool {
+        self == CongestionKind::Dctcp
+    }
 }
 
 impl TcpConfig {
@@ -77,6 +90,7 @@ pub(crate) fn test_config() -> TcpConfig {
         limited_transmit: true,
         idle_restart: true,
         congestion: CongestionKind::NewReno,
+        rules: CongestionRules::default(),
         max_retries: 15,
         time_wait: Span::from_secs(1),
         timers: TimerRules::default(),

@@ -5,8 +5,8 @@ use super::config::TcpConfig;
 use super::ranges::Ranges;
 use super::rare::Rare;
 use super::rtt::RttEstimator;
-use crate::congestion::Window;
-use eastwest_types::{EndpointId, HostId, Time};
+use crate::congestion::{Control, Window};
+use eastwest_types::{EndpointId, HostId, Time, ecn};
 
 /// Where a connection stands (RFC 9293, 3.3.2). The states of closing are two flags of
 /// [`Endpoint`]: both ends of a simulated connection close independently.
@@ -47,6 +47,8 @@ pub struct Counters {
     /// Timeouts after which an ACK still answered the first transmission (Eifel detection, RFC
     /// 3522): nothing had been lost. Counted only with timestamps.
     pub spurious_timeouts: u32,
+    /// Times the window was cut because of marks.
+    pub ecn_reductions: u32,
 }
 
 impl Counters {
@@ -56,6 +58,7 @@ impl Counters {
         self.timeouts += other.timeouts;
         self.fast_recoveries += other.fast_recoveries;
         self.spurious_timeouts += other.spurious_timeouts;
+        self.ecn_reductions += other.ecn_reductions;
     }
 }
 
@@ -123,6 +126,8 @@ pub struct Endpoint {
     pub(super) peer_window: u32,
     /// How often the timeout has been doubled since the last good sample (RFC 6298, 5.5).
     pub(super) backoff: u8,
+    /// See [`ecn`](super::ecn).
+    pub(super) ecn: u8,
 
     // --- line 4: recovery, rarely touched ---
     /// Where [`Phase`] returns to open.
@@ -135,6 +140,8 @@ pub struct Endpoint {
     pub(super) timed_end: u64,
     pub(super) timed_at: Time,
     pub(super) rare: Option<Box<Rare>>,
+    /// State of the congestion control beside the window.
+    pub(super) control: Option<Box<Control>>,
 }
 
 const _: () = assert!(std::mem::size_of::<Endpoint>() == 256);
@@ -157,7 +164,8 @@ impl Endpoint {
             unacked_segments: 0,
             retries: 0,
             hash,
-            tos: (connect.priority & 7) << 2,
+            tos: (connect.priority & 7) << 2
+                | if config.rules.ecn.all_packets { ecn::ECT0 } else { 0 },
             class: connect.class,
             state: State::Listen,
             phase: Phase::Open,
@@ -181,12 +189,14 @@ impl Endpoint {
             last_sent: Time::ZERO,
             peer_window: 0,
             backoff: 0,
+            ecn: 0,
             recover: 0,
             lost_to: 0,
             resent_to: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
             rare: None,
+            control: Endpoint::new_control(config),
         }
     }
 

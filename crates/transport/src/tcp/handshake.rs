@@ -18,10 +18,11 @@ impl Endpoint {
     /// Sends the SYN, or the SYN-ACK, for the first time or again.
     pub(super) fn send_syn(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         let answer = self.state == State::SynReceived;
+        let again = self.snd_max > 0;
         let flags = if answer { flag::SYN | flag::ACK } else { flag::SYN };
+        let flags = flags | self.ecn_of_syn(again, answer, config);
         self.send_control(now, 0, flags, config, sink);
         // Karn: a SYN that was sent again gives no sample
-        let again = self.snd_max > 0;
         if again {
             self.count().retransmits += 1;
         }
@@ -43,14 +44,14 @@ impl Endpoint {
         let ack = packet.flags & flag::ACK != 0;
         match self.state {
             State::Listen if syn => {
-                self.learn_peer(packet);
+                self.learn_peer(packet, config);
                 self.state = State::SynReceived;
                 self.send_syn(now, config, sink);
             }
             // the SYN again: our SYN-ACK was lost
             State::SynReceived if syn => self.send_syn(now, config, sink),
             State::SynSent if syn && ack && packet.ack == 1 => {
-                self.learn_peer(packet);
+                self.learn_peer(packet, config);
                 self.finish_handshake(now, packet, config);
                 self.send_ack(now, config, sink);
                 self.transmit(now, config, sink);
@@ -64,7 +65,8 @@ impl Endpoint {
         false
     }
 
-    fn learn_peer(&mut self, packet: &Packet) {
+    fn learn_peer(&mut self, packet: &Packet, config: &TcpConfig) {
+        self.agree_on_ecn(packet, config);
         self.rcv_nxt = 1;
         self.peer_window = packet.window;
         self.ts_recent_us = super::output::timestamp_us(packet.born);

@@ -7,6 +7,8 @@
 
 mod acks;
 pub mod config;
+mod control;
+mod ecn;
 mod endpoint;
 mod handshake;
 mod output;

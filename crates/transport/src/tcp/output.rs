@@ -2,6 +2,7 @@
 
 use super::Sink;
 use super::config::TcpConfig;
+use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Time, flag};
@@ -134,15 +135,22 @@ impl Endpoint {
         let mut packet = self.packet(now, start, config);
         packet.payload = payload;
         packet.ip_len = payload + config.header() as u16;
-        packet.flags = flag::ACK | if fin { flag::FIN } else { 0 };
+        packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::ECHO;
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
             self.count().retransmits += 1;
             self.timed_end = 0; // Karn: no samples from segments sent twice
-        } else if !config.timestamps && self.timed_end == 0 {
-            (self.timed_end, self.timed_at) = (stop, now);
+        } else {
+            if !config.timestamps && self.timed_end == 0 {
+                (self.timed_end, self.timed_at) = (stop, now);
+            }
+            if payload > 0 {
+                packet.tos |= self.ecn & ecn::IN_USE;
+                packet.flags |= self.ecn & ecn::TELL;
+                self.ecn &= !ecn::TELL;
+            }
         }
-        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+        if config.recovery.prr != PrrRule::Off && self.is_reducing() {
             self.rare().prr.sent(stop - start);
         }
         self.note_ack_sent();
@@ -205,7 +213,7 @@ impl Endpoint {
         sink: &mut impl Sink,
     ) {
         let mut packet = self.packet(now, self.snd_max, config);
-        packet.flags = flag::ACK;
+        packet.flags = flag::ACK | self.ecn & ecn::ECHO;
         // two bytes of padding, kind and length, eight bytes a block (RFC 2018)
         let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
         let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };

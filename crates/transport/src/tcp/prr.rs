@@ -10,6 +10,7 @@
 //! on entry; and leaves recovery with cwnd = ssthresh.
 
 use super::config::TcpConfig;
+use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
 
@@ -82,9 +83,15 @@ impl Prr {
 }
 
 impl Endpoint {
-    /// The window for what an ACK in fast recovery reports.
+    /// Whether the window falls to the threshold step by step: in fast recovery, and after marks.
+    #[inline]
+    pub(super) fn is_reducing(&self) -> bool {
+        self.phase == Phase::Recovery || (self.ecn & ecn::HELD != 0 && self.phase == Phase::Open)
+    }
+
+    /// The window for what an ACK meanwhile reports.
     pub(super) fn reduce_in_step(&mut self, report: Report, config: &TcpConfig) {
-        if self.phase != Phase::Recovery || report.delivered == 0 {
+        if !self.is_reducing() || report.delivered == 0 {
             return;
         }
         let (pipe, ssthresh) = (self.pipe(config), self.window.ssthresh);

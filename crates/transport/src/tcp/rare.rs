@@ -18,6 +18,8 @@ pub(super) struct Rare {
     /// When the first of the timeouts in a row struck.
     pub(super) first_retry: Time,
     pub(super) prr: Prr,
+    /// After marks have cut the window it is held until this is acknowledged.
+    pub(super) held_to: u64,
 }
 
 impl Endpoint {

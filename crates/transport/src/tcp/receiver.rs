@@ -5,6 +5,7 @@
 //! `ack_every` segments or the delayed-ACK timeout.
 
 use super::config::TcpConfig;
+use super::ecn;
 use super::endpoint::Endpoint;
 use super::{Notice, Sink};
 use eastwest_types::{Packet, SackBlocks, Time, flag};
@@ -30,6 +31,8 @@ impl Endpoint {
         if start <= self.last_ack_sent && stamp.wrapping_sub(self.ts_recent_us) as i32 >= 0 {
             self.ts_recent_us = stamp;
         }
+        let marks = self.ecn & ecn::IN_USE != 0 && packet.payload > 0;
+        let at_once = marks && self.note_mark(now, packet, config, sink);
         if start > self.rcv_nxt {
             if end - self.rcv_nxt <= config.max_window {
                 self.out_of_order.insert(start, end);
@@ -49,7 +52,7 @@ impl Endpoint {
             }
         }
         self.unacked_segments += 1;
-        if had_gap || fin || u32::from(self.unacked_segments) >= config.ack_every {
+        if had_gap || fin || at_once || u32::from(self.unacked_segments) >= config.ack_every {
             self.send_dup_ack(now, 0, config, sink);
         } else if self.ack_at == Time::NEVER {
             self.ack_at = self.deadline(now, config.delayed_ack_timeout, config);

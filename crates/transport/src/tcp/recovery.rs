@@ -118,7 +118,7 @@ impl Endpoint {
         self.resent_to = self.resent_to.max(self.snd_una);
         self.lost_to = self.lost_to.max((self.snd_una + segment).min(self.snd_max));
         self.rare().rescue_above = self.snd_una + segment;
-        self.window.ssthresh = self.window.threshold_after_loss(config.congestion, flight, segment);
+        self.window.ssthresh = self.threshold_after_loss(flight, config);
         match config.recovery.prr {
             PrrRule::Off => self.window.cwnd = self.window.ssthresh,
             PrrRule::Rfc6937 => self.rare().prr = Prr::new(flight),
@@ -150,7 +150,7 @@ impl Endpoint {
         let over = self.snd_una >= self.recover;
         let mut partial = false;
         if self.phase == Phase::Loss {
-            self.window.on_ack(config.congestion, acked, segment, true);
+            self.grow(acked, true, config);
         } else if !config.sack && !over {
             // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
             partial = true;
@@ -182,7 +182,7 @@ impl Endpoint {
         // fast recovery must not raise the threshold.
         if self.retries == 1 {
             let flight = self.flight_without_limited_transmit(segment);
-            let threshold = self.window.threshold_after_loss(config.congestion, flight, segment);
+            let threshold = self.threshold_after_loss(flight, config);
             self.window.ssthresh = match self.phase {
                 Phase::Recovery => threshold.min(self.window.ssthresh),
                 Phase::Open | Phase::Loss => threshold,

@@ -2,6 +2,7 @@
 
 mod aimd;
 mod closing;
+mod ecn;
 mod growth;
 mod handshake;
 mod linux_timers;

@@ -5,7 +5,7 @@
 use super::super::config::{TcpConfig, test_config};
 use super::super::ranges::Ranges;
 use super::super::{Connect, Endpoint, Notice, Repair, Sink, Stack};
-use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, flag};
+use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, ecn, flag};
 use std::collections::BTreeMap;
 
 /// Payload of a full segment in these tests: positions are easy to read.
@@ -49,7 +49,7 @@ impl Sent {
     }
 
     /// A line such as `25 > 1:1001 ack 1` or `30 < ack 1001 sack 2001:3001`; times in milliseconds,
-    /// `>` from the client, `*` marks what is sent again.
+    /// `>` from the client, `*` marks what is sent again, `ect` what understands marks.
     fn line(&self) -> String {
         let us = self.at.0 / 1_000_000;
         let mut s = format!("{}", us / 1000);
@@ -57,9 +57,12 @@ impl Sent {
             s += format!(".{:03}", us % 1000).trim_end_matches('0');
         }
         s += if self.from == Side::Client { " >" } else { " <" };
-        for (bit, name) in [(flag::SYN, " SYN"), (flag::FIN, " FIN")] {
+        for (bit, name) in
+            [(flag::SYN, " SYN"), (flag::FIN, " FIN"), (flag::ECE, " ECE"), (flag::CWR, " CWR")]
+        {
             s += if self.has(bit) { name } else { "" };
         }
+        s += if self.packet.tos & ecn::MASK == ecn::ECT0 { " ect" } else { "" };
         if self.end() > self.packet.seq {
             s += &format!(" {}:{}", self.packet.seq, self.end());
         }
@@ -86,6 +89,8 @@ pub enum Fate {
     Late(Span),
     /// Arrives a second time this much later.
     Twice(Span),
+    /// Arrives marked "congestion experienced" if it understands marks.
+    Mark,
 }
 
 enum Event {
@@ -138,7 +143,7 @@ impl Wires {
 }
 
 impl Sink for Wires {
-    fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+    fn send(&mut self, from: HostId, mut packet: Packet, sack: Option<SackBlocks>) {
         let side = if from == HostId(0) { Side::Client } else { Side::Server };
         assert_eq!((packet.dst.0, packet.born), (1 - from.0, self.now));
         self.sent[side as usize] += 1;
@@ -159,6 +164,10 @@ impl Sink for Wires {
         let (first, second) = match fate {
             Fate::Drop => return,
             Fate::Deliver => (arrival, None),
+            Fate::Mark => {
+                packet.tos |= if packet.tos & ecn::MASK == 0 { 0 } else { ecn::CE };
+                (arrival, None)
+            }
             Fate::Late(by) => (arrival + by, None),
             Fate::Twice(by) => (arrival, Some(arrival + by)),
         };
@@ -259,6 +268,15 @@ impl Net {
         self.wires.fate = Box::new(move |s| {
             let lost = s.from == Side::Client && client_packets.contains(&(s.nth - before));
             if lost { Fate::Drop } else { Fate::Deliver }
+        });
+    }
+
+    /// Marks the client's packets with these ordinals, counted from now on.
+    pub fn mark(&mut self, client_packets: &'static [usize]) {
+        let before = self.wires.sent[Side::Client as usize];
+        self.wires.fate = Box::new(move |s| {
+            let marked = s.from == Side::Client && client_packets.contains(&(s.nth - before));
+            if marked { Fate::Mark } else { Fate::Deliver }
         });
     }
 
