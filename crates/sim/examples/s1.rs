@@ -72,6 +72,7 @@ fn main() {
             time_wait: Span::from_secs(1),
             timers: Default::default(),
             recovery: Default::default(),
+            rules: Default::default(),
         },
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
         workloads: vec![WorkloadPlan {

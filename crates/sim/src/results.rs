@@ -357,6 +357,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
+            "ecn_reductions": tcp.ecn_reductions,
         },
     })
 }

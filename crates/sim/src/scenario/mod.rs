@@ -20,6 +20,7 @@ mod reader;
 mod resolve;
 mod syntax;
 mod tcp;
+mod tcp_congestion;
 mod tcp_rules;
 mod units;
 mod workload;

@@ -4,8 +4,8 @@
 
 use super::quantity::{Bytes, Octets};
 use super::reader::{Section, key};
-use super::tcp_rules;
-use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
+use super::{tcp_congestion, tcp_rules};
+use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
 /// Bytes of an IPv4 and a TCP header without options, and of the timestamp option with padding.
@@ -14,16 +14,7 @@ const TIMESTAMPS: u32 = 12;
 
 /// Reads `[tcp]`; `mtu` is `None` where it is not known.
 pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpConfig {
-    let congestion = s.choice(
-        "congestion",
-        "Congestion control.",
-        Some("new-reno"),
-        &[(
-            "new-reno",
-            CongestionKind::NewReno,
-            "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
-        )],
-    );
+    let congestion = tcp_congestion::read_kind(s);
     let sizes = read_sizes(s, mtu);
     let loss = read_loss(s);
     let acks = read_acks(s);
@@ -43,6 +34,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         limited_transmit: loss.limited_transmit,
         idle_restart: loss.idle_restart,
         congestion,
+        rules: tcp_congestion::read_rules(s, congestion),
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,
         timers: tcp_rules::read_timers(s, loss.max_retries),

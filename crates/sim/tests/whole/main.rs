@@ -9,6 +9,7 @@ mod harness;
 mod incast;
 mod inside;
 mod mapreduce;
+mod marking;
 mod ordering;
 mod priority;
 mod queueing;

@@ -5,7 +5,7 @@ use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
-use eastwest_types::{NO_SACK, Packet, SackBlocks, Time, flag};
+use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
 /// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
 #[inline]
@@ -116,8 +116,22 @@ impl Endpoint {
             && now.since(self.last_sent) > self.rto(config)
         {
             let initial = u64::from(config.initial_window) * u64::from(config.segment);
-            self.window.cwnd = self.window.cwnd.min(initial);
+            if config.rules.idle_decay {
+                self.decay_after_idle(now.since(self.last_sent), initial, config);
+            } else {
+                self.window.cwnd = self.window.cwnd.min(initial);
+            }
         }
+    }
+
+    /// RFC 2861, section 3 (Linux, `tcp_cwnd_restart`): the window is halved for each timeout that
+    /// nothing was sent, and the threshold remembers three quarters of it.
+    #[cold]
+    fn decay_after_idle(&mut self, idle: Span, initial: u64, config: &TcpConfig) {
+        let w = &mut self.window;
+        w.ssthresh = w.ssthresh.max(w.cwnd / 4 * 3);
+        let timeouts = idle.0 / self.rtt.rto(0, config).0.max(1);
+        w.cwnd = (w.cwnd >> timeouts.min(63)).max(w.cwnd.min(initial));
     }
 
     /// Sends the positions `start..stop`, which may end with the FIN; `again` after a loss.

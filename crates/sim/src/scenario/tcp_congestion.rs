@@ -1,0 +1,148 @@
+//! `[tcp]`, continued: congestion control and explicit congestion notification, one key for each
+//! mechanism.
+
+use super::quantity::Fraction;
+use super::reader::{Section, key};
+use eastwest_transport::congestion::dctcp;
+use eastwest_transport::congestion::rules::{
+    CongestionRules, Counting, DctcpRules, EcnRule, EcnRules, ReducedFrom,
+};
+use eastwest_transport::tcp::config::CongestionKind;
+
+/// Reads which algorithm is used.
+pub fn read_kind(s: &mut Section) -> CongestionKind {
+    s.choice(
+        "congestion",
+        "Congestion control.",
+        Some("new-reno"),
+        &[
+            (
+                "new-reno",
+                CongestionKind::NewReno,
+                "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
+            ),
+            (
+                "dctcp",
+                CongestionKind::Dctcp,
+                "the window falls with the share of marked bytes (RFC 8257)",
+            ),
+        ],
+    )
+}
+
+/// Reads how it works in detail.
+pub fn read_rules(s: &mut Section, kind: CongestionKind) -> CongestionRules {
+    let counting = read_counting(s);
+    let reduced_from = s.choice(
+        "reduced_from",
+        "What a loss halves.",
+        Some("flight"),
+        &[
+            ("flight", ReducedFrom::Flight, "what is outstanding (RFC 5681, equation 4)"),
+            ("window", ReducedFrom::Window, "the congestion window (Linux, tcp_reno_ssthresh)"),
+        ],
+    );
+    CongestionRules {
+        counting,
+        reduced_from,
+        idle_decay: s.get(
+            key(
+                "idle_decay",
+                "An idle time halves the window for each timeout it lasts, down to the initial \
+                 one, instead of setting it back at once (RFC 2861; Linux, tcp_cwnd_restart).",
+            )
+            .default("false"),
+        ),
+        ecn: read_ecn(s, kind),
+        dctcp: read_dctcp(s),
+    }
+}
+
+fn read_counting(s: &mut Section) -> Counting {
+    let counting = s.choice(
+        "counting",
+        "What an ACK counts for when the window grows.",
+        Some("bytes"),
+        &[
+            (
+                "bytes",
+                Counting::Bytes { limit: 2 },
+                "the bytes it acknowledges, in slow start at most byte_limit segments (RFC 3465)",
+            ),
+            ("acks", Counting::Acks, "one segment (RFC 5681, 3.1)"),
+            (
+                "segments",
+                Counting::Segments,
+                "the segments it acknowledges, without limit (Linux, tcp_slow_start)",
+            ),
+        ],
+    );
+    let limit = s.get(
+        key(
+            "byte_limit",
+            "With counting = \"bytes\": an ACK counts in slow start for so many segments at most, \
+             L of RFC 3465 (2.2); for one after a timeout.",
+        )
+        .default("2")
+        .range("1", "10000"),
+    );
+    match counting {
+        Counting::Bytes { .. } => Counting::Bytes { limit },
+        other => other,
+    }
+}
+
+fn read_ecn(s: &mut Section, kind: CongestionKind) -> EcnRules {
+    let dctcp = kind == CongestionKind::Dctcp;
+    let rule = s.choice(
+        "ecn",
+        "Explicit congestion notification (RFC 3168); on with dctcp.",
+        Some(if dctcp { "on" } else { "off" }),
+        &[
+            ("off", EcnRule::Off, "not used"),
+            ("accept", EcnRule::Accept, "used where the other end asks for it (tcp_ecn = 2)"),
+            ("on", EcnRule::On, "asked for with every connection (tcp_ecn = 1)"),
+        ],
+    );
+    s.demand(!dctcp || rule == EcnRule::On, &["ecn", "congestion"], || {
+        "must be on: dctcp reacts to marks".to_owned()
+    });
+    EcnRules {
+        rule,
+        fallback: s.get(
+            key(
+                "ecn_fallback",
+                "A SYN that has to be sent again does not ask for ECN any more (RFC 3168, \
+                 6.1.1.1; on in Linux).",
+            )
+            .default("true"),
+        ),
+        all_packets: s.get(
+            key(
+                "ecn_all_packets",
+                "SYNs, ACKs and segments sent again are sent as ECN-capable too (RFC 8257, 3.5).",
+            )
+            .computed("true with dctcp, else false", dctcp),
+        ),
+    }
+}
+
+fn read_dctcp(s: &mut Section) -> DctcpRules {
+    let alpha: Fraction = s.get(
+        key("dctcp_alpha", "With dctcp: α of a new connection (RFC 8257, 4.2).")
+            .default("1.0")
+            .range("0.0", "1.0"),
+    );
+    DctcpRules {
+        gain_shift: s.get(
+            key(
+                "dctcp_gain_shift",
+                "With dctcp: the gain g of α's moving average is 2 to the minus this (RFC 8257, \
+                 4.2: g = 1/16).",
+            )
+            .default("4")
+            .range("0", "10"),
+        ),
+        initial_alpha: (alpha.0 * f64::from(dctcp::ONE)) as u32,
+    }
+}
