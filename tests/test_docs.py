@@ -24,6 +24,7 @@ from eastwest import shipped
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.run import load_source
+from eastwest.sweep import default_folder
 from eastwest.sweep import spec as sweeps
 from eastwest.sweep.check import check as check_sweep
 from eastwest.sweep.check import source_of
@@ -262,8 +263,20 @@ def test_commands_shown_are_understood(
             name, given = parsed(words)
             if "scenario" in given:
                 follow(name, given)
+            if name == "sweep":
+                follow_sweep(given)
             for folder in given.get("folders") or []:
                 assert (Path(folder) / "scenario.toml").is_file(), words
+
+
+def follow_sweep(given: dict[str, Any]) -> None:
+    """Check what a sweep would read, and leave the folder that it would."""
+    spec = sweeps.load(given["file"])
+    check_sweep(spec, source_of(spec))
+    folder = given["out"] or default_folder(spec)
+    assert given["resume"] or not folder.exists(), given
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "scenario.toml").touch()
 
 
 def follow(name: str, given: dict[str, Any]) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 import eastwest as ew
 from eastwest import core, store
+from eastwest.results import Result
+from eastwest.run import measured
 from eastwest.store import Store, plan
 
 TINY = """
@@ -92,6 +94,19 @@ def test_summaries_are_kept_without_tables_until_these_are_asked_for(tmp_path: P
     whole = runs.run(wanted, 1)
     assert whole.path == light.path and whole.flows.height == 3
     assert runs.find(key, tables=True) is not None
+
+
+def test_the_first_of_two_equal_runs_stays(tmp_path: Path) -> None:
+    runs = Store(tmp_path)
+    wanted = plan(TINY)
+    raw, summary = measured(wanted.source, [], 1)
+    first = runs.put("ab", raw, {**summary, "writer": 1})
+    runs.put("ab", raw, {**summary, "writer": 2})
+    runs.put("ab", raw, {**summary, "writer": 3}, tables=False)
+    assert Result(first.path).summary["writer"] == 1
+    runs.put("ab", raw, {**summary, "writer": 4}, extra={"more.json": b"{}"})
+    assert Result(first.path).summary["writer"] == 4
+    assert list((tmp_path / "partial").iterdir()) == []
 
 
 def test_inputs_are_stored_once(tmp_path: Path) -> None:

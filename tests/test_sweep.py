@@ -277,6 +277,8 @@ def test_processes_that_do_not_start_stop_the_sweep(monkeypatch: pytest.MonkeyPa
 def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
     rule = {"metric": "flows.fct_us.mean", "half_width": "1 %", "at_least": 3, "at_most": 40}
     found = ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=2)
+    assert found.summary["adaptive"]["half_width"] == 0.01
+    assert found.summary["seeds"] == list(range(1, 41))  # to take from, in order
     counts = []
     for point in range(4):
         values = found.runs.filter(pl.col("point") == point)["flows.fct_us.mean"].to_list()

@@ -141,8 +141,8 @@ class Store:
     ) -> Result:
         """Keep a run, with its tables or only its summary, whole or not at all.
 
-        ``extra`` are further files by name. What an entry of the same key had beyond is kept no
-        longer. Raises ``OSError`` with the folder's name where it cannot be written.
+        ``extra`` are further files by name. An entry of the same key stays if it has all of this.
+        Raises ``OSError`` with the folder's name where it cannot be written.
         """
         dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
         kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
@@ -292,6 +292,10 @@ class Store:
                     raise
             else:
                 _sync(final.parent)
+                return
+            names = {path.name for path in partial.iterdir()}
+            if self.find(final.name) and names <= {path.name for path in final.iterdir()}:
+                shutil.rmtree(partial)  # another process was first, with the same
                 return
             # An entry with less, or a damaged one, makes room. Whoever dies in between has lost a
             # run that is simulated again, not a correct table.

@@ -13,7 +13,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -398,15 +398,8 @@ class Driver:
             },
             "axes": [{"paths": a.paths, "values": a.values} for a in spec.axes],
             "settings": spec.settings,
-            "seeds": list(spec.seeds)
-            if rule is None
-            else {
-                "first": spec.seeds[0],
-                "metric": rule.metric,
-                "half_width": rule.half_width,
-                "at_least": rule.at_least,
-                "at_most": rule.at_most,
-            },
+            "seeds": list(spec.seeds),
+            "adaptive": None if rule is None else asdict(rule),
             "warm_up_s": spec.warm_up_ps / 1e12,
             "warm_up_metrics": list(WARMED) if spec.warm_up_ps else [],
             "confidence": spec.confidence,
