@@ -268,7 +268,7 @@ def fill_folder(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
         target = folder.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    for name, content in raw.get("files", []):
+    for name, content in raw["files"]:
         if name != Path(name).name:
             raise ValueError(f"the simulator made a file with an impossible name: {name!r}")
         (folder / name).write_bytes(content)

@@ -3,7 +3,9 @@
 
 pub mod events;
 pub mod flows;
+pub mod frames;
 pub mod histogram;
+pub mod pcapng;
 pub mod samples;
 pub mod table;
 pub mod tcp_trace;

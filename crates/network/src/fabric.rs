@@ -6,6 +6,7 @@ use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
+use crate::taps::Taps;
 use crate::topology::Graph;
 use eastwest_engine::memory;
 use eastwest_engine::order::Key;
@@ -41,6 +42,8 @@ pub struct Fabric {
     pub dropped: u64,
     /// The latest of them, see [`Losses::take_before`].
     pub losses: Losses,
+    /// What is captured.
+    pub taps: Taps,
 }
 
 impl Fabric {
@@ -80,6 +83,7 @@ impl Fabric {
             delivered: 0,
             dropped: 0,
             losses: Losses::default(),
+            taps: Taps::default(),
         })
     }
 
@@ -147,9 +151,14 @@ impl Fabric {
     }
 
     /// Carries out the next event of a link. Returns the packet where one has reached a host;
-    /// at a switch it goes on to the next link at once.
+    /// at a switch it goes on to the next link at once. [`Taps`] look only where `TAPPED`.
     #[inline]
-    pub fn fire(&mut self, key: Key, link: u32, events: &mut Tournament) -> Option<Packet> {
+    pub fn fire<const TAPPED: bool>(
+        &mut self,
+        key: Key,
+        link: u32,
+        events: &mut Tournament,
+    ) -> Option<Packet> {
         let l = &mut self.links[link as usize];
         let to = l.to;
         let (fired, next) = l.fire(key);
@@ -158,6 +167,9 @@ impl Fabric {
         let Fired::Arrived(passage) = fired else {
             return None;
         };
+        if TAPPED {
+            self.taps.look(link, &passage, &self.pool);
+        }
         if to < self.hosts {
             self.delivered += 1;
             self.prefetch_deliveries(link);

@@ -9,4 +9,5 @@ pub mod pool;
 pub mod queue;
 mod ring;
 pub mod routing;
+pub mod taps;
 pub mod topology;

@@ -66,6 +66,16 @@ impl Passage {
             hash: packet.hash,
         }
     }
+
+    /// When its last bit has reached the far end of the link it is on.
+    pub fn arrived(&self) -> Time {
+        self.arrive
+    }
+
+    /// See [`Packet::ip_len`].
+    pub fn ip_len(&self) -> u16 {
+        self.ip_len
+    }
 }
 
 /// What waits at a two-event port.

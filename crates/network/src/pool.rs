@@ -105,6 +105,17 @@ impl PacketPool {
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
+        self.packet(slot)
+    }
+
+    /// A copy of a packet that stays, as [`PacketPool::remove`] gives it, and its SACK blocks.
+    pub fn peek(&self, slot: u32) -> (Packet, Option<SackBlocks>) {
+        let packet = self.packet(slot);
+        (packet, self.sacks.get(packet.sack as usize).map(|side| side.blocks))
+    }
+
+    #[inline]
+    fn packet(&self, slot: u32) -> Packet {
         let s = self.slots[slot as usize];
         let sack = s.sack();
         Packet {

@@ -79,7 +79,7 @@ fn play(config: &FabricConfig, packets: u64) -> (u64, u64) {
             break;
         }
         now = now.max(key.time());
-        if let Some(packet) = fabric.fire(key, source, &mut events) {
+        if let Some(packet) = fabric.fire::<false>(key, source, &mut events) {
             arrived += 1;
             assert_eq!(packet.sack != NO_SACK, packet.seq % 3 == 0);
             if let Some(sack) = fabric.pool.take_sack(packet.sack) {

@@ -1,6 +1,7 @@
 //! The only crate that knows the others: scenario → plan → world → run → results.
 
 mod actions;
+mod capture;
 mod connections;
 mod digest;
 mod incidents;

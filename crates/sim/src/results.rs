@@ -1,6 +1,7 @@
 //! What a run leaves behind: tables and a summary. The columns are described in
 //! docs/reference/results.md.
 
+use crate::capture::Capture;
 use crate::world::World;
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
@@ -41,7 +42,9 @@ impl Results {
             rounds(&world, &workloads),
             world.tracer.rows.table(&Growth::NAMES),
         ];
-        Results { tables, files: Vec::new(), summary }
+        let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
+        let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
+        Results { tables, files, summary }
     }
 }
 
@@ -324,6 +327,7 @@ fn summary(w: &World, digest: &str) -> Value {
         .into();
     let tcp = w.stack.totals();
     let traced = w.tracer.rows.counts();
+    let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
     let runtimes =
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
@@ -353,6 +357,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "drops": drops(w),
         "marks": marks(w),
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
+        "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,

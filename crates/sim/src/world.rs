@@ -1,6 +1,7 @@
 //! The world of one run and the loop that moves it: takes the next event, lets the layer it belongs
 //! to handle it, and carries what that layer wants over to the others.
 
+use crate::capture::Capture;
 use crate::connections::Connections;
 use crate::messages::Messages;
 use crate::plan::{ClassPlan, Plan};
@@ -67,6 +68,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) stack: Stack,
     pub(crate) tracer: Tracer,
+    pub(crate) capture: Option<Capture>,
     tcp_timers: Timers,
     wakes: Timers,
     /// (workload, token) of pending wake-ups; free places are listed.
@@ -143,6 +145,8 @@ impl World {
             })
             .collect();
         let unfinished = drivers.iter().filter(|d| !d.background).count();
+        let jitter = plan.fabric.processing_jitter;
+        let capture = Capture::new(&plan.measure.capture, &plan.tcp, jitter, &mut fabric);
         Ok(World {
             now: Time::ZERO,
             until: plan.until,
@@ -150,6 +154,7 @@ impl World {
             sources,
             fabric,
             stack: Stack::new(plan.tcp),
+            capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
             tcp_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Timers::new(Class::Wake, plan.seed),
@@ -170,7 +175,7 @@ impl World {
     /// Runs to the end. `look` is called now and then; where it returns false the run stops.
     pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
         // whoever does not look inside does not pay for it: not even a branch per event
-        match self.tracer.is_on() {
+        match self.tracer.is_on() || self.fabric.taps.any() {
             true => self.run_all::<true>(look),
             false => self.run_all::<false>(look),
         }
@@ -198,7 +203,11 @@ impl World {
             self.now = key.time();
             self.events += 1;
             if source < links {
-                if let Some(packet) = self.fabric.fire(key, source, &mut self.sources) {
+                let arrived = self.fabric.fire::<INSIDE>(key, source, &mut self.sources);
+                if INSIDE && let Some(seen) = self.fabric.taps.take() {
+                    self.capture(&seen);
+                }
+                if let Some(packet) = arrived {
                     if let Some(endpoint) = self.fabric.next_reader.take() {
                         self.stack.prefetch(endpoint);
                     }

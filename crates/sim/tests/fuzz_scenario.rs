@@ -23,6 +23,12 @@ kind = 'graph'
 file = 'mesh.toml'
 routing = 'explicit'
 route = [{ from = 'a', to = 'b', via = ['s', 't'] }]
+[measure]
+events = 10
+tcp_trace = ['a', 'a -> b', '*']
+capture = ['s->t', 'c -> s']
+capture_from = '1 s'
+capture_until = '2 s'
 [[class]]
 name = 'urgent'
 priority = 5

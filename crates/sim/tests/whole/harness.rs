@@ -73,6 +73,11 @@ impl Outcome {
         self.0.summary["digest"].as_str().expect("every summary has a digest")
     }
 
+    /// A file of the result by its name.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
+        self.0.files.iter().find(|f| f.0 == name).map(|f| f.1.as_slice())
+    }
+
     /// A number of the summary by its path, such as `packets.sent`.
     pub fn number(&self, path: &str) -> f64 {
         let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);

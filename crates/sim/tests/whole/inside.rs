@@ -207,3 +207,105 @@ fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
     let reference = attempt(&scenario(LOSSY, &[("measure.tcp_trace", "*")]), true).unwrap();
     assert!(reference.table_text("tcp_trace") == all.table_text("tcp_trace"));
 }
+
+/// The blocks of a capture: type and body.
+fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
+    let (mut all, mut at) = (Vec::new(), 0);
+    while at < file.len() {
+        let length = u32_at(file, at + 4) as usize;
+        all.push((u32_at(file, at), &file[at + 8..at + length - 4]));
+        at += length;
+    }
+    all
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// Interface, time in nanoseconds, original length and headers of every packet.
+fn packets(run: &Outcome) -> Vec<(u32, u64, u32, &[u8])> {
+    let file = run.file("capture.pcapng").expect("there is a capture");
+    blocks(file)
+        .into_iter()
+        .filter(|b| b.0 == 6)
+        .map(|(_, b)| {
+            let time = u64::from(u32_at(b, 4)) << 32 | u64::from(u32_at(b, 8));
+            (u32_at(b, 0), time, u32_at(b, 16), &b[20..20 + u32_at(b, 12) as usize])
+        })
+        .collect()
+}
+
+#[test]
+fn a_capture_has_every_packet_of_its_ports_and_changes_nothing() {
+    let ports = ("measure.capture", "['switch0->h8', 'h3->switch0', 'switch0->h3']");
+    let run = outcome(LOSSY, &[ports]);
+    let plain = outcome(LOSSY, &[]);
+    assert_eq!(run.digest(), plain.digest());
+    assert!(plain.file("capture.pcapng").is_none());
+    let reference = attempt(&scenario(LOSSY, &[ports]), true).unwrap();
+    assert!(run.file("capture.pcapng") == reference.file("capture.pcapng"), "both port modes");
+
+    let all = packets(&run);
+    assert!(all.is_sorted_by_key(|p| p.1), "in order of arrival");
+    assert_eq!(
+        (run.count("capture.packets"), run.count("capture.left_out")),
+        (all.len() as u64, 0)
+    );
+    let names = run.texts("links", "name");
+    for (interface, port) in ["h3->switch0", "switch0->h3", "switch0->h8"].into_iter().enumerate() {
+        let link = names.iter().position(|n| *n == port).unwrap();
+        let of_port = all.iter().filter(|p| p.0 == interface as u32);
+        assert_eq!(of_port.clone().count() as u64, run.u64s("links", "packets")[link], "{port}");
+        // link bytes are padded and have preamble, checksum and gap around an Ethernet frame of 14 B
+        let bytes: u64 = of_port.map(|p| u64::from((p.2 - 14 + 38).max(84))).sum();
+        assert_eq!(bytes, run.u64s("links", "bytes")[link], "{port}");
+    }
+    // payload is left out, headers are not
+    assert!(all.iter().all(|p| p.3.len() <= 14 + 20 + 60 && p.3.len() <= p.2 as usize));
+    let names: Vec<_> = blocks(run.file("capture.pcapng").unwrap())
+        .into_iter()
+        .filter(|b| b.0 == 4)
+        .map(|b| b.1[8..10].to_vec())
+        .collect();
+    assert_eq!(names.len(), 9, "every host is named once");
+}
+
+#[test]
+fn a_capture_is_bounded_in_number_and_time() {
+    let port = ("measure.capture", "switch0->h8");
+    let all = outcome(LOSSY, &[port]);
+    let whole = packets(&all);
+    let few = outcome(LOSSY, &[port, ("measure.capture_packets", "100")]);
+    assert_eq!(packets(&few), whole[..100]);
+    assert_eq!(few.count("capture.left_out"), whole.len() as u64 - 100);
+    let (from, until) = (20_000_000, 30_000_000);
+    let part = outcome(
+        LOSSY,
+        &[port, ("measure.capture_from", "20 ms"), ("measure.capture_until", "30 ms")],
+    );
+    let within: Vec<_> = whole.iter().copied().filter(|p| (from..until).contains(&p.1)).collect();
+    assert!(!within.is_empty() && packets(&part) == within);
+}
+
+#[test]
+fn datagrams_and_parallel_cables_are_captured_too() {
+    let text = "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\n\
+        hosts_per_leaf = 2\nspines = 1\ncables_per_spine = 2\nhost_rate = '1 Gbit/s'\n\
+        uplink_rate = '1 Gbit/s'\n[measure]\ncapture = 'leaf0->spine0'\n[[workload]]\n\
+        name = 'packets'\nkind = 'datagrams'\nsources = 'h0..h1'\n\
+        destination = 'h3'\nbytes = '200 B'\nmean_gap = '100 us'\npackets = 200\n";
+    let run = outcome(text, &[]);
+    let all = packets(&run);
+    let names = run.texts("links", "name");
+    let carried: Vec<u64> = (0..names.len())
+        .filter(|&l| names[l] == "leaf0->spine0")
+        .map(|l| run.u64s("links", "packets")[l])
+        .collect();
+    let seen = [0, 1].map(|i| all.iter().filter(|p| p.0 == i).count() as u64);
+    assert_eq!(carried, seen, "one interface for each cable");
+    assert!(seen.iter().all(|&n| n > 0));
+    for (_, _, length, headers) in all {
+        assert_eq!((length, headers.len(), headers[23]), (214, 42, 17));
+    }
+}

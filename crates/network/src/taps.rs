@@ -1,0 +1,55 @@
+//! Taps at the far ends of chosen links: they see a packet when its last bit has arrived.
+
+use crate::link::Passage;
+use crate::pool::PacketPool;
+use eastwest_types::{Packet, SackBlocks, Time};
+
+/// A packet that a tap has seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// When its last bit had arrived.
+    pub at: Time,
+    /// On which link.
+    pub link: u32,
+    /// The packet, with 32 bits of positions.
+    pub packet: Packet,
+    /// Its SACK blocks.
+    pub sack: Option<SackBlocks>,
+}
+
+/// Taps of a fabric.
+#[derive(Default)]
+pub struct Taps {
+    /// Whether there is one at a link; empty where there are none at all.
+    at: Vec<bool>,
+    seen: Option<Seen>,
+}
+
+impl Taps {
+    /// Puts a tap at the far end of a link, one of `links`.
+    pub fn put(&mut self, link: u32, links: usize) {
+        self.at.resize(links, false);
+        self.at[link as usize] = true;
+    }
+
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        !self.at.is_empty()
+    }
+
+    /// A packet has arrived at the end of a link.
+    #[inline]
+    pub(crate) fn look(&mut self, link: u32, passage: &Passage, pool: &PacketPool) {
+        if self.at.get(link as usize).is_some_and(|tapped| *tapped) {
+            let (mut packet, sack) = pool.peek(passage.slot);
+            (packet.dst, packet.ip_len) = (passage.dst, passage.ip_len());
+            self.seen = Some(Seen { at: passage.arrived(), link, packet, sack });
+        }
+    }
+
+    /// What the event before has shown.
+    #[inline]
+    pub fn take(&mut self) -> Option<Seen> {
+        self.seen.take()
+    }
+}

@@ -1,0 +1,151 @@
+//! The capture of chosen ports: what taps at the far ends of links see becomes `capture.pcapng`.
+//!
+//! Packets come here when their event happens, which at a host is up to one processing jitter after
+//! their last bit has arrived. They wait for that long, so that the file is in order of arrival;
+//! nothing else is held back.
+
+use crate::scenario::CaptureConfig;
+use crate::world::World;
+use eastwest_measure::frames::{self, Direction, TcpOptions};
+use eastwest_measure::pcapng::Pcapng;
+use eastwest_network::fabric::Fabric;
+use eastwest_network::taps::Seen;
+use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_types::{HostId, Packet, Side, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of an Ethernet header, which IP lengths do not count.
+const ETHERNET: u32 = 14;
+
+/// A packet that waits for earlier ones.
+struct Waiting {
+    headers: Vec<u8>,
+    length: u32,
+    ends: [HostId; 2],
+}
+
+/// A capture under way.
+pub struct Capture {
+    file: Pcapng,
+    /// Number of the interface by link.
+    interfaces: BTreeMap<u32, u32>,
+    /// By time of arrival, interface and order of coming here.
+    waiting: BTreeMap<(Time, u32, u64), Waiting>,
+    /// How long packets wait.
+    hold: Span,
+    /// Hosts whose names are in the file.
+    named: BTreeSet<HostId>,
+    options: TcpOptions,
+    from: Time,
+    until: Time,
+    most: u64,
+    taken: u64,
+    left_out: u64,
+}
+
+impl Capture {
+    /// Puts taps to the ports to capture; `None` where there are none.
+    pub fn new(
+        config: &CaptureConfig,
+        tcp: &TcpConfig,
+        hold: Span,
+        fabric: &mut Fabric,
+    ) -> Option<Capture> {
+        let chosen = |from: u32, to: u32| config.ports.contains(&(from, to));
+        let links: Vec<u32> = (0..fabric.links.len() as u32)
+            .filter(|&l| chosen(fabric.links[l as usize].from, fabric.links[l as usize].to))
+            .collect();
+        if links.is_empty() {
+            return None;
+        }
+        let mut file = Pcapng::new(concat!("Eastwest ", env!("CARGO_PKG_VERSION")));
+        let mut interfaces = BTreeMap::new();
+        for &link in &links {
+            let l = &fabric.links[link as usize];
+            let (from, to) =
+                (&fabric.graph.names[l.from as usize], &fabric.graph.names[l.to as usize]);
+            let description = format!("link {link}, at the end of {to}");
+            let number = file.interface(&format!("{from}->{to}"), &description, l.cable.rate.0);
+            interfaces.insert(link, number);
+            fabric.taps.put(link, fabric.links.len());
+        }
+        Some(Capture {
+            file,
+            interfaces,
+            waiting: BTreeMap::new(),
+            hold,
+            named: BTreeSet::new(),
+            options: TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack),
+            from: Time::ZERO + config.from,
+            until: config.until.map_or(Time::NEVER, |end| Time::ZERO + end),
+            most: config.packets,
+            taken: 0,
+            left_out: 0,
+        })
+    }
+
+    /// Packets captured, and those that found the capture full.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.taken, self.left_out)
+    }
+
+    /// The file, with all packets.
+    pub fn finish(mut self, names: &[String]) -> Vec<u8> {
+        self.write_before(Time::NEVER, names);
+        self.file.into_bytes()
+    }
+
+    /// Writes the packets that arrived before this time; none of them can come any more.
+    fn write_before(&mut self, time: Time, names: &[String]) {
+        while let Some(first) = self.waiting.first_entry()
+            && first.key().0 < time
+        {
+            let ((at, interface, _), packet) = first.remove_entry();
+            for host in packet.ends {
+                if self.named.insert(host) {
+                    self.file.name(frames::address(host), &names[host.0 as usize]);
+                }
+            }
+            self.file.packet(interface, at.0 / 1_000, &packet.headers, packet.length);
+        }
+    }
+}
+
+impl World {
+    /// A tap has seen a packet.
+    pub(crate) fn capture(&mut self, seen: &Seen) {
+        let Some(capture) = &mut self.capture else { return };
+        if seen.at < capture.from || seen.at >= capture.until {
+            return;
+        }
+        if capture.taken == capture.most {
+            capture.left_out += 1;
+            return;
+        }
+        let packet = &seen.packet;
+        let (headers, ends) = if packet.tos & Packet::TOS_DATAGRAM != 0 {
+            let src = HostId(packet.window);
+            let class = packet.dst_endpoint.0;
+            (frames::udp(packet, src, packet.dst, class), [src, packet.dst])
+        } else {
+            let sender = packet.dst_endpoint.peer();
+            let connection = self.connections.of(sender);
+            let (src, dst) = connection.stream_of(sender);
+            let from_client = sender.side() == Side::Client;
+            let direction = Direction { connection: connection.number, src, dst, from_client };
+            let headers = frames::tcp(packet, seen.sack.as_ref(), &direction, &capture.options);
+            (headers, [src, dst])
+        };
+        let length = (headers.len() as u32 + u32::from(packet.payload))
+            .max(ETHERNET + u32::from(packet.ip_len));
+        debug_assert!(
+            packet.payload == 0 || length == headers.len() as u32 + u32::from(packet.payload),
+            "headers are as long as the simulated ones"
+        );
+        let place = (seen.at, capture.interfaces[&seen.link], capture.taken);
+        capture.taken += 1;
+        capture.waiting.insert(place, Waiting { headers, length, ends });
+        let certain = Time(self.now.0.saturating_sub(capture.hold.0));
+        capture.write_before(certain, &self.fabric.graph.names);
+    }
+}
