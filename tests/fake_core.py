@@ -24,6 +24,7 @@ from eastwest.core import (
 )
 
 DROPS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
+LOST = ("random", "down", "no_route")
 CLASSES = ("batch", "service")
 
 PROBLEMS: list[Problem] = [
@@ -303,6 +304,9 @@ class Tables:
             *[column(f"drops_{kind}", "u64", dropped[kind]) for kind in DROPS],
             column("queue_max_us", "f64", queue * 8e6 / rate),
             column("queue_max_bytes", "u64", queue),
+            column("drops_queue_full", "u64", np.sum(list(dropped.values()), axis=0)),
+            *[column(f"lost_{cause}", "u64", np.zeros(n)) for cause in LOST],
+            column("marks", "u64", np.zeros(n)),
         ]
 
     def link_samples(self) -> list[Column]:

@@ -96,9 +96,16 @@ def test_an_old_folder_can_be_run_again_from_itself(tmp_path: Path) -> None:
 def test_a_run_writes_the_tables_of_this_version(tmp_path: Path) -> None:
     result = ew.run("first", out=tmp_path / "r")
     assert result.format == formats.RESULT_FORMAT
-    for path in result.path.glob("*.parquet"):
-        found = list(pl.read_parquet_schema(path).items())
-        assert found == list(formats.empty(path.stem).schema.items()), path.stem
+    assert {path.stem for path in result.path.glob("*.parquet")} == formats.TABLES.keys()
+    for name in formats.TABLES:
+        found = list(pl.read_parquet_schema(result.path / f"{name}.parquet").items())
+        assert found == list(formats.empty(name).schema.items()), name
+
+
+def test_the_stand_in_has_the_tables_of_this_version(result: ew.Result) -> None:
+    for name in formats.TABLES:
+        found = list(pl.read_parquet_schema(result.path / f"{name}.parquet").items())
+        assert found == list(formats.empty(name).schema.items()), name
 
 
 def test_what_was_added_is_there() -> None:
@@ -152,6 +159,10 @@ def test_a_lost_table_is_not_taken_for_an_empty_one(old: Path) -> None:
     (old / "flows.parquet").unlink()
     with pytest.raises(FileNotFoundError, match=r"flows\.parquet is missing"):
         _ = ew.Result(old).flows
+    with pytest.raises(FileNotFoundError, match=r"events\.parquet is missing"):
+        _ = edited(old, format=2).events
+    with pytest.raises(InputError, match="no column drops_queue_full"):
+        _ = ew.Result(old).links
 
 
 def test_a_lost_or_changed_column_is_damage(old: Path) -> None:

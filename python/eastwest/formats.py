@@ -252,7 +252,7 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
         raise FileNotFoundError(f"{folder} has no table {name!r:.60}; {hint}")
     path = folder / f"{name}.parquet"
     if not path.is_file():
-        if SINCE.get(name, 1) > 1:
+        if SINCE.get(name, 1) > written:
             return empty(name)
         raise FileNotFoundError(f"{folder} has no table {name!r}: {path.name} is missing")
     try:
@@ -275,7 +275,7 @@ def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.Da
                     f"{path} is damaged: column {column} is {found.schema[column]}, not {dtype}"
                 )
             columns.append(pl.col(column))
-        elif SINCE.get(f"{name}.{column}", 1) > 1:
+        elif SINCE.get(f"{name}.{column}", 1) > written:
             columns.append(_known(name, column, written).cast(dtype).alias(column))
         else:
             raise InputError(f"{path} is damaged: it has no column {column}")
