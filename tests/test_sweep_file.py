@@ -222,6 +222,12 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ("sample = { count = 4 }", "sample"),
         ('axis = [{ path = "a", from = 1, to = 2 }]', "axis (a)"),
         ("axis = 3", "axis"),
+        (
+            "sample = { count = 1000000 }\naxis = ["
+            + '{ path = "a", from = 1, to = 2 },' * 11
+            + "]",
+            "sample.count",
+        ),
         ("sweep = 2", "sweep"),
         ("set = 3", "set"),
         ('baseline = { "fabric.mtu" = 1 }', "baseline.fabric.mtu"),
@@ -249,6 +255,19 @@ def test_files_that_are_no_sweep(tmp_path: Path) -> None:
             load(path)
     with pytest.raises(FileNotFoundError, match="sweep file"):
         load(tmp_path / "none.toml")
+
+
+def test_files_that_would_take_hours_to_read_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    for content, message in (
+        ("set." + ".".join(["a"] * 50_000) + " = 1", "line 2: .* dots"),
+        ("set." + ".".join(["a"] * 50) + " = 1", "32 levels"),
+        ("".join(f"a{number} = 1\n" for number in range(30_000)), "keys"),
+        ("set = " + "[" * 5_000, "not TOML"),
+    ):
+        path.write_text(f'scenario = "first"\n{content}\n')
+        with pytest.raises(InputError, match=message):
+            load(path)
 
 
 def test_more_runs_than_fit_are_refused() -> None:

@@ -29,6 +29,10 @@ DEFAULT_SEEDS = 5
 #: Most points times seeds: more would not fit into memory as one table.
 MOST_RUNS = 10_000_000
 _MOST_VALUES = 1_000_000
+_MOST_DEPTH = 32
+_MOST_DOTS = 60
+_MOST_KEYS = 20_000
+_MOST_COORDINATES = 10_000_000
 _MOST_SEED = 2**64 - 1
 _LARGEST_FILE = 64 * 1024 * 1024
 
@@ -160,11 +164,21 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
         raise InputError(f"{path}: larger than any sweep file")
     try:
         text = path.read_text(encoding="utf-8")
+        _refuse_slow(path, text)
         return tomllib.loads(text), text
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
+
+
+def _refuse_slow(path: Path, text: str) -> None:
+    """Refuse what the TOML reader takes hours for: its time grows with the square of keys."""
+    if text.count("=") > _MOST_KEYS:
+        raise InputError(f"{path}: more than {_MOST_KEYS:,} keys")
+    for number, line in enumerate(text.splitlines(), 1):
+        if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
+            raise InputError(f"{path}: line {number}: a name with more than {_MOST_DOTS} dots")
 
 
 class _Reader:
@@ -182,6 +196,8 @@ class _Reader:
         self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
 
     def spec(self) -> Spec:
+        if _deeper_than(self.table, _MOST_DEPTH):
+            raise InputError(f"a sweep file nests at most {_MOST_DEPTH} levels of tables and lists")
         self._known(self.table, _KEYS, "")
         if self.table.get("sweep", SCHEMA) != SCHEMA:
             self.wrong("sweep", self.table["sweep"], f"the version of the format is {SCHEMA}")
@@ -415,6 +431,8 @@ class _Reader:
         seed = self._whole(given, "seed", "sample.seed", 1, 0, _MOST_SEED)
         if not spans:
             self.wrong("sample", None, "has nothing to sample: no axis with from and to, no count")
+        elif count * len(spans) > _MOST_COORDINATES:
+            self.wrong("sample.count", count, f"too many for {len(spans)} axes")
         if self.problems or not spans:
             return None
         cube = sample(kind, count, len(spans), seed)
@@ -461,6 +479,17 @@ class _Reader:
             self.wrong("seeds.at_most", at_most, f"must not be less than at_least, {at_least}")
         seeds = tuple(range(first, first + at_most))
         return seeds, Adaptive(str(metric), half_width, at_least, max(at_most, at_least))
+
+
+def _deeper_than(value: Any, most: int) -> bool:
+    """Whether tables and lists are nested deeper; without recursion, as dotted keys nest freely."""
+    level = [value]
+    for _ in range(most):
+        lists = [v.values() if isinstance(v, Mapping) else v for v in level]
+        level = [v for values in lists for v in values if isinstance(v, (Mapping, list))]
+        if not level:
+            return False
+    return True
 
 
 def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
