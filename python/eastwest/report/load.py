@@ -113,6 +113,8 @@ def queues(facts: Facts) -> Chart:
 
 
 def _queue_title(facts: Facts) -> str:
+    if not facts.links.height:
+        return "Queues as they were sampled"
     fullest = facts.links.sort("queue_max_us", descending=True).row(0, named=True)
     return (
         f"The longest queue, at {shown(fullest['name'], 40)}, reaches "
@@ -224,5 +226,5 @@ class LinkLoad:
     def _group(self, count: int) -> int:
         """Links per row for a tier of ``count`` links, so that all rows fit."""
         total = self.facts.links.height
-        room = max(1, int(_MOST_ROWS * count / total)) if total > _MOST_ROWS else count
+        room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
         return max(1, -(-count // room))

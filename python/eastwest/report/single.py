@@ -25,6 +25,7 @@ def title_of(result: Result) -> str:
 def single(result: Result) -> str:
     """Give the page about one result."""
     facts = Facts(result)
+    result = facts.result
     loads = load.LinkLoad(facts) if facts.samples.height and facts.links.height else None
     drawing = topology.drawing(facts, loads) if facts.links.height else None
     over_time = load.charts(facts)
@@ -72,7 +73,7 @@ def single(result: Result) -> str:
         latency=words.latency_rows(result),
         fabric=words.fabric(result),
         workload=words.workload(result),
-        notes=[shown(note, 500) for note in result.summary.get("notes", [])],
+        notes=_notes(facts),
         scenario=_cut(result.scenario),
         rerun=f"eastwest run {shlex.quote(str(result.path / 'scenario.toml'))}",
         thinned=_thinned(facts),
@@ -114,6 +115,17 @@ def _events_note(facts: Facts) -> str:
     if not facts.events.height and int(facts.links["drops"].sum() or 0):
         return "Events were not recorded in this run: counters only."
     return ""
+
+
+def _notes(facts: Facts) -> list[str]:
+    """Give what the run had to say, and what of the folder could not be read."""
+    notes = facts.result.summary.get("notes", [])
+    said = [shown(note, 500) for note in notes] if isinstance(notes, list) else []
+    return said + [
+        f"{units.count(count)} rows of the table {shown(name, 30)} hold values that are missing "
+        "or no numbers; they are left out here."
+        for name, count in facts.result.left_out.items()
+    ]
 
 
 def _thinned(facts: Facts) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,10 @@ from eastwest.report.draw import Floats
 from eastwest.results import Result, pick
 
 _MOST_NAME = 60
+#: Larger numbers are cut: seconds, microseconds and shares stay far below in any run.
+_MOST = 1e15
+#: Columns that older formats lack.
+_MAY_BE_MISSING = {"connection", "stream_start"}
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
 
 
@@ -54,15 +59,58 @@ class Bins:
         return np.asarray(sums, dtype=np.float64)
 
 
+class Drawable(Result):
+    """A result whose tables hold only what can be drawn, whoever wrote them.
+
+    Rows with a number that is missing or no number are left out and counted, other than those of
+    flows that are not complete; missing text is a question mark; numbers beyond all measure are
+    cut.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        #: Rows left out, by table.
+        self.left_out: dict[str, int] = {}
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Read one table by name."""
+        table = super().table(name)
+        real = [c for c, kind in table.schema.items() if kind.is_float()]
+        wanted = [c for c in real if name != "flows" or c == "start_s"]
+        whole = [
+            c for c, kind in table.schema.items() if kind.is_integer() and c not in _MAY_BE_MISSING
+        ]
+        good = table.with_columns(
+            pl.col(real).cast(pl.Float64).clip(-_MOST, _MOST),
+            pl.col(pl.String).fill_null("?"),
+        ).filter(
+            pl.all_horizontal(
+                *(pl.col(c).is_not_nan() & pl.col(c).is_not_null() for c in wanted),
+                *(pl.col(c).is_not_null() for c in whole),
+                pl.lit(value=True),
+            )
+        )
+        if name == "flows":
+            # Complete in every column, or not complete.
+            done = pl.all_horizontal(pl.col("fct_us", "finish_s", "slowdown").is_finite())
+            good = good.with_columns(
+                pl.when(done).then(pl.col(c)).otherwise(float("nan")).alias(c)
+                for c in ("fct_us", "finish_s", "slowdown")
+            )
+        if good.height < table.height:
+            self.left_out[name] = table.height - good.height
+        return good
+
+
 class Facts:
     """A result, and what follows from its tables."""
 
     def __init__(self, result: Result) -> None:
-        self.result = result
-        self.links = result.links
-        self.flows = result.flows
-        self.jobs = result.jobs
-        self.tasks = result.tasks
+        self.result = Drawable(result.path)
+        self.links = self.result.links
+        self.flows = self.result.flows
+        self.jobs = self.result.jobs
+        self.tasks = self.result.tasks
 
     @cached_property
     def events(self) -> pl.DataFrame:
@@ -77,7 +125,7 @@ class Facts:
     @cached_property
     def end(self) -> float:
         """End of the run in seconds of simulated time: the right edge of all time axes."""
-        ends = [pick(self.result.summary, "simulated_s") or 0.0]
+        ends = [min(pick(self.result.summary, "simulated_s") or 0.0, _MOST)]
         for table, column in (
             (self.tasks, "finished_s"),
             (self.result.traffic, "time_s"),
