@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import eastwest as ew
 from browser import Browser, browser
-from eastwest.report import write_page
+from eastwest.report import draw, write_page
 from fake_core import FakeCore, column
 from test_report import HOSTILE, replace_text
 
@@ -306,3 +307,28 @@ def test_comparisons_have_names_and_no_complaints(chrome: Browser, fake: FakeCor
     chrome.script("document.querySelector('#flow-completion .plot').focus()")
     chrome.press("End")
     assert "fake, seed 1 100 %, fake, seed 2 100 %" in read_out(chrome, "flow-completion")
+
+
+def test_the_page_and_its_script_write_numbers_alike(chrome: Browser) -> None:
+    numbers = [0.0, *(m * 10.0**p for p in range(-9, 16) for m in (1.0, 1.234567, 9.987, 5.5))]
+    units = [unit for unit in draw.WRITERS if unit != "nines"]
+    ends = [2e-6, 0.0031, 0.9, 2.5, 170.0, 200.0, 14_387.1, 900_000.0]
+    code = resources.files("eastwest.report").joinpath("templates/format.js").read_text("utf-8")
+    axes = [(low, end - low) for end in ends for low in (0.0, end / 3)]
+    found = chrome.script(
+        f"""(() => {{ {code}
+          return [
+            {units}.map(unit => {numbers}.map(v => write(unit, v))),
+            {[list(a) for a in axes]}.map(([low, width]) => timeStep(width, 6)),
+            {ends}.map(end => [0, 1, 2, 3].map(n => {{
+              const step = timeStep(end, 6);
+              return clock(n * step, end, step);
+            }})),
+          ];
+        }})()"""
+    )
+    assert found[0] == [[draw.WRITERS[unit](v) for v in numbers] for unit in units]
+    assert found[1] == pytest.approx([draw.time_step(width, 6) for _, width in axes])
+    assert found[2] == [
+        [draw.clock(n * draw.time_step(end, 6), end) for n in range(4)] for end in ends
+    ]

@@ -41,7 +41,7 @@ const WRITE = {
   rate: (v) => scaled(v, RATES),
   size: (v) => scaled(v, SIZES),
   span,
-  times: (v) => digits(v) + " ×",
+  times: (v) => WRITE.count(v) + " ×",
   nines: (v) => Number((100 * v).toPrecision(7)) + " %",
 };
 
