@@ -1,21 +1,17 @@
 """How pictures look: colours that colour-blind readers can tell apart, quiet axes, plain text.
 
 The series colours follow Okabe and Ito's palette (2008), darkened where its lighter members would
-be too faint on white. A picture inside a page takes its colours from the page's style sheet, so
-that it follows the reader's light or dark mode.
+be too faint on white.
 """
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from eastwest import units
@@ -31,19 +27,6 @@ BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
     "#4a9fd8",
 )
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
-
-#: Names of the style sheet's variables.
-VARIABLES = {
-    INK: "--ink",
-    MUTED: "--muted",
-    GRID: "--rule",
-    BLUE: "--blue",
-    ORANGE: "--orange",
-    GREEN: "--green",
-    PURPLE: "--purple",
-    AMBER: "--amber",
-    SKY: "--sky",
-}
 
 _SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
@@ -98,25 +81,6 @@ def style() -> Iterator[None]:
 def color(index: int) -> str:
     """Colour of the series with this number."""
     return SERIES[index % len(SERIES)]
-
-
-def svg(figure: Figure, prefix: str) -> str:
-    """Give a figure as an SVG element for a page; ``prefix`` keeps its ids apart from others'."""
-    stream = io.StringIO()
-    with style():
-        figure.savefig(
-            stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
-    text = stream.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="([^"]*)"', rf'id="{prefix}-\1"', text)
-    text = re.sub(r"url\(#([^)]*)\)", rf"url(#{prefix}-\1)", text)
-    text = re.sub(r'href="#([^"]*)"', rf'href="#{prefix}-\1"', text)
-    for value, name in VARIABLES.items():
-        text = text.replace(value, f"var({name})")
-    return text.strip()
 
 
 def _ticks(text: Any) -> FuncFormatter:
