@@ -362,6 +362,9 @@ fn summary(w: &World, digest: &str) -> Value {
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
+            "spurious_recoveries": tcp.spurious_recoveries,
+            "lost_retransmits": tcp.lost_retransmits, "probes": tcp.probes,
+            "probe_recoveries": tcp.probe_recoveries, "dsacks": tcp.dsacks,
             "ecn_reductions": tcp.ecn_reductions,
         },
     })

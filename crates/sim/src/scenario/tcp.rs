@@ -38,7 +38,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,
         timers: tcp_rules::read_timers(s, loss.max_retries),
-        recovery: tcp_rules::read_recovery(s),
+        recovery: tcp_rules::read_recovery(s, loss.sack),
     }
 }
 

@@ -1,7 +1,9 @@
 //! `[tcp]`, continued: rules of timers and loss recovery, one key for each mechanism.
 
 use super::reader::{Section, key};
-use eastwest_transport::tcp::rules::{GiveUp, PrrRule, RecoveryRules, RtoRule, TimerRules};
+use eastwest_transport::tcp::rules::{
+    GiveUp, PrrRule, RackRule, RecoveryRules, RtoRule, TimerRules,
+};
 
 /// Rules of the timers.
 pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
@@ -67,8 +69,73 @@ pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
 }
 
 /// Rules of loss recovery.
-pub fn read_recovery(s: &mut Section) -> RecoveryRules {
+pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
+    let rack = s.choice(
+        "rack",
+        "Losses found by time of sending in place of three duplicates; needs sack.",
+        Some("off"),
+        &[
+            ("off", RackRule::Off, "three duplicates, or as much SACKed (RFC 5681, RFC 6675)"),
+            ("rfc8985", RackRule::Rfc8985, "RACK, which asks echoed timestamps too (RFC 8985)"),
+            ("linux", RackRule::Linux, "RACK as in Linux, whose timer strikes 2 ms later"),
+        ],
+    );
+    s.demand(sack || rack == RackRule::Off, &["rack", "sack"], || {
+        "needs selective acknowledgements".to_owned()
+    });
+    let probes: bool = s.get(
+        key(
+            "tail_loss_probe",
+            "A segment is sent after about two round trips without an ACK (TLP, RFC 8985; on in \
+             Linux); needs rack.",
+        )
+        .default("false"),
+    );
+    s.demand(!probes || rack != RackRule::Off, &["tail_loss_probe", "rack"], || {
+        "needs rack".to_owned()
+    });
+    let dsack: bool = s.get(
+        key(
+            "dsack",
+            "Segments that arrive twice are reported, and reports heeded (RFC 2883; on in Linux); \
+             needs sack.",
+        )
+        .default("false"),
+    );
+    s.demand(sack || !dsack, &["dsack", "sack"], || "needs selective acknowledgements".to_owned());
     RecoveryRules {
+        rack,
+        probes,
+        dsack,
+        frto: s.get(
+            key(
+                "frto",
+                "Needless timeouts are found from the order of ACKs, and undone (RFC 5682; on in \
+                 Linux).",
+            )
+            .default("false"),
+        ),
+        undo: s.get(
+            key(
+                "undo",
+                "Cuts that timestamps (RFC 4015) or DSACKs (RFC 3708) show to be needless are undone \
+                 (on in Linux).",
+            )
+            .default("false"),
+        ),
+        timestamp_clock: s.get(
+            key("timestamp_clock", "Unit in which timestamps are compared for that (Linux: 1 ms).")
+                .default("1 us")
+                .range("1 us", "1 s"),
+        ),
+        one_cut: s.get(
+            key(
+                "one_cut",
+                "A timeout in the midst of a recovery leaves the threshold as it is (on in Linux; \
+                 RFC 5681 cuts again).",
+            )
+            .default("false"),
+        ),
         prr: s.choice(
             "prr",
             "How the window falls in fast recovery.",

@@ -109,6 +109,7 @@ impl Endpoint {
         let rare = self.rare();
         rare.held_to = held_to;
         rare.counters.ecn_reductions += 1;
+        rare.undo = None; // a mark is no mistake
         if config.recovery.prr == PrrRule::Off {
             self.window.cwnd = cwnd.min(threshold);
         } else {

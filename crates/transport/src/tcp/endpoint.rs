@@ -1,6 +1,7 @@
 //! One end of a connection: its state, and nothing that happens to it.
 
 use super::Connect;
+use super::board::Board;
 use super::config::TcpConfig;
 use super::ranges::Ranges;
 use super::rare::Rare;
@@ -35,6 +36,17 @@ pub(super) enum Phase {
     Loss,
 }
 
+/// What a sender's second timer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Probe {
+    /// Nothing.
+    None,
+    /// The [tail loss probe](super::probe).
+    Tail,
+    /// Judging segments that may only have been [overtaken](super::rack).
+    Reorder,
+}
+
 /// Counters of one endpoint as a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -49,6 +61,16 @@ pub struct Counters {
     pub spurious_timeouts: u32,
     /// Times the window was cut because of marks.
     pub ecn_reductions: u32,
+    /// Fast recoveries that timestamps or DSACKs showed to be needless, and that were undone.
+    pub spurious_recoveries: u32,
+    /// Retransmissions that RACK found lost themselves.
+    pub lost_retransmits: u32,
+    /// Tail loss probes sent.
+    pub probes: u32,
+    /// Tail losses that a probe repaired.
+    pub probe_recoveries: u32,
+    /// Reports of segments that arrived twice (DSACK, RFC 2883).
+    pub dsacks: u32,
 }
 
 impl Counters {
@@ -59,6 +81,11 @@ impl Counters {
         self.fast_recoveries += other.fast_recoveries;
         self.spurious_timeouts += other.spurious_timeouts;
         self.ecn_reductions += other.ecn_reductions;
+        self.spurious_recoveries += other.spurious_recoveries;
+        self.lost_retransmits += other.lost_retransmits;
+        self.probes += other.probes;
+        self.probe_recoveries += other.probe_recoveries;
+        self.dsacks += other.dsacks;
     }
 }
 
@@ -128,6 +155,8 @@ pub struct Endpoint {
     pub(super) backoff: u8,
     /// See [`ecn`](super::ecn).
     pub(super) ecn: u8,
+    /// What the timer of the [board](super::board) is for.
+    pub(super) probe: Probe,
 
     // --- line 4: recovery, rarely touched ---
     /// Where [`Phase`] returns to open.
@@ -139,6 +168,8 @@ pub struct Endpoint {
     /// A segment timed without timestamps: its end (0: none) and when it was sent.
     pub(super) timed_end: u64,
     pub(super) timed_at: Time,
+    /// With RACK: what is outstanding, segment by segment, once something has been sent.
+    pub(super) board: Option<Box<Board>>,
     pub(super) rare: Option<Box<Rare>>,
     /// State of the congestion control beside the window.
     pub(super) control: Option<Box<Control>>,
@@ -190,11 +221,13 @@ impl Endpoint {
             peer_window: 0,
             backoff: 0,
             ecn: 0,
+            probe: Probe::None,
             recover: 0,
             lost_to: 0,
             resent_to: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
+            board: None,
             rare: None,
             control: Endpoint::new_control(config),
         }
@@ -268,6 +301,7 @@ impl Endpoint {
     /// Gives memory back that a gone connection needs no more.
     pub(super) fn drop_buffers(&mut self) {
         self.sacked = Ranges::default();
+        self.board = None;
         self.out_of_order = Ranges::default();
     }
 }

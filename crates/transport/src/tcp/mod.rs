@@ -6,13 +6,17 @@
 //! [receiving](receiver), [loss recovery](recovery), [round trips](rtt) and [timers](timers).
 
 mod acks;
+mod board;
 pub mod config;
 mod control;
 mod ecn;
 mod endpoint;
+mod frto;
 mod handshake;
 mod output;
+mod probe;
 mod prr;
+mod rack;
 pub mod ranges;
 mod rare;
 mod receiver;

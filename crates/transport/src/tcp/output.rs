@@ -1,10 +1,12 @@
 //! Sending: what may go out now, and the packets themselves.
 
 use super::Sink;
+use super::board::Board;
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
+use super::undo::Advice;
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
 /// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
@@ -23,6 +25,26 @@ const SACK_PERMITTED: u32 = 4;
 impl Endpoint {
     /// Sends what the windows allow: first what is known to be lost, then new data.
     pub(super) fn transmit(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+        self.transmit_as(Advice::GoOn, now, config, sink);
+    }
+
+    /// The same, perhaps without sending anything again.
+    pub(super) fn transmit_as(
+        &mut self,
+        advice: Advice,
+        now: Time,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let before = self.snd_max;
+        self.fill_window(advice, now, config, sink);
+        if config.recovery.probes && self.snd_max > before {
+            self.schedule_probe(now, config);
+        }
+    }
+
+    #[inline]
+    fn fill_window(&mut self, advice: Advice, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         let end = self.send_end();
         if self.phase == Phase::Open && self.dup_acks == 0 {
             if self.snd_max == end {
@@ -44,11 +66,12 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            let mut sent = self.send_lost(now, config, sink);
+            let again = advice == Advice::GoOn;
+            let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
             if sent == 0 {
                 sent = self.send_new(now, pipe == 0, right_edge, config, sink);
             }
-            if sent == 0 {
+            if sent == 0 && again {
                 sent = self.send_doubtful(now, config, sink);
             }
             if sent == 0 {
@@ -61,7 +84,7 @@ impl Endpoint {
     /// Sends the next lost bytes again, at most a segment; returns how many.
     #[inline]
     pub(super) fn send_lost(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) -> u64 {
-        let Some((start, stop)) = self.next_lost(u64::from(config.segment)) else { return 0 };
+        let Some((start, stop)) = self.next_lost(config) else { return 0 };
         self.resent_to = stop;
         self.send_data(now, start, stop, true, config, sink);
         stop - start
@@ -69,7 +92,7 @@ impl Endpoint {
 
     /// Sends the next new bytes, at most a segment; returns how many.
     #[inline]
-    fn send_new(
+    pub(super) fn send_new(
         &mut self,
         now: Time,
         nothing_under_way: bool,
@@ -100,7 +123,8 @@ impl Endpoint {
     /// In a recovery with nothing else to send, sends bytes again that may be lost.
     #[inline]
     fn send_doubtful(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) -> u64 {
-        if self.phase != Phase::Recovery || !config.sack {
+        // RACK judges holes by time, and what no ACK tells of is the probe's affair
+        if self.phase != Phase::Recovery || !config.sack || config.recovery.uses_rack() {
             return 0;
         }
         let Some((start, stop)) = self.next_doubtful(u64::from(config.segment)) else { return 0 };
@@ -135,7 +159,7 @@ impl Endpoint {
     }
 
     /// Sends the positions `start..stop`, which may end with the FIN; `again` after a loss.
-    fn send_data(
+    pub(super) fn send_data(
         &mut self,
         now: Time,
         start: u64,
@@ -153,6 +177,7 @@ impl Endpoint {
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
             self.count().retransmits += 1;
+            self.note_again(timestamp_us(now));
             self.timed_end = 0; // Karn: no samples from segments sent twice
         } else {
             if !config.timestamps && self.timed_end == 0 {
@@ -166,6 +191,16 @@ impl Endpoint {
         }
         if config.recovery.prr != PrrRule::Off && self.is_reducing() {
             self.rare().prr.sent(stop - start);
+        }
+        if config.recovery.uses_rack() {
+            // the handshake has brought a first round trip
+            let first = self.rtt.srtt();
+            let board = self.board.get_or_insert_with(|| Box::new(Board::new(first)));
+            if again {
+                board.resend(start, now);
+            } else {
+                board.push(start, stop, now);
+            }
         }
         self.note_ack_sent();
         self.last_sent = now;

@@ -3,6 +3,7 @@
 
 use super::endpoint::{Counters, Endpoint};
 use super::prr::Prr;
+use super::undo::Undo;
 use eastwest_types::Time;
 
 /// See the [module](self).
@@ -17,9 +18,19 @@ pub(super) struct Rare {
     pub(super) timed_out_at_us: u32,
     /// When the first of the timeouts in a row struck.
     pub(super) first_retry: Time,
+    /// Whether the last timeout is already counted as needless.
+    pub(super) timeout_counted: bool,
+    /// Whether F-RTO judges the last timeout.
+    pub(super) frto: bool,
+    /// The last cut of the window, while it can be taken back.
+    pub(super) undo: Option<Undo>,
     pub(super) prr: Prr,
     /// After marks have cut the window it is held until this is acknowledged.
     pub(super) held_to: u64,
+    /// Everything that was outstanding after the probe that is out, or 0.
+    pub(super) probe_end: u64,
+    /// Whether that probe was the last segment again, not a new one.
+    pub(super) probe_again: bool,
 }
 
 impl Endpoint {

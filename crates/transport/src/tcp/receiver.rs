@@ -34,16 +34,20 @@ impl Endpoint {
         let marks = self.ecn & ecn::IN_USE != 0 && packet.payload > 0;
         let at_once = marks && self.note_mark(now, packet, config, sink);
         if start > self.rcv_nxt {
-            if end - self.rcv_nxt <= config.max_window {
-                self.out_of_order.insert(start, end);
+            let mut twice = None;
+            if end - self.rcv_nxt <= config.max_window && self.out_of_order.insert(start, end) == 0
+            {
+                twice = Some((start, end));
             }
-            self.send_dup_ack(now, start, config, sink);
+            self.send_dup_ack(now, start, twice, config, sink);
             return;
         }
         if end <= self.rcv_nxt {
-            self.send_dup_ack(now, 0, config, sink);
+            self.send_dup_ack(now, 0, Some((start, end)), config, sink);
             return;
         }
+        let twice =
+            (config.recovery.dsack && start < self.rcv_nxt).then_some((start, self.rcv_nxt));
         let had_gap = !self.out_of_order.is_empty();
         self.rcv_nxt = end;
         if had_gap {
@@ -52,8 +56,9 @@ impl Endpoint {
             }
         }
         self.unacked_segments += 1;
-        if had_gap || fin || at_once || u32::from(self.unacked_segments) >= config.ack_every {
-            self.send_dup_ack(now, 0, config, sink);
+        let due = u32::from(self.unacked_segments) >= config.ack_every;
+        if had_gap || fin || at_once || due || twice.is_some() {
+            self.send_dup_ack(now, 0, twice, config, sink);
         } else if self.ack_at == Time::NEVER {
             self.ack_at = self.deadline(now, config.delayed_ack_timeout, config);
         }
@@ -68,24 +73,40 @@ impl Endpoint {
     }
 
     /// An ACK with SACK blocks where something is out of order; `latest` is the start of the segment
-    /// that caused it, or 0.
-    fn send_dup_ack(&mut self, now: Time, latest: u64, config: &TcpConfig, sink: &mut impl Sink) {
-        if !config.sack || self.out_of_order.is_empty() {
+    /// that caused it, or 0; `twice` are positions that have arrived before.
+    fn send_dup_ack(
+        &mut self,
+        now: Time,
+        latest: u64,
+        twice: Option<(u64, u64)>,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let twice = twice.filter(|_| config.recovery.dsack);
+        if !config.sack || (self.out_of_order.is_empty() && twice.is_none()) {
             self.send_ack(now, config, sink);
             return;
         }
-        let blocks = self.sack_blocks(latest, config);
+        let blocks = self.sack_blocks(latest, twice, config);
         self.send_ack_with(now, Some(blocks), config, sink);
     }
 
     /// The block with the latest segment first, then those reported most recently, then the highest
     /// others; three fit beside timestamps, four without.
-    fn sack_blocks(&mut self, latest: u64, config: &TcpConfig) -> SackBlocks {
+    fn sack_blocks(
+        &mut self,
+        latest: u64,
+        twice: Option<(u64, u64)>,
+        config: &TcpConfig,
+    ) -> SackBlocks {
         let room = if config.timestamps { 3 } else { 4 };
         let mut blocks: SackBlocks = [(0, 0); 4];
-        let mut used = 0;
+        // what has arrived twice goes first and may be repeated by the block that holds it (RFC 2883)
+        let first = usize::from(twice.is_some());
+        blocks[0] = twice.unwrap_or_default();
+        let mut used = first;
         let mut add = |range: (u64, u64)| {
-            if used < room && !blocks[..used].contains(&range) {
+            if used < room && !blocks[first..used].contains(&range) {
                 blocks[used] = range;
                 used += 1;
             }
@@ -98,7 +119,8 @@ impl Endpoint {
         for range in self.out_of_order.iter().rev().take(room) {
             add(range);
         }
-        self.out_of_order.set_reported([blocks[0].0, blocks[1].0, blocks[2].0]);
+        let latest = |i: usize| blocks.get(first + i).map_or(0, |b| b.0);
+        self.out_of_order.set_reported([latest(0), latest(1), latest(2)]);
         blocks
     }
 }

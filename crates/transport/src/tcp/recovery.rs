@@ -9,7 +9,7 @@
 
 use super::acks::DUP_THRESH;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
+use super::endpoint::{Endpoint, Phase, Probe};
 use super::prr::Prr;
 use super::rules::PrrRule;
 use super::{Notice, Repair, Sink};
@@ -27,6 +27,9 @@ impl Endpoint {
         let outstanding = self.snd_max - self.snd_una;
         if self.phase == Phase::Open && self.sacked.is_empty() {
             return outstanding;
+        }
+        if let Some(board) = &self.board {
+            return board.pipe_of(outstanding - self.sacked.total());
         }
         let not_sacked_below = |position: u64| {
             let position = position.clamp(self.snd_una, self.snd_max);
@@ -51,8 +54,15 @@ impl Endpoint {
     }
 
     /// The next lost bytes to send again, at most a segment.
-    pub(super) fn next_lost(&self, segment: u64) -> Option<(u64, u64)> {
-        if self.phase == Phase::Open || self.resent_to >= self.lost_to {
+    pub(super) fn next_lost(&mut self, config: &TcpConfig) -> Option<(u64, u64)> {
+        if self.phase == Phase::Open {
+            return None;
+        }
+        if let Some(board) = &mut self.board {
+            return board.next_lost();
+        }
+        let segment = u64::from(config.segment);
+        if self.resent_to >= self.lost_to {
             return None;
         }
         let (start, gap_end) = self.sacked.gap_from(self.resent_to.max(self.snd_una));
@@ -97,7 +107,6 @@ impl Endpoint {
     /// has entered: then the first lost segment that has not been sent again goes out at once,
     /// whatever the window says (RFC 5681, 3.2 step 3; RFC 6675, 5 step 4.3).
     pub(super) fn detect_loss(&mut self, config: &TcpConfig, sink: &mut impl Sink) -> bool {
-        let segment = u64::from(config.segment);
         if config.sack {
             self.update_lost(config);
         }
@@ -110,8 +119,20 @@ impl Endpoint {
         if !lost || (!config.sack && self.snd_una <= self.recover) {
             return false;
         }
+        self.begin_recovery(config, sink)
+    }
+
+    /// Fast recovery begins; returns whether the first lost segment goes out at once.
+    pub(super) fn begin_recovery(&mut self, config: &TcpConfig, sink: &mut impl Sink) -> bool {
+        let segment = u64::from(config.segment);
         let flight = self.flight_without_limited_transmit(segment);
         self.phase = Phase::Recovery;
+        if self.probe == Probe::Tail {
+            self.probe = Probe::None;
+        }
+        self.rare().probe_end = 0;
+        self.rare().frto = false;
+        self.note_for_undo(false, config);
         self.count().fast_recoveries += 1;
         self.tell(Repair::Recovery, self.snd_una, self.snd_max, sink);
         self.recover = self.snd_max;
@@ -163,6 +184,9 @@ impl Endpoint {
             if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
                 self.window.cwnd = self.window.ssthresh;
             }
+            if let Some(board) = &mut self.board {
+                board.rack.recovery_ended();
+            }
             self.phase = Phase::Open;
             self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
             self.dup_acks = 0;
@@ -180,20 +204,32 @@ impl Endpoint {
         }
         // RFC 5681, equation (4); not again for a segment that timed out before. What was sent in
         // fast recovery must not raise the threshold.
-        if self.retries == 1 {
+        let before = self.phase;
+        let recovering = before == Phase::Recovery && self.snd_una < self.recover;
+        if self.retries == 1 && !(recovering && config.recovery.one_cut) {
+            self.note_for_undo(true, config);
             let flight = self.flight_without_limited_transmit(segment);
             let threshold = self.threshold_after_loss(flight, config);
             self.window.ssthresh = match self.phase {
                 Phase::Recovery => threshold.min(self.window.ssthresh),
                 Phase::Open | Phase::Loss => threshold,
             };
+        }
+        if self.retries == 1 {
+            self.rare().timeout_counted = false;
             if config.timestamps {
                 self.rare().timed_out_at_us = super::output::timestamp_us(now).max(1);
             }
         }
-        self.window.cwnd = segment;
+        self.begin_frto(before, config);
+        self.rack_on_timeout(now);
         self.window.credit = 0;
         self.phase = Phase::Loss;
+        // with RACK what was sent last may still arrive: one segment beside it (RFC 8985, 6.3)
+        let spared = self.board.as_ref().map_or(0, |_| self.pipe(config));
+        self.window.cwnd = spared + segment;
+        self.probe = Probe::None;
+        self.rare().probe_end = 0;
         self.recover = self.snd_max;
         self.lost_to = self.snd_max;
         self.resent_to = self.snd_una;

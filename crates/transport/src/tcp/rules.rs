@@ -1,6 +1,8 @@
 //! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the RFCs' plain
 //! rules; what Linux does is switched on one by one.
 
+use eastwest_types::Span;
+
 /// How the retransmission timeout follows from round-trip times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtoRule {
@@ -49,9 +51,65 @@ pub enum PrrRule {
     Linux,
 }
 
+/// Loss detection by time of sending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RackRule {
+    /// None: by duplicate ACKs (RFC 6675).
+    #[default]
+    Off,
+    /// RFC 8985: an ACK whose echoed timestamp is older than a retransmission does not answer it.
+    Rfc8985,
+    /// Linux: an ACK answers a retransmission unless it comes sooner than the smallest round trip,
+    /// and the timer for reordering strikes 2 ms later.
+    Linux,
+}
+
 /// Rules of loss recovery.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RecoveryRules {
     /// Proportional rate reduction.
     pub prr: PrrRule,
+    /// Loss detection by time of sending in place of duplicate ACKs; needs SACK.
+    pub rack: RackRule,
+    /// Tail loss probes (RFC 8985); need SACK.
+    pub probes: bool,
+    /// Duplicate segments are reported, and reports heeded (RFC 2883); needs SACK.
+    pub dsack: bool,
+    /// Needless timeouts are found from the order of ACKs, and undone (RFC 5682).
+    pub frto: bool,
+    /// Cuts that timestamps or DSACKs show to be needless are undone (RFC 4015, RFC 3708).
+    pub undo: bool,
+    /// The unit in which timestamps are compared for that (Linux: 1 ms).
+    pub timestamp_clock: Span,
+    /// A timeout in the midst of a recovery leaves the threshold as it is (Linux).
+    pub one_cut: bool,
+}
+
+impl RecoveryRules {
+    /// Whether losses are found by time of sending.
+    #[inline]
+    pub(super) fn uses_rack(&self) -> bool {
+        self.rack != RackRule::Off
+    }
+
+    /// Whether anything may turn out to have been needless.
+    #[inline]
+    pub(super) fn reconsiders(&self) -> bool {
+        self.frto || self.undo
+    }
+}
+
+impl Default for RecoveryRules {
+    fn default() -> RecoveryRules {
+        RecoveryRules {
+            prr: PrrRule::Off,
+            rack: RackRule::Off,
+            probes: false,
+            dsack: false,
+            frto: false,
+            undo: false,
+            timestamp_clock: Span::from_us(1),
+            one_cut: false,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! pending one would come too late, and one that comes too early just asks again.
 
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Linger, State};
+use super::endpoint::{Endpoint, Linger, Probe, State};
 use super::rules::GiveUp;
 use super::{Notice, Repair, Sink};
 use eastwest_types::{Span, Time};
@@ -46,10 +46,17 @@ impl Endpoint {
         self.rtt.sample(rtt, self.snd_una, self.snd_max, config);
     }
 
+    fn probe_at(&self) -> Time {
+        self.board.as_ref().map_or(Time::NEVER, |b| b.probe_at)
+    }
+
     /// Asks for a wake-up at the next deadline if none is pending before it.
     #[inline]
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
-        let next = self.rto_at.min(self.ack_at);
+        let mut next = self.rto_at.min(self.ack_at);
+        if self.probe != Probe::None {
+            next = next.min(self.probe_at());
+        }
         if next < self.armed_at {
             self.armed_at = next;
             sink.arm(next, self.id);
@@ -60,6 +67,13 @@ impl Endpoint {
     pub(super) fn on_timers(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         if self.ack_at <= now {
             self.send_ack(now, config, sink);
+        }
+        if self.probe != Probe::None && self.probe_at() <= now {
+            match std::mem::replace(&mut self.probe, Probe::None) {
+                Probe::Tail => self.send_probe(now, config, sink),
+                Probe::Reorder => self.on_reorder_timer(now, config, sink),
+                Probe::None => {}
+            }
         }
         if self.rto_at <= now {
             match self.linger {
@@ -79,6 +93,7 @@ impl Endpoint {
         if self.gives_up(now, config) {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;
+            self.probe = Probe::None;
             sink.notify(self.id, Notice::Failed);
             return;
         }

@@ -328,7 +328,9 @@ impl Net {
         assert!(e.lost_to <= e.snd_max && e.resent_to <= e.snd_max);
         assert!(e.outstanding() <= config.max_window);
         // RFC 6675, SetPipe, octet by octet in steps that no range border falls between
-        if config.sack && e.snd_max <= 200 * SEGMENT {
+        if let Some(board) = &e.board {
+            board.check(e.snd_una, e.snd_max, &e.sacked);
+        } else if config.sack && e.snd_max <= 200 * SEGMENT {
             let below = |p: u64, q: u64| u64::from(p < q);
             let octet = |p: u64| match e.sacked.containing(p) {
                 Some(_) => 0,

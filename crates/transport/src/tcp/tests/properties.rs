@@ -4,6 +4,7 @@
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
+use super::super::rules::{PrrRule, RackRule, RecoveryRules, RtoRule, TimerRules};
 use super::net::{Fate, Net, settings};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
@@ -24,6 +25,31 @@ struct Case {
     limited_transmit: bool,
     ack_every: u32,
     max_window: u64,
+    timers: TimerRules,
+    recovery: RecoveryRules,
+}
+
+fn timers() -> impl Strategy<Value = TimerRules> {
+    (any::<bool>(), any::<bool>()).prop_map(|(linux, ticks)| TimerRules {
+        rto: if linux { RtoRule::Linux } else { RtoRule::Rfc6298 },
+        ticks,
+        ..TimerRules::default()
+    })
+}
+
+fn recovery() -> impl Strategy<Value = RecoveryRules> {
+    let prr = prop_oneof![Just(PrrRule::Off), Just(PrrRule::Rfc6937), Just(PrrRule::Linux)];
+    let rack = prop_oneof![Just(RackRule::Off), Just(RackRule::Rfc8985), Just(RackRule::Linux)];
+    (prr, rack, any::<[bool; 6]>()).prop_map(|(prr, rack, on)| RecoveryRules {
+        prr,
+        rack,
+        probes: rack != RackRule::Off && on[1],
+        dsack: on[2],
+        frto: on[3],
+        undo: on[4],
+        one_cut: on[5],
+        ..RecoveryRules::default()
+    })
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -31,7 +57,7 @@ fn case() -> impl Strategy<Value = Case> {
     let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
     let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
     let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
-    (network, writes, tcp).prop_map(|(n, writes, t)| Case {
+    (network, writes, tcp, timers(), recovery()).prop_map(|(n, writes, t, timers, recovery)| Case {
         seed: n.0,
         loss_percent: n.1,
         late_percent: n.2,
@@ -43,6 +69,13 @@ fn case() -> impl Strategy<Value = Case> {
         limited_transmit: t.2,
         ack_every: t.3,
         max_window: t.4,
+        timers,
+        // they need SACK
+        recovery: if t.0 {
+            recovery
+        } else {
+            RecoveryRules { rack: RackRule::Off, probes: false, dsack: false, ..recovery }
+        },
     })
 }
 
@@ -57,6 +90,8 @@ fn net_of(case: &Case) -> Net {
         initial_rto: Span::from_ms(50),
         max_rto: Span::from_ms(400),
         max_retries: 100,
+        timers: case.timers.clone(),
+        recovery: case.recovery.clone(),
         ..settings()
     });
     net.wires.rate = case.rate;
@@ -122,7 +157,7 @@ fn check(case: &Case) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400,
+        cases: 1000,
         rng_seed: RngSeed::Fixed(1), // the same dialogues every time
         failure_persistence: None,
         ..ProptestConfig::default()

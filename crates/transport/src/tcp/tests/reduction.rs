@@ -6,7 +6,7 @@ use super::net::{Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side};
 
 fn after_loss(prr: PrrRule, sack: bool, lost: &'static [usize]) -> Net {
-    let recovery = RecoveryRules { prr };
+    let recovery = RecoveryRules { prr, ..RecoveryRules::default() };
     let mut net = Net::established(TcpConfig { recovery, sack, ..settings() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
     net.lose(lost);

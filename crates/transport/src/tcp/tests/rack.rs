@@ -1,0 +1,243 @@
+//! RACK and tail loss probes. Unless said otherwise the link carries a segment a millisecond, so that
+//! the ACK for the n-th segment sent at 20 ms comes at 30 + n ms.
+
+use super::super::config::TcpConfig;
+use super::super::endpoint::Phase;
+use super::super::rules::{PrrRule, RackRule, RecoveryRules};
+use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Side, Span};
+
+fn rules() -> RecoveryRules {
+    RecoveryRules {
+        prr: PrrRule::Linux,
+        rack: RackRule::Linux,
+        probes: true,
+        dsack: true,
+        ..RecoveryRules::default()
+    }
+}
+
+fn rack() -> TcpConfig {
+    TcpConfig { recovery: rules(), ..settings() }
+}
+
+/// A connection whose link carries a segment a millisecond.
+fn paced(config: TcpConfig) -> Net {
+    let mut net = Net::established(config);
+    net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
+    net
+}
+
+/// When and what the client has sent again: milliseconds and number of the segment.
+fn again(net: &Net) -> Vec<(u64, u64)> {
+    let sent = net.wires.log.iter().filter(|s| s.is_again() && s.from == Side::Client);
+    sent.map(|s| (s.at.0 / 1_000_000_000, s.packet.seq / SEGMENT + 1)).collect()
+}
+
+#[test]
+fn the_third_sacked_segment_starts_the_recovery_at_once() {
+    let mut net = paced(rack());
+    net.lose(&[3]);
+    net.write_segments(30);
+    net.run_to(1000);
+    assert_eq!(again(&net), [(36, 3)]);
+    let totals = net.stack.totals();
+    assert_eq!((totals.fast_recoveries, totals.timeouts, totals.probes), (1, 0, 0));
+}
+
+#[test]
+fn with_fewer_the_loss_is_judged_when_the_window_for_reordering_has_passed() {
+    // Segment 9 of ten is lost, the SACK of the tenth comes at 40: sent at 20 like the ninth, 20 ms of
+    // round trip; the window is a quarter of the smallest, 2.5 ms, and 2 more for the timer.
+    let mut net = paced(rack());
+    net.lose(&[9]);
+    net.write_segments(10);
+    net.run_to(1000);
+    assert_dialogue(&net, Some(Side::Client), &{
+        let first: Vec<String> =
+            (0..10).map(|i| format!("20 > {}:{} ack 1", i * 1000 + 1, i * 1000 + 1001)).collect();
+        format!("{}\n44.5 > 8001:9001* ack 1", first.join("\n"))
+    });
+    assert_eq!(net.stack.totals().timeouts, 0);
+}
+
+#[test]
+fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
+    // The smallest round trip is 10 ms: two segments late by 2 ms are overtaken by two each.
+    let mut net = paced(rack());
+    net.wires.fate = Box::new(|s| match (s.from, s.nth) {
+        (Side::Client, 3 | 12) => Fate::Late(Span::from_us(2_200)),
+        _ => Fate::Deliver,
+    });
+    net.write_segments(40);
+    net.run_to(1000);
+    assert_eq!(again(&net), []);
+    assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_without_a_timeout() {
+    // segment 1, sent again as the 13th packet, is lost again
+    let mut net = paced(rack());
+    net.lose(&[1, 13]);
+    net.write_segments(40);
+    net.run_to(1000);
+    let sent = again(&net);
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert_eq!((sent[0], sent[1].1), ((34, 1), 1));
+    // a round trip later, when what was sent after it is SACKed
+    assert!(sent[1].0 < 60, "{sent:?}");
+    let totals = net.stack.totals();
+    assert_eq!((totals.timeouts, totals.lost_retransmits), (0, 1));
+}
+
+#[test]
+fn a_timeout_spares_what_was_sent_last() {
+    // All ACKs are lost from 20 ms on: the timer strikes 200 ms after the first segment; a segment
+    // written at 215 ms is younger than the round trip and not deemed lost.
+    let mut net = Net::established(TcpConfig {
+        recovery: RecoveryRules { probes: false, ..rules() },
+        ..settings()
+    });
+    net.lose(&[1, 2, 3]);
+    net.write_segments(3);
+    net.run_to(215);
+    net.write_segments(1);
+    net.run_to(221);
+    let client = net.end(Side::Client);
+    assert_eq!((client.phase, client.pipe(net.stack.config())), (Phase::Loss, 2 * SEGMENT));
+    net.run_to(1000);
+    // the fourth arrives and is SACKed: it is not sent again
+    assert_eq!(again(&net), [(220, 1), (225, 2), (230, 3)]);
+    assert_eq!(net.stack.totals().timeouts, 1);
+}
+
+#[test]
+fn reordering_costs_fewer_needless_retransmissions_than_counting_duplicates() {
+    let run = |recovery: RecoveryRules| {
+        let mut net = paced(TcpConfig { recovery, ..settings() });
+        let mut random = Stream::new(7, "reordering");
+        net.wires.fate = Box::new(move |s| match s.from {
+            Side::Client if random.below(20) == 0 => {
+                Fate::Late(Span::from_us(2_000 + random.below(7_000)))
+            }
+            _ => Fate::Deliver,
+        });
+        net.write_segments(2000);
+        net.run_to(20_000);
+        assert_eq!(net.end(Side::Server).received(), 2000 * SEGMENT);
+        // nothing is lost, so each of them is needless
+        net.stack.totals().retransmits
+    };
+    let counting = run(RecoveryRules { prr: PrrRule::Linux, ..RecoveryRules::default() });
+    let by_time = run(rules());
+    let without_dsack = run(RecoveryRules { dsack: false, ..rules() });
+    assert!(by_time * 4 < counting, "{by_time} and {counting}");
+    assert!(by_time <= without_dsack, "{by_time} and {without_dsack}");
+}
+
+#[test]
+fn a_lost_tail_costs_a_probe_and_no_timeout() {
+    // Segments 8 to 10 of ten are lost. The last ACK that moves on comes at 37 ms; smoothed round trip
+    // then 12.6 ms: the probe, segment 10 again, leaves 2·SRTT + 2 ms later. Its SACK shows the others
+    // lost after the window for reordering.
+    let mut net = paced(rack());
+    net.lose(&[8, 9, 10]);
+    net.write_segments(10);
+    net.run_to(1000);
+    let sent = again(&net);
+    assert_eq!(sent.iter().map(|s| s.1).collect::<Vec<_>>(), [10, 8, 9]);
+    let srtt = net.end(Side::Client).rtt.srtt().unwrap();
+    assert!(sent[0].0 > 37 + 20 && sent[0].0 < 37 + 2 + 2 * 20, "{sent:?} {srtt:?}");
+    let totals = net.stack.totals();
+    assert_eq!((totals.timeouts, totals.probes, totals.fast_recoveries), (0, 1, 1));
+    assert!(net.end(Side::Server).received() == 10 * SEGMENT);
+}
+
+#[test]
+fn a_probe_that_repairs_the_only_loss_cuts_the_window_once_more_is_acknowledged() {
+    let mut net = paced(rack());
+    net.lose(&[10]);
+    net.write_segments(10);
+    net.run_to(400);
+    assert_eq!(again(&net).len(), 1);
+    assert_eq!(net.end(Side::Client).outstanding(), 0);
+    let cwnd = net.end(Side::Client).cwnd();
+    net.write_segments(1);
+    net.run_to(600);
+    let totals = net.stack.totals();
+    assert_eq!((totals.probe_recoveries, totals.timeouts, totals.retransmits), (1, 0, 1));
+    assert!(net.end(Side::Client).cwnd() <= cwnd / 2 + SEGMENT);
+}
+
+#[test]
+fn a_probe_that_was_not_needed_leaves_the_window() {
+    // only the ACK of the last segment is lost: the probe arrives twice, and DSACK tells
+    let mut net = paced(rack());
+    net.wires.fate = Box::new(|s| match (s.from, s.nth) {
+        (Side::Server, 10) => Fate::Drop,
+        _ => Fate::Deliver,
+    });
+    net.write_segments(10);
+    net.run_to(400);
+    net.write_segments(1);
+    net.run_to(600);
+    let totals = net.stack.totals();
+    assert_eq!((totals.probes, totals.dsacks, totals.probe_recoveries), (1, 1, 0));
+    assert_eq!((totals.timeouts, net.end(Side::Client).ssthresh()), (0, u64::MAX));
+}
+
+#[test]
+fn new_data_is_the_better_probe() {
+    // The window of four is full and its ACKs are lost: the probe is the fifth segment.
+    let mut net = Net::established(TcpConfig { initial_window: 4, ..rack() });
+    net.wires.fate = Box::new(|s| match (s.from, s.nth) {
+        (Side::Server, 1..=4) => Fate::Drop,
+        _ => Fate::Deliver,
+    });
+    net.write_segments(6);
+    net.run_to(1000);
+    assert_dialogue(
+        &net,
+        Some(Side::Client),
+        "20 > 1:1001 ack 1
+         20 > 1001:2001 ack 1
+         20 > 2001:3001 ack 1
+         20 > 3001:4001 ack 1
+         42 > 4001:5001 ack 1
+         52 > 5001:6001 ack 1",
+    );
+    assert_eq!(net.stack.totals().probes, 1);
+}
+
+#[test]
+fn a_single_segment_is_given_time_for_a_delayed_ack() {
+    // 2·10 ms and the minimum timeout: beyond the timeout of 200 ms, which therefore bounds it; the
+    // probe takes the timeout's place, and one more timeout's time passes before that
+    let mut net = Net::established(rack());
+    net.lose(&[1, 2]);
+    net.write(Side::Client, 100);
+    net.run_to(1000);
+    assert_dialogue(
+        &net,
+        Some(Side::Client),
+        "20 > 1:101 ack 1
+         220 > 1:101* ack 1
+         420 > 1:101* ack 1",
+    );
+    let totals = net.stack.totals();
+    assert_eq!((totals.probes, totals.timeouts), (1, 1));
+}
+
+#[test]
+fn an_idle_board_gives_its_room_back() {
+    let mut net = Net::established(rack());
+    net.write_segments(500);
+    net.run_to(1000);
+    let board = net.end(Side::Client).board.as_ref().expect("something was sent");
+    assert!(board.room() <= 128, "{}", board.room());
+    assert!(size_of_val(&**board) <= 192);
+    // both ends and the boards of both
+    assert!(2 * size_of::<super::super::Endpoint>() + 2 * (192 + 128) < 1200);
+}
