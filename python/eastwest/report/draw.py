@@ -19,8 +19,8 @@ from eastwest import units
 
 Floats = npt.NDArray[np.float64]
 
-#: Width of every plot in its own units.
-WIDTH = 10_000
+#: Width of every plot in its own units: fine enough to zoom in 2000 times.
+WIDTH = 1_000_000
 #: Series are told apart by colour and by dashes; from here on both repeat.
 SHADES = 6
 
@@ -247,7 +247,7 @@ class Chart:
 
 
 def whole(values: Floats) -> list[int]:
-    """Plot units across, rounded: a ten-thousandth of the width is less than a pixel."""
+    """Plot units across, rounded."""
     return [int(v) for v in np.rint(values)]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eastwest.report.draw import WRITERS, Chart, Floats, Scale, time
+from eastwest.report.draw import WIDTH, WRITERS, Chart, Floats, Scale, time
 from eastwest.report.tables import Bins
 
 LEVELS = 9
@@ -64,7 +64,7 @@ class Heat:
             css="heat",
         )
         grid = levels(self.values, top)
-        across = np.clip(chart.x.place(self.bins.edges), 0, 1) * 10_000
+        across = np.clip(chart.x.place(self.bins.edges), 0, 1) * WIDTH
         borders = [int(v) for v in np.rint(across)]
         shapes: dict[int, list[str]] = {level: [] for level in range(1, LEVELS + 1)}
         for row, line in enumerate(grid):

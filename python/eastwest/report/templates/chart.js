@@ -1,7 +1,7 @@
 /* Charts are drawn already. This adds: reading values with mouse and keyboard, zooming all pictures
    over time together, and switching series off. Names from results only ever go into textContent. */
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 10000;
+const WIDTH = 1000000;
 const tip = document.getElementById("tip");
 const zoomBar = document.getElementById("zoomed");
 const timeCharts = [];
