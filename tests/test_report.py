@@ -22,7 +22,7 @@ from eastwest.report.slow import rows
 from eastwest.report.tables import Facts
 from eastwest.report.topology import Topology
 from fake_core import FakeCore, column
-from hand_made import TO_H3, flow, folder
+from hand_made import SCENARIO, TO_H3, flow, folder, links
 
 HOSTILE = "<script>alert(1)</script>$\\frac{&\"'</style>{{7*7}}\u2028\u2029<!--]]>\\"
 
@@ -329,12 +329,12 @@ def test_axes_have_round_ticks() -> None:
 def test_the_drawing_has_layers_and_keeps_children_below_their_switch(tmp_path: Path) -> None:
     pairs = [(f"h{i}", f"leaf{i // 4}", "host") for i in range(8)]
     pairs += [(f"leaf{i}", f"spine{j}", "leaf") for i in range(2) for j in range(3)]
-    links: list[dict[str, Any]] = []
+    cables: list[dict[str, Any]] = []
     for a, b, tier in pairs:
         for one, two, way in ((a, b, "up"), (b, a, "down")):
-            row = {"link": len(links), "name": f"{one}->{two}", "tier": f"{tier}-{way}"}
-            links.append({**row, "src": one, "dst": two, "rate_bps": 10**9})
-    drawn = Topology(Facts(folder(tmp_path / "r", {"links": links})))
+            row = {"link": len(cables), "name": f"{one}->{two}", "tier": f"{tier}-{way}"}
+            cables.append({**row, "src": one, "dst": two, "rate_bps": 10**9})
+    drawn = Topology(Facts(folder(tmp_path / "r", {"links": cables})))
     node = {n.name: n for n in drawn.nodes}
     assert {n.layer for n in drawn.nodes} == {0, 1, 2}
     assert [node[f"h{i}"].x for i in range(8)] == sorted(node[f"h{i}"].x for i in range(8))
@@ -342,7 +342,7 @@ def test_the_drawing_has_layers_and_keeps_children_below_their_switch(tmp_path: 
         children = [node[f"h{4 * leaf + i}"].x for i in range(4)]
         assert node[f"leaf{leaf}"].x == pytest.approx(sum(children) / 4, abs=1)
     assert node["spine0"].y < node["leaf0"].y < node["h0"].y
-    assert len(drawn.edges) == len(links)
+    assert len(drawn.edges) == len(cables)
 
 
 def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
@@ -363,3 +363,12 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
     with pytest.raises(InputError, match="the folder of a sweep: report it alone"):
         write_report([sweep.path, sweep.path])
+
+
+def test_faults_and_marks_are_named(tmp_path: Path) -> None:
+    fault = '[[fault]]\nlink = "leaf0--spine1"\nkind = "loss"\nshare = "1 %"\n'
+    marked = [{**row, "marks": 2} for row in links()]
+    result = folder(tmp_path / "r", {"links": marked}, scenario=SCENARIO + fault)
+    text = page_of(result)
+    assert "link leaf0--spine1, kind loss, share 1 %" in text
+    assert f"{2 * len(marked)} packets were marked (ECN)." in text

@@ -65,6 +65,8 @@ def single(result: Result) -> str:
         drop_kinds=list(words.DROP_KINDS.values()),
         drops=words.drop_rows(result),
         causes=words.drop_causes(result),
+        marked=words.marked(result),
+        faults=words.faults(result),
         busiest=words.busiest_links(result),
         slow=slow.rows(facts),
         events_note=_events_note(facts),

@@ -219,6 +219,28 @@ def drop_causes(result: Result) -> str:
     return ", ".join(f"{name} {units.count(count)}" for name, count in counts.items() if count)
 
 
+def marked(result: Result) -> str:
+    """Count packets that queues marked (ECN); nothing where none was, or formats before it."""
+    if "marks" not in result.links.columns:
+        return ""
+    marks = _int(result.links["marks"].sum())
+    return f"{_number(marks, 'packet was', 'packets were')} marked (ECN)." if marks else ""
+
+
+def faults(result: Result) -> list[str]:
+    """Describe the faults of the scenario, a line each, in its own words."""
+    try:
+        listed = tomllib.loads(result.scenario).get("fault", [])
+    except tomllib.TOMLDecodeError:
+        return []
+    lines = []
+    for fault in listed if isinstance(listed, list) else []:
+        if isinstance(fault, dict):
+            parts = [f"{key} {value}" for key, value in _flat(fault, "")]
+            lines.append(units.clean(", ".join(parts), 300))
+    return lines
+
+
 def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
     """The links with the highest utilisation."""
     top = result.links.sort(["utilisation", "link"], descending=[True, False]).head(most)
