@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -165,7 +166,7 @@ def sweep_page(sweep: SweepResult) -> str:
         left_out=max(0, len(points.all) - len(points.numbers)),
         failures=_failures(sweep),
         methods=_methods(summary),
-        rerun=f"eastwest sweep {sweep.path / 'sweep.toml'}",
+        rerun=f"eastwest sweep {shlex.quote(str(sweep.path / 'sweep.toml'))}",
         file=_text(sweep, "sweep.toml"),
     )
 
@@ -350,7 +351,10 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
         except (KeyError, OSError, InputError):
             continue
     if len(named) < 2:
-        return [], "The runs' tables are not in the store (keep), so there are no curves."
+        return (
+            [],
+            'The store has no tables of these runs (keep = "tables"), so there are no curves.',
+        )
     charts = spread.charts(named)
     if len(charts) % 2:
         charts[-1].wide = True
