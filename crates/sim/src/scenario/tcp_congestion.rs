@@ -5,7 +5,8 @@ use super::quantity::Fraction;
 use super::reader::{Section, key};
 use eastwest_transport::congestion::dctcp;
 use eastwest_transport::congestion::rules::{
-    CongestionRules, Counting, DctcpRules, EcnRule, EcnRules, ReducedFrom,
+    CongestionRules, Counting, CubicRules, DctcpRules, EcnRule, EcnRules, HyStartRule, ReducedFrom,
+    Variant,
 };
 use eastwest_transport::tcp::config::CongestionKind;
 
@@ -25,6 +26,11 @@ pub fn read_kind(s: &mut Section) -> CongestionKind {
                 "dctcp",
                 CongestionKind::Dctcp,
                 "the window falls with the share of marked bytes (RFC 8257)",
+            ),
+            (
+                "cubic",
+                CongestionKind::Cubic,
+                "the window is a cubic function of the time since a loss (RFC 9438)",
             ),
         ],
     )
@@ -53,8 +59,29 @@ pub fn read_rules(s: &mut Section, kind: CongestionKind) -> CongestionRules {
             )
             .default("false"),
         ),
+        hystart: s.choice(
+            "hystart",
+            "What ends slow start before a loss.",
+            Some("off"),
+            &[
+                ("off", HyStartRule::Off, "nothing"),
+                (
+                    "linux",
+                    HyStartRule::Linux,
+                    "trains of ACKs and growing delays, as in Linux's CUBIC (Ha and Rhee 2011); \
+                     needs timestamps",
+                ),
+                (
+                    "plus-plus",
+                    HyStartRule::PlusPlus,
+                    "HyStart++: growing delays, after a while of slower growth (RFC 9406); \
+                     needs timestamps",
+                ),
+            ],
+        ),
         ecn: read_ecn(s, kind),
         dctcp: read_dctcp(s),
+        cubic: read_cubic(s),
     }
 }
 
@@ -123,6 +150,38 @@ fn read_ecn(s: &mut Section, kind: CongestionKind) -> EcnRules {
                 "SYNs, ACKs and segments sent again are sent as ECN-capable too (RFC 8257, 3.5).",
             )
             .computed("true with dctcp, else false", dctcp),
+        ),
+    }
+}
+
+fn read_cubic(s: &mut Section) -> CubicRules {
+    let variant = s.choice(
+        "cubic_variant",
+        "With cubic: whose details.",
+        Some("linux"),
+        &[
+            ("linux", Variant::Linux, "those of tcp_cubic.c"),
+            ("rfc9438", Variant::Rfc9438, "those of RFC 9438"),
+        ],
+    );
+    let beta: Fraction = s.get(
+        key("cubic_beta", "With cubic: what a loss leaves of the window (RFC 9438, 4.6).")
+            .default("0.7")
+            .range("0.5", "0.95"),
+    );
+    CubicRules {
+        variant,
+        beta: (beta.0 * 1024.0 + 0.5) as u32,
+        fast_convergence: s.get(
+            key(
+                "cubic_fast_convergence",
+                "With cubic: a window that falls remembers less of itself (RFC 9438, 4.7).",
+            )
+            .default("true"),
+        ),
+        friendly: s.get(
+            key("cubic_friendly", "With cubic: never slower than Reno (RFC 9438, 4.3).")
+                .default("true"),
         ),
     }
 }

@@ -1,12 +1,17 @@
 //! Congestion control: how the window grows and how far it falls. One file for each algorithm, and
 //! one for what they share.
 
+pub mod cubic;
 pub mod dctcp;
 pub mod growth;
+pub mod hystart;
 pub mod new_reno;
+pub mod root;
 pub mod rules;
 
+use cubic::Cubic;
 use dctcp::Dctcp;
+use hystart::HyStart;
 
 /// The congestion window of one sender, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +36,22 @@ impl Window {
     }
 }
 
-/// What a sender keeps beside its window, where its algorithm needs more.
+/// What a sender keeps beside its window, where its settings ask for more than NewReno.
 #[derive(Clone, Debug)]
-pub enum Control {
+pub struct Control {
+    /// State of the algorithm.
+    pub algorithm: Algorithm,
+    /// Watches for the end of slow start.
+    pub hystart: HyStart,
+}
+
+/// State of an algorithm.
+#[derive(Clone, Debug)]
+pub enum Algorithm {
+    /// See [`new_reno`].
+    NewReno,
     /// See [`dctcp`].
     Dctcp(Dctcp),
+    /// See [`cubic`].
+    Cubic(Cubic),
 }

@@ -72,6 +72,47 @@ impl Default for DctcpRules {
     }
 }
 
+/// Where a text and its best known program differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// As Linux does it.
+    #[default]
+    Linux,
+    /// As RFC 9438 has it.
+    Rfc9438,
+}
+
+/// Settings of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CubicRules {
+    /// RFC 9438 or Linux where they differ.
+    pub variant: Variant,
+    /// β, in units of 1/1024 (Linux: 717).
+    pub beta: u32,
+    /// A smaller window remembers less of itself (RFC 9438, 4.7).
+    pub fast_convergence: bool,
+    /// Never slower than Reno (RFC 9438, 4.3).
+    pub friendly: bool,
+}
+
+impl Default for CubicRules {
+    fn default() -> CubicRules {
+        CubicRules { variant: Variant::Linux, beta: 717, fast_convergence: true, friendly: true }
+    }
+}
+
+/// What ends slow start before a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HyStartRule {
+    /// Nothing.
+    #[default]
+    Off,
+    /// HyStart as in Linux's CUBIC.
+    Linux,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+}
+
 /// Rules of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionRules {
@@ -82,10 +123,14 @@ pub struct CongestionRules {
     /// An idle time halves the window for each timeout it lasts, instead of setting it back at once
     /// (RFC 2861; Linux, `tcp_cwnd_restart`).
     pub idle_decay: bool,
+    /// What ends slow start before a loss.
+    pub hystart: HyStartRule,
     /// Explicit congestion notification.
     pub ecn: EcnRules,
     /// DCTCP.
     pub dctcp: DctcpRules,
+    /// CUBIC.
+    pub cubic: CubicRules,
 }
 
 impl Default for CongestionRules {
@@ -94,8 +139,10 @@ impl Default for CongestionRules {
             counting: Counting::Bytes { limit: 2 },
             reduced_from: ReducedFrom::Flight,
             idle_decay: false,
+            hystart: HyStartRule::Off,
             ecn: EcnRules::default(),
             dctcp: DctcpRules::default(),
+            cubic: CubicRules::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::board::{Context, Delivery};
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
 use super::probe::Answer;
@@ -95,12 +95,11 @@ impl Endpoint {
                 self.sacked.remove_below(ack);
             }
         }
-        let ece = packet.flags & flag::ECE != 0;
-        if config.congestion != CongestionKind::NewReno {
+        if !config.is_plain() {
             let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
-            self.inform(delivered, ece, config);
+            self.inform(now, packet, acked, delivered, config);
         }
-        if ece {
+        if packet.flags & flag::ECE != 0 {
             self.on_echo(flight_before, config);
         }
         let duplicate = acked == 0
@@ -115,7 +114,7 @@ impl Endpoint {
             advice = self.reconsider(packet, evidence, config, sink);
         }
         if acked > 0 {
-            resend_first = self.on_progress(acked, flight_before, config, sink);
+            resend_first = self.on_progress(now, acked, flight_before, config, sink);
             self.linger_if_finished(now, config);
         } else if duplicate {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
@@ -169,6 +168,7 @@ impl Endpoint {
     #[inline]
     fn on_progress(
         &mut self,
+        now: Time,
         acked: u64,
         flight_before: u64,
         config: &TcpConfig,
@@ -183,11 +183,11 @@ impl Endpoint {
             // only where the window was the limit (RFC 7661); slow start may run one round ahead
             let used = if self.window.in_slow_start() { 2 * flight_before } else { flight_before };
             if used + segment > self.window.cwnd && self.window.cwnd < config.max_window {
-                self.grow(acked, false, config);
+                self.grow(now, acked, false, config);
             }
             return false;
         }
-        self.on_recovery_progress(acked, config, sink)
+        self.on_recovery_progress(now, acked, config, sink)
     }
 
     #[inline]

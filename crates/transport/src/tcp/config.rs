@@ -1,7 +1,7 @@
 //! Settings of a TCP endpoint.
 
 use super::rules::{RecoveryRules, TimerRules};
-use crate::congestion::rules::CongestionRules;
+use crate::congestion::rules::{CongestionRules, HyStartRule};
 use eastwest_types::Span;
 
 /// Settings shared by all endpoints of a profile. Every value is already checked.
@@ -55,6 +55,8 @@ pub enum CongestionKind {
     NewReno,
     /// DCTCP (RFC 8257).
     Dctcp,
+    /// CUBIC (RFC 9438).
+    Cubic,
 }
 
 impl CongestionKind {
@@ -69,6 +71,12 @@ impl TcpConfig {
     /// Header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
     pub fn header(&self) -> u32 {
         40 + if self.timestamps { 12 } else { 0 }
+    }
+
+    /// Whether congestion control needs no more state than the window.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.congestion == CongestionKind::NewReno && self.rules.hystart == HyStartRule::Off
     }
 }
 

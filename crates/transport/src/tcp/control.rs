@@ -3,39 +3,109 @@
 
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::Endpoint;
+use super::output::timestamp_us;
+use crate::congestion::cubic::{Ack, Cubic};
 use crate::congestion::dctcp::Dctcp;
-use crate::congestion::{Control, new_reno};
+use crate::congestion::hystart::{HyStart, Sample};
+use crate::congestion::rules::HyStartRule;
+use crate::congestion::{Algorithm, Control, new_reno};
+use eastwest_types::{Packet, Span, Time, flag};
+
+/// Linux counts on so many bytes being sent or acknowledged in one go when it measures trains of ACKs:
+/// four times the largest offload (`hystart_ack_delay`).
+const AGGREGATE: u128 = 4 * 65_536;
 
 impl Endpoint {
-    /// The state that the algorithm needs from the start.
+    /// The state that the settings ask for from the start.
     pub(super) fn new_control(config: &TcpConfig) -> Option<Box<Control>> {
-        match config.congestion {
-            CongestionKind::NewReno => None,
-            CongestionKind::Dctcp => {
-                Some(Box::new(Control::Dctcp(Dctcp::new(&config.rules.dctcp))))
-            }
+        if config.is_plain() {
+            return None;
+        }
+        let algorithm = match config.congestion {
+            CongestionKind::NewReno => Algorithm::NewReno,
+            CongestionKind::Dctcp => Algorithm::Dctcp(Dctcp::new(&config.rules.dctcp)),
+            CongestionKind::Cubic => Algorithm::Cubic(Cubic::default()),
+        };
+        Some(Box::new(Control { algorithm, hystart: HyStart::new(config.rules.hystart) }))
+    }
+
+    /// Tells the algorithm of an ACK that has moved on by `acked` bytes and reported `delivered`.
+    #[inline(never)]
+    pub(super) fn inform(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        acked: u64,
+        delivered: u64,
+        config: &TcpConfig,
+    ) {
+        let (una, next) = (self.snd_una, self.snd_max);
+        let rtt = match acked > 0 && config.timestamps && packet.ts_echo_us != 0 {
+            true => Some(timestamp_us(now).wrapping_sub(packet.ts_echo_us).max(1)),
+            false => None,
+        };
+        let Some(control) = self.control.as_deref_mut() else { return };
+        if let Algorithm::Dctcp(d) = &mut control.algorithm {
+            let ece = packet.flags & flag::ECE != 0;
+            d.observe(delivered, ece, una, next, &config.rules.dctcp);
+        }
+        let Some(rtt) = rtt.map(|us| Span::from_us(u64::from(us))) else { return };
+        if let Algorithm::Cubic(c) = &mut control.algorithm {
+            c.sample(now, rtt);
+        }
+        if config.rules.hystart != HyStartRule::Off && self.window.in_slow_start() {
+            self.watch_slow_start(now, rtt, config);
         }
     }
 
-    /// Tells the algorithm of an ACK that has reported `delivered` bytes.
-    #[inline(never)]
-    pub(super) fn inform(&mut self, delivered: u64, ece: bool, config: &TcpConfig) {
-        let (una, next) = (self.snd_una, self.snd_max);
-        match self.control.as_deref_mut() {
-            Some(Control::Dctcp(d)) => d.observe(delivered, ece, una, next, &config.rules.dctcp),
-            None => {}
+    /// Leaves slow start where delays say so.
+    fn watch_slow_start(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
+        let cwnd = self.window.cwnd.max(1);
+        let srtt = self.rtt.srtt().unwrap_or(rtt);
+        // at twice the window each round trip, as Linux paces in slow start
+        let stretch = u128::from(srtt.0) * AGGREGATE / (2 * u128::from(cwnd));
+        let sample = Sample {
+            now,
+            rtt,
+            una: self.snd_una,
+            next: self.snd_max,
+            window: cwnd / u64::from(config.segment),
+            stretch: Span(stretch as u64).min(Span::from_ms(1)),
+            paced: false,
+            first: self.window.ssthresh == u64::MAX,
+        };
+        if let Some(control) = self.control.as_deref_mut()
+            && control.hystart.sample(&sample)
+        {
+            self.window.ssthresh = self.window.cwnd.max(2 * u64::from(config.segment));
         }
     }
 
     /// `acked` bytes were acknowledged while the window was the limit. `after_timeout` is true until
     /// all that was outstanding at a timeout is acknowledged.
     #[inline]
-    pub(super) fn grow(&mut self, acked: u64, after_timeout: bool, config: &TcpConfig) {
+    pub(super) fn grow(&mut self, now: Time, acked: u64, after_timeout: bool, config: &TcpConfig) {
         let segment = u64::from(config.segment);
-        match config.congestion {
-            CongestionKind::NewReno | CongestionKind::Dctcp => {
-                new_reno::on_ack(&mut self.window, acked, segment, after_timeout, &config.rules);
+        if config.is_plain() {
+            new_reno::on_ack(&mut self.window, acked, segment, after_timeout, &config.rules);
+        } else {
+            let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+            self.grow_controlled(Ack { now, acked, segment, after_timeout, srtt }, config);
+        }
+    }
+
+    #[inline(never)]
+    fn grow_controlled(&mut self, mut ack: Ack, config: &TcpConfig) {
+        let Some(control) = self.control.as_deref_mut() else { return };
+        let w = &mut self.window;
+        if w.in_slow_start() {
+            ack.acked = control.hystart.counted(ack.acked, ack.segment, false);
+        }
+        match &mut control.algorithm {
+            Algorithm::NewReno | Algorithm::Dctcp(_) => {
+                new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &config.rules);
             }
+            Algorithm::Cubic(c) => c.on_ack(w, &ack, &config.rules),
         }
     }
 
@@ -46,9 +116,11 @@ impl Endpoint {
         if held && config.congestion != CongestionKind::Dctcp {
             return self.window.ssthresh;
         }
-        match config.congestion {
-            CongestionKind::NewReno | CongestionKind::Dctcp => {
-                new_reno::threshold(&self.window, flight, u64::from(config.segment), &config.rules)
+        let segment = u64::from(config.segment);
+        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
+            Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            None | Some(Algorithm::NewReno | Algorithm::Dctcp(_)) => {
+                new_reno::threshold(&self.window, flight, segment, &config.rules)
             }
         }
     }
@@ -56,9 +128,33 @@ impl Endpoint {
     /// The threshold after marks with `flight` bytes outstanding.
     pub(super) fn threshold_after_mark(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let segment = u64::from(config.segment);
-        match self.control.as_deref() {
-            Some(Control::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
-            None => new_reno::threshold(&self.window, flight, segment, &config.rules),
+        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
+            Some(Algorithm::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
+            Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            None | Some(Algorithm::NewReno) => {
+                new_reno::threshold(&self.window, flight, segment, &config.rules)
+            }
+        }
+    }
+
+    /// A timeout has struck and the threshold is set.
+    pub(super) fn forget_path(&mut self) {
+        if let Some(control) = self.control.as_deref_mut() {
+            control.hystart.forget();
+            if let Algorithm::Cubic(c) = &mut control.algorithm {
+                c.forget();
+            }
+        }
+    }
+
+    /// Something is sent after nothing was under way.
+    #[inline]
+    pub(super) fn resume(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        if let Some(control) = self.control.as_deref_mut()
+            && let Algorithm::Cubic(c) = &mut control.algorithm
+        {
+            c.shift(now, idle);
         }
     }
 }

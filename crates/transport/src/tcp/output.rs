@@ -50,6 +50,9 @@ impl Endpoint {
             if self.snd_max == end {
                 return;
             }
+            if self.snd_una == self.snd_max && !config.is_plain() {
+                self.resume(now);
+            }
             self.restart_after_idle(now, config);
         }
         let segment = u64::from(config.segment);

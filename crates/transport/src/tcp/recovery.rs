@@ -163,6 +163,7 @@ impl Endpoint {
     /// be sent again at once.
     pub(super) fn on_recovery_progress(
         &mut self,
+        now: Time,
         acked: u64,
         config: &TcpConfig,
         sink: &mut impl Sink,
@@ -171,7 +172,7 @@ impl Endpoint {
         let over = self.snd_una >= self.recover;
         let mut partial = false;
         if self.phase == Phase::Loss {
-            self.grow(acked, true, config);
+            self.grow(now, acked, true, config);
         } else if !config.sack && !over {
             // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
             partial = true;
@@ -224,6 +225,7 @@ impl Endpoint {
         self.begin_frto(before, config);
         self.rack_on_timeout(now);
         self.window.credit = 0;
+        self.forget_path();
         self.phase = Phase::Loss;
         // with RACK what was sent last may still arrive: one segment beside it (RFC 8985, 6.3)
         let spared = self.board.as_ref().map_or(0, |_| self.pipe(config));

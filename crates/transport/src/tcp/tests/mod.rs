@@ -2,6 +2,7 @@
 
 mod aimd;
 mod closing;
+mod cubic;
 mod ecn;
 mod growth;
 mod handshake;

@@ -1,0 +1,238 @@
+//! Leaving slow start before the queue overflows.
+//!
+//! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From 16 segments on, slow
+//! start ends when ACKs that follow each other within 2 ms have been coming for longer than half the
+//! smallest delay since the round began (the train fills the path), or when the smallest of the
+//! first eight delays of a round is above the smallest ever by an eighth of it, at least 4 ms and at
+//! most 16 ms.
+//!
+//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest delay of a round is above the last
+//! round's by an eighth (4 to 16 ms), the window grows a quarter as fast; if the delay falls again that
+//! was a false alarm, after five such rounds slow start is over. In the first slow start only.
+
+use super::rules::HyStartRule;
+use eastwest_types::{Span, Time};
+
+/// Linux, `hystart_low_window`.
+const LOW_WINDOW: u64 = 16;
+/// Linux, `hystart_ack_delta_us`.
+const ACK_DELTA: Span = Span::from_ms(2);
+/// Linux, `HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`.
+const SAMPLES: u32 = 8;
+/// RFC 9406, `CSS_GROWTH_DIVISOR` and `CSS_ROUNDS`.
+const CSS_DIVISOR: u64 = 4;
+const CSS_ROUNDS: u32 = 5;
+
+/// Linux, `HYSTART_DELAY_THRESH`; RFC 9406, `RttThresh`.
+fn allowance(delay: Span) -> Span {
+    Span(delay.0 / 8).max(Span::from_ms(4)).min(Span::from_ms(16))
+}
+
+/// What slow start watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyStart {
+    rule: HyStartRule,
+    /// The round is over when this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    /// Samples in this round and the smallest; the smallest of the round before.
+    samples: u32,
+    smallest: Span,
+    smallest_before: Span,
+    /// The smallest ever.
+    delay_min: Span,
+    /// HyStart++: rounds of slow growth so far, 0 outside; and the delay that began them.
+    slow_rounds: u32,
+    baseline: Span,
+    /// Bytes of slow growth that are less than a segment.
+    bank: u64,
+    /// Slow start has been ended.
+    found: bool,
+}
+
+/// What an ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it came.
+    pub now: Time,
+    /// Its round-trip time.
+    pub rtt: Span,
+    /// What is acknowledged now, and what will be sent next.
+    pub una: u64,
+    /// See `una`.
+    pub next: u64,
+    /// The window in segments.
+    pub window: u64,
+    /// How far aggregation may stretch a train of ACKs (Linux, `hystart_ack_delay`).
+    pub stretch: Span,
+    /// Whether packets leave paced: a train then fills a whole delay.
+    pub paced: bool,
+    /// Whether this is the first slow start.
+    pub first: bool,
+}
+
+impl HyStart {
+    /// Nothing seen yet.
+    pub fn new(rule: HyStartRule) -> HyStart {
+        HyStart {
+            rule,
+            round_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            samples: 0,
+            smallest: Span::MAX,
+            smallest_before: Span::MAX,
+            delay_min: Span::MAX,
+            slow_rounds: 0,
+            baseline: Span::MAX,
+            bank: 0,
+            found: false,
+        }
+    }
+
+    /// A timeout: it may watch again.
+    pub fn forget(&mut self) {
+        *self = HyStart::new(self.rule);
+    }
+
+    /// Bytes that count for growth out of those acknowledged: fewer in HyStart++'s slow rounds.
+    pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
+        if self.rule != HyStartRule::PlusPlus {
+            return acked;
+        }
+        let acked = if paced { acked } else { acked.min(8 * segment) };
+        if self.slow_rounds == 0 {
+            return acked;
+        }
+        self.bank += acked / CSS_DIVISOR;
+        let whole = self.bank / segment * segment;
+        self.bank -= whole;
+        whole
+    }
+
+    /// Takes a sample in slow start. Returns whether that is over.
+    pub fn sample(&mut self, s: &Sample) -> bool {
+        self.delay_min = self.delay_min.min(s.rtt);
+        match self.rule {
+            HyStartRule::Off => false,
+            HyStartRule::Linux if self.found => false,
+            HyStartRule::Linux => {
+                self.found = self.watch(s);
+                self.found
+            }
+            HyStartRule::PlusPlus => s.first && self.watch_rounds(s),
+        }
+    }
+
+    fn new_round(&mut self, s: &Sample) {
+        self.round_end = s.next;
+        (self.round_start, self.last_ack) = (s.now, s.now);
+        self.smallest_before = self.smallest;
+        (self.smallest, self.samples) = (Span::MAX, 0);
+    }
+
+    fn watch(&mut self, s: &Sample) -> bool {
+        if s.una > self.round_end {
+            self.new_round(s);
+        }
+        if s.window < LOW_WINDOW {
+            return false;
+        }
+        if s.now.since(self.last_ack) <= ACK_DELTA {
+            self.last_ack = s.now;
+            let whole = self.delay_min + s.stretch;
+            let enough = if s.paced { whole } else { Span(whole.0 / 2) };
+            if s.now.since(self.round_start) > enough {
+                return true;
+            }
+        }
+        self.smallest = self.smallest.min(s.rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.smallest > self.delay_min + allowance(self.delay_min)
+    }
+
+    fn watch_rounds(&mut self, s: &Sample) -> bool {
+        if s.una >= self.round_end {
+            if self.slow_rounds > 0 {
+                self.slow_rounds += 1;
+            }
+            self.new_round(s);
+            if self.slow_rounds > CSS_ROUNDS {
+                return true;
+            }
+        }
+        self.smallest = self.smallest.min(s.rtt);
+        self.samples += 1;
+        if self.samples < SAMPLES {
+            return false;
+        }
+        if self.slow_rounds > 0 {
+            if self.smallest < self.baseline {
+                (self.slow_rounds, self.baseline) = (0, Span::MAX);
+            }
+        } else if self.smallest_before != Span::MAX
+            && self.smallest >= self.smallest_before + allowance(self.smallest_before)
+        {
+            (self.slow_rounds, self.baseline) = (1, self.smallest);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of ACKs `gap` apart with the given round-trip times; in which round it ended.
+    fn play(rule: HyStartRule, gap: Span, rtts_ms: &[u64]) -> Option<usize> {
+        let mut h = HyStart::new(rule);
+        for (round, &rtt) in rtts_ms.iter().enumerate() {
+            let start = Time::ZERO + Span::from_ms(1_000) * round as u64;
+            for i in 0..20 {
+                let una = round as u64 * 20 + i + 1;
+                let sample = Sample {
+                    now: start + gap * i,
+                    rtt: Span::from_ms(rtt),
+                    una,
+                    next: (round as u64 + 1) * 20 + 1,
+                    window: 20,
+                    stretch: Span::ZERO,
+                    paced: false,
+                    first: true,
+                };
+                if h.sample(&sample) {
+                    return Some(round);
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_growing_delay_ends_slow_start() {
+        let apart = Span::from_ms(3);
+        assert_eq!(play(HyStartRule::Linux, apart, &[40, 40, 44, 46, 60]), Some(3));
+        assert_eq!(play(HyStartRule::Linux, apart, &[40, 40, 45, 45, 45]), None);
+        assert_eq!(play(HyStartRule::Off, apart, &[40, 80, 160, 320]), None);
+    }
+
+    #[test]
+    fn a_train_of_acks_that_fills_half_the_delay_ends_slow_start() {
+        // twenty ACKs 1 ms apart: 19 ms
+        assert_eq!(play(HyStartRule::Linux, Span::from_ms(1), &[30; 3]), Some(0));
+        assert_eq!(play(HyStartRule::Linux, Span::from_ms(1), &[40; 3]), None);
+    }
+
+    #[test]
+    fn hystart_plus_plus_slows_down_first_and_takes_it_back() {
+        let apart = Span::from_ms(3);
+        let slow = [40, 40, 50, 60, 60, 60, 60, 60, 60];
+        assert_eq!(play(HyStartRule::PlusPlus, apart, &slow), Some(7));
+        let alarm = [40, 40, 50, 41, 41, 41, 41, 41, 41];
+        assert_eq!(play(HyStartRule::PlusPlus, apart, &alarm), None);
+    }
+}
