@@ -470,3 +470,22 @@ fn a_very_slow_fabric_resolves_to_a_file_that_reads_back() {
     let again = read(scenario.resolved(), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
     assert_eq!(scenario.fabric, again.fabric);
 }
+
+#[test]
+fn a_profile_stands_for_the_keys_that_are_not_given() {
+    let workload = "[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    for (name, text) in [
+        ("linux", include_str!("../src/scenario/profiles/linux.toml")),
+        ("classic", include_str!("../src/scenario/profiles/classic.toml")),
+    ] {
+        let file = format!("{STAR}[tcp]\nprofile = '{name}'\ninitial_window = 7\n{workload}");
+        let scenario = read(&file, &context(), &[]).expect("a scenario");
+        let resolved: toml::Table = scenario.resolved().parse().expect("TOML");
+        let profile: toml::Table = text.parse().expect("TOML");
+        for (key, value) in profile {
+            let expected = if key == "initial_window" { toml::Value::Integer(7) } else { value };
+            assert_eq!(resolved["tcp"][&key], expected, "{key} of {name}");
+        }
+        assert_eq!(reread(&scenario), scenario);
+    }
+}

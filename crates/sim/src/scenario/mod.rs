@@ -15,6 +15,7 @@ mod nodes;
 mod overrides;
 mod places;
 mod problem;
+mod profiles;
 mod quantity;
 mod reader;
 mod resolve;

@@ -124,6 +124,8 @@ pub struct Section<'s, 't> {
     /// Where it stands in the schema: `workload.*`.
     place: String,
     table: Option<&'t Table>,
+    /// Values of keys that the table does not give, before their own defaults.
+    presets: Table,
     kind: Option<&'static str>,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
@@ -167,6 +169,7 @@ impl<'s, 't> Section<'s, 't> {
             path,
             place,
             table,
+            presets: Table::new(),
             kind: None,
             declared,
             bad,
@@ -184,6 +187,16 @@ impl<'s, 't> Section<'s, 't> {
     /// Whether the file gives this key.
     pub fn has(&self, name: &str) -> bool {
         self.table.is_some_and(|t| t.contains_key(name))
+    }
+
+    /// Lets these values stand for keys of this section that the file does not give.
+    pub fn preset(&mut self, presets: Table) {
+        self.presets = presets;
+    }
+
+    /// The value of a key in the file or, where it is not there, among the presets.
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.table.and_then(|t| t.get(name)).or_else(|| self.presets.get(name))
     }
 
     /// Whether these keys were read without a problem.
@@ -228,7 +241,7 @@ impl<'s, 't> Section<'s, 't> {
         if self.describing() {
             return None;
         }
-        let Some(raw) = self.table.and_then(|t| t.get(key.name)) else {
+        let Some(raw) = self.given(key.name) else {
             if matches!(key.absent, Absent::Required) {
                 self.missing(key.name, key.doc);
             }
@@ -313,7 +326,7 @@ impl<'s, 't> Section<'s, 't> {
         if self.describing() {
             return None;
         }
-        let chosen = match self.table.and_then(|t| t.get(name)) {
+        let chosen = match self.given(name) {
             Some(Value::String(text)) => text.as_str(),
             Some(other) => {
                 self.wrong(

@@ -4,7 +4,7 @@
 
 use super::quantity::{Bytes, Octets};
 use super::reader::{Section, key};
-use super::{tcp_congestion, tcp_rules};
+use super::{profiles, tcp_congestion, tcp_rules};
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
@@ -14,6 +14,7 @@ const TIMESTAMPS: u32 = 12;
 
 /// Reads `[tcp]`; `mtu` is `None` where it is not known.
 pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpConfig {
+    profiles::read(s);
     let congestion = tcp_congestion::read_kind(s);
     let sizes = read_sizes(s, mtu);
     let loss = read_loss(s);

@@ -1,0 +1,26 @@
+//! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file
+//! in `profiles/`, with the source of every value; without one the keys' own defaults hold.
+
+use super::reader::Section;
+
+const LINUX: &str = include_str!("profiles/linux.toml");
+const CLASSIC: &str = include_str!("profiles/classic.toml");
+
+/// Reads which profile is meant and lets it stand for keys that are absent.
+pub fn read(s: &mut Section) {
+    let text = s.choice(
+        "profile",
+        "Values of the keys below that are not given.",
+        Some("plain"),
+        &[
+            (
+                "plain",
+                "",
+                "the RFCs' plain rules with the numbers of Linux: each key's own default",
+            ),
+            ("classic", CLASSIC, "NewReno as around 2008: no SACK, every ACK counts for a segment"),
+            ("linux", LINUX, "what Linux 6.x does by default"),
+        ],
+    );
+    s.preset(text.parse().expect("a profile is TOML"));
+}
