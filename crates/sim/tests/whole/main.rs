@@ -8,6 +8,7 @@ mod flow_times;
 mod harness;
 mod incast;
 mod inside;
+mod linux;
 mod mapreduce;
 mod marking;
 mod ordering;

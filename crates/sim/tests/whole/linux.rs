@@ -1,0 +1,74 @@
+//! Single flows with the `linux` profile against what Linux 6.18 did over the same path: 100 Mbit/s,
+//! 10 ms, 50 packets waiting, 1500 B a packet without framing, timers of 4 ms.
+
+use crate::harness::{CableText, Outcome, context_with, finish, graph, scenario_in};
+
+fn flow(congestion: &str, queue: &str, more: &[(&str, &str)]) -> Outcome {
+    let cables: [CableText; 2] =
+        [("s", "x", "1 Gbit/s", "2.5 ms"), ("x", "r", "100 Mbit/s", "2.5 ms")];
+    let context = context_with("path.toml", &graph(&["s", "r"], &["x"], &cables));
+    let text = format!(
+        "schema = 1\nduration = '60 s'\n[fabric]\nkind = 'graph'\nfile = 'path.toml'\n\
+         framing = '0 B'\nprocessing_jitter = '0 s'\nqueue = {queue}\n\
+         host_queue = {{ limit = '10000 packets' }}\n[tcp]\nprofile = 'linux'\n\
+         congestion = '{congestion}'\ngranularity = '4 ms'\nmax_window = '8 MB'\n\
+         [measure]\ntcp_trace = ['s']\n[[workload]]\nname = 'bulk'\nkind = 'incast'\n\
+         receiver = 'r'\nblock_bytes = '117 MB'\nrequest_bytes = '0 B'\nwarm_up = '0 s'\n"
+    );
+    finish(&scenario_in(&context, &text, more))
+}
+
+/// Peaks of the window in segments after the first two seconds, and the times between them.
+fn sawtooth(done: &Outcome) -> (Vec<f64>, Vec<f64>) {
+    let windows: Vec<f64> =
+        done.u64s("tcp_trace", "cwnd_bytes").iter().map(|&w| w as f64 / 1448.0).collect();
+    let times = done.f64s("tcp_trace", "time_s");
+    let phases = done.texts("tcp_trace", "phase");
+    let (mut peaks, mut at) = (Vec::new(), Vec::new());
+    for i in 1..times.len() {
+        if phases[i] == "recovery" && phases[i - 1] != "recovery" && times[i] > 1.5 {
+            peaks.push(windows[i - 1]);
+            at.push(times[i]);
+        }
+    }
+    let periods = at.windows(2).map(|w| w[1] - w[0]).collect();
+    (peaks, periods)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn goodput_mbit(done: &Outcome) -> f64 {
+    117.0 * 8.0 / (done.f64s("flows", "fct_us")[0] / 1e6)
+}
+
+#[track_caller]
+fn near(what: &str, value: f64, measured: f64, share: f64) {
+    println!("{what}: {value:.3}, measured {measured}");
+    assert!((value / measured - 1.0).abs() < share, "{what}: {value}, measured {measured}");
+}
+
+#[test]
+fn reno_at_a_drop_tail_queue() {
+    let done = flow("new-reno", "{ limit = '50 packets' }", &[("tcp.hystart", "off")]);
+    let (peaks, periods) = sawtooth(&done);
+    near("peak", mean(&peaks), 135.7, 0.03);
+    near("period", mean(&periods), 0.882, 0.03);
+    near("goodput", goodput_mbit(&done), 93.6, 0.03);
+    near("drops", done.count("packets.dropped") as f64, 154.0, 0.1);
+    assert_eq!(done.count("tcp.timeouts"), 0);
+}
+
+#[test]
+fn cubic_at_a_drop_tail_queue() {
+    let done = flow("cubic", "{ limit = '50 packets' }", &[]);
+    let (peaks, periods) = sawtooth(&done);
+    near("peak", mean(&peaks), 133.6, 0.03);
+    near("period", mean(&periods), 1.08, 0.03);
+    near("goodput", goodput_mbit(&done), 96.3, 0.03);
+    // HyStart ends slow start before anything is lost
+    let ssthresh = done.i64s("tcp_trace", "ssthresh_bytes");
+    let first = *ssthresh.iter().find(|s| **s > 0).expect("a threshold") as f64 / 1448.0;
+    near("end of slow start", first, 126.0, 0.03);
+}
