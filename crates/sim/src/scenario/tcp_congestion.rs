@@ -127,15 +127,19 @@ fn read_ecn(s: &mut Section, kind: CongestionKind) -> EcnRules {
         Some(if dctcp { "on" } else { "off" }),
         &[
             ("off", EcnRule::Off, "not used"),
-            ("accept", EcnRule::Accept, "used where the other end asks for it (tcp_ecn = 2)"),
+            (
+                "accept",
+                EcnRule::Accept,
+                "used where the other end asks for it, as with dctcp it does (Linux, tcp_ecn = 2)",
+            ),
             ("on", EcnRule::On, "asked for with every connection (tcp_ecn = 1)"),
         ],
     );
-    s.demand(!dctcp || rule == EcnRule::On, &["ecn", "congestion"], || {
-        "must be on: dctcp reacts to marks".to_owned()
+    s.demand(!dctcp || rule != EcnRule::Off, &["ecn", "congestion"], || {
+        "must not be off: dctcp reacts to marks".to_owned()
     });
     EcnRules {
-        rule,
+        rule: if dctcp { EcnRule::On } else { rule },
         fallback: s.get(
             key(
                 "ecn_fallback",
