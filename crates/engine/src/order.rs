@@ -2,8 +2,8 @@
 //!
 //! Events are ordered by time, then by class, then by a seeded hash of (time, source). At one
 //! picosecond a port first finishes sending (which frees a place in its queue), then packets arrive,
-//! then timers fire, then workloads wake, then samples are taken. Among equals of one class the hash
-//! decides, afresh at every instant, so no sender wins ties.
+//! then timers fire, then workloads wake, then samples are taken, then faults change what links do.
+//! Among equals of one class the hash decides, afresh at every instant, so no sender wins ties.
 
 use crate::random::mix;
 use eastwest_types::Time;
@@ -22,6 +22,8 @@ pub enum Class {
     Wake = 3,
     /// Measuring looks at the world.
     Sample = 4,
+    /// Faults begin or end: after all else, so that what happens at that instant is not concerned.
+    Change = 5,
 }
 
 /// Time and class in one word: keys compare as (time, class).

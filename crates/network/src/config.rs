@@ -1,5 +1,6 @@
 //! What a fabric is made of, as the scenario describes it. Every value is already checked.
 
+use crate::fault::Fault;
 use eastwest_types::{Rate, Span};
 
 /// The whole fabric.
@@ -26,6 +27,8 @@ pub struct FabricConfig {
     pub processing_jitter: Span,
     /// Force every port into the two-event reference mode.
     pub reference_ports: bool,
+    /// What happens to links, and when.
+    pub faults: Vec<Fault>,
 }
 
 /// Rate and propagation delay of a cable, both directions.

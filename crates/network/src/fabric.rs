@@ -1,7 +1,8 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, SchedulerConfig, Topology};
-use crate::link::{Fired, Link, LinkSpec, Mode, Offer, Passage};
+use crate::fault::{Change, Effect, Schedule};
+use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
@@ -18,6 +19,17 @@ use std::collections::BTreeMap;
 /// With fewer links than this, what an event touches is in the cache anyway.
 const MANY_LINKS: usize = 1_000;
 
+/// Faults as they happen.
+struct Faults {
+    schedule: Schedule,
+    /// Routes with all cables in use, where faults may change them.
+    whole: Option<Routing>,
+    /// By cable, how many failures of it switches know of.
+    known: Vec<u32>,
+    failures: u64,
+    reroutings: u64,
+}
+
 /// All links, the packets on them, and the way from one to the next.
 pub struct Fabric {
     /// Nodes and cables.
@@ -27,6 +39,7 @@ pub struct Fabric {
     /// Packets under way.
     pub pool: PacketPool,
     routing: Routing,
+    faults: Faults,
     /// The link up from every host.
     up: Vec<u32>,
     /// Who will soon get a packet: a hint for prefetching.
@@ -69,12 +82,26 @@ impl Fabric {
                 up[cable.a as usize] = 2 * i as u32;
             }
         }
+        for fault in &config.faults {
+            for &link in &fault.links {
+                links[link as usize].expect_faults(seed, link);
+            }
+        }
+        let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
+        let faults = Faults {
+            whole: down.then(|| routing.clone()),
+            known: vec![0; if down { graph.cables.len() } else { 0 }],
+            schedule: Schedule::new(config.faults.clone()),
+            failures: 0,
+            reroutings: 0,
+        };
         let hosts = graph.hosts;
-        Ok(Fabric {
+        let mut fabric = Fabric {
             graph,
             links,
             pool: PacketPool::default(),
             routing,
+            faults,
             up,
             next_reader: None,
             hosts,
@@ -84,7 +111,62 @@ impl Fabric {
             dropped: 0,
             losses: Losses::default(),
             taps: Taps::default(),
-        })
+        };
+        fabric.work_off(Time::ZERO);
+        Ok(fabric)
+    }
+
+    /// When faults next begin, end or become known.
+    pub fn next_change(&self) -> Time {
+        self.faults.schedule.next()
+    }
+
+    /// Carries out what faults do by now.
+    pub fn change(&mut self, now: Time, events: &mut Tournament) {
+        for link in self.work_off(now) {
+            let next = self.links[link as usize].next_key(now);
+            events.set(link, next);
+        }
+    }
+
+    /// The same; returns the links whose next event may have changed.
+    fn work_off(&mut self, now: Time) -> Vec<u32> {
+        let (mut touched, mut learned) = (Vec::new(), false);
+        let f = &mut self.faults;
+        while let Some(change) = f.schedule.pop(now) {
+            let (Change::Begins(number)
+            | Change::Ends(number)
+            | Change::KnownDown(number)
+            | Change::KnownUp(number)) = change;
+            let fault = f.schedule.fault(number);
+            for &link in &fault.links {
+                let known = f.known.get_mut(link as usize / 2);
+                match (change, known) {
+                    (Change::KnownDown(_), Some(known)) => *known += 1,
+                    (Change::KnownUp(_), Some(known)) => *known -= 1,
+                    _ => {
+                        let begins = matches!(change, Change::Begins(_));
+                        self.links[link as usize].change(now, &fault.effect, begins);
+                        touched.push(link);
+                    }
+                }
+            }
+            let down = matches!(fault.effect, Effect::Down { .. });
+            f.failures += u64::from(down && matches!(change, Change::Begins(_)));
+            learned |= matches!(change, Change::KnownDown(_) | Change::KnownUp(_));
+        }
+        if learned {
+            let known = &f.known;
+            self.routing.keep_to(&self.graph, &|cable| known[cable] == 0);
+            f.reroutings += 1;
+        }
+        touched
+    }
+
+    /// How often links have failed (a switch with all its cables counts once), and how often routes
+    /// were computed anew.
+    pub fn failures(&self) -> (u64, u64) {
+        (self.faults.failures, self.faults.reroutings)
     }
 
     /// A host hands a packet to its network card.
@@ -100,25 +182,37 @@ impl Fabric {
         self.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
-        self.offer(now, self.up[from.0 as usize], Passage::new(slot, &packet), events);
+        let up = self.up[from.0 as usize];
+        self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
+    /// Hands a packet that came on link `before` to a link.
     // in both of its callers: the call alone costs a twentieth of a hop
     #[inline(always)]
-    fn offer(&mut self, now: Time, link: u32, passage: Passage, events: &mut Tournament) {
-        match self.links[link as usize].offer(now, passage, &mut self.pool) {
+    fn offer(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let Some(l) = self.links.get_mut(link as usize) else {
+            return self.lose(now, before, passage, Cause::NoRoute);
+        };
+        match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped => self.lose(now, link, &passage, Cause::QueueFull),
+            Offer::Dropped => self.lose(now, link, passage, Cause::QueueFull),
         }
     }
 
     /// A packet is lost at a link.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, now: Time, link: u32, passage: &Passage, cause: Cause) {
+    fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
         let kind = self.pool.get(passage.slot).kind();
-        self.links[link as usize].count_loss(now, passage, kind, cause);
+        self.links[link as usize].count_loss(now, &passage, kind, cause);
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
@@ -159,14 +253,15 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<Packet> {
+        if key.is_departure() {
+            self.fire_departure(key, link, events);
+            return None;
+        }
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (fired, next) = l.fire(key);
+        let (passage, next) = l.arrive(key);
         events.set(link, next);
         self.prefetch_next(events);
-        let Fired::Arrived(passage) = fired else {
-            return None;
-        };
         if TAPPED {
             self.taps.look(link, &passage, &self.pool);
         }
@@ -176,8 +271,18 @@ impl Fabric {
             return Some(self.pool.remove(passage.slot));
         }
         let next_link = self.routing.next_link(to - self.hosts, passage.dst, passage.hash);
-        self.offer(key.time(), next_link, passage, events);
+        self.offer(key.time(), next_link, passage, link, events);
         None
+    }
+
+    #[inline(never)]
+    fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
+        let (lost, next) = self.links[link as usize].depart(key);
+        events.set(link, next);
+        self.prefetch_next(events);
+        if let Some((passage, cause)) = lost {
+            self.lose(key.time(), link, passage, cause);
+        }
     }
 
     /// The value for [`Packet::hash`], see [`Routing::flow_hash`].
@@ -190,8 +295,8 @@ impl Fabric {
         self.links.iter().map(|l| l.counters.packets).sum()
     }
 
-    /// The time from writing a message of `bytes` to its arrival over an idle path, in segments of
-    /// `segment` with `headers` bytes each; no message can be faster. Where paths differ and ECMP or
+    /// The time from writing a message of `bytes` to its arrival over an idle path without faults, in
+    /// segments of `segment` with `headers` bytes each; no message can be faster. Where paths differ and ECMP or
     /// turns choose among them it is a lower bound for all.
     pub fn ideal_time(
         &self,
@@ -201,16 +306,17 @@ impl Fabric {
         segment: u32,
         headers: u32,
     ) -> Span {
+        let routing = self.faults.whole.as_ref().unwrap_or(&self.routing);
         let train = Train::new(bytes, segment, headers);
-        let route = self.routing.flow_hash(from, to, 0);
+        let route = routing.flow_hash(from, to, 0);
         let up = &self.links[self.up[from.0 as usize] as usize];
         let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
         loop {
             // shortest paths are equally long: all get to the host in the same step
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
-                let mut links = self.routing.links_from(node - self.hosts, route, to);
-                if links.len() > 1 && self.routing.in_turn() {
+                let mut links = routing.links_from(node - self.hosts, route, to);
+                if links.len() > 1 && routing.in_turn() {
                     pace = pace.dealt();
                 }
                 if self.uniform {

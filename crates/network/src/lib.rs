@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod fabric;
+pub mod fault;
 pub mod link;
 pub mod losses;
 mod pace;

@@ -9,15 +9,20 @@
 //!   anything: priorities, decisions at dequeue, pause, sleep. It is also the reference that the
 //!   eager mode must agree with, packet for packet.
 //!
+//! A link that faults speak of follows the rules in `conditions` besides, in either mode.
+//!
 //! A port never decides anything from counters that the modes keep differently: both count a packet
 //! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
+
+mod conditions;
 
 use crate::config::{CableConfig, QueueConfig};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Queue, Verdict};
 use crate::ring::Ring;
+use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
@@ -114,15 +119,6 @@ pub enum Offer {
     Sooner(Key),
 }
 
-/// What an event of a link turned out to be.
-#[derive(Clone, Copy, Debug)]
-pub enum Fired {
-    /// This packet has reached the far end.
-    Arrived(Passage),
-    /// The port finished sending; nothing has arrived yet.
-    Sent,
-}
-
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
 #[repr(C, align(64))]
 pub struct Link {
@@ -145,12 +141,15 @@ pub struct Link {
     surely_fits: u32,
     framing: u16,
     min_frame: u16,
-    mode: Mode,
+    /// Eager and without faults: what every packet does here is in [`Link::offer`] and
+    /// [`Link::arrive`], and everything else is out of their way.
+    plain: bool,
 
     waiting: Option<Box<Waiting>>,
     queue: Queue,
     /// Packets marked, by kind; made with the first.
     marks: Option<Box<[u64; PacketKind::COUNT]>>,
+    conditions: Option<Box<Conditions>>,
     /// Packets that found the queue full, by kind.
     full: [u64; PacketKind::COUNT],
     /// Packets lost for the other causes, from [`Cause::Loss`] on.
@@ -200,14 +199,15 @@ impl Link {
             on_wire: Ring::default(),
             surely_fits: queue.surely_lets_in(spec.mtu),
             busy_until: Time::ZERO,
-            ps_per_byte_q16: ((8_000_000_000_000u128 << 16) / u128::from(spec.cable.rate.0)) as u64,
+            ps_per_byte_q16: ps_per_byte_q16(spec.cable.rate),
             delay: spec.cable.delay,
             jitter: spec.jitter,
             jitter_seed: spec.jitter_seed,
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            mode: spec.mode,
+            plain: !two_event,
+            conditions: None,
             queue,
             held_bytes: 0,
             counters: Counters::default(),
@@ -279,11 +279,16 @@ impl Link {
 
     /// Offers a packet to the port.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, mut passage: Passage, pool: &mut PacketPool) -> Offer {
-        let ip_len = u32::from(passage.ip_len);
-        if self.mode == Mode::TwoEvent {
-            return self.offer_two_event(now, passage, pool);
+    pub fn offer(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+        if !self.plain {
+            return self.offer_elsewhere(now, passage, pool);
         }
+        self.offer_eager(now, passage, pool)
+    }
+
+    #[inline(always)]
+    fn offer_eager(&mut self, now: Time, mut passage: Passage, pool: &mut PacketPool) -> Offer {
+        let ip_len = u32::from(passage.ip_len);
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let (packets, bytes) = self.queue(now);
             match self.queue.at_enqueue(Backlog { packets: packets as usize, bytes }, ip_len) {
@@ -299,6 +304,22 @@ impl Link {
         passage.arrive = arrive;
         self.on_wire.push(passage);
         if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
+    }
+
+    /// At ports that are not plain.
+    #[inline(never)]
+    fn offer_elsewhere(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+        if self.waiting.is_some() {
+            return self.offer_two_event(now, passage, pool);
+        }
+        let offer = self.offer_eager(now, passage, pool);
+        if offer == Offer::Dropped {
+            return offer;
+        }
+        let place = self.on_wire.len() as u32 - 1;
+        let arrive = self.arrival_after(self.busy_until, place as usize);
+        self.on_wire.set(place, Passage { arrive, ..passage });
+        if place == 0 { Offer::Sooner(self.next_key(now)) } else { Offer::Queued }
     }
 
     /// Adds a packet to the time until which the port is busy; returns when it has been sent if
@@ -344,36 +365,47 @@ impl Link {
             .rotate_left(29);
     }
 
-    /// Carries out the link's next event; also returns the key of the one after it.
+    /// Carries out the link's next event, an arrival: the packet that has reached the far end, and the
+    /// key of the event after it.
     #[inline]
-    pub fn fire(&mut self, key: Key) -> (Fired, Key) {
-        if key.is_departure() {
-            self.start_sending(key.time());
-            return (Fired::Sent, self.next_key(key.time()));
-        }
+    pub fn arrive(&mut self, key: Key) -> (Passage, Key) {
         let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
         let ip_len = u32::from(passage.ip_len);
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
         self.fold(key.0, passage.identity);
-        (Fired::Arrived(passage), self.next_key(key.time()))
+        (passage, self.next_key(key.time()))
     }
 
+    /// Carries out the link's next event, a departure: the port has finished sending, or a packet was
+    /// lost on the way. Also returns the key of the event after it.
+    pub fn depart(&mut self, key: Key) -> (Option<(Passage, Cause)>, Key) {
+        let lost = self.lose_first(key);
+        if lost.is_none() {
+            self.start_sending(key.time());
+        }
+        (lost, self.next_key(key.time()))
+    }
+
+    /// The key of the link's next event.
     #[inline]
-    fn next_key(&self, now: Time) -> Key {
-        let arrival = match self.on_wire.get(0) {
+    pub(crate) fn next_key(&mut self, now: Time) -> Key {
+        if !self.plain {
+            return self.next_key_elsewhere(now);
+        }
+        match self.on_wire.get(0) {
             None => Key::NEVER,
             Some(held) => self.arrival_key(now, held.arrive),
-        };
-        if self.mode == Mode::Eager {
-            return arrival;
         }
+    }
+
+    #[inline(never)]
+    fn next_key_elsewhere(&mut self, now: Time) -> Key {
+        let first = self.first_key(now);
         match &self.waiting {
-            Some(w) if w.sent_at < Time::NEVER => {
-                arrival.min(Key::new(w.sent_at, Class::Departure))
-            }
-            _ => arrival,
+            Some(w) if w.sent_at < Time::NEVER => first.min(Key::new(w.sent_at, Class::Departure)),
+            _ => first,
         }
     }
 
@@ -387,6 +419,10 @@ impl Link {
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if let Some(w) = &self.waiting {
             return (w.queues.iter().map(|q| q.len() as u32).sum(), w.bytes.iter().sum());
+        }
+        if self.conditions.is_some() {
+            let (waiting, bytes, _) = self.count_waiting(now);
+            return (waiting, bytes);
         }
         let (mut waiting, mut bytes) = (self.on_wire.len() as u32, self.held_bytes);
         for held in self.on_wire.iter() {
@@ -440,7 +476,7 @@ impl Link {
         let mut passage = w.queues[queue].pop_front().expect("found not empty");
         w.bytes[queue] -= u64::from(passage.ip_len);
         let sent_at = now + self.send_time(u32::from(passage.ip_len));
-        passage.arrive = sent_at + self.delay;
+        passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
         self.held_bytes += u64::from(passage.ip_len);
         self.on_wire.push(passage);
         self.waiting.as_mut().expect("a two-event port has queues").sent_at = sent_at;
@@ -516,10 +552,11 @@ mod tests {
     }
 
     fn step(link: &mut Link, key: Key, log: &mut Log) -> Key {
-        let (fired, next) = link.fire(key);
-        if let Fired::Arrived(passage) = fired {
-            log.arrived.push((key.time(), passage.slot));
+        if key.is_departure() {
+            return link.depart(key).1;
         }
+        let (passage, next) = link.arrive(key);
+        log.arrived.push((key.time(), passage.slot));
         next
     }
 

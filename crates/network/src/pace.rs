@@ -40,7 +40,7 @@ pub struct Pace {
 impl Pace {
     /// The pace at the far end of one more link.
     pub fn over(self, link: &Link, train: &Train, to_host: bool) -> Pace {
-        let (full, last) = (link.send_time(train.full), link.send_time(train.last));
+        let (full, last) = (link.own_send_time(train.full), link.own_send_time(train.last));
         let first = self.first + full;
         let inner = self.dealt && !to_host;
         let slowest = if inner { self.slowest } else { self.slowest.max(full) };

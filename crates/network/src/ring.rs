@@ -74,8 +74,15 @@ impl<T: Copy> Ring<T> {
         (place < self.len).then(|| &self.cells[self.cell(place)])
     }
 
+    /// Replaces the value at `place`, counted from the oldest.
+    pub fn set(&mut self, place: u32, value: T) {
+        assert!(place < self.len, "no value there");
+        let cell = self.cell(place);
+        self.cells[cell] = value;
+    }
+
     /// The values, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         (0..self.len).map(|place| &self.cells[self.cell(place)])
     }
 

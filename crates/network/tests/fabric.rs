@@ -1,13 +1,15 @@
-//! A fabric without transport: packets and their SACK blocks are conserved at every step, and each
-//! packet keeps to its path.
+//! A fabric without transport: packets and their SACK blocks are conserved at every step, each packet
+//! keeps to its path, and faults do the same whatever the kind of ports.
 
-use eastwest_engine::order::Key;
+use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::config::{
     CableConfig, FabricConfig, Limit, QueueConfig, RoutingConfig, SchedulerConfig, Topology,
 };
 use eastwest_network::fabric::Fabric;
+use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
+use eastwest_network::losses::Cause;
 use eastwest_types::{HostId, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
 
 fn cable(rate: Rate) -> CableConfig {
@@ -26,6 +28,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         routing: RoutingConfig::Ecmp,
         processing_jitter: Span::from_us(12),
         reference_ports: false,
+        faults: Vec::new(),
     }
 }
 
@@ -50,11 +53,27 @@ fn blocks(number: u64) -> SackBlocks {
     [(number, number + 1), (0, 0), (0, 0), (0, 0)]
 }
 
-/// Sends packets at random, every third with SACK blocks, and runs until all are gone; returns how
-/// many of each kind were lost.
-fn play(config: &FabricConfig, packets: u64) -> (u64, u64) {
+/// What became of packets: how many were lost, of these with SACK blocks, and for each cause, and
+/// when which of them arrived.
+#[derive(PartialEq)]
+struct Fate {
+    lost: u64,
+    lost_with_sack: u64,
+    causes: [u64; 4],
+    arrivals: Vec<(Time, u64)>,
+}
+
+/// Sends packets at random, every third with SACK blocks, and runs until all are gone.
+fn play(config: &FabricConfig, packets: u64) -> Fate {
     let mut fabric = Fabric::build(config, 5).expect("a fabric");
-    let mut events = Tournament::new(fabric.links.len(), 5);
+    let changes = fabric.links.len() as u32;
+    let mut events = Tournament::new(fabric.links.len() + 1, 5);
+    let change_key = |fabric: &Fabric| match fabric.next_change() {
+        Time::NEVER => Key::NEVER,
+        at => Key::new(at, Class::Change),
+    };
+    events.set(changes, change_key(&fabric));
+    let mut arrivals = Vec::new();
     let mut random = Stream::new(5, "fabric");
     let hosts = u64::from(fabric.graph.hosts);
     let (mut now, mut with_sack) = (Time::ZERO, 0u64);
@@ -79,8 +98,14 @@ fn play(config: &FabricConfig, packets: u64) -> (u64, u64) {
             break;
         }
         now = now.max(key.time());
+        if source == changes {
+            fabric.change(key.time(), &mut events);
+            events.set(changes, change_key(&fabric));
+            continue;
+        }
         if let Some(packet) = fabric.fire::<false>(key, source, &mut events) {
             arrived += 1;
+            arrivals.push((now, packet.seq));
             assert_eq!(packet.sack != NO_SACK, packet.seq % 3 == 0);
             if let Some(sack) = fabric.pool.take_sack(packet.sack) {
                 assert_eq!(sack, blocks(packet.seq), "another packet's blocks");
@@ -96,7 +121,10 @@ fn play(config: &FabricConfig, packets: u64) -> (u64, u64) {
     assert_eq!((fabric.pool.in_use(), fabric.pool.sacks_in_use()), (0, 0));
     let lost: u64 = fabric.links.iter().flat_map(|l| l.drops()).sum();
     assert_eq!(lost, fabric.dropped);
-    (lost, with_sack - arrived_with)
+    let of = |cause| fabric.links.iter().flat_map(|l| l.drops_by(cause)).sum();
+    let causes = Cause::ALL.map(of);
+    assert_eq!(causes.iter().sum::<u64>(), lost);
+    Fate { lost, lost_with_sack: with_sack - arrived_with, causes, arrivals }
 }
 
 #[test]
@@ -111,13 +139,82 @@ fn packets_and_their_sack_blocks_are_conserved_at_every_step() {
                     routing,
                     ..config(topology.clone(), limit)
                 };
-                let (lost, lost_with_sack) = play(&config, 3_000);
+                let Fate { lost, lost_with_sack, causes, .. } = play(&config, 3_000);
+                assert_eq!(causes, [lost, 0, 0, 0]);
                 if limit != Limit::Packets(1_000_000) {
                     assert!(lost > 100 && lost_with_sack > 30, "{lost} {lost_with_sack}");
                 }
             }
         }
     }
+}
+
+/// Faults of all kinds on links drawn at random.
+fn some_faults(random: &mut Stream, links: u32) -> Vec<Fault> {
+    let mut at = |us: u64| Time::ZERO + Span::from_us(random.below(us));
+    let flapping = Some(Flapping { period: Span::from_us(600), down: Span::from_us(200) });
+    let effects = [
+        Effect::Loss(LossModel::bursty(0.2, 3.0)),
+        Effect::Degrade(Degraded::Share(0.3)),
+        Effect::Delay { extra: Span::from_us(30), jitter: Span::from_us(20) },
+        Effect::Down { reroute: Span::from_us(300), flapping: None },
+        Effect::Down { reroute: Span::from_us(100), flapping },
+    ];
+    let times: Vec<_> = effects.iter().map(|_| (at(2_000), at(6_000))).collect();
+    let mut faults = Vec::new();
+    for (effect, (from, until)) in effects.into_iter().zip(times) {
+        let links = (0..links).filter(|_| random.below(4) == 0).collect();
+        faults.push(Fault { links, effect, from, until: from.max(until) });
+    }
+    faults
+}
+
+#[test]
+fn faults_do_the_same_to_every_packet_whatever_the_kind_of_ports() {
+    let mut seen = [0; 4];
+    for (topology, seed) in topologies().into_iter().cycle().zip(0..24) {
+        let mut config = config(topology, Limit::Packets(20));
+        let links = Fabric::build(&config, 5).expect("a fabric").links.len() as u32;
+        config.faults = some_faults(&mut Stream::new(seed, "faults"), links);
+        let eager = play(&config, 2_000);
+        let reference = play(&FabricConfig { reference_ports: true, ..config }, 2_000);
+        assert!(eager == reference, "seed {seed}");
+        seen.iter_mut().zip(eager.causes).for_each(|(sum, n)| *sum += n);
+    }
+    assert!(seen.iter().all(|&n| n > 500), "{seen:?}");
+}
+
+#[test]
+fn a_fault_moves_nothing_of_what_unconcerned_links_lose() {
+    let [star, ..] = topologies();
+    let lossy = |link| Fault {
+        links: vec![link],
+        effect: Effect::Loss(LossModel::independent(0.1)),
+        from: Time::ZERO,
+        until: Time::NEVER,
+    };
+    // host 3 sends to host 4 alone: links 6 and 9
+    let to_host_4 = |faults| {
+        let config = FabricConfig { faults, ..config(star.clone(), Limit::Packets(1_000)) };
+        let arrivals = play(&config, 3_000).arrivals;
+        let mut random = Stream::new(5, "fabric");
+        let from: Vec<u64> = (0..3_000)
+            .map(|_| {
+                let from = random.below(6);
+                random.next_u64();
+                random.next_u64();
+                from
+            })
+            .collect();
+        let mut seen: Vec<u64> = arrivals.into_iter().map(|a| a.1).collect();
+        seen.retain(|&n| n % 2 == 1 && from[n as usize] == 3);
+        seen.sort_unstable();
+        seen
+    };
+    let alone = to_host_4(vec![lossy(6)]);
+    assert!(alone.len() > 100);
+    assert_eq!(alone, to_host_4(vec![lossy(6), lossy(0), lossy(11)]));
+    assert_ne!(alone, to_host_4(vec![lossy(9)]));
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn main() {
             routing: RoutingConfig::Ecmp,
             processing_jitter: Span::from_us(12),
             reference_ports: reference,
+            faults: Vec::new(),
         },
         tcp: TcpConfig {
             segment: 1448,

@@ -186,12 +186,9 @@ fn links(w: &World) -> Table {
     for (kind, name) in DROPS.into_iter().enumerate() {
         columns.push((name, Column::U64(l.iter().map(|l| l.drops()[kind]).collect())));
     }
-    let longest = |l: &eastwest_network::link::Link| l.counters.max_backlog.as_secs_f64();
-    columns.push(("queue_max_us", Column::F64(l.iter().map(|l| longest(l) * 1e6).collect())));
-    columns.push((
-        "queue_max_bytes",
-        Column::U64(l.iter().map(|l| (longest(l) * l.cable.rate.0 as f64 / 8.0) as u64).collect()),
-    ));
+    let wait_us = l.iter().map(|l| l.longest().0.as_secs_f64() * 1e6);
+    columns.push(("queue_max_us", Column::F64(wait_us.collect())));
+    columns.push(("queue_max_bytes", Column::U64(l.iter().map(|l| l.longest().1).collect())));
     const CAUSES: [&str; Cause::ALL.len()] =
         ["drops_queue_full", "lost_random", "lost_down", "lost_no_route"];
     for (cause, name) in Cause::ALL.into_iter().zip(CAUSES) {
@@ -332,6 +329,7 @@ fn summary(w: &World, digest: &str) -> Value {
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
     let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
+    let (failures, reroutings) = w.fabric.failures();
     json!({
         "digest": digest,
         "simulated_s": run_s,
@@ -359,6 +357,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
         "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
+        "faults": { "failures": failures, "reroutings": reroutings },
         "tcp": {
             "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
             "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,

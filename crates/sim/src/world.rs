@@ -90,7 +90,16 @@ pub struct World {
 const TCP_TIMERS: u32 = 0;
 const WAKES: u32 = 1;
 const SAMPLES: u32 = 2;
-const OTHER_SOURCES: usize = 3;
+const FAULTS: u32 = 3;
+const OTHER_SOURCES: usize = 4;
+
+/// The key of the next change of links' conditions.
+fn change_key(fabric: &Fabric) -> Key {
+    match fabric.next_change() {
+        Time::NEVER => Key::NEVER,
+        at => Key::new(at, Class::Change),
+    }
+}
 
 /// How many events pass between two looks at the caller's wishes.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
@@ -133,6 +142,7 @@ impl World {
         let records = Records::new(&fabric, &plan);
         fabric.losses.kept = records.events.is_on();
         sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
+        sources.set(links as u32 + FAULTS, change_key(&fabric));
         let workloads = plan.workloads.len();
         let drivers: Vec<Driver> = plan
             .workloads
@@ -250,19 +260,27 @@ impl World {
             }
             SAMPLES => {
                 self.records.sample(&self.fabric, self.now);
-                // with nothing else left to happen, samples alone must not keep the world going
-                let alone = self.tcp_timers.first() == Key::NEVER
-                    && self.wakes.first() == Key::NEVER
-                    && self.fabric.pool.in_use() == 0;
-                let next = if alone {
+                let next = if self.at_rest() {
                     Key::NEVER
                 } else {
                     Key::new(self.records.samples.next(), Class::Sample)
                 };
                 self.sources.set(links + SAMPLES, next);
             }
+            FAULTS => {
+                self.fabric.change(self.now, &mut self.sources);
+                let next = if self.at_rest() { Key::NEVER } else { change_key(&self.fabric) };
+                self.sources.set(links + FAULTS, next);
+            }
             _ => unreachable!("there are {OTHER_SOURCES} other sources"),
         }
+    }
+
+    /// With nothing else left to happen, samples and faults alone must not keep the world going.
+    fn at_rest(&self) -> bool {
+        self.tcp_timers.first() == Key::NEVER
+            && self.wakes.first() == Key::NEVER
+            && self.fabric.pool.in_use() == 0
     }
 
     /// A packet has reached its host.
@@ -296,10 +314,13 @@ impl World {
                     self.note_failure(endpoint);
                     let e = self.stack.endpoint(endpoint);
                     self.stuck = Some(RunError::Stuck(format!(
-                        "the connection from {} to {} was given up after {} timeouts in a row",
+                        "at {} the connection from {} to {} was given up after {} timeouts in a \
+                         row{}",
+                        self.now,
                         self.fabric.graph.names[e.local().0 as usize],
                         self.fabric.graph.names[e.remote().0 as usize],
                         self.stack.config().max_retries + 1,
+                        self.describe_failures(),
                     )));
                 }
             }
@@ -401,6 +422,19 @@ impl World {
         }
     }
 
+    /// Which links are down, for messages; empty where none is.
+    fn describe_failures(&self) -> String {
+        let name = |n: u32| &self.fabric.graph.names[n as usize];
+        let mut down = self.fabric.links.iter().filter(|l| l.is_down());
+        let some: Vec<String> =
+            down.by_ref().take(6).map(|l| format!("{}->{}", name(l.from), name(l.to))).collect();
+        match (some.is_empty(), down.count()) {
+            (true, _) => String::new(),
+            (_, 0) => format!("; links that are down: {}", some.join(", ")),
+            (_, more) => format!("; links that are down: {} and {more} more", some.join(", ")),
+        }
+    }
+
     fn describe_outstanding(&self) -> String {
         let mut lines: Vec<String> = self
             .messages
@@ -430,9 +464,10 @@ impl World {
             .map(|d| d.name.as_str())
             .collect();
         lines.push(format!(
-            "at {} nothing is left to happen, but not finished: {}",
+            "at {} nothing is left to happen, but not finished: {}{}",
             self.now,
-            waiting.join(", ")
+            waiting.join(", "),
+            self.describe_failures(),
         ));
         lines.join("; ")
     }

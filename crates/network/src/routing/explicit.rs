@@ -26,16 +26,20 @@ impl fmt::Display for RouteError {
 }
 
 /// Given routes, ready for the packet path.
+#[derive(Clone)]
 pub struct ExplicitRoutes {
     /// Route number of a pair of hosts.
     of_pair: BTreeMap<(u32, u32), u16>,
     /// Per route, (switch, link out) in the order of the path.
     hops: Vec<Vec<(u32, u32)>>,
+    /// Per route, whether switches follow it: not while they know one of its cables to be down.
+    usable: Vec<bool>,
 }
 
 impl ExplicitRoutes {
     pub fn build(graph: &Graph, routes: &[ExplicitRoute]) -> Result<ExplicitRoutes, RouteError> {
-        let mut built = ExplicitRoutes { of_pair: BTreeMap::new(), hops: Vec::new() };
+        let mut built =
+            ExplicitRoutes { of_pair: BTreeMap::new(), hops: Vec::new(), usable: Vec::new() };
         for (i, route) in routes.iter().enumerate() {
             let fail = |message| RouteError { route: i, message };
             if i >= usize::from(EXPLICIT_BIT) {
@@ -67,6 +71,7 @@ impl ExplicitRoutes {
                 return Err(fail("another route serves the same pair of hosts".into()));
             }
             built.hops.push(hops);
+            built.usable.push(true);
         }
         Ok(built)
     }
@@ -76,10 +81,20 @@ impl ExplicitRoutes {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
+    /// Follows only the routes whose cables between switches are all `usable`.
+    pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
+        for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
+            *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));
+        }
+    }
+
     /// The link out of `switch` on the route in `hash`.
     pub fn next_link(&self, switch: u32, hash: u16) -> Option<&u32> {
-        let hops = &self.hops[usize::from(hash & !EXPLICIT_BIT)];
-        hops.iter().find(|(s, _)| *s == switch).map(|(_, link)| link)
+        let route = usize::from(hash & !EXPLICIT_BIT);
+        if !self.usable[route] {
+            return None;
+        }
+        self.hops[route].iter().find(|(s, _)| *s == switch).map(|(_, link)| link)
     }
 }
 

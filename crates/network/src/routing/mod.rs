@@ -3,7 +3,8 @@
 //! Tables hold, per switch and edge switch, the set of ports on shortest paths, so their size grows
 //! with switches × racks and not with hosts. Among several ports the choice is ECMP by the packet's
 //! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or in turn
-//! per packet, or follows an explicit route.
+//! per packet, or follows an explicit route. Cables that are known to be down are left out of the
+//! tables; an explicit route over one of them gives way to the shortest paths.
 
 mod explicit;
 mod shortest;
@@ -39,10 +40,11 @@ struct Group {
 const GROUP_BIT: u32 = 1 << 31;
 /// The host hangs on this switch.
 const LOCAL: u32 = GROUP_BIT - 1;
-/// No path.
-const NO_ROUTE: u32 = u32::MAX;
+/// No path; no link has this number.
+pub const NO_ROUTE: u32 = u32::MAX;
 
 /// The routes of a fabric.
+#[derive(Clone)]
 pub struct Routing {
     attachments: Vec<Attachment>,
     columns: u32,
@@ -60,28 +62,41 @@ impl Routing {
     /// Computes the tables. Every host must have a cable and a path to every other: the scenario
     /// reader refuses others.
     pub fn build(graph: &Graph, config: &RoutingConfig, seed: u64) -> Result<Routing, RouteError> {
-        let tables = shortest::Tables::build(graph);
-        let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
-        for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
-            attachments[cable.a as usize] = Attachment {
-                column: tables.column_of[(cable.b - graph.hosts) as usize],
-                down: 2 * i as u32 + 1,
-            };
-        }
         let explicit = match config {
             RoutingConfig::Explicit(routes) => Some(ExplicitRoutes::build(graph, routes)?),
             _ => None,
         };
-        Ok(Routing {
-            attachments,
-            columns: tables.columns,
-            table: tables.entries,
-            groups: tables.groups,
-            members: tables.members,
+        let mut routing = Routing {
+            attachments: Vec::new(),
+            columns: 0,
+            table: Vec::new(),
+            groups: Vec::new(),
+            members: Vec::new(),
             salts: (0..graph.switches()).map(|s| mix(seed ^ mix(u64::from(s))) as u32).collect(),
             in_turn: *config == RoutingConfig::RoundRobin,
             explicit,
-        })
+        };
+        routing.keep_to(graph, &|_| true);
+        Ok(routing)
+    }
+
+    /// Computes the tables anew, over the cables that are `usable`.
+    pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
+        let tables = shortest::Tables::build(graph, usable);
+        self.attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
+        for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
+            self.attachments[cable.a as usize] = Attachment {
+                column: tables.column_of[(cable.b - graph.hosts) as usize],
+                down: if usable(i) { 2 * i as u32 + 1 } else { NO_ROUTE },
+            };
+        }
+        self.columns = tables.columns;
+        self.table = tables.entries;
+        self.groups = tables.groups;
+        self.members = tables.members;
+        if let Some(explicit) = &mut self.explicit {
+            explicit.keep_to(usable);
+        }
     }
 
     /// The value for [`eastwest_types::Packet::hash`] of a connection: 15 bits of a seeded hash over both hosts and
@@ -93,7 +108,7 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
-    /// The links on which `switch` could send a packet with this hash to `dst` on.
+    /// The links on which `switch` could send a packet with this hash to `dst` on; there must be one.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
@@ -124,7 +139,7 @@ impl Routing {
     }
 
     /// The link on which `switch` (counted from 0 among switches) sends a packet to `dst` on; `hash`
-    /// is its [`eastwest_types::Packet::hash`].
+    /// is its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no way to it.
     #[inline]
     pub fn next_link(&mut self, switch: u32, dst: HostId, hash: u16) -> u32 {
         if let Some(link) = self.explicit_link(switch, hash) {
@@ -138,7 +153,9 @@ impl Routing {
         if entry & GROUP_BIT == 0 {
             return entry;
         }
-        let group = &mut self.groups[(entry & !GROUP_BIT) as usize];
+        let Some(group) = self.groups.get_mut((entry & !GROUP_BIT) as usize) else {
+            return NO_ROUTE;
+        };
         let choice = if self.in_turn {
             group.turn = if group.turn + 1 == group.count { 0 } else { group.turn + 1 };
             group.turn

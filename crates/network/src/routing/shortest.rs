@@ -1,7 +1,7 @@
-//! Equal-cost shortest paths, one breadth-first search per edge switch.
+//! Equal-cost shortest paths over usable cables, one breadth-first search per edge switch.
 
 use super::{GROUP_BIT, Group, LOCAL, NO_ROUTE};
-use crate::topology::Graph;
+use crate::topology::{Cable, Graph};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Tables by switch × edge switch.
@@ -17,11 +17,13 @@ pub struct Tables {
 }
 
 impl Tables {
-    pub fn build(graph: &Graph) -> Tables {
+    /// Paths over the cables that are `usable`, by their numbers.
+    pub fn build(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Tables {
         let switches = graph.switches() as usize;
         // (link out, neighbour) of every switch, towards switches only
         let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); switches];
-        for (i, c) in graph.cables.iter().enumerate().filter(|(_, c)| c.a >= graph.hosts) {
+        let between = |(i, c): &(usize, &Cable)| c.a >= graph.hosts && usable(*i);
+        for (i, c) in graph.cables.iter().enumerate().filter(between) {
             let (a, b) = (c.a - graph.hosts, c.b - graph.hosts);
             neighbours[a as usize].push((2 * i as u32, b));
             neighbours[b as usize].push((2 * i as u32 + 1, a));

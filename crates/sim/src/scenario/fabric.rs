@@ -114,6 +114,7 @@ pub fn read(
         routing,
         processing_jitter,
         reference_ports,
+        faults: Vec::new(),
     };
     Fabric { config, nodes, mtu: known_mtu }
 }
