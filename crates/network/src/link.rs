@@ -367,7 +367,7 @@ impl Link {
 
     /// Carries out the link's next event, an arrival: the packet that has reached the far end, and the
     /// key of the event after it.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, key: Key) -> (Passage, Key) {
         let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
         let ip_len = u32::from(passage.ip_len);

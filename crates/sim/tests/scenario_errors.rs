@@ -489,3 +489,69 @@ fn a_profile_stands_for_the_keys_that_are_not_given() {
         assert_eq!(reread(&scenario), scenario);
     }
 }
+
+/// Faults on a leaf–spine of two leaves and two spines with two cables between each pair.
+fn with_faults(faults: &[&str]) -> String {
+    let mut text = "schema = 1\nduration = '1 s'\n[fabric]\nleaves = 2\nhosts_per_leaf = 2\n\
+        spines = 2\ncables_per_spine = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\n\
+        [[workload]]\nname = 'flows'\nkind = 'stride'\nstride = 1\ncount = 1\nbytes = '1 KB'\n"
+        .to_owned();
+    for fault in faults {
+        text.push_str(&format!("[[fault]]\n{fault}\n"));
+    }
+    text
+}
+
+#[test]
+fn faults_name_links_that_are_there_and_say_what_is_missing() {
+    let cases = [
+        ("on = 'spin0'\nkind = 'down'", "names spin0, which is no node (did you mean spine0?)"),
+        ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
+        ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two (did you mean"),
+        ("on = 'leaf0--h3'\nkind = 'down'", "has leaf0--h3, but no cable joins these two"),
+        ("on = 'leaf0--spine0#2'\nkind = 'down'", "those of leaf0--spine0 are 0 to 1"),
+        ("on = 'leaf0--spine0#x'\nkind = 'down'", "write a number"),
+        ("on = []\nkind = 'down'", "names no link"),
+        ("on = 'h0'\nkind = 'dwon'", "(did you mean down?)"),
+        ("on = 'h0'\nkind = 'loss'", "share: is required"),
+        ("on = 'h0'\nkind = 'loss'\nshare = 1.5", "must be 0 to 1"),
+        ("on = 'h0'\nkind = 'bursty-loss'\nshare = 0.1", "needs either share and mean_burst"),
+        (
+            "on = 'h0'\nkind = 'bursty-loss'\nshare = 0.1\nmean_burst = 2\ngood_to_bad = 0.1",
+            "needs either share and mean_burst",
+        ),
+        ("on = 'h0'\nkind = 'bursty-loss'\nshare = 0.9\nmean_burst = 2", "at least 9.0"),
+        ("on = 'h0'\nkind = 'degrade'", "needs either rate or share"),
+        ("on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'", "is above the rate of h0->leaf0"),
+        ("on = 'h0'\nkind = 'delay'", "nothing would happen"),
+        ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "means nothing without period"),
+        ("on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1", "leaves no time up"),
+        ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after its beginning"),
+    ];
+    for (fault, expected) in cases {
+        let found = only(&with_faults(&[fault]));
+        assert!(found.contains(expected), "{fault}: {found}");
+    }
+}
+
+#[test]
+fn faults_of_one_kind_must_not_contradict_each_other() {
+    let loss = |on, from, until| {
+        format!("on = '{on}'\nkind = 'loss'\nshare = 0.1\nfrom = '{from} s'\nuntil = '{until} s'")
+    };
+    let listed_with = |a: &str, b: &str| listed(&with_faults(&[a, b]));
+    let found = listed_with(&loss("leaf0", 1, 3), &loss("leaf0->spine1#1", 2, 4));
+    assert!(found.contains("fault.1: sets for leaf0->spine1 at 2 s"), "{found}");
+    let found = listed_with(&loss("h0->leaf0", 2, 4), &loss("h0", 1, 3));
+    assert!(found.contains("fault.0: sets for h0->leaf0 at 2 s"), "{found}");
+    // one after the other, in other directions, of other kinds, failures
+    for (a, b) in [
+        (loss("h0", 1, 3), loss("h0", 3, 4)),
+        (loss("h0->leaf0", 1, 3), loss("leaf0->h0", 2, 4)),
+        (loss("leaf0--spine0#0", 1, 3), loss("leaf0--spine0#1", 1, 3)),
+        (loss("h0", 1, 3), "on = 'h0'\nkind = 'delay'\njitter = '1 us'".to_owned()),
+        ("on = 'h0'\nkind = 'down'".to_owned(), "on = 'leaf0'\nkind = 'down'".to_owned()),
+    ] {
+        assert_eq!(listed_with(&a, &b), "", "{a}\n{b}");
+    }
+}

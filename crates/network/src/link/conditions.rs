@@ -346,8 +346,11 @@ mod tests {
         }
     }
 
+    /// A packet is offered, or a fault begins or is over.
+    type Step = (Time, Result<Packet, (Effect, bool)>);
+
     /// Packets and changes of all kinds, on a grid that makes ties frequent.
-    fn script(seed: u64) -> Vec<(Time, Result<Packet, (Effect, bool)>)> {
+    fn script(seed: u64) -> Vec<Step> {
         let mut random = Stream::new(seed, "faults");
         let mut script = Vec::new();
         let mut now = Time::ZERO;

@@ -140,7 +140,7 @@ impl Routing {
 
     /// The link on which `switch` (counted from 0 among switches) sends a packet to `dst` on; `hash`
     /// is its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no way to it.
-    #[inline]
+    #[inline(always)]
     pub fn next_link(&mut self, switch: u32, dst: HostId, hash: u16) -> u32 {
         if let Some(link) = self.explicit_link(switch, hash) {
             return *link;

@@ -7,6 +7,7 @@
 mod classes;
 mod describe;
 mod fabric;
+mod faults;
 mod files;
 mod graph;
 mod hosts;
@@ -137,9 +138,10 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
             .optional("it ends with its work")
             .range("1 ns", "480 h"),
     );
-    let fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
+    let mut fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
         fabric::read(f, context, &mut files, &mut notes)
     });
+    fabric.config.faults = faults::read(s, &fabric);
     let tcp =
         s.table("tcp", "Settings of every TCP endpoint.", |t| tcp::read(t, fabric.mtu, &mut notes));
     let mut classes = classes::read(s);

@@ -4,6 +4,7 @@
 mod conservation;
 mod digest;
 mod fairness;
+mod faults;
 mod flow_times;
 mod harness;
 mod incast;

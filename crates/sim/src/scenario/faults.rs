@@ -1,0 +1,417 @@
+//! `[[fault]]`: what happens to cables, directions of cables and nodes, and when.
+//!
+//! Defaults: a failure is known after 65 ms, the convergence time measured on PortLand after one
+//! failure (Niranjan Mysore et al. 2009, section 5; a fabric routed by OSPF takes longer, one that
+//! detours locally less); a link that flaps is up half of the time. Everything else has no value that
+//! would suit all: it must be given, or is off.
+
+use super::fabric::Fabric;
+use super::nodes::Nodes;
+use super::places::{self, Places};
+use super::quantity::{Fraction, Ratio};
+use super::reader::{Section, key};
+use eastwest_network::config::Topology;
+use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
+use eastwest_network::topology::Graph;
+use eastwest_types::{Rate, Span, Time};
+use std::collections::BTreeMap;
+
+/// Most faults of a scenario.
+const MOST: usize = 10_000;
+/// Most links of all faults together.
+const MOST_LINKS: usize = 4_000_000;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Loss,
+    Bursts,
+    Degrade,
+    Delay,
+    Down,
+}
+
+/// Where faults happen: the names of nodes, and the links between them.
+struct Ground<'a> {
+    nodes: &'a Nodes,
+    graph: Graph,
+    /// Cables by their ends, the smaller number first.
+    between: BTreeMap<(u32, u32), Vec<u32>>,
+}
+
+impl<'a> Ground<'a> {
+    fn new(topology: &Topology, nodes: &'a Nodes) -> Ground<'a> {
+        let graph = Graph::build(topology);
+        let mut between: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        for (cable, number) in graph.cables.iter().zip(0..) {
+            between.entry(ends_of(cable.a, cable.b)).or_default().push(number);
+        }
+        Ground { nodes, graph, between }
+    }
+
+    /// The links of a place: a node, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
+    /// among parallel cables.
+    fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
+        let (place, chosen) = match text.split_once('#') {
+            None => (text, None),
+            Some((place, number)) => match number.trim().parse::<usize>() {
+                Ok(number) => (place.trim(), Some(number)),
+                Err(_) => {
+                    return Err((format!("has {number:?} after #; write a number"), None));
+                }
+            },
+        };
+        if places::ends(place).is_some() {
+            let (a, b) = places::port(place, self.nodes)?;
+            let mut links = self.choose(place, chosen, a, b)?;
+            links.retain(|&link| self.ends(link).0 == a);
+            return Ok(links);
+        }
+        if let Some((a, b)) = self.cable(place) {
+            return self.choose(place, chosen, a, b);
+        }
+        if place.contains("--") && self.nodes.number(place).is_none() {
+            // which of the two names is wrong is told as for one direction
+            let one_way = place.replacen("--", "->", 1);
+            return match places::port(&one_way, self.nodes) {
+                Err((message, near)) => {
+                    let both_ways = |text: String| text.replacen("->", "--", 1);
+                    Err((both_ways(message), near.map(both_ways)))
+                }
+                Ok(_) => Err(("is no cable".to_owned(), None)),
+            };
+        }
+        let node = places::node(place, self.nodes)?;
+        let of_node =
+            self.graph.cables.iter().zip(0u32..).filter(|(c, _)| c.a == node || c.b == node);
+        Ok(of_node.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
+    }
+
+    /// The nodes of `a--b`; names may have dashes themselves.
+    fn cable(&self, text: &str) -> Option<(u32, u32)> {
+        text.match_indices("--").find_map(|(at, dashes)| {
+            let a = self.nodes.number(text[..at].trim())?;
+            let b = self.nodes.number(text[at + dashes.len()..].trim())?;
+            self.nodes.adjacent(a, b).then_some((a, b))
+        })
+    }
+
+    /// The links between two nodes, of all cables or of the chosen one.
+    fn choose(
+        &self,
+        place: &str,
+        chosen: Option<usize>,
+        a: u32,
+        b: u32,
+    ) -> Result<Vec<u32>, places::Wrong> {
+        let all = self.between.get(&ends_of(a, b)).map_or(&[][..], Vec::as_slice);
+        let cables = match chosen {
+            None => all,
+            Some(number) => all.get(number..=number).ok_or_else(|| {
+                let last = all.len().saturating_sub(1);
+                (format!("has no cable {number}: those of {place} are 0 to {last}"), None)
+            })?,
+        };
+        Ok(cables.iter().flat_map(|&i| [2 * i, 2 * i + 1]).collect())
+    }
+
+    /// The nodes a link leads from and to.
+    fn ends(&self, link: u32) -> (u32, u32) {
+        let cable = &self.graph.cables[link as usize / 2];
+        if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) }
+    }
+
+    fn name(&self, link: u32) -> String {
+        let (from, to) = self.ends(link);
+        format!("{}->{}", self.nodes.name(from), self.nodes.name(to))
+    }
+}
+
+fn ends_of(a: u32, b: u32) -> (u32, u32) {
+    (a.min(b), a.max(b))
+}
+
+/// Reads `[[fault]]`.
+pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
+    let nodes = fabric.nodes.as_ref().filter(|_| s.has("fault"));
+    let ground = nodes.map(|nodes| Ground::new(&fabric.config.topology, nodes));
+    let mut left = MOST_LINKS;
+    let faults = s.tables(
+        "fault",
+        "What happens to links for a time: loss, less rate, more delay, failure.",
+        MOST,
+        |f, number| {
+            let fault = read_fault(f, ground.as_ref())?;
+            let fits = fault.links.len() <= left;
+            f.demand(fits, &["on"], || {
+                format!("makes more than {MOST_LINKS} links with faults in all")
+            });
+            left -= fault.links.len().min(left);
+            Some((number, fault))
+        },
+    );
+    if let Some(ground) = &ground {
+        let read: Vec<&(usize, Fault)> = faults.iter().flatten().collect();
+        for (number, message) in contradictions(&read, ground) {
+            s.state().problem(&format!("fault.{number}"), None, message, None);
+        }
+    }
+    faults.into_iter().flatten().map(|(_, fault)| fault).collect()
+}
+
+/// When a fault is in force, and its number.
+type Stay = (Time, Time, usize);
+
+/// Which faults are in force at one link at one time as others of their kind. Failures may be: a
+/// link is up when none of them is in force.
+fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize, String> {
+    let mut times: BTreeMap<(u8, u32), Vec<Stay>> = BTreeMap::new();
+    for (number, fault) in faults.iter().copied() {
+        let kind = match fault.effect {
+            Effect::Loss(_) => 0,
+            Effect::Degrade(_) => 1,
+            Effect::Delay { .. } => 2,
+            Effect::Down { .. } => continue,
+        };
+        for &link in &fault.links {
+            times.entry((kind, link)).or_default().push((fault.from, fault.until, *number));
+        }
+    }
+    let mut found = BTreeMap::new();
+    for ((_, link), mut times) in times {
+        times.sort_unstable();
+        for pair in times.windows(2) {
+            let ((_, until, first), (from, _, second)) = (pair[0], pair[1]);
+            if from < until {
+                found.entry(second).or_insert_with(|| {
+                    format!(
+                        "sets for {} at {from} what fault {first} (counted from 0) has set already",
+                        ground.name(link)
+                    )
+                });
+            }
+        }
+    }
+    found
+}
+
+fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
+    let on: Places = f.get(key(
+        "on",
+        "What it happens to, one or a list: a cable \"leaf0--spine1\", one direction of it \
+         \"leaf0->spine1\", or a node \"spine1\" with all its cables. \"…#1\" is the second of \
+         parallel cables; without, all of them.",
+    ));
+    let from = f.get(
+        key("from", "When it begins; what begins at 0 s has always been so.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let until: Option<Span> = f.find(
+        key("until", "When it is over.").optional("it lasts to the end").range("0 s", "480 h"),
+    );
+    f.demand(until.is_none_or(|end| end > from), &["until", "from"], || {
+        format!("must be after its beginning ({from})")
+    });
+    let kind = f.kind(
+        "What happens.",
+        None,
+        &[
+            ("loss", Kind::Loss, "packets are lost at random, each for itself"),
+            (
+                "bursty-loss",
+                Kind::Bursts,
+                "packets are lost in bursts: a chain of a good and a bad state that steps with every \
+                 packet (Gilbert 1960, Elliott 1963)",
+            ),
+            ("degrade", Kind::Degrade, "the link sends more slowly"),
+            ("delay", Kind::Delay, "packets take longer, in order"),
+            (
+                "down",
+                Kind::Down,
+                "nothing arrives; switches learn of it after a time and avoid the cable",
+            ),
+        ],
+    )?;
+    let effect = match kind {
+        Kind::Loss => Effect::Loss(LossModel::independent(read_share(f))),
+        Kind::Bursts => Effect::Loss(read_bursts(f)),
+        Kind::Degrade => Effect::Degrade(read_degraded(f)),
+        Kind::Delay => read_delay(f),
+        Kind::Down => read_down(f),
+    };
+    let ground = ground?;
+    let mut links = Vec::new();
+    for text in &on.0 {
+        match ground.links(text) {
+            Ok(of_place) => links.extend(of_place),
+            Err((message, near)) => {
+                f.wrong_hint("on", message, near);
+                return None;
+            }
+        }
+    }
+    f.demand(!links.is_empty(), &["on"], || "names no link".to_owned());
+    links.sort_unstable();
+    links.dedup();
+    if let Effect::Degrade(Degraded::Rate(rate)) = effect {
+        let slow =
+            links.iter().find(|&&link| ground.graph.cables[link as usize / 2].config.rate < rate);
+        f.demand(slow.is_none(), &["rate", "share"], || {
+            let link = slow.copied().unwrap_or(0);
+            let own = ground.graph.cables[link as usize / 2].config.rate;
+            format!("is above the rate of {} ({own})", ground.name(link))
+        });
+    }
+    let end = until.map_or(Time::NEVER, |until| Time::ZERO + until);
+    f.all_good().then(|| Fault { links, effect, from: Time::ZERO + from, until: end })
+}
+
+fn read_share(f: &mut Section) -> f64 {
+    f.get(key::<Fraction>("share", "Probability that a packet is lost.").range("0", "1")).0
+}
+
+fn read_bursts(f: &mut Section) -> LossModel {
+    const CHAIN: &str = "good_to_bad and bad_to_good are given";
+    let share = f.find(
+        key::<Fraction>("share", "Share of packets lost in the long run.")
+            .optional(CHAIN)
+            .range("0", "0.99"),
+    );
+    let mean_burst = f.find(
+        key::<Ratio>("mean_burst", "Packets lost in a row, in the mean.")
+            .optional(CHAIN)
+            .range("1", "1000000"),
+    );
+    const BURST: &str = "share and mean_burst are given";
+    let good_to_bad = f.find(
+        key::<Fraction>(
+            "good_to_bad",
+            "Probability that a packet in the good state is followed by one in the bad state.",
+        )
+        .optional(BURST)
+        .range("0", "1"),
+    );
+    let bad_to_good = f.find(
+        key::<Fraction>(
+            "bad_to_good",
+            "Probability that a packet in the bad state is followed by one in the good state.",
+        )
+        .optional(BURST)
+        .range("0", "1"),
+    );
+    let loss_in_good = f.find(
+        key::<Fraction>("loss_in_good", "Probability that a packet is lost in the good state.")
+            .optional("0, Gilbert's model")
+            .range("0", "1"),
+    );
+    let loss_in_bad = f.find(
+        key::<Fraction>("loss_in_bad", "Probability that a packet is lost in the bad state.")
+            .optional("1, Gilbert's model")
+            .range("0", "1"),
+    );
+    let chain = [good_to_bad, bad_to_good, loss_in_good, loss_in_bad].iter().any(Option::is_some);
+    let bursts = share.is_some() || mean_burst.is_some();
+    let good = f.good(&[
+        "share",
+        "mean_burst",
+        "good_to_bad",
+        "bad_to_good",
+        "loss_in_good",
+        "loss_in_bad",
+    ]);
+    match (share, mean_burst, good_to_bad, bad_to_good) {
+        _ if !good || f.describing() => {}
+        (Some(Fraction(share)), Some(Ratio(mean)), ..) if !chain => {
+            f.demand(share / (1.0 - share) <= mean, &["mean_burst", "share"], || {
+                format!("is too short for this share: at least {:.3}", share / (1.0 - share))
+            });
+            return LossModel::bursty(share, mean);
+        }
+        (.., Some(to_bad), Some(to_good)) if !bursts => {
+            return LossModel {
+                good_to_bad: to_bad.0,
+                bad_to_good: to_good.0,
+                loss_in_good: loss_in_good.map_or(0.0, |k| k.0),
+                loss_in_bad: loss_in_bad.map_or(1.0, |h| h.0),
+            };
+        }
+        _ => f.wrong(
+            "kind",
+            "needs either share and mean_burst, or good_to_bad and bad_to_good with, if need be, \
+             loss_in_good and loss_in_bad",
+        ),
+    }
+    LossModel::independent(0.0)
+}
+
+fn read_degraded(f: &mut Section) -> Degraded {
+    let rate: Option<Rate> = f.find(
+        key("rate", "What is left of its rate.")
+            .optional("share is given")
+            .range("1 kbit/s", "10 Tbit/s"),
+    );
+    let share = f.find(
+        key::<Fraction>("share", "The same as a share of its own rate.")
+            .optional("rate is given")
+            .range("0.000001", "1"),
+    );
+    match (rate, share) {
+        (Some(rate), None) => return Degraded::Rate(rate),
+        (None, Some(share)) => return Degraded::Share(share.0),
+        _ if !f.good(&["rate", "share"]) || f.describing() => {}
+        _ => f.wrong("kind", "needs either rate or share"),
+    }
+    Degraded::Share(1.0)
+}
+
+fn read_delay(f: &mut Section) -> Effect {
+    let extra =
+        f.get(key("extra", "Added to the propagation delay.").default("0 s").range("0 s", "10 s"));
+    let jitter = f.get(
+        key("jitter", "Width of a further uniform delay of each packet, which keeps the order.")
+            .default("0 s")
+            .range("0 s", "10 s"),
+    );
+    let some = extra > Span::ZERO || jitter > Span::ZERO;
+    f.demand(some, &["extra", "jitter"], || {
+        "is 0, and so is jitter: nothing would happen".to_owned()
+    });
+    Effect::Delay { extra, jitter }
+}
+
+fn read_down(f: &mut Section) -> Effect {
+    let reroute = f.get(
+        key(
+            "reroute",
+            "Until then switches send into the dead cable; from then on routes avoid it, and as long \
+             after its repair they use it again (PortLand, 2009: 65 ms).",
+        )
+        .default("65 ms")
+        .range("0 s", "1 h"),
+    );
+    let period: Option<Span> = f.find(
+        key("period", "Flapping: from one failure to the next.")
+            .optional("it fails once")
+            .range("1 us", "480 h"),
+    );
+    let up_share = f.find(
+        key::<Fraction>(
+            "up_share",
+            "Flapping: the share of each period in which it is up, at its end.",
+        )
+        .optional("half")
+        .range("0", "1"),
+    );
+    f.demand(up_share.is_none() || period.is_some(), &["up_share", "period"], || {
+        "means nothing without period".to_owned()
+    });
+    let up = up_share.map_or(0.5, |share| share.0);
+    let flapping = period.map(|period| {
+        let down = Span((period.0 as f64 * (1.0 - up)) as u64);
+        f.demand(down > Span::ZERO && down < period, &["up_share", "period"], || {
+            "leaves no time up, or none down".to_owned()
+        });
+        Flapping { period, down }
+    });
+    Effect::Down { reroute, flapping }
+}
