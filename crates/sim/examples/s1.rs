@@ -73,6 +73,8 @@ fn main() {
             time_wait: Span::from_secs(1),
             timers: Default::default(),
             recovery: Default::default(),
+            receiver: Default::default(),
+            nagle: false,
             rules: Default::default(),
         },
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],

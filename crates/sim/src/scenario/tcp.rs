@@ -40,6 +40,8 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         time_wait: timers.time_wait,
         timers: tcp_rules::read_timers(s, loss.max_retries),
         recovery: tcp_rules::read_recovery(s, loss.sack),
+        receiver: tcp_rules::read_receiver(s, loss.sack, sizes.segment, sizes.max_window),
+        nagle: tcp_rules::read_nagle(s),
     }
 }
 

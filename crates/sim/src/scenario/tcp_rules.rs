@@ -1,8 +1,9 @@
 //! `[tcp]`, continued: rules of timers and loss recovery, one key for each mechanism.
 
+use super::quantity::Bytes;
 use super::reader::{Section, key};
 use eastwest_transport::tcp::rules::{
-    GiveUp, PrrRule, RackRule, RecoveryRules, RtoRule, TimerRules,
+    AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
 
 /// Rules of the timers.
@@ -147,4 +148,64 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             ],
         ),
     }
+}
+
+/// Rules of the receiver; `segment` is the payload of a full segment.
+pub fn read_receiver(s: &mut Section, sack: bool, segment: u32, max_window: u64) -> ReceiverRules {
+    let acks = s.choice(
+        "acks",
+        "When a receiver acknowledges.",
+        Some("count"),
+        &[
+            ("count", AckRule::Count, "after ack_every segments, or delayed_ack_timeout"),
+            (
+                "linux",
+                AckRule::Linux,
+                "each of the first 16 segments, then more than a full one, what ends a write, or \
+                 after 40 ms to 200 ms (ack_every and delayed_ack_timeout do not count)",
+            ),
+        ],
+    );
+    let compress: bool = s.get(
+        key(
+            "compress_sacks",
+            "From the fourth in a row on, ACKs of segments out of order are put together for a \
+             twentieth of the round trip, at most 1 ms (on in Linux); needs acks = 'linux' and sack.",
+        )
+        .default("false"),
+    );
+    s.demand(
+        !compress || (sack && acks == AckRule::Linux),
+        &["compress_sacks", "acks", "sack"],
+        || "needs acks = 'linux' and sack".to_owned(),
+    );
+    let window_from: Option<Bytes> = s.find(
+        key(
+            "initial_receive_window",
+            "The receive window begins with this and grows with what arrives in a round trip, up to \
+             max_window (Linux: 64 KB).",
+        )
+        .optional("the window is max_window from the start")
+        .range("1 B", "1 GiB"),
+    );
+    if let Some(window) = window_from {
+        s.demand(
+            (u64::from(segment)..=max_window).contains(&window.0),
+            &["initial_receive_window", "segment", "max_window"],
+            || format!("must be from a segment ({segment} B) to max_window ({max_window} B)"),
+        );
+    }
+    ReceiverRules { acks, compress, window_from: window_from.map(|w| w.0) }
+}
+
+/// Nagle's algorithm.
+pub fn read_nagle(s: &mut Section) -> bool {
+    s.get(
+        key(
+            "nagle",
+            "A segment that is not full waits while another such is not acknowledged (RFC 896, in \
+             Minshall's form as in Linux; Hadoop and most services switch it off).",
+        )
+        .default("false"),
+    )
 }

@@ -1,6 +1,6 @@
 //! Settings of a TCP endpoint.
 
-use super::rules::{RecoveryRules, TimerRules};
+use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use eastwest_types::Span;
 
@@ -46,6 +46,11 @@ pub struct TcpConfig {
     pub timers: TimerRules,
     /// Loss recovery.
     pub recovery: RecoveryRules,
+    /// Acknowledging and the receive window.
+    pub receiver: ReceiverRules,
+    /// A segment that is not full waits while another such is not acknowledged (Nagle's algorithm, RFC
+    /// 896, in Minshall's form, as Linux has it).
+    pub nagle: bool,
 }
 
 /// Congestion control algorithms.
@@ -103,5 +108,7 @@ pub(crate) fn test_config() -> TcpConfig {
         time_wait: Span::from_secs(1),
         timers: TimerRules::default(),
         recovery: RecoveryRules::default(),
+        receiver: ReceiverRules::default(),
+        nagle: false,
     }
 }

@@ -3,6 +3,7 @@
 use super::Connect;
 use super::board::Board;
 use super::config::TcpConfig;
+use super::inbound::Inbound;
 use super::ranges::Ranges;
 use super::rare::Rare;
 use super::rtt::RttEstimator;
@@ -161,16 +162,14 @@ pub struct Endpoint {
     // --- line 4: recovery, rarely touched ---
     /// Where [`Phase`] returns to open.
     pub(super) recover: u64,
-    /// Below this, what is not SACKed is lost …
-    pub(super) lost_to: u64,
-    /// … and below this it has been sent again.
-    pub(super) resent_to: u64,
     /// A segment timed without timestamps: its end (0: none) and when it was sent.
     pub(super) timed_end: u64,
     pub(super) timed_at: Time,
     /// With RACK: what is outstanding, segment by segment, once something has been sent.
     pub(super) board: Option<Box<Board>>,
     pub(super) rare: Option<Box<Rare>>,
+    /// What a receiver that acknowledges or offers its window as Linux does keeps in mind.
+    pub(super) inbound: Option<Box<Inbound>>,
     /// State of the congestion control beside the window.
     pub(super) control: Option<Box<Control>>,
 }
@@ -223,8 +222,7 @@ impl Endpoint {
             ecn: 0,
             probe: Probe::None,
             recover: 0,
-            lost_to: 0,
-            resent_to: 0,
+            inbound: None,
             timed_end: 0,
             timed_at: Time::ZERO,
             board: None,
@@ -302,6 +300,7 @@ impl Endpoint {
     pub(super) fn drop_buffers(&mut self) {
         self.sacked = Ranges::default();
         self.board = None;
+        self.inbound = None;
         self.out_of_order = Ranges::default();
     }
 }

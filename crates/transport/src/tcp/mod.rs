@@ -5,14 +5,18 @@
 //! [handshake and FIN](handshake), [acknowledgements](acks), [sending](output),
 //! [receiving](receiver), [loss recovery](recovery), [round trips](rtt) and [timers](timers).
 
+mod ack_linux;
 mod acks;
+mod autotune;
 mod board;
 pub mod config;
 mod control;
 mod ecn;
 mod endpoint;
+mod evidence;
 mod frto;
 mod handshake;
+mod inbound;
 mod output;
 mod probe;
 mod prr;

@@ -5,8 +5,7 @@ use super::board::Board;
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
-use super::rules::PrrRule;
-use super::undo::Advice;
+use super::rules::{AckRule, PrrRule};
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
 /// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
@@ -25,26 +24,25 @@ const SACK_PERMITTED: u32 = 4;
 impl Endpoint {
     /// Sends what the windows allow: first what is known to be lost, then new data.
     pub(super) fn transmit(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
-        self.transmit_as(Advice::GoOn, now, config, sink);
-    }
-
-    /// The same, perhaps without sending anything again.
-    pub(super) fn transmit_as(
-        &mut self,
-        advice: Advice,
-        now: Time,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) {
         let before = self.snd_max;
-        self.fill_window(advice, now, config, sink);
+        self.fill_window(true, now, config, sink);
         if config.recovery.probes && self.snd_max > before {
             self.schedule_probe(now, config);
         }
     }
 
-    #[inline]
-    fn fill_window(&mut self, advice: Advice, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+    /// The same, but nothing is sent again.
+    #[inline(never)]
+    pub(super) fn transmit_new(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+        let before = self.snd_max;
+        self.fill_window(false, now, config, sink);
+        if config.recovery.probes && self.snd_max > before {
+            self.schedule_probe(now, config);
+        }
+    }
+
+    #[inline(always)]
+    fn fill_window(&mut self, again: bool, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         let end = self.send_end();
         if self.phase == Phase::Open && self.dup_acks == 0 {
             if self.snd_max == end {
@@ -69,7 +67,6 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            let again = advice == Advice::GoOn;
             let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
             if sent == 0 {
                 sent = self.send_new(now, pipe == 0, right_edge, config, sink);
@@ -87,8 +84,13 @@ impl Endpoint {
     /// Sends the next lost bytes again, at most a segment; returns how many.
     #[inline]
     pub(super) fn send_lost(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) -> u64 {
+        if self.phase == Phase::Open {
+            return 0;
+        }
         let Some((start, stop)) = self.next_lost(config) else { return 0 };
-        self.resent_to = stop;
+        if !config.recovery.uses_rack() {
+            self.set_resent_to(stop);
+        }
         self.send_data(now, start, stop, true, config, sink);
         stop - start
     }
@@ -116,6 +118,13 @@ impl Endpoint {
         }
         if stop <= self.snd_max {
             return 0;
+        }
+        if config.nagle && stop - self.snd_max < u64::from(config.segment) {
+            // a FIN does not wait, nor what goes with it
+            if stop <= self.write_end && self.rare().small_end > self.snd_una {
+                return 0;
+            }
+            self.rare().small_end = stop;
         }
         let start = self.snd_max;
         self.snd_max = stop;
@@ -177,11 +186,12 @@ impl Endpoint {
         packet.payload = payload;
         packet.ip_len = payload + config.header() as u16;
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::ECHO;
+        if config.receiver.acks == AckRule::Linux && stop >= self.write_end {
+            packet.flags |= flag::PSH; // all that is written; the receiver heeds it
+        }
         if again {
             packet.tos |= Packet::TOS_RETRANSMISSION;
-            self.count().retransmits += 1;
-            self.note_again(timestamp_us(now));
-            self.timed_end = 0; // Karn: no samples from segments sent twice
+            self.note_resent(now);
         } else {
             if !config.timestamps && self.timed_end == 0 {
                 (self.timed_end, self.timed_at) = (stop, now);
@@ -196,16 +206,9 @@ impl Endpoint {
             self.rare().prr.sent(stop - start);
         }
         if config.recovery.uses_rack() {
-            // the handshake has brought a first round trip
-            let first = self.rtt.srtt();
-            let board = self.board.get_or_insert_with(|| Box::new(Board::new(first)));
-            if again {
-                board.resend(start, now);
-            } else {
-                board.push(start, stop, now);
-            }
+            self.note_on_board(now, start, stop, again);
         }
-        self.note_ack_sent();
+        self.note_ack_sent(now, payload > 0, config);
         self.last_sent = now;
         // RFC 6298, 5.1; and again when the first segment is resent, or the timer would strike before
         // its answer can be here (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
@@ -213,6 +216,27 @@ impl Endpoint {
             self.rto_at = self.deadline(now, self.rto(config), config);
         }
         sink.send(self.local, packet, None);
+    }
+
+    /// The scoreboard of RACK takes notice of what leaves.
+    #[inline(never)]
+    fn note_on_board(&mut self, now: Time, start: u64, stop: u64, again: bool) {
+        // the handshake has brought a first round trip
+        let first = self.rtt.srtt();
+        let board = self.board.get_or_insert_with(|| Box::new(Board::new(first)));
+        if again {
+            board.resend(start, now);
+        } else {
+            board.push(start, stop, now);
+        }
+    }
+
+    /// Something is sent again.
+    #[inline(never)]
+    fn note_resent(&mut self, now: Time) {
+        self.count().retransmits += 1;
+        self.note_again(timestamp_us(now));
+        self.timed_end = 0; // Karn: no samples from segments sent twice
     }
 
     /// A packet with everything filled in but length and flags.
@@ -224,7 +248,10 @@ impl Endpoint {
             ack: self.rcv_nxt,
             dst_endpoint: self.id.peer(),
             dst: self.remote,
-            window: config.max_window.min(u64::from(u32::MAX)) as u32,
+            window: match config.receiver.window_from {
+                None => config.max_window.min(u64::from(u32::MAX)) as u32,
+                Some(first) => self.offered_window(first),
+            },
             ts_echo_us: self.ts_recent_us,
             sack: NO_SACK,
             hash: self.hash,
@@ -248,7 +275,7 @@ impl Endpoint {
         packet.flags = flags;
         let sack = if config.sack && !config.timestamps { SACK_PERMITTED } else { 0 };
         packet.ip_len = (config.header() + SYN_OPTIONS + sack) as u16;
-        self.note_ack_sent();
+        self.note_ack_sent(now, false, config);
         sink.send(self.local, packet, None);
     }
 
@@ -270,13 +297,16 @@ impl Endpoint {
         let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
         let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         packet.ip_len = (config.header() + options) as u16;
-        self.note_ack_sent();
+        self.note_ack_sent(now, false, config);
         sink.send(self.local, packet, sack);
     }
 
     /// Every packet carries the acknowledgement.
     #[inline]
-    fn note_ack_sent(&mut self) {
+    fn note_ack_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
+        if config.receiver.acks == AckRule::Linux {
+            self.note_linux_ack(now, data);
+        }
         self.last_ack_sent = self.rcv_nxt;
         self.unacked_segments = 0;
         self.ack_at = Time::NEVER;

@@ -73,6 +73,12 @@ impl Endpoint {
         rare.probe_again = !fresh;
     }
 
+    /// Whether a probe waits for its answer.
+    #[inline]
+    pub(super) fn probe_is_out(&self) -> bool {
+        self.rare.as_ref().is_some_and(|r| r.probe_end != 0)
+    }
+
     /// An ACK while a probe is out (RFC 8985, 7.4).
     pub(super) fn judge_probe(&mut self, answer: Answer, config: &TcpConfig) {
         let una = self.snd_una;

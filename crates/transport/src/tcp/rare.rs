@@ -10,6 +10,10 @@ use eastwest_types::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
     pub(super) counters: Counters,
+    /// Without a board: below this, what is not SACKed is lost …
+    pub(super) lost_to: u64,
+    /// … and below this it has been sent again.
+    pub(super) resent_to: u64,
     /// The last segment may be sent again on suspicion once ACKs are above this (RFC 6675,
     /// `RescueRxt`).
     pub(super) rescue_above: u64,
@@ -20,6 +24,8 @@ pub(super) struct Rare {
     pub(super) first_retry: Time,
     /// Whether the last timeout is already counted as needless.
     pub(super) timeout_counted: bool,
+    /// With Nagle's algorithm: end of the last segment that was not full.
+    pub(super) small_end: u64,
     /// Whether F-RTO judges the last timeout.
     pub(super) frto: bool,
     /// The last cut of the window, while it can be taken back.
@@ -37,6 +43,24 @@ impl Endpoint {
     /// The rarely used state; made where it is not there yet.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
+    }
+
+    /// Below this, what is not SACKed is lost.
+    pub(super) fn lost_to(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |r| r.lost_to)
+    }
+
+    /// Below this, what is not SACKed has been sent again.
+    pub(super) fn resent_to(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |r| r.resent_to)
+    }
+
+    pub(super) fn set_lost_to(&mut self, to: u64) {
+        self.rare().lost_to = to;
+    }
+
+    pub(super) fn set_resent_to(&mut self, to: u64) {
+        self.rare().resent_to = to;
     }
 
     /// The counters, to count something.

@@ -1,16 +1,28 @@
 //! Receiving: reassembly, when to acknowledge (RFC 5681, 4.2) and what SACK reports (RFC 2018).
 //!
-//! The application reads at once, so the offered window is the configured one. A segment that is
-//! out of order, fills a gap or repeats old bytes is acknowledged at once; others after
-//! `ack_every` segments or the delayed-ACK timeout.
+//! The application reads at once: the offered window never closes, and no window update is sent by
+//! itself. It is the configured one, or [grows](super::autotune). A segment that is out of order, fills
+//! a gap or repeats old bytes is acknowledged at once; others after `ack_every` segments or the
+//! delayed-ACK timeout, or as [Linux](super::ack_linux) does.
 
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::Endpoint;
+use super::rules::AckRule;
 use super::{Notice, Sink};
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
+    /// RFC 7323, 4.3: echo the timestamp of the first segment not yet acknowledged, never an older one
+    /// than before.
+    #[inline]
+    pub(super) fn note_timestamp(&mut self, start: u64, packet: &Packet) {
+        let stamp = super::output::timestamp_us(packet.born);
+        if start <= self.last_ack_sent && stamp.wrapping_sub(self.ts_recent_us) as i32 >= 0 {
+            self.ts_recent_us = stamp;
+        }
+    }
+
     /// Takes payload and FIN of a packet.
     pub(super) fn on_payload(
         &mut self,
@@ -25,29 +37,15 @@ impl Endpoint {
         if fin {
             self.fin_at = end - 1;
         }
-        // RFC 7323, 4.3: echo the timestamp of the first segment not yet acknowledged, never an older
-        // one than before
-        let stamp = super::output::timestamp_us(packet.born);
-        if start <= self.last_ack_sent && stamp.wrapping_sub(self.ts_recent_us) as i32 >= 0 {
-            self.ts_recent_us = stamp;
-        }
+        self.note_timestamp(start, packet);
         let marks = self.ecn & ecn::IN_USE != 0 && packet.payload > 0;
         let at_once = marks && self.note_mark(now, packet, config, sink);
-        if start > self.rcv_nxt {
-            let mut twice = None;
-            if end - self.rcv_nxt <= config.max_window && self.out_of_order.insert(start, end) == 0
-            {
-                twice = Some((start, end));
-            }
-            self.send_dup_ack(now, start, twice, config, sink);
+        if start > self.rcv_nxt || end <= self.rcv_nxt {
+            self.on_out_of_order(now, start, end, at_once, config, sink);
             return;
         }
-        if end <= self.rcv_nxt {
-            self.send_dup_ack(now, 0, Some((start, end)), config, sink);
-            return;
-        }
-        let twice =
-            (config.recovery.dsack && start < self.rcv_nxt).then_some((start, self.rcv_nxt));
+        let repeats = config.recovery.dsack && start < self.rcv_nxt;
+        let before = self.rcv_nxt;
         let had_gap = !self.out_of_order.is_empty();
         self.rcv_nxt = end;
         if had_gap {
@@ -56,11 +54,23 @@ impl Endpoint {
             }
         }
         self.unacked_segments += 1;
-        let due = u32::from(self.unacked_segments) >= config.ack_every;
-        if had_gap || fin || at_once || due || twice.is_some() {
-            self.send_dup_ack(now, 0, twice, config, sink);
+        let due = if config.receiver.is_plain() {
+            u32::from(self.unacked_segments) >= config.ack_every
+        } else {
+            self.on_inbound(now, packet, config)
+        };
+        if due || had_gap || fin || at_once || repeats {
+            if had_gap || repeats {
+                self.send_dup_ack(now, 0, repeats.then_some((start, before)), config, sink);
+            } else {
+                self.send_ack(now, config, sink);
+            }
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = self.deadline(now, config.delayed_ack_timeout, config);
+            let delay = match config.receiver.acks {
+                AckRule::Count => config.delayed_ack_timeout,
+                AckRule::Linux => self.ack_delay(config),
+            };
+            self.ack_at = self.deadline(now, delay, config);
         }
         // the first comparison spares the common packet the second
         if self.rcv_nxt >= self.notify_at && self.received() + 1 >= self.notify_at {
@@ -72,9 +82,32 @@ impl Endpoint {
         }
     }
 
+    /// A segment that leaves a gap or repeats old bytes.
+    #[inline(never)]
+    fn on_out_of_order(
+        &mut self,
+        now: Time,
+        start: u64,
+        end: u64,
+        at_once: bool,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        if end <= self.rcv_nxt {
+            self.on_inbound_duplicate(config);
+            self.send_dup_ack(now, 0, Some((start, end)), config, sink);
+            return;
+        }
+        let fits = end - self.rcv_nxt <= config.max_window;
+        let twice = fits && self.out_of_order.insert(start, end) == 0;
+        if at_once || twice || !config.receiver.compress || !self.holds_back(now, config) {
+            self.send_dup_ack(now, start, twice.then_some((start, end)), config, sink);
+        }
+    }
+
     /// An ACK with SACK blocks where something is out of order; `latest` is the start of the segment
     /// that caused it, or 0; `twice` are positions that have arrived before.
-    fn send_dup_ack(
+    pub(super) fn send_dup_ack(
         &mut self,
         now: Time,
         latest: u64,

@@ -35,8 +35,8 @@ impl Endpoint {
             let position = position.clamp(self.snd_una, self.snd_max);
             (position - self.snd_una) - self.sacked.below(position)
         };
-        let lost = not_sacked_below(self.lost_to);
-        let resent = not_sacked_below(self.resent_to);
+        let lost = not_sacked_below(self.lost_to());
+        let resent = not_sacked_below(self.resent_to());
         let arrived =
             if !config.sack && self.phase != Phase::Recovery { 0 } else { self.arrived(config) };
         (outstanding - lost + resent).saturating_sub(arrived)
@@ -55,31 +55,28 @@ impl Endpoint {
 
     /// The next lost bytes to send again, at most a segment.
     pub(super) fn next_lost(&mut self, config: &TcpConfig) -> Option<(u64, u64)> {
-        if self.phase == Phase::Open {
-            return None;
-        }
         if let Some(board) = &mut self.board {
             return board.next_lost();
         }
         let segment = u64::from(config.segment);
-        if self.resent_to >= self.lost_to {
+        if self.resent_to() >= self.lost_to() {
             return None;
         }
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to.max(self.snd_una));
-        if start >= self.lost_to {
+        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(self.snd_una));
+        if start >= self.lost_to() {
             return None;
         }
-        Some((start, gap_end.min(start + segment).min(self.lost_to)))
+        Some((start, gap_end.min(start + segment).min(self.lost_to())))
     }
 
     /// Bytes that may be sent again without being known to be lost, where nothing better can be sent
     /// (RFC 6675, `NextSeg` rules 3 and 4): holes below what is SACKed, then once in a recovery the
     /// end of what is outstanding.
     pub(super) fn next_doubtful(&mut self, segment: u64) -> Option<(u64, u64)> {
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to.max(self.snd_una));
+        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(self.snd_una));
         if start < self.sacked.end() {
             let stop = gap_end.min(start + segment);
-            self.resent_to = stop;
+            self.set_resent_to(stop);
             return Some((start, stop));
         }
         if self.snd_una <= self.rare().rescue_above {
@@ -94,12 +91,12 @@ impl Endpoint {
     pub(super) fn update_lost(&mut self, config: &TcpConfig) {
         let enough = u64::from(DUP_THRESH - 1) * u64::from(config.segment);
         let mut above = 0;
-        for (i, (start, end)) in self.sacked.iter().rev().enumerate() {
+        let found = self.sacked.iter().rev().enumerate().find(|&(i, (start, end))| {
             above += end - start;
-            if above > enough || i + 1 >= DUP_THRESH as usize {
-                self.lost_to = self.lost_to.max(start);
-                return;
-            }
+            above > enough || i + 1 >= DUP_THRESH as usize
+        });
+        if let Some((_, (start, _))) = found {
+            self.set_lost_to(self.lost_to().max(start));
         }
     }
 
@@ -113,7 +110,7 @@ impl Endpoint {
         if self.phase == Phase::Recovery {
             return false;
         }
-        let lost = self.lost_to > self.snd_una || self.dup_acks >= DUP_THRESH;
+        let lost = self.lost_to() > self.snd_una || self.dup_acks >= DUP_THRESH;
         // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
         // may answer what was sent again needlessly
         if !lost || (!config.sack && self.snd_una <= self.recover) {
@@ -136,8 +133,8 @@ impl Endpoint {
         self.count().fast_recoveries += 1;
         self.tell(Repair::Recovery, self.snd_una, self.snd_max, sink);
         self.recover = self.snd_max;
-        self.resent_to = self.resent_to.max(self.snd_una);
-        self.lost_to = self.lost_to.max((self.snd_una + segment).min(self.snd_max));
+        self.set_resent_to(self.resent_to().max(self.snd_una));
+        self.set_lost_to(self.lost_to().max((self.snd_una + segment).min(self.snd_max)));
         self.rare().rescue_above = self.snd_una + segment;
         self.window.ssthresh = self.threshold_after_loss(flight, config);
         match config.recovery.prr {
@@ -178,8 +175,8 @@ impl Endpoint {
             partial = true;
             let segments = acked.div_ceil(segment) as u32;
             self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
-            self.resent_to = self.snd_una;
-            self.lost_to = (self.snd_una + segment).min(self.snd_max);
+            self.set_resent_to(self.snd_una);
+            self.set_lost_to((self.snd_una + segment).min(self.snd_max));
         }
         if over {
             if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
@@ -191,8 +188,8 @@ impl Endpoint {
             self.phase = Phase::Open;
             self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
             self.dup_acks = 0;
-            self.lost_to = self.snd_una;
-            self.resent_to = self.resent_to.max(self.snd_una);
+            self.set_lost_to(self.snd_una);
+            self.set_resent_to(self.resent_to().max(self.snd_una));
         }
         partial
     }
@@ -233,8 +230,8 @@ impl Endpoint {
         self.probe = Probe::None;
         self.rare().probe_end = 0;
         self.recover = self.snd_max;
-        self.lost_to = self.snd_max;
-        self.resent_to = self.snd_una;
+        self.set_lost_to(self.snd_max);
+        self.set_resent_to(self.snd_una);
         self.dup_acks = 0;
         self.timed_end = 0;
         self.transmit(now, config, sink);

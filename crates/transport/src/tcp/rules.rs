@@ -64,6 +64,38 @@ pub enum RackRule {
     Linux,
 }
 
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckRule {
+    /// After `ack_every` segments or `delayed_ack_timeout`.
+    #[default]
+    Count,
+    /// As [Linux](super::ack_linux): quick at first, then every second full segment or after a time
+    /// that adapts.
+    Linux,
+}
+
+/// Rules of the receiver.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReceiverRules {
+    /// When it acknowledges.
+    pub acks: AckRule,
+    /// ACKs of segments out of order are put together after the third (Linux, SACK compression); needs
+    /// [`AckRule::Linux`].
+    pub compress: bool,
+    /// The window grows from so many bytes with what arrives in a round trip, up to `max_window`;
+    /// `None`: it is `max_window` from the start.
+    pub window_from: Option<u64>,
+}
+
+impl ReceiverRules {
+    /// Whether segments are just counted.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.acks == AckRule::Count && self.window_from.is_none()
+    }
+}
+
 /// Rules of loss recovery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecoveryRules {

@@ -66,7 +66,7 @@ impl Endpoint {
     /// Carries out the deadlines that have come.
     pub(super) fn on_timers(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         if self.ack_at <= now {
-            self.send_ack(now, config, sink);
+            self.on_ack_timer(now, config, sink);
         }
         if self.probe != Probe::None && self.probe_at() <= now {
             match std::mem::replace(&mut self.probe, Probe::None) {

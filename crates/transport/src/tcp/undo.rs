@@ -124,7 +124,7 @@ impl Endpoint {
             self.count().spurious_recoveries += 1;
         }
         if unmark {
-            self.lost_to = self.snd_una;
+            self.set_lost_to(self.snd_una);
             if let Some(board) = &mut self.board {
                 board.unmark_lost();
                 board.rack.look_again();
@@ -136,8 +136,8 @@ impl Endpoint {
     fn reopen(&mut self, acked: u64, sink: &mut impl Sink) {
         self.phase = Phase::Open;
         self.dup_acks = 0;
-        self.lost_to = self.snd_una;
-        self.resent_to = self.resent_to.max(self.snd_una);
+        self.set_lost_to(self.snd_una);
+        self.set_resent_to(self.resent_to().max(self.snd_una));
         self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
     }
 

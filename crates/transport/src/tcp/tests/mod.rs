@@ -6,6 +6,7 @@ mod cubic;
 mod ecn;
 mod growth;
 mod handshake;
+mod linux_acks;
 mod linux_timers;
 mod needless;
 mod net;

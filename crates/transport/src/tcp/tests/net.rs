@@ -325,7 +325,7 @@ impl Net {
         assert!(e.cwnd() >= u64::from(config.segment));
         assert!(e.ssthresh() >= 2 * u64::from(config.segment));
         assert!(e.snd_una <= e.snd_max && e.snd_max <= e.send_end().max(1));
-        assert!(e.lost_to <= e.snd_max && e.resent_to <= e.snd_max);
+        assert!(e.lost_to() <= e.snd_max && e.resent_to() <= e.snd_max);
         assert!(e.outstanding() <= config.max_window);
         // RFC 6675, SetPipe, octet by octet in steps that no range border falls between
         if let Some(board) = &e.board {
@@ -334,7 +334,7 @@ impl Net {
             let below = |p: u64, q: u64| u64::from(p < q);
             let octet = |p: u64| match e.sacked.containing(p) {
                 Some(_) => 0,
-                None => 1 - below(p, e.lost_to) + below(p, e.resent_to),
+                None => 1 - below(p, e.lost_to()) + below(p, e.resent_to()),
             };
             let pipe: u64 = (e.snd_una..e.snd_max).map(octet).sum();
             assert_eq!(e.pipe(config), pipe);

@@ -4,7 +4,9 @@
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
-use super::super::rules::{PrrRule, RackRule, RecoveryRules, RtoRule, TimerRules};
+use super::super::rules::{
+    AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
+};
 use super::net::{Fate, Net, settings};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
@@ -27,6 +29,16 @@ struct Case {
     max_window: u64,
     timers: TimerRules,
     recovery: RecoveryRules,
+    receiver: ReceiverRules,
+    nagle: bool,
+}
+
+fn receiver() -> impl Strategy<Value = ReceiverRules> {
+    (any::<[bool; 2]>(), prop::option::of(1000..70_000u64)).prop_map(|(on, from)| ReceiverRules {
+        acks: if on[0] { AckRule::Linux } else { AckRule::Count },
+        compress: on[0] && on[1],
+        window_from: from,
+    })
 }
 
 fn timers() -> impl Strategy<Value = TimerRules> {
@@ -57,26 +69,33 @@ fn case() -> impl Strategy<Value = Case> {
     let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
     let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
     let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
-    (network, writes, tcp, timers(), recovery()).prop_map(|(n, writes, t, timers, recovery)| Case {
-        seed: n.0,
-        loss_percent: n.1,
-        late_percent: n.2,
-        twice_percent: n.3,
-        rate: n.4.map(Rate::mbit),
-        writes,
-        sack: t.0,
-        timestamps: t.1,
-        limited_transmit: t.2,
-        ack_every: t.3,
-        max_window: t.4,
-        timers,
-        // they need SACK
-        recovery: if t.0 {
-            recovery
-        } else {
-            RecoveryRules { rack: RackRule::Off, probes: false, dsack: false, ..recovery }
+    (network, writes, tcp, timers(), recovery(), (receiver(), any::<bool>())).prop_map(
+        |(n, writes, t, timers, recovery, (receiver, nagle))| Case {
+            seed: n.0,
+            loss_percent: n.1,
+            late_percent: n.2,
+            twice_percent: n.3,
+            rate: n.4.map(Rate::mbit),
+            writes,
+            sack: t.0,
+            timestamps: t.1,
+            limited_transmit: t.2,
+            ack_every: t.3,
+            max_window: t.4,
+            timers,
+            nagle,
+            receiver: ReceiverRules {
+                window_from: receiver.window_from.map(|w| w.min(t.4)),
+                ..receiver
+            },
+            // they need SACK
+            recovery: if t.0 {
+                recovery
+            } else {
+                RecoveryRules { rack: RackRule::Off, probes: false, dsack: false, ..recovery }
+            },
         },
-    })
+    )
 }
 
 fn net_of(case: &Case) -> Net {
@@ -92,6 +111,8 @@ fn net_of(case: &Case) -> Net {
         max_retries: 100,
         timers: case.timers.clone(),
         recovery: case.recovery.clone(),
+        receiver: case.receiver.clone(),
+        nagle: case.nagle,
         ..settings()
     });
     net.wires.rate = case.rate;

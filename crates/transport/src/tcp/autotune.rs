@@ -1,0 +1,133 @@
+//! The receive window that grows with what arrives in a round trip, as in Linux (`tcp_rcv_space_adjust`,
+//! `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng 2001).
+//!
+//! Once in each round trip, as the receiver measures it, the bytes of that round trip are compared with
+//! the most of any before. Where they are more, the bound becomes `w = 2·bytes + 16·MSS`, and
+//! `w·(bytes − before)/before` twice on top, at most the largest window. The window offered follows by two
+//! segments for each that arrives; its right edge never moves back. Bytes count as read when they
+//! arrive: the application reads at once. Where Linux bounds memory and converts, the window itself is
+//! bounded here.
+
+use eastwest_types::{Span, Time};
+
+/// A receiver's window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Autotune {
+    window: u64,
+    bound: u64,
+    /// Most bytes of a round trip so far.
+    most: u64,
+    /// Position and time at which the present round trip began.
+    from: u64,
+    since: Time,
+    rtt: Span,
+    /// Without timestamps: a window's worth of data ends here, and began to arrive then.
+    window_end: u64,
+    window_since: Time,
+}
+
+impl Autotune {
+    pub(super) fn new(now: Time, next: u64, initial: u64, segment: u64) -> Autotune {
+        Autotune {
+            window: initial,
+            bound: initial,
+            most: initial.min(10 * segment),
+            from: next,
+            since: now,
+            rtt: Span::ZERO,
+            window_end: next + initial,
+            window_since: now,
+        }
+    }
+
+    /// The window to offer.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Data has arrived in order up to `next`; `echoed` is the time since what its segment echoes left,
+    /// where that is known.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        next: u64,
+        echoed: Option<Span>,
+        segment: u64,
+        largest: u64,
+    ) {
+        match echoed {
+            Some(rtt) if self.rtt == Span::ZERO || rtt < self.rtt => self.rtt = rtt,
+            Some(rtt) => self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8),
+            None if next >= self.window_end => {
+                // a window's worth takes a round trip at least
+                let took = now.since(self.window_since);
+                if self.rtt == Span::ZERO || took < self.rtt {
+                    self.rtt = took;
+                }
+                (self.window_end, self.window_since) = (next + self.window, now);
+            }
+            None => {}
+        }
+        self.window = (self.window + 2 * segment).min(self.bound).max(self.window);
+        if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
+            return;
+        }
+        let bytes = next - self.from;
+        if bytes > self.most {
+            let twice = 2 * bytes + 16 * segment;
+            let growth = u128::from(twice) * u128::from(bytes - self.most) / u128::from(self.most);
+            let wanted = twice.saturating_add(2 * growth.min(u128::from(largest)) as u64);
+            self.bound = self.bound.max(wanted.min(largest));
+            self.most = bytes;
+        }
+        (self.from, self.since) = (next, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1000;
+
+    /// Rounds of 10 ms with so many segments each; the windows at their ends in segments.
+    fn windows(rounds: &[u64], timestamps: bool) -> Vec<u64> {
+        let mut tune = Autotune::new(Time::ZERO, 1, 64 * S, S);
+        let mut next = 1;
+        let mut all = Vec::new();
+        for (round, &segments) in rounds.iter().enumerate() {
+            for i in 0..segments {
+                next += S;
+                let at = Time::ZERO
+                    + Span::from_ms(10 * (1 + round as u64))
+                    + Span::from_us(i * 10_000 / segments);
+                let echoed = timestamps.then_some(Span::from_ms(10));
+                tune.on_data(at, next, echoed, S, 1000 * S);
+            }
+            all.push(tune.window() / S);
+        }
+        all
+    }
+
+    #[test]
+    fn the_window_stays_ahead_of_a_sender_in_slow_start() {
+        let rounds = [10, 20, 40, 80, 160, 320, 640];
+        let offered = windows(&rounds, true);
+        for (next, window) in rounds[1..].iter().zip(&offered) {
+            assert!(window >= next, "{offered:?}");
+        }
+        assert!(offered.windows(2).all(|w| w[0] <= w[1]));
+        assert_eq!(*offered.last().unwrap(), 1000, "up to the largest");
+    }
+
+    #[test]
+    fn it_stays_where_nothing_more_arrives() {
+        assert_eq!(windows(&[5, 5, 10, 8, 10, 10], true), [64; 6]);
+    }
+
+    #[test]
+    fn without_timestamps_a_windows_worth_is_the_round_trip() {
+        let offered = windows(&[64, 64, 64, 64, 64], false);
+        assert!(*offered.last().unwrap() > 100, "{offered:?}");
+    }
+}

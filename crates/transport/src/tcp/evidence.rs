@@ -1,0 +1,228 @@
+//! ACKs that bring evidence of losses: duplicates, SACKs, marks, and every ACK in a recovery or after a
+//! timeout. What it means is said where each mechanism is; here is the order in which they are asked,
+//! which follows Linux (`tcp_ack`): what has arrived; was it all needless; the probe; what is lost;
+//! the window; sending.
+
+use super::Sink;
+use super::board::{Context, Delivery};
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Phase};
+use super::probe::Answer;
+use super::prr::Report;
+use super::rules::{PrrRule, RackRule};
+use super::undo::{Advice, Evidence};
+use eastwest_types::{Packet, SackBlocks, Time, flag};
+
+impl Endpoint {
+    /// Such an ACK.
+    #[inline(never)]
+    pub(super) fn on_evidence(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        ack: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let flight_before = self.snd_max - self.snd_una;
+        let mut resend_first = false;
+        let arrived_before = self.arrived(config);
+        let window_changed = self.peer_window != packet.window;
+        self.peer_window = packet.window;
+        let mut news = News::default();
+        let newly_sacked = match sack {
+            Some(blocks) if config.sack => {
+                self.take_sack(now, packet, blocks, ack, &mut news, config)
+            }
+            _ => 0,
+        };
+        let acked = ack - self.snd_una;
+        let doubtful = self.phase != Phase::Open || !self.sacked.is_empty() || news.dsack.is_some();
+        if acked > 0 {
+            self.move_on(now, packet, ack, &mut news, config, sink);
+            if !self.sacked.is_empty() {
+                self.sacked.remove_below(ack);
+            }
+        }
+        if !config.is_plain() {
+            let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
+            self.inform(now, packet, acked, delivered, config);
+        }
+        if packet.flags & flag::ECE != 0 {
+            self.on_echo(flight_before, config);
+        }
+        let duplicate = acked == 0
+            && flight_before > 0
+            && packet.payload == 0
+            && packet.flags & flag::FIN == 0
+            && (newly_sacked > 0 || (!config.sack && !window_changed));
+        let mut advice = Advice::GoOn;
+        if config.recovery.reconsiders() && (self.phase != Phase::Open || news.dsack.is_some()) {
+            let duplicate = duplicate || newly_sacked > 0;
+            let evidence = Evidence { acked, original: news.delivery.original, duplicate };
+            advice = self.reconsider(packet, evidence, config, sink);
+        }
+        if acked > 0 {
+            resend_first = self.on_progress(now, acked, flight_before, config, sink);
+            self.linger_if_finished(now, config);
+        } else if duplicate {
+            // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
+            self.dup_acks += 1;
+        }
+        if config.recovery.probes && self.probe_is_out() {
+            let dsack = news.dsack.is_some_and(|d| d.1 == self.rare().probe_end);
+            let other = packet.payload > 0 || window_changed || newly_sacked > 0;
+            self.judge_probe(Answer { advanced: acked > 0, news: other, dsack }, config);
+        }
+        let mut lost_more = false;
+        if config.recovery.uses_rack() {
+            if doubtful && advice == Advice::GoOn {
+                let found = self.rack_on_ack(now, config, sink);
+                lost_more = found.lost_more;
+                resend_first |= found.send_first;
+            }
+        } else if self.phase == Phase::Loss {
+            if newly_sacked > 0 {
+                self.update_lost(config);
+            }
+        } else if self.dup_acks > 0 || newly_sacked > 0 {
+            let lost_before = self.lost_to();
+            resend_first |= self.detect_loss(config, sink);
+            lost_more = self.lost_to() > lost_before;
+        }
+        if config.recovery.prr != PrrRule::Off && self.is_reducing() {
+            let report = Report {
+                delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
+                advanced: acked > 0,
+                lost_more,
+            };
+            self.reduce_in_step(report, config);
+        }
+        if resend_first {
+            self.send_lost(now, config, sink);
+        }
+        let before = self.snd_max;
+        match advice {
+            Advice::GoOn => self.transmit(now, config, sink),
+            Advice::NothingAgain => {
+                self.transmit_new(now, config, sink);
+                if self.phase == Phase::Loss && self.snd_max == before {
+                    // no room for new data: F-RTO cannot judge
+                    self.rare().frto = false;
+                    self.transmit(now, config, sink);
+                }
+            }
+        }
+        if config.recovery.probes && self.snd_max == before && (acked > 0 || newly_sacked > 0) {
+            self.schedule_probe(now, config);
+        }
+    }
+
+    /// Notes what SACK blocks report; returns how many bytes are news.
+    fn take_sack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        blocks: &SackBlocks,
+        ack: u64,
+        news: &mut News,
+        config: &TcpConfig,
+    ) -> u64 {
+        let twice = config.recovery.dsack && is_dsack(blocks, ack);
+        if twice {
+            news.dsack = Some(blocks[0]);
+            self.on_dsack(blocks[0], config);
+        }
+        let context = self.context(now, packet, config);
+        let mut bytes = 0;
+        for (i, &(start, end)) in blocks.iter().enumerate() {
+            let start = start.max(self.snd_una);
+            if start >= end || end > self.snd_max || (twice && i == 0) {
+                continue;
+            }
+            if let Some(board) = &mut self.board {
+                let (mut gap, mut gap_end) = self.sacked.gap_from(start);
+                while gap < end {
+                    board.sack(gap, gap_end.min(end), context, &mut news.delivery);
+                    (gap, gap_end) = self.sacked.gap_from(gap_end.min(end));
+                }
+            } else if self.phase == Phase::Loss {
+                news.delivery.original |= self.has_original(start, end);
+            }
+            bytes += self.sacked.insert(start, end);
+        }
+        self.note_reordering(news);
+        bytes
+    }
+
+    /// Everything below `ack` leaves the scoreboard.
+    #[inline]
+    pub(super) fn clear_board(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        ack: u64,
+        news: &mut News,
+        config: &TcpConfig,
+    ) {
+        let context = self.context(now, packet, config);
+        if let Some(board) = &mut self.board {
+            board.acknowledge(ack, context, &mut news.delivery);
+        }
+        self.note_reordering(news);
+    }
+
+    /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.
+    pub(super) fn has_original(&self, from: u64, to: u64) -> bool {
+        let (low, high) = (from.max(self.resent_to()), to.min(self.recover));
+        low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
+    }
+
+    #[inline]
+    fn context(&self, now: Time, packet: &Packet, config: &TcpConfig) -> Context {
+        let heeds_echo = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
+        Context {
+            now,
+            echo_us: heeds_echo.then_some(packet.ts_echo_us),
+            highest: self.sacked.end().max(self.snd_una),
+            recover: self.recover,
+        }
+    }
+
+    #[inline]
+    fn note_reordering(&mut self, news: &News) {
+        if news.delivery.overtaken
+            && let Some(board) = &mut self.board
+        {
+            board.rack.note_reordering();
+        }
+    }
+
+    /// The receiver has got a segment twice.
+    fn on_dsack(&mut self, block: (u64, u64), config: &TcpConfig) {
+        self.count().dsacks += 1;
+        self.note_duplicate(block, config);
+        let of_probe = {
+            let rare = self.rare();
+            rare.probe_again && rare.probe_end == block.1
+        };
+        if !of_probe && let Some(board) = &mut self.board {
+            board.rack.dsack_seen = true;
+        }
+    }
+}
+
+/// What an ACK brings beyond positions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    pub(super) delivery: Delivery,
+    dsack: Option<(u64, u64)>,
+}
+
+/// Whether the first block reports a duplicate: it lies below the ACK, or within the second (RFC 2883,
+/// section 4).
+fn is_dsack(blocks: &SackBlocks, ack: u64) -> bool {
+    let (first, second) = (blocks[0], blocks[1]);
+    first.1 > 0 && (first.1 <= ack || (second.0 <= first.0 && first.1 <= second.1))
+}
