@@ -221,7 +221,7 @@ impl Fabric {
 
     /// The event after this one is almost always the one that leads now: asks for its link while
     /// this one is being worked on.
-    #[inline]
+    #[inline(always)]
     fn prefetch_next(&self, events: &Tournament) {
         if self.links.len() >= MANY_LINKS
             && let Some(source) = events.leader()
@@ -233,7 +233,7 @@ impl Fabric {
 
     /// A link to a host has handed over a packet: asks for the one after the next, and notes who the
     /// next one is for.
-    #[inline]
+    #[inline(always)]
     fn prefetch_deliveries(&mut self, link: u32) {
         let link = &self.links[link as usize];
         if let Some(slot) = link.upcoming(1) {

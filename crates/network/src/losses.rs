@@ -1,6 +1,7 @@
 //! Why packets are lost, and what the fabric remembers of those that were until someone asks.
 
 use eastwest_types::{HostId, Packet, Time};
+use std::collections::VecDeque;
 
 /// Why a packet was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,20 +52,22 @@ pub struct Lost {
 pub struct Losses {
     /// Whether losses are remembered at all.
     pub kept: bool,
-    list: Vec<Lost>,
+    list: VecDeque<Lost>,
 }
 
 impl Losses {
     /// Notes a loss, if losses are kept.
     pub fn note(&mut self, lost: Lost) {
         if self.kept {
-            self.list.push(lost);
+            self.list.push_back(lost);
         }
     }
 
-    /// Takes out what was lost before this time.
-    pub fn take_before(&mut self, time: Time) -> Vec<Lost> {
-        let later = self.list.partition_point(|lost| lost.at < time);
-        self.list.drain(..later).collect()
+    /// Takes out the first of them if it was lost before this time.
+    pub fn take_before(&mut self, time: Time) -> Option<Lost> {
+        match self.list.front() {
+            Some(first) if first.at < time => self.list.pop_front(),
+            _ => None,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use eastwest_network::config::*;
 use eastwest_sim::plan::*;
-use eastwest_sim::scenario::MeasureConfig;
+use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
 use eastwest_sim::world::World;
 use eastwest_transport::tcp::config::*;
 use eastwest_types::*;
@@ -31,6 +31,9 @@ fn main() {
         start_window: Span::from_ms(1),
         class: ClassId(0),
     };
+    // the port from the first leaf to the fourth host
+    let ports = if args.iter().any(|a| a == "capture") { [(hosts, 3)].into() } else { [].into() };
+    let capture = CaptureConfig { ports, packets: 1_000_000, ..CaptureConfig::default() };
     let plan = Plan {
         seed: 1,
         until: Time::ZERO + Span::from_secs(300),
@@ -83,7 +86,7 @@ fn main() {
             background: false,
             workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()),
         }],
-        measure: MeasureConfig { events: 200_000, ..MeasureConfig::default() },
+        measure: MeasureConfig { events: 200_000, capture, ..MeasureConfig::default() },
     };
     let mut world = World::new(plan).unwrap();
     world.run(&mut |_| true).unwrap();

@@ -16,7 +16,7 @@ impl World {
     /// Makes rows of what was lost before this time.
     #[cold]
     pub(crate) fn note_losses(&mut self, before: Time) {
-        for lost in self.fabric.losses.take_before(before) {
+        while let Some(lost) = self.fabric.losses.take_before(before) {
             let row = self.row_of(&lost);
             self.records.events.push(row);
         }

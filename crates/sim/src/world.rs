@@ -104,8 +104,10 @@ fn change_key(fabric: &Fabric) -> Key {
 /// How many events pass between two looks at the caller's wishes.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
-/// What transport endpoints say goes here.
-pub(crate) struct Out<'a> {
+/// What transport endpoints say goes here. `INSIDE` makes two of it, so that the compiler also makes
+/// two of all that TCP does with it: code that is called from one place is part of that place, and
+/// with two loops there would be two.
+pub(crate) struct Out<'a, const INSIDE: bool> {
     now: Time,
     fabric: &'a mut Fabric,
     sources: &'a mut Tournament,
@@ -113,7 +115,7 @@ pub(crate) struct Out<'a> {
     notices: &'a mut Vec<(EndpointId, Notice)>,
 }
 
-impl Sink for Out<'_> {
+impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         self.fabric.send(self.now, from, packet, sack, self.sources);
@@ -284,7 +286,7 @@ impl World {
     }
 
     /// A packet has reached its host.
-    #[inline]
+    #[inline(always)]
     fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
         if packet.tos & Packet::TOS_DATAGRAM != 0 {
@@ -294,7 +296,9 @@ impl World {
         let sack = self.fabric.pool.take_sack(packet.sack);
         let class = self.stack.endpoint(packet.dst_endpoint).class;
         self.records.latency(class, packet, latency);
-        self.tcp(|stack, now, out| stack.on_packet(now, packet, sack.as_ref(), out));
+        self.tcp_in::<INSIDE, _>(|stack, now, out| {
+            stack.on_packet(now, packet, sack.as_ref(), out);
+        });
         if INSIDE {
             self.trace(packet.dst_endpoint);
         }
@@ -394,7 +398,15 @@ impl World {
     /// Lets the transport stack work; what it wants from the network and the clock happens at once,
     /// what it has to say to applications waits in `notices`.
     #[inline]
-    pub(crate) fn tcp<R>(&mut self, f: impl FnOnce(&mut Stack, Time, &mut Out) -> R) -> R {
+    pub(crate) fn tcp<R>(&mut self, f: impl FnOnce(&mut Stack, Time, &mut Out<false>) -> R) -> R {
+        self.tcp_in::<false, R>(f)
+    }
+
+    #[inline]
+    fn tcp_in<const INSIDE: bool, R>(
+        &mut self,
+        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE>) -> R,
+    ) -> R {
         let mut out = Out {
             now: self.now,
             fabric: &mut self.fabric,
