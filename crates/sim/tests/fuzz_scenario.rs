@@ -32,6 +32,27 @@ capture_until = '2 s'
 [[class]]
 name = 'urgent'
 priority = 5
+[[fault]]
+on = ['a--s', 's->t#0', 'b']
+kind = 'bursty-loss'
+share = 0.01
+mean_burst = 3
+[[fault]]
+on = 't'
+kind = 'down'
+from = '1 s'
+until = '2 s'
+period = '10 ms'
+up_share = '90 %'
+[[fault]]
+on = 's->a'
+kind = 'degrade'
+share = 0.5
+[[fault]]
+on = 's--t'
+kind = 'delay'
+extra = '1 ms'
+jitter = '5 us'
 [[workload]]
 name = 'flows'
 kind = 'poisson'
