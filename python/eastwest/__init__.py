@@ -12,7 +12,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from eastwest import models
 from eastwest._core import RunError, ScenarioError
+from eastwest.claims import Outcome, claims
 from eastwest.core import version as _version
 from eastwest.errors import InputError
 from eastwest.explain import Story, explain, slowest
@@ -28,6 +30,7 @@ __version__ = _version()
 
 __all__ = [
     "InputError",
+    "Outcome",
     "Result",
     "RunError",
     "ScenarioError",
@@ -35,8 +38,10 @@ __all__ = [
     "SweepResult",
     "__version__",
     "check",
+    "claims",
     "explain",
     "load",
+    "models",
     "plot",
     "run",
     "slowest",

@@ -273,7 +273,7 @@ class Store:
             shared.parent.mkdir(exist_ok=True)
             beside = self._partial()
             beside.write_bytes(content)
-            _sync(beside)
+            sync_file(beside)
             beside.replace(shared)
         target = partial / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -291,7 +291,7 @@ class Store:
                 if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                     raise
             else:
-                _sync(final.parent)
+                sync_file(final.parent)
                 return
             names = {path.name for path in partial.iterdir()}
             if self.find(final.name) and names <= {path.name for path in final.iterdir()}:
@@ -330,11 +330,12 @@ def _alive(number: int) -> bool:
 def sync_folder(folder: Path) -> None:
     """Force a folder's files to disk, and then the folder itself."""
     with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
-        list(pool.map(_sync, [path for path in folder.iterdir() if path.is_file()]))
-    _sync(folder)
+        list(pool.map(sync_file, [path for path in folder.iterdir() if path.is_file()]))
+    sync_file(folder)
 
 
-def _sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
+    """Force a file, or what a folder lists, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

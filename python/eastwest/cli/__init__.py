@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from eastwest.cli import bench, explain, explore, report, simulate, sweep
+from eastwest.cli import bench, claims, explain, explore, model, report, simulate, sweep
 
 app = typer.Typer(
     name="eastwest",
@@ -21,11 +21,13 @@ app = typer.Typer(
 app.command("run")(simulate.run)
 app.command("check")(simulate.check)
 app.command("sweep")(sweep.sweep)
+app.command("claims")(claims.claims)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("timeline")(explain.timeline)
 app.command("bench")(bench.bench)
 app.command("schema")(explore.schema)
+app.add_typer(model.app, name="model")
 app.add_typer(explore.topology, name="topology")
 app.command("version")(explore.version)
 

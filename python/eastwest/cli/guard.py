@@ -21,6 +21,8 @@ from eastwest.units import clean
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: A claim or comparison missed its band.
+MISSED = 1
 #: Bad input, or a world that does not allow what was asked (a full disk, a missing file).
 BAD_INPUT = 2
 #: Something that should not be able to happen.

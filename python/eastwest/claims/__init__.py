@@ -1,0 +1,40 @@
+"""Published claims: small files that say what was measured elsewhere, and how to check it here.
+
+``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
+docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py
+reads them, work.py runs their sweeps and applies measures, verdict.py compares with the bands,
+record.py keeps results beside the claims, figures.py draws them, page.py writes the page of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.verdict import Outcome
+from eastwest.claims.work import Progress, run
+
+__all__ = ["Outcome", "claims"]
+
+
+def claims(
+    *patterns: str,
+    quick: bool = False,
+    jobs: int | None = None,
+    papers: str | Path | None = None,
+    store: str | Path | None = None,
+    progress: Progress = lambda *_: None,
+) -> Sequence[Outcome]:
+    """Run published claims and say which hold.
+
+    ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
+    claims run. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies,
+    ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept. Of each
+    outcome, ``verdict`` is ``holds``, ``differs`` or ``not run``, and ``as_json()`` has everything.
+
+    Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
+    the problems of all claim files.
+    """
+    chosen = choose(find(papers_folder(papers)), patterns)
+    return run(chosen, quick=quick, jobs=jobs, store=store, progress=progress)

@@ -1,0 +1,88 @@
+"""Which claims there are, and which a pattern means."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Sequence
+from pathlib import Path
+
+from eastwest.claims.spec import Claim, load
+from eastwest.core import Problem
+from eastwest.errors import InputError, ProblemsError
+
+#: Folder of the studies in the project's source tree.
+_SOURCE_TREE = Path(__file__).resolve().parents[3] / "papers"
+
+
+def papers_folder(given: str | Path | None = None) -> Path:
+    """Folder of the studies: the one named, ``papers`` where we are, or the source tree's."""
+    if given is not None:
+        if not Path(given).is_dir():
+            raise InputError(f"{given} is not a folder of studies")
+        return Path(given)
+    for folder in (Path("papers"), _SOURCE_TREE):
+        if any(folder.glob("*/claims/*.toml")):
+            return folder
+    raise InputError(
+        "no claims: there is no papers/STUDY/claims/*.toml here; --papers names the folder"
+    )
+
+
+def find(papers: Path) -> list[Claim]:
+    """All claims, by id. Raises ``ProblemsError`` with the problems of all files together."""
+    claims: list[Claim] = []
+    problems: list[Problem] = []
+    for path in sorted(papers.glob("*/claims/*.toml")):
+        try:
+            claims.append(load(path))
+        except ProblemsError as error:
+            problems += error.problems
+    seen: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.id in seen:
+            where = f"{claim.path.parent.parent.name}/{claim.path.name}: id"
+            message = f"is also the id of {seen[claim.id].path}"
+            problems.append({"path": where, "value": claim.id, "message": message, "hint": None})
+        seen[claim.id] = claim
+    if problems:
+        raise ProblemsError(problems)
+    return sorted(claims, key=lambda claim: _order(claim.id))
+
+
+def _order(identity: str) -> tuple[str, str]:
+    study, _, name = identity.partition("/")
+    return study, name
+
+
+def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
+    """Claims whose id fits one of the patterns; without patterns, all.
+
+    A pattern is an id, a study (``incast`` for ``incast/*``), or has ``*``, ``?`` or ``[…]``.
+    Raises ``InputError`` with the nearest id where one fits nothing.
+    """
+    if not patterns:
+        return list(claims)
+    ids = [claim.id for claim in claims]
+    chosen: set[str] = set()
+    for pattern in patterns:
+        fitting = [
+            name
+            for name in ids
+            if fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name, f"{pattern}/*")
+        ]
+        if not fitting:
+            near = _nearest(pattern, ids)
+            hint = f"; did you mean {near}?" if near else f"; there are {', '.join(ids)}"
+            raise InputError(f"no claim fits {pattern!r}{hint}")
+        chosen.update(fitting)
+    return [claim for claim in claims if claim.id in chosen]
+
+
+def _nearest(pattern: str, ids: Sequence[str]) -> str | None:
+    """Id or study that is most like a pattern, in whatever case, or whose name it is."""
+    names = {name.lower(): name for name in ids}
+    names |= {study: study for study in (name.partition("/")[0] for name in ids)}
+    names |= {name.rpartition("/")[2].lower(): name for name in reversed(ids)}
+    near = difflib.get_close_matches(pattern.lower(), names, n=1, cutoff=0.5)
+    return names[near[0]] if near else None

@@ -1,0 +1,179 @@
+"""Figures of claims: what was measured, its interval, and what was published.
+
+A claim file chooses among three kinds: ``bars`` of what is counted beside what is published,
+``intervals`` of metrics with their bands, and ``goodput`` against the number of senders with the
+models' lines.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from eastwest.claims.spec import Figure as Wanted
+from eastwest.claims.verdict import DIFFERS, Outcome, Part
+from eastwest.plot.style import (
+    AMBER,
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    legend_above,
+    log_axis,
+    nothing,
+    rate_ticks,
+    style,
+)
+
+_NO_DATES: Mapping[str, Any] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+_PANEL = (5.3, 3.1)
+
+
+def draw(outcome: Outcome) -> dict[str, bytes]:
+    """Files of a claim's figure by their ending; nothing where the claim wants none."""
+    figure = figure_of(outcome)
+    if figure is None:
+        return {}
+    files = {}
+    with style():
+        for ending, metadata in _NO_DATES.items():
+            stream = io.BytesIO()
+            figure.savefig(stream, format=ending[1:], metadata=metadata)
+            files[ending] = stream.getvalue()
+    return files
+
+
+def figure_of(outcome: Outcome) -> Figure | None:
+    """Draw a claim's figure."""
+    wanted = outcome.claim.figure
+    if wanted is None:
+        return None
+    shown = [part for part in outcome.parts if part.metric.name in wanted.metrics and part.measured]
+    with style():
+        figure = _KINDS[wanted.kind](wanted, shown)
+        figure.suptitle(wanted.title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+    return figure
+
+
+def _panels(
+    shown: Sequence[Part], one: Callable[[Axes, Part], None], title: Callable[[Part], str]
+) -> Figure:
+    """One panel for each metric, two in a row."""
+    columns = min(2, max(1, len(shown)))
+    rows = max(1, math.ceil(len(shown) / columns))
+    figure = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + 0.3), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes, part in zip(grid, shown, strict=False):
+        one(axes, part)
+        axes.set_title(title(part))
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    if not shown:
+        nothing(grid[0], "nothing was measured")
+    return figure
+
+
+def _rows(part: Part) -> list[dict[str, Any]]:
+    return list(part.measured.rows) if part.measured else []
+
+
+def _bars(_: Wanted, shown: Sequence[Part]) -> Figure:
+    return _panels(shown, _bar_panel, lambda part: part.metric.name)
+
+
+def _bar_panel(axes: Axes, part: Part) -> None:
+    rows = [row for row in _rows(part) if row["seed"] == _rows(part)[0]["seed"]]
+    number = [row["round trip"] for row in rows]
+    sent = [row["sent_bytes"] for row in rows]
+    axes.bar(number, sent, color=BLUE, width=0.6, label="simulated")
+    published = [row["published"] for row in rows]
+    axes.plot(number, published, "_", color=ORANGE, markersize=22, mew=2, label="published")
+    for x, y in zip(number, sent, strict=True):
+        axes.annotate(f"{y:,}", (x, y), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+    axes.set_xticks(number)
+    axes.set_xlabel("round trip")
+    axes.set_ylabel("bytes")
+    axes.set_ylim(0, max([*sent, *published, 1]) * 1.15)
+    legend_above(axes)
+
+
+def _goodput(_: Wanted, shown: Sequence[Part]) -> Figure:
+    def title(part: Part) -> str:
+        sign = "differs" if part.verdict == DIFFERS else part.verdict
+        return f"{part.metric.name}: {sign}"
+
+    with_rows = [part for part in shown if _rows(part)]
+    return _panels(with_rows, _goodput_panel, title)
+
+
+def _goodput_panel(axes: Axes, part: Part) -> None:
+    rows = _rows(part)
+    senders = [row["senders"] for row in rows]
+    means = [row["goodput_bps"] for row in rows]
+    low = [row["low"] if row["low"] is not None else row["goodput_bps"] for row in rows]
+    high = [row["high"] if row["high"] is not None else row["goodput_bps"] for row in rows]
+    around = [
+        [max(0.0, mean - end) for mean, end in zip(means, low, strict=True)],
+        [max(0.0, end - mean) for mean, end in zip(means, high, strict=True)],
+    ]
+    axes.errorbar(
+        senders,
+        means,
+        yerr=around,
+        fmt="o-",
+        ms=3,
+        lw=1.2,
+        capsize=2,
+        color=BLUE,
+        label="simulated",
+    )
+    axes.plot(senders, [row["equation_1"] for row in rows], "--", color=GREEN, label="equation (1)")
+    axes.plot(senders, [row["equation_2"] for row in rows], ":", color=ORANGE, label="(2)")
+    if part.metric.measure == "onset":
+        ends = [end for end in (part.metric.low, part.metric.high) if end is not None]
+        axes.axvspan(min(ends) - 0.25, max(ends) + 0.25, color=AMBER, alpha=0.2, lw=0)
+    axes.set_xlabel("senders")
+    axes.set_ylabel("goodput")
+    # An interval around a mean of runs that differ by decades can reach below zero.
+    models = [row[name] for row in rows for name in ("equation_1", "equation_2")]
+    axes.set_ylim(min([*means, *models]) / 2, max([*means, *models]) * 1.5)
+    log_axis(axes, "y")
+    rate_ticks(axes)
+    legend_above(axes)
+
+
+def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
+    figure = Figure(figsize=(2 * _PANEL[0], 0.9 + 0.7 * max(1, len(shown))), layout="constrained")
+    axes = figure.subplots()
+    if not shown:
+        nothing(axes, "nothing was measured")
+    for place, part in enumerate(reversed(shown)):
+        value, low, high = part.numbers()
+        band = (part.metric.low, part.metric.high)
+        if band[0] is not None and band[1] is not None:
+            axes.barh(place, band[1] - band[0], 0.6, left=band[0], color=AMBER, alpha=0.25)
+        axes.plot([value or 0.0], [place], "o", color=BLUE)
+        if low is not None and high is not None:
+            axes.plot([low, high], [place, place], color=BLUE, lw=2)
+        axes.annotate(
+            part.text(), (value or 0.0, place), (0, 9), textcoords="offset points", ha="center",
+            color=INK, fontsize=8,
+        )  # fmt: skip
+    axes.set_yticks(range(len(shown)), [part.metric.name for part in reversed(shown)])
+    axes.set_ylim(-0.6, len(shown) - 0.3)
+    axes.set_xlabel(shown[0].metric.unit if shown else "", color=MUTED)
+    axes.margins(x=0.15)
+    return figure
+
+
+_KINDS: Mapping[str, Callable[[Wanted, Sequence[Part]], Figure]] = {
+    "bars": _bars,
+    "goodput": _goodput,
+    "intervals": _intervals,
+}

@@ -1,0 +1,162 @@
+"""What measures are made of: points of a sweep with their values by seed; the registries."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+
+from eastwest.errors import InputError
+from eastwest.results import Result
+from eastwest.stats import mean_interval
+from eastwest.sweep.tables import RUN_COLUMNS, SweepResult
+
+#: One line of a claim's table: numbers and text by column.
+Row = dict[str, float | int | str | None]
+Settings = Mapping[str, Any]
+
+
+class MeasureError(InputError):
+    """A measure does not find what it needs among the runs."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number with its 95 % interval, how it reads, and the rows that it was made of."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    #: Seeds (independent runs) behind it.
+    seeds: int = 1
+    #: How it reads where the number alone does not say it.
+    text: str = ""
+    #: What a figure and a table can show of it.
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One point: its settings, and a value of every run by seed."""
+
+    settings: Settings
+    values: Mapping[int, float]
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds."""
+        return mean_interval(list(self.values.values())).value
+
+
+class Data:
+    """The runs of one sweep, as measures see them."""
+
+    def __init__(self, sweep: SweepResult) -> None:
+        self.sweep = sweep
+
+    def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
+        """Points whose settings agree with ``at``, with a value of each of their runs."""
+        wanted = {path: str(setting) for path, setting in (at or {}).items()}
+        axes = self.sweep.axes
+        for path in wanted:
+            if path not in axes:
+                near = difflib.get_close_matches(path, axes, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(axes)}"
+                raise MeasureError(f"{path} is no axis of these runs{hint}")
+        runs = self.sweep.runs
+        columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
+        points: dict[int, tuple[dict[str, Any], dict[int, float]]] = {}
+        for row in runs.sort("point", "seed").iter_rows(named=True):
+            settings = {path: row[column] for path, column in columns.items()}
+            if any(str(settings[path]) != text for path, text in wanted.items()):
+                continue
+            found = self._value(row, value)
+            if found is not None:
+                points.setdefault(row["point"], (settings, {}))[1][row["seed"]] = found
+        if not points:
+            shown = ", ".join(f"{path} = {text}" for path, text in wanted.items()) or "any setting"
+            raise MeasureError(f"no run with {shown} has a value {value}")
+        return [Sample(settings, values) for settings, values in points.values()]
+
+    def sample(self, value: str, at: Settings | None = None) -> Sample:
+        """Return the only point whose settings agree with ``at``."""
+        found = self.samples(value, at)
+        if len(found) > 1:
+            raise MeasureError(f"{len(found)} points fit where one is meant: {dict(at or {})}")
+        return found[0]
+
+    def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
+        """Result folders of the runs at these points, with their tables."""
+        found = []
+        for sample in self.samples("packet_hops", at):
+            number = self._number(sample.settings)
+            for seed in sample.values:
+                found.append((sample.settings, seed, self.sweep.run(number, seed)))
+        return found
+
+    def _number(self, settings: Settings) -> int:
+        for row in self.sweep.runs.iter_rows(named=True):
+            if all(row.get(f"set.{path}", row.get(path)) == v for path, v in settings.items()):
+                return int(row["point"])
+        raise MeasureError(f"no point with {dict(settings)}")
+
+    def _value(self, row: Mapping[str, Any], value: str) -> float | None:
+        if value in VALUES:
+            return VALUES[value](self.sweep.run(row["point"], row["seed"]))
+        if value not in row or value in RUN_COLUMNS:
+            known = [*VALUES, *(name for name in row if name not in RUN_COLUMNS)]
+            near = difflib.get_close_matches(value, known, n=1)
+            raise MeasureError(
+                f"runs have no value {value!r}" + (f"; did you mean {near[0]}?" if near else "")
+            )
+        return None if row[value] is None else float(row[value])
+
+
+RunValue = Callable[[Result], float]
+Measure = Callable[..., Measured]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A measure with the arguments that a claim file gives it."""
+
+    name: str
+    function: Measure
+    #: Argument → type, and the names of those that have no default.
+    types: Mapping[str, Any]
+    required: Sequence[str]
+
+
+#: Values of one run that its summary does not have, by name.
+VALUES: dict[str, RunValue] = {}
+#: Measures by name.
+MEASURES: dict[str, Signature] = {}
+
+
+def run_value(name: str) -> Callable[[RunValue], RunValue]:
+    """Register a value of one run."""
+
+    def register(function: RunValue) -> RunValue:
+        VALUES[name] = function
+        return function
+
+    return register
+
+
+def measure(name: str) -> Callable[[Measure], Measure]:
+    """Register a measure: a function of data whose further arguments a claim file names."""
+
+    def register(function: Measure) -> Measure:
+        hints = get_type_hints(function)
+        arguments = list(inspect.signature(function).parameters.values())[1:]
+        MEASURES[name] = Signature(
+            name,
+            function,
+            {argument.name: hints[argument.name] for argument in arguments},
+            [argument.name for argument in arguments if argument.default is argument.empty],
+        )
+        return function
+
+    return register

@@ -1,0 +1,249 @@
+"""Goodput of synchronized reads against the number of senders: onset, depth, and the models.
+
+All are about sweeps over ``fabric.hosts``: one reader and the senders. A curve is the mean goodput
+over seeds at each number of senders. Intervals of what is read off a curve are percentile bootstrap
+intervals over seeds (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13): seeds are
+drawn with replacement, for all numbers of senders together, with a fixed stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from eastwest.claims.measures.base import (
+    Data,
+    Measured,
+    MeasureError,
+    Row,
+    Sample,
+    Settings,
+    measure,
+)
+from eastwest.models import incast as models
+from eastwest.stats import CONFIDENCE, mean_interval
+
+_HOSTS = "fabric.hosts"
+_GOODPUT = "rounds.goodput_bps"
+_RESAMPLES = 1000
+
+#: Mean goodput by number of senders, in rising order.
+Curve = Mapping[int, float]
+
+
+@measure("onset")
+def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Measured:
+    """Smallest number of senders at which incast has set in.
+
+    That is where mean goodput is below ``share`` of the highest mean goodput of any smaller number
+    of senders. It needs no model. Where there is none it is one more than the largest number run.
+    """
+    samples = _samples(data, at)
+    last = max(samples) + 1
+    found = _onset(_means(samples), share)
+    low, high = _interval(samples, lambda curve: float(_onset(curve, share) or last))
+    text = "" if found else f"no collapse up to {last - 1}"
+    value = float(found or last)
+    return Measured(value, low, high, _seeds(samples), text, _rows(samples, block_bytes))
+
+
+@measure("lowest-share")
+def lowest_share(data: Data, at: Settings, block_bytes: int) -> Measured:
+    """Least mean goodput as a share of the highest one with fewer senders: 1 is no collapse."""
+    samples = _samples(data, at)
+    low, high = _interval(samples, _lowest)
+    rows = _rows(samples, block_bytes)
+    return Measured(_lowest(_means(samples)), low, high, _seeds(samples), rows=rows)
+
+
+@measure("model-ratio")
+def model_ratio(
+    data: Data,
+    at: Settings,
+    block_bytes: int,
+    equation: int,
+    from_senders: int,
+    to_senders: int,
+    rto_s: float = models.RTO_S,
+    rtt_s: float = models.RTT_S,
+) -> Measured:
+    """Mean goodput over that of equation (1) or (2): the geometric mean over numbers of senders."""
+    samples = _samples(data, at, from_senders, to_senders)
+    if equation not in {1, 2}:
+        raise MeasureError(f"equation {equation}: only (1) and (2) have nothing to be fitted")
+
+    def model(senders: int) -> float:
+        if equation == 1:
+            return models.goodput_before(senders, block_bytes, rtt_s)
+        return models.goodput_after(senders, block_bytes, rto_s, rtt_s)
+
+    def ratio(curve: Curve) -> float:
+        logs = [math.log(max(goodput, 1.0) / model(n)) for n, goodput in curve.items()]
+        return math.exp(math.fsum(logs) / len(logs))
+
+    low, high = _interval(samples, ratio)
+    rows = _rows(samples, block_bytes, rto_s, rtt_s)
+    return Measured(ratio(_means(samples)), low, high, _seeds(samples), rows=rows)
+
+
+@measure("alpha")
+def alpha(
+    data: Data,
+    at: Settings,
+    block_bytes: int,
+    from_senders: int,
+    to_senders: int,
+    rto_s: float = models.RTO_S,
+    rtt_s: float = models.RTT_S,
+) -> Measured:
+    """Share of a timeout that a block waits: equation (4) solved for α, its mean over senders."""
+    samples = _samples(data, at, from_senders, to_senders)
+
+    def mean_alpha(curve: Curve) -> float:
+        found = [
+            models.alpha_of(max(goodput, 1.0), n, block_bytes, rto_s, rtt_s)
+            for n, goodput in curve.items()
+        ]
+        return math.fsum(found) / len(found)
+
+    low, high = _interval(samples, mean_alpha)
+    rows = _rows(samples, block_bytes, rto_s, rtt_s)
+    return Measured(mean_alpha(_means(samples)), low, high, _seeds(samples), rows=rows)
+
+
+@measure("best-run")
+def best_run(
+    data: Data,
+    at: Settings,
+    block_bytes: int,
+    from_senders: int,
+    to_senders: int,
+    link_bps: float = models.LINK_BPS,
+) -> Measured:
+    """Highest goodput of any single run as a share of the link. An extreme has no interval."""
+    samples = _samples(data, at, from_senders, to_senders)
+    best, senders = max(
+        (value, n) for n, sample in samples.items() for value in sample.values.values()
+    )
+    text = f"with {senders} senders"
+    return Measured(best / link_bps, None, None, _seeds(samples), text, _rows(samples, block_bytes))
+
+
+@measure("senders-of-fall")
+def senders_of_fall(
+    data: Data, at: Settings, block_bytes: int, upper: float = 0.9, lower: float = 0.5
+) -> Measured:
+    """Over how many senders goodput falls: from below ``upper`` to below ``lower`` of its height.
+
+    Both are shares of the highest mean goodput with fewer senders, as for the onset. A collapse
+    from one number of senders to the next is 0; one that never reaches ``lower`` counts up to the
+    largest number run.
+    """
+    samples = _samples(data, at)
+    last = max(samples) + 1
+
+    def width(curve: Curve) -> float:
+        begins = _onset(curve, upper)
+        return float((_onset(curve, lower) or last) - begins) if begins else 0.0
+
+    curve = _means(samples)
+    low, high = _interval(samples, width)
+    begins, ends = _onset(curve, upper), _onset(curve, lower)
+    text = f"from {begins or 'nowhere'} to {ends or f'beyond {last - 1}'}"
+    return Measured(width(curve), low, high, _seeds(samples), text, _rows(samples, block_bytes))
+
+
+@measure("ratio-of-falls")
+def ratio_of_falls(
+    data: Data, along: str, values: list[str], upper: float = 0.9, lower: float = 0.5
+) -> Measured:
+    """How alike goodput falls at several settings: the widest fall over the narrowest.
+
+    A fall is measured in steps of senders, from below ``upper`` to below ``lower`` as for
+    senders-of-fall, the first step counted: 1 is the same slope everywhere.
+    """
+    falls = [senders_of_fall(data, {along: value}, 1000, upper, lower) for value in values]
+    steps = [fall.value + 1 for fall in falls]
+    seeds = min(fall.seeds for fall in falls)
+    text = ", ".join(f"{v}: {step:.0f}" for v, step in zip(values, steps, strict=True))
+    return Measured(max(steps) / min(steps), None, None, seeds, f"senders at {text}")
+
+
+def _samples(data: Data, at: Settings, least: int = 1, most: int = 1_000_000) -> dict[int, Sample]:
+    found = {int(sample.settings[_HOSTS]) - 1: sample for sample in data.samples(_GOODPUT, at)}
+    chosen = {n: found[n] for n in sorted(found) if least <= n <= most}
+    if not chosen:
+        raise MeasureError(f"no runs with {least} to {most} senders")
+    return chosen
+
+
+def _means(samples: Mapping[int, Sample]) -> dict[int, float]:
+    return {n: sample.mean for n, sample in samples.items()}
+
+
+def _seeds(samples: Mapping[int, Sample]) -> int:
+    return min(len(sample.values) for sample in samples.values())
+
+
+def _onset(curve: Curve, share: float) -> int | None:
+    highest = 0.0
+    for senders, goodput in curve.items():
+        if goodput < share * highest:
+            return senders
+        highest = max(highest, goodput)
+    return None
+
+
+def _lowest(curve: Curve) -> float:
+    highest, lowest = 0.0, 1.0
+    for goodput in curve.values():
+        lowest = min(lowest, goodput / highest) if highest else lowest
+        highest = max(highest, goodput)
+    return lowest
+
+
+def _interval(
+    samples: Mapping[int, Sample], statistic: Callable[[Curve], float]
+) -> tuple[float | None, float | None]:
+    """Percentile bootstrap interval of what is read off the curve of means."""
+    import numpy as np  # noqa: PLC0415  large
+
+    common = sorted(set.intersection(*({*sample.values} for sample in samples.values())))
+    if len(common) < 2:
+        return None, None
+    table = np.array([[sample.values[seed] for seed in common] for sample in samples.values()])
+    random = np.random.Generator(np.random.PCG64(1))
+    found = []
+    for _ in range(_RESAMPLES):
+        drawn = random.integers(0, len(common), len(common))
+        means = table[:, drawn].mean(axis=1)
+        found.append(statistic(dict(zip(samples, (float(m) for m in means), strict=True))))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(found, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _rows(
+    samples: Mapping[int, Sample],
+    block_bytes: int,
+    rto_s: float = models.RTO_S,
+    rtt_s: float = models.RTT_S,
+) -> list[Row]:
+    """The curve with its intervals, beside equations (1) and (2), for figures and tables."""
+    rows: list[Row] = []
+    for senders, sample in samples.items():
+        values: Sequence[float] = list(sample.values.values())
+        interval = mean_interval(values)
+        rows.append(
+            {
+                "senders": senders,
+                "goodput_bps": interval.value,
+                "low": interval.low,
+                "high": interval.high,
+                "least": min(values),
+                "greatest": max(values),
+                "equation_1": models.goodput_before(senders, block_bytes, rtt_s),
+                "equation_2": models.goodput_after(senders, block_bytes, rto_s, rtt_s),
+            }
+        )
+    return rows

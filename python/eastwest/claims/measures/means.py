@@ -1,0 +1,30 @@
+"""Means over seeds, and how much less one setting has than another."""
+
+from __future__ import annotations
+
+from eastwest.claims.measures.base import Data, Measured, MeasureError, Settings, measure
+from eastwest.stats import mean_interval
+
+
+@measure("mean")
+def mean(data: Data, value: str, at: Settings) -> Measured:
+    """Mean of a value at one point, with its Student t interval over seeds."""
+    sample = data.sample(value, at)
+    interval = mean_interval(list(sample.values.values()))
+    return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+@measure("reduction")
+def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Mean share by which a value is lower at one point than at another, paired by seed.
+
+    With equal seeds both points see the same jobs and starts; the interval is that of the mean of
+    ``1 − a/b`` over the seeds that both have.
+    """
+    ours, theirs = data.sample(value, at), data.sample(value, against)
+    seeds = [seed for seed in ours.values if theirs.values.get(seed)]
+    if not seeds:
+        raise MeasureError("the two points have no seed in common")
+    shares = [1 - ours.values[seed] / theirs.values[seed] for seed in seeds]
+    interval = mean_interval(shares)
+    return Measured(interval.value, interval.low, interval.high, interval.n)

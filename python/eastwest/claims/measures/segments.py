@@ -1,0 +1,67 @@
+"""What a sender puts on the wire, round trip by round trip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from eastwest.claims.measures.base import Data, Measured, MeasureError, Row, Settings, measure
+from eastwest.results import Result
+
+
+@measure("bytes-per-round-trip")
+def bytes_per_round_trip(
+    data: Data,
+    at: Settings,
+    link: str,
+    packet_bytes: int,
+    header_bytes: int,
+    gap_s: float,
+    expected: list[int],
+) -> Measured:
+    """Largest difference, in bytes, between what is sent in each round trip and what is expected.
+
+    A round trip is a burst on ``link``: bytes after at least ``gap_s`` of silence (needs round
+    trips much longer than a burst, and bins of ``measure.sample_interval`` shorter than the gap).
+    All packets of a burst but the last are full, so that its IP bytes tell its payload.
+    """
+    worst, seeds, first = 0.0, set(), None
+    rows: list[Row] = []
+    for _, seed, result in data.results(at):
+        sent = [b for b in _bursts(result, link, packet_bytes, header_bytes, gap_s) if b > 0]
+        seeds.add(seed)
+        first = first or sent
+        for number in range(max(len(sent), len(expected))):
+            ours = sent[number] if number < len(sent) else 0
+            theirs = expected[number] if number < len(expected) else 0
+            worst = max(worst, abs(ours - theirs))
+            rows.append(
+                {"seed": seed, "round trip": number + 1, "sent_bytes": ours, "published": theirs}
+            )
+    text = ", ".join(f"{count:,}" for count in first or [])
+    return Measured(worst, seeds=len(seeds), text=text, rows=rows)
+
+
+def _bursts(
+    result: Result, link: str, packet_bytes: int, header_bytes: int, gap_s: float
+) -> Sequence[int]:
+    """Payload bytes of each burst on a link; those of packets without payload are near 0."""
+    numbers = result.links.filter(result.links["name"] == link)["link"]
+    if numbers.is_empty():
+        raise MeasureError(f"there is no link {link}")
+    samples = result.link_samples
+    ours = samples.filter(samples["link"] == numbers[0]).sort("time_s")
+    bursts: list[int] = []
+    before = -math.inf
+    for time_s, count in zip(ours["time_s"], ours["bytes"], strict=True):
+        if time_s - before > gap_s:
+            bursts.append(0)
+        bursts[-1] += count
+        before = time_s
+    return [_payload(count, packet_bytes, header_bytes) for count in bursts]
+
+
+def _payload(ip_bytes: int, packet_bytes: int, header_bytes: int) -> int:
+    packets = math.ceil(ip_bytes / packet_bytes)
+    # A lone packet of little more than its header is a SYN, whose options make it longer.
+    return 0 if ip_bytes < 2 * header_bytes else ip_bytes - packets * header_bytes

@@ -1,0 +1,147 @@
+"""The page of all claims (papers/README.md), made from the results kept beside them.
+
+``eastwest claims --record`` writes it; a test compares it with the kept results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from eastwest.claims.catalogue import find
+from eastwest.claims.record import Record, folder_of, read, replace
+from eastwest.claims.spec import Claim
+from eastwest.claims.verdict import DIFFERS
+
+#: Name of the page in the folder of the studies.
+PAGE = "README.md"
+
+_HEAD = """\
+# Claims
+
+*Made from the results kept beside the claims. To change this page, run \
+`eastwest claims --record`.*
+
+What others have published, held against Eastwest. Each claim is a small file with its source, its \
+scenarios, what was left open, and the band in which the measured value has to lie; band and open \
+parameters were committed before the first full run. [The guide](../docs/guide/claims.md) says how \
+to read, run and add them.
+"""
+
+
+def write(papers: Path) -> Path:
+    """Write the page of a folder of studies."""
+    path = papers / PAGE
+    replace(path, text(papers).encode())
+    return path
+
+
+def text(papers: Path) -> str:
+    """Give the text of the page."""
+    records = [read(claim) for claim in find(papers)]
+    lines = [_HEAD, *_overview(records)]
+    for study, group in groupby(records, key=_study):
+        lines += ["", f"## {study}", ""]
+        lines += [f"The study: [{study}]({study}/README.md)."] * (
+            papers / study / "README.md"
+        ).is_file()
+        members = list(group)
+        for record in members:
+            lines += ["", *_section(record, papers)]
+        lines += ["", f"### Left open in {study}", "", *_open([r.claim for r in members])]
+    return "\n".join(lines) + "\n"
+
+
+def _study(record: Record) -> str:
+    return record.claim.path.parent.parent.name
+
+
+def _overview(records: Sequence[Record]) -> Iterator[str]:
+    counts = {word: sum(r.verdict == word for r in records) for word in ("holds", DIFFERS)}
+    rest = len(records) - sum(counts.values())
+    yield (
+        f"Of {len(records)} claims {counts['holds']} hold and {counts[DIFFERS]} differ"
+        + (f"; {rest} were not run." if rest else ".")
+    )
+    yield ""
+    yield "| claim | published | measured | verdict |"
+    yield "|---|---|---|---|"
+    for record in records:
+        content = record.content if record.current else None
+        measured = cell(content["measured"]) if content else "–"
+        published = cell(record.claim.published)
+        link = f"[`{record.claim.id}`](#{_anchor(record.claim)})"
+        yield f"| {link} | {published} | {measured} | {_bold(record.verdict)} |"
+
+
+def _section(record: Record, papers: Path) -> Iterator[str]:
+    claim = record.claim
+    yield f"### `{claim.id}`"
+    yield ""
+    file = claim.path.relative_to(papers).as_posix()
+    yield f"{cell(claim.statement)} ({cell(claim.source)}; [file]({file}))"
+    yield ""
+    if record.content is None or not record.current:
+        changed = " since the claim has changed" if record.content else ""
+        yield f"**Not run**{changed}. `eastwest claims {claim.id}` runs it."
+        return
+    content = record.content
+    yield "| | measured | band | |"
+    yield "|---|---|---|---|"
+    for part in content["metrics"]:
+        band = part["band"]
+        yield (
+            f"| {cell(part['name'])} | {cell(part['measured'])} | {_band(band, part['unit'])} | "
+            f"{_bold(part['verdict'])} |"
+        )
+    if content["explanation"]:
+        yield ""
+        yield f"{cell(content['explanation'])}"
+    picture = folder_of(claim) / f"{claim.name}.png"
+    if picture.is_file() and claim.figure:
+        where = os.path.relpath(picture, papers).replace(os.sep, "/")
+        yield ""
+        yield f"![{cell(claim.figure.title)}]({where})"
+        yield ""
+        yield f"*{cell(claim.figure.caption)}*"
+    yield ""
+    results = os.path.relpath(folder_of(claim), papers).replace(os.sep, "/")
+    yield (
+        f"{content['seeds']} seeds, TCP profile `{cell(content['profile'])}`, version "
+        f"{cell(content['version'])}, {content['date']}: `{cell(content['command'])}`; "
+        f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
+    )
+
+
+def _open(claims: Sequence[Claim]) -> Iterator[str]:
+    yield "| | chosen | because |"
+    yield "|---|---|---|"
+    for entry in dict.fromkeys(entry for claim in claims for entry in claim.open):
+        yield f"| {cell(entry.what)} | {cell(entry.chosen)} | {cell(entry.because)} |"
+
+
+def _band(band: dict[str, float | None], unit: str) -> str:
+    low, high = band["low"], band["high"]
+    after = f" {unit}" if unit else ""
+    if low is not None and high is not None:
+        return f"{low:g}{after}" if low == high else f"{low:g} to {high:g}{after}"
+    return f"≥ {low:g}{after}" if low is not None else f"≤ {high:g}{after}"
+
+
+def _bold(verdict: str) -> str:
+    return f"**{verdict}**" if verdict == DIFFERS else verdict
+
+
+def _anchor(claim: Claim) -> str:
+    """Anchor of a claim's heading: what both GitHub and the site make of it."""
+    return claim.id.lower().replace("/", "").replace(".", "")
+
+
+def cell(text: str) -> str:
+    """Text from a file, safe in a cell of a table and as Markdown."""
+    plain = " ".join(text.split())
+    for sign in "\\|<>[]*_`":
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain

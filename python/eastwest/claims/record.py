@@ -1,0 +1,127 @@
+"""Results kept beside the claims: ``papers/STUDY/results/NAME`` as JSON, CSV, PNG and SVG.
+
+The JSON holds what ``--json`` prints and what it came from: date, version, hash of the compiled
+core, command, and the hash of the claim file, which tells whether the claim has changed since.
+Files of a claim are replaced one by one, each at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from eastwest import core
+from eastwest.claims.spec import Claim
+from eastwest.claims.verdict import Outcome
+from eastwest.errors import InputError
+from eastwest.store import sync_file
+
+#: Version of the layout of a claim's JSON.
+RECORD_FORMAT = 1
+_LARGEST = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Record:
+    """A claim with its kept result, if there is one."""
+
+    claim: Claim
+    content: dict[str, Any] | None
+
+    @property
+    def current(self) -> bool:
+        """Whether the result is that of the claim as it stands."""
+        return self.content is not None and self.content.get("claim_sha256") == self.claim.digest
+
+    @property
+    def verdict(self) -> str:
+        """The kept verdict; ``not run`` where there is none, or the claim has changed since."""
+        return str(self.content["verdict"]) if self.content and self.current else "not run"
+
+
+def folder_of(claim: Claim, below: Path | None = None) -> Path:
+    """Where results of a claim are kept: in its study, or in that study below another folder."""
+    study = claim.path.parent.parent
+    return (study if below is None else below / study.name) / "results"
+
+
+def read(claim: Claim) -> Record:
+    """Return a claim's kept result. Raises ``InputError`` where it is damaged or too new."""
+    path = folder_of(claim) / f"{claim.name}.json"
+    if not path.is_file():
+        return Record(claim, None)
+    if path.stat().st_size > _LARGEST:
+        raise InputError(f"{path} is damaged: larger than any result of a claim")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = content["format"] <= RECORD_FORMAT and content["id"] == claim.id
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged: {error!r}") from None
+    if not known:
+        raise InputError(f"{path} is of another claim, or of a newer version of Eastwest")
+    return Record(claim, content)
+
+
+def write(outcome: Outcome, folder: Path, command: str) -> list[Path]:
+    """Write a claim's result, table and figures into a folder; return the files."""
+    from eastwest.claims.figures import draw  # noqa: PLC0415  slow to load
+
+    name = outcome.claim.name
+    content = {
+        "format": RECORD_FORMAT,
+        **outcome.as_json(),
+        "statement": outcome.claim.statement,
+        "source": outcome.claim.source,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "version": core.version(),
+        "build": core.build(),
+        "command": command,
+        "claim_sha256": outcome.claim.digest,
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    files = {f"{name}.json": text.encode(), f"{name}.csv": _table(outcome).encode()}
+    files |= {f"{name}{ending}": picture for ending, picture in draw(outcome).items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, data in files.items():
+        replace(folder / file, data)
+    return [folder / file for file in files]
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file at once: beside its place, forced to disk, and then renamed."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_bytes(data)
+        sync_file(beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _table(outcome: Outcome) -> str:
+    """All rows of all metrics, with the metric's name, its value and its band."""
+    head = ["metric", "value", "interval_low", "interval_high", "unit", "band_low", "band_high"]
+    columns = list(
+        dict.fromkeys(key for part in outcome.parts for row in _rows(part.measured) for key in row)
+    )
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*head, *columns])
+    for part in outcome.parts:
+        band = (part.metric.unit, part.metric.low, part.metric.high)
+        for row in _rows(part.measured):
+            writer.writerow(
+                [part.metric.name, *part.numbers(), *band, *(row.get(key) for key in columns)]
+            )
+    return stream.getvalue()
+
+
+def _rows(measured: Any) -> Sequence[dict[str, Any]]:
+    return (measured.rows or [{}]) if measured is not None else [{}]

@@ -1,0 +1,407 @@
+"""Claim files: reading them, with all their problems at once.
+
+A claim file is TOML; docs/guide/claims.md explains it by examples. What the runs of a claim are is
+written as in a sweep file and read by eastwest.sweep.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from eastwest.claims.measures import MEASURES
+from eastwest.core import Problem
+from eastwest.errors import InputError, ProblemsError
+from eastwest.sweep.spec import Spec as Sweep
+from eastwest.sweep.spec import flat
+from eastwest.sweep.spec import load as load_sweep
+
+#: Version of the claim file's format.
+SCHEMA = 1
+_LARGEST_FILE = 1024 * 1024
+_ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9][A-Za-z0-9._-]{0,40}")
+
+_KEYS = (
+    "claim", "id", "source", "statement", "published", "profile", "open", "runs", "metric",
+    "explanation", "figure",
+)  # fmt: skip
+_OPEN_KEYS = ("what", "chosen", "because")
+_METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
+_EXPLANATION_KEYS = ("of", "text", "metric")
+_FIGURE_KEYS = ("kind", "title", "caption", "metrics")
+FIGURES = ("intervals", "bars", "goodput")
+
+
+@dataclass(frozen=True)
+class Open:
+    """Something that the source leaves open: what was chosen, once, and on what evidence."""
+
+    what: str
+    chosen: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number that is measured, and where there is one, the band it has to lie in."""
+
+    name: str
+    #: Name of the runs it is measured on.
+    runs: str
+    measure: str
+    arguments: Mapping[str, Any]
+    unit: str
+    #: From what the measure gives to the unit.
+    factor: float
+    digits: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a metric differs: what its further runs show."""
+
+    #: Names of the metrics it is about.
+    of: tuple[str, ...]
+    text: str
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is drawn of a claim."""
+
+    kind: str
+    title: str
+    caption: str
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published claim, and how it is held against the simulator."""
+
+    path: Path
+    id: str
+    source: str
+    statement: str
+    published: str
+    #: Behaviour of TCP that its runs have, as a name.
+    profile: str
+    open: tuple[Open, ...]
+    #: Runs by name: sweeps as they are in full, and as ``--quick`` has them.
+    runs: Mapping[str, Sweep]
+    quick: Mapping[str, Sweep]
+    metrics: tuple[Metric, ...]
+    explanations: tuple[Explanation, ...]
+    figure: Figure | None
+    #: Hash of the file: whether results are those of this claim.
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What follows the study in the id, such as ``T1``."""
+        return self.id.rpartition("/")[2]
+
+    def explaining(self, metric: str) -> list[Explanation]:
+        """Explanations of one metric."""
+        return [e for e in self.explanations if metric in e.of]
+
+
+def load(path: Path) -> Claim:
+    """Read a claim file. Raises ``ProblemsError`` with everything that is wrong with it."""
+    return _Reader(path, *_read(path)).claim()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str]:
+    """Read a file's table and the hash of its content."""
+    if path.stat().st_size > _LARGEST_FILE:
+        raise InputError(f"{path}: larger than any claim file")
+    try:
+        content = path.read_bytes()
+        return tomllib.loads(content.decode("utf-8")), hashlib.sha256(content).hexdigest()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+
+
+class _Reader:
+    """Reads one claim, collecting problems."""
+
+    def __init__(self, path: Path, table: dict[str, Any], digest: str) -> None:
+        self.path = path
+        self.table = table
+        self.digest = digest
+        self.problems: list[Problem] = []
+
+    def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
+        shown = None if value is None else f"{value!r:.60}"
+        where = f"{self.path.name}: {path}"
+        self.problems.append({"path": where, "value": shown, "message": message, "hint": hint})
+
+    def claim(self) -> Claim:
+        self._known(self.table, _KEYS, "")
+        if self.table.get("claim") != SCHEMA:
+            self.wrong("claim", self.table.get("claim"), f"the version of the format is {SCHEMA}")
+        identity = self._text(self.table, "id", "")
+        if identity and not _ID.fullmatch(identity):
+            self.wrong("id", identity, 'must be a study and a name, such as "incast/T1"')
+        runs, quick = self._runs()
+        metrics = tuple(self._metrics(self.table, "metric", runs, True))
+        opened = tuple(self._open())
+        claim = Claim(
+            path=self.path,
+            id=identity,
+            source=self._text(self.table, "source", ""),
+            statement=self._text(self.table, "statement", ""),
+            published=self._text(self.table, "published", ""),
+            profile=self._text(self.table, "profile", ""),
+            open=opened,
+            runs=runs,
+            quick=quick,
+            metrics=metrics,
+            explanations=tuple(self._explanations(runs, [m.name for m in metrics])),
+            figure=self._figure([m.name for m in metrics]),
+            digest=self.digest,
+        )
+        if self.problems:
+            raise ProblemsError(self.problems)
+        return claim
+
+    def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+        for key in table:
+            if key not in keys:
+                near = difflib.get_close_matches(key, keys, n=1)
+                message = f"no such key; there are {', '.join(keys)}"
+                self.wrong(f"{where}{key}", None, message, near[0] if near else None)
+
+    def _text(
+        self, table: Mapping[str, Any], key: str, where: str, otherwise: str | None = None
+    ) -> str:
+        value = table.get(key, otherwise)
+        if not isinstance(value, str) or (otherwise is None and not value.strip()):
+            missing = "is missing: a text" if value is None else "must be a text"
+            self.wrong(f"{where}{key}", value, missing)
+            return ""
+        return value.strip()
+
+    def _number(self, table: Mapping[str, Any], key: str, where: str) -> float | None:
+        value = table.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            self.wrong(f"{where}{key}", value, "must be a number")
+            return None
+        return float(value)
+
+    def _tables(self, table: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            self.wrong(f"{where}{key}", None, f"must be tables, each beginning with [[{key}]]")
+            return []
+        return value
+
+    def _open(self) -> list[Open]:
+        """What is open: tables here, or in a file that claims of a study share."""
+        table = self.table
+        shared = table.get("open")
+        if isinstance(shared, str):
+            path = self.path.parent / shared
+            if not path.is_file() or path.resolve().parent.name != self.path.parent.parent.name:
+                self.wrong("open", shared, "must be tables, or a file in the folder of the study")
+                return []
+            table, digest = _read(path)
+            self.digest = hashlib.sha256(f"{self.digest} {digest}".encode()).hexdigest()
+        found = []
+        for number, entry in enumerate(self._tables(table, "open", "")):
+            where = f"open.{number}."
+            self._known(entry, _OPEN_KEYS, where)
+            found.append(Open(*(self._text(entry, key, where) for key in _OPEN_KEYS)))
+        return found
+
+    def _runs(self) -> tuple[dict[str, Sweep], dict[str, Sweep]]:
+        given = self.table.get("runs")
+        if not isinstance(given, dict) or not given:
+            self.wrong("runs", None, "is missing: tables such as [runs.main], each like a sweep")
+            return {}, {}
+        full: dict[str, Sweep] = {}
+        quick: dict[str, Sweep] = {}
+        for name, entry in given.items():
+            if not isinstance(entry, dict):
+                self.wrong(f"runs.{name}", entry, "must be a table like a sweep file")
+                continue
+            whole = {key: value for key, value in entry.items() if key != "quick"}
+            less = entry.get("quick", {})
+            if not isinstance(less, dict):
+                self.wrong(f"runs.{name}.quick", less, "must be a table: what is less")
+                less = {}
+            self._sweep(f"runs.{name}", whole, full, name)
+            settings = {"set": {**_mapping(whole.get("set")), **_mapping(less.get("set"))}}
+            self._sweep(f"runs.{name}.quick", {**whole, **less, **settings}, quick, name)
+        return full, quick
+
+    def _sweep(self, where: str, table: dict[str, Any], into: dict[str, Sweep], name: str) -> None:
+        scenario = table.get("scenario")
+        if isinstance(scenario, str) and (self.path.parent / scenario).is_file():
+            table = {**table, "scenario": str((self.path.parent / scenario).resolve())}
+        try:
+            into[name] = load_sweep({**table, "name": name})
+        except ProblemsError as error:
+            for problem in error.problems:
+                path = f"{self.path.name}: {where}.{problem['path']}"
+                self.problems.append({**problem, "path": path})
+        except InputError as error:
+            self.wrong(where, None, str(error))
+
+    def _metrics(
+        self, table: Mapping[str, Any], above: str, runs: Mapping[str, Sweep], banded: bool
+    ) -> list[Metric]:
+        entries = self._tables(table, "metric", "")
+        if not entries:
+            self.wrong(above, None, "is missing: at least one [[metric]]")
+        found = [
+            self._metric(entry, f"{above}.{number}.", runs, banded)
+            for number, entry in enumerate(entries)
+        ]
+        names = [metric.name for metric in found]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            self.wrong(above, name, "is the name of two metrics")
+        return found
+
+    def _metric(
+        self, entry: Mapping[str, Any], where: str, runs: Mapping[str, Sweep], banded: bool
+    ) -> Metric:
+        low, high = self._number(entry, "low", where), self._number(entry, "high", where)
+        if banded and low is None and high is None:
+            self.wrong(f"{where}low", None, "is missing: a band has low, high or both")
+        if low is not None and high is not None and low > high:
+            self.wrong(f"{where}low", low, f"must not be above high, {high:g}")
+        chosen = self._text(entry, "runs", where)
+        if chosen and chosen not in runs:
+            near = difflib.get_close_matches(chosen, runs, n=1)
+            known = f"no such runs; there are {', '.join(runs)}"
+            self.wrong(f"{where}runs", chosen, known, near[0] if near else None)
+        name = self._text(entry, "measure", where)
+        digits = entry.get("digits", 3)
+        if type(digits) is not int or not 1 <= digits <= 9:
+            self.wrong(f"{where}digits", digits, "allowed: 1 to 9 significant digits")
+        factor = self._number(entry, "factor", where)
+        return Metric(
+            name=self._text(entry, "name", where),
+            runs=chosen,
+            measure=name,
+            arguments=self._arguments(entry, name, where),
+            unit=self._text(entry, "unit", where, ""),
+            factor=1.0 if factor is None else factor,
+            digits=digits,
+            low=low,
+            high=high,
+        )
+
+    def _arguments(self, entry: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+        if name and name not in MEASURES:
+            near = difflib.get_close_matches(name, MEASURES, n=1)
+            known = f"no such measure; there are {', '.join(sorted(MEASURES))}"
+            self.wrong(f"{where}measure", name, known, near[0] if near else None)
+        if name not in MEASURES:
+            return {}
+        signature = MEASURES[name]
+        self._known(entry, (*_METRIC_KEYS, *signature.types), where)
+        given: dict[str, Any] = {}
+        for key, kind in signature.types.items():
+            if key not in entry:
+                if key in signature.required:
+                    self.wrong(f"{where}{key}", None, f"is missing: {name} needs it")
+                continue
+            if _fits(entry[key], kind):
+                given[key] = entry[key]
+            else:
+                self.wrong(f"{where}{key}", entry[key], f"must be {_words(kind)}")
+        return given
+
+    def _explanations(self, runs: Mapping[str, Sweep], metrics: list[str]) -> list[Explanation]:
+        found = []
+        for number, entry in enumerate(self._tables(self.table, "explanation", "")):
+            where = f"explanation.{number}."
+            self._known(entry, _EXPLANATION_KEYS, where)
+            of = self._names(entry, "of", where, metrics)
+            text = self._text(entry, "text", where)
+            inner = self._metrics(entry, f"{where}metric", runs, False)
+            found.append(Explanation(of, text, tuple(inner)))
+        return found
+
+    def _names(
+        self, entry: Mapping[str, Any], key: str, where: str, known: list[str]
+    ) -> tuple[str, ...]:
+        """Names of metrics; all of them where none is given."""
+        given = entry.get(key, known)
+        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            self.wrong(f"{where}{key}", given, "must be a list of names of metrics")
+            return ()
+        for name in given:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                message = f"no such metric; there are {', '.join(known)}"
+                self.wrong(f"{where}{key}", name, message, near[0] if near else None)
+        return tuple(given)
+
+    def _figure(self, metrics: list[str]) -> Figure | None:
+        entry = self.table.get("figure")
+        if entry is None:
+            return None
+        if not isinstance(entry, dict):
+            self.wrong("figure", entry, "must be a table")
+            return None
+        self._known(entry, _FIGURE_KEYS, "figure.")
+        kind = self._text(entry, "kind", "figure.")
+        if kind and kind not in FIGURES:
+            near = difflib.get_close_matches(kind, FIGURES, n=1)
+            message = f"allowed: {', '.join(FIGURES)}"
+            self.wrong("figure.kind", kind, message, near[0] if near else None)
+        return Figure(
+            kind=kind,
+            title=self._text(entry, "title", "figure."),
+            caption=self._text(entry, "caption", "figure."),
+            metrics=self._names(entry, "metrics", "figure.", metrics),
+        )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(flat(value)) if isinstance(value, dict) else {}
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a TOML value is of the type that an argument of a measure has."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(_fits(value, option) for option in inner)
+    if origin is list:
+        return isinstance(value, list) and all(_fits(entry, inner[0]) for entry in value)
+    if origin is not None:  # the mappings of settings
+        return isinstance(value, dict) and all(
+            type(setting) in {str, int, float, bool} for setting in value.values()
+        )
+    if kind is float:
+        return type(value) in {int, float} and math.isfinite(value)
+    return type(value) is kind
+
+
+def _words(kind: Any) -> str:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return " or ".join(_words(option) for option in inner if option is not type(None))
+    if origin is list:
+        return f"a list, each member {_words(inner[0])}"
+    if origin is not None:
+        return 'a table of settings, such as { "fabric.hosts" = 5 }'
+    return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]

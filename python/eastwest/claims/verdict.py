@@ -1,0 +1,202 @@
+"""What measured numbers say about a claim.
+
+A metric *holds* when its measured value lies in its band, ends included, and *differs* when it does
+not. Its interval is shown beside it: where it reaches across an end of the band, more seeds may
+change the verdict, and the text says so. A claim holds when all its metrics do. What could not be
+run or measured is *not run*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.claims.measures import Measured
+from eastwest.claims.spec import Claim, Explanation, Metric
+
+HOLDS, DIFFERS, NOT_RUN = "holds", "differs", "not run"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One metric with what was measured, or why nothing was."""
+
+    metric: Metric
+    measured: Measured | None
+    why_not: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the value lies in the band; ``not run`` where there is no value."""
+        if self.measured is None:
+            return NOT_RUN
+        value = self.measured.value * self.metric.factor
+        low = -math.inf if self.metric.low is None else self.metric.low
+        high = math.inf if self.metric.high is None else self.metric.high
+        return HOLDS if low <= value <= high else DIFFERS
+
+    @property
+    def borderline(self) -> bool:
+        """Whether the interval reaches across an end of the band."""
+        value, low, high = self.numbers()
+        if value is None or low is None or high is None:
+            return False
+        ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
+        return any(low < end < high for end in ends)
+
+    def numbers(self) -> tuple[float | None, float | None, float | None]:
+        """Value and interval in the metric's unit."""
+        if self.measured is None:
+            return None, None, None
+        scaled = [
+            None if number is None else number * self.metric.factor
+            for number in (self.measured.value, self.measured.low, self.measured.high)
+        ]
+        value, *ends = scaled
+        known = sorted(end for end in ends if end is not None)
+        low, high = known if len(known) == 2 else (None, None)
+        return value, low, high
+
+    def text(self) -> str:
+        """How the measurement reads: ``9.6 % (95 %: 9.1 to 10.1)``."""
+        if self.measured is None:
+            return self.why_not
+        value, low, high = self.numbers()
+        unit = f" {self.metric.unit}" if self.metric.unit else ""
+        shown = f"{number(value, self.metric.digits)}{unit}"
+        if low is not None and high is not None and low != high:
+            ends = (number(low, self.metric.digits), number(high, self.metric.digits))
+            shown += f" (95 %: {ends[0]} to {ends[1]})"
+        return f"{self.measured.text} ({shown})" if self.measured.text else shown
+
+    def band(self) -> str:
+        """The band as text."""
+        low, high = self.metric.low, self.metric.high
+        unit = f" {self.metric.unit}" if self.metric.unit else ""
+        if low is None and high is None:
+            return ""
+        if low is None or high is None:
+            end = number(low if high is None else high, 9)
+            return f"{'at least' if high is None else 'at most'} {end}{unit}"
+        return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The part with its rows."""
+        value, low, high = self.numbers()
+        return {
+            "name": self.metric.name,
+            "measured": self.text(),
+            "value": value,
+            "low": low,
+            "high": high,
+            "unit": self.metric.unit,
+            "band": {"low": self.metric.low, "high": self.metric.high},
+            "verdict": self.verdict if self.band() else None,
+            "borderline": self.borderline,
+            "seeds": self.measured.seeds if self.measured else 0,
+            "rows": self.measured.rows if self.measured else [],
+        }
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An explanation with what its runs showed."""
+
+    explanation: Explanation
+    parts: Sequence[Part]
+
+    @property
+    def borne_out(self) -> bool:
+        """Whether its metrics were measured and, where they have bands, lie in them."""
+        return all(part.verdict == HOLDS for part in self.parts)
+
+    def text(self) -> str:
+        """The explanation and its numbers."""
+        shown = "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
+        doubt = "" if self.borne_out else " [not borne out by its runs]"
+        return f"{self.explanation.text} {shown}.{doubt}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The explanation with its parts."""
+        return {
+            "of": list(self.explanation.of),
+            "text": self.explanation.text,
+            "borne_out": self.borne_out,
+            "metrics": [part.as_json() for part in self.parts],
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a claim."""
+
+    claim: Claim
+    parts: Sequence[Part]
+    explained: Sequence[Explained]
+    quick: bool
+
+    @property
+    def verdict(self) -> str:
+        """``holds``, ``differs`` or ``not run``."""
+        verdicts = [part.verdict for part in self.parts]
+        if DIFFERS in verdicts:
+            return DIFFERS
+        return NOT_RUN if NOT_RUN in verdicts else HOLDS
+
+    @property
+    def seeds(self) -> int:
+        """Fewest seeds behind a number of it."""
+        return min((part.measured.seeds for part in self.parts if part.measured), default=0)
+
+    def measured(self) -> str:
+        """What was measured, as text."""
+        if len(self.parts) == 1:
+            return self.parts[0].text()
+        return "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
+
+    def explanation(self) -> str:
+        """Why it differs, or what else has to be known about it."""
+        sentences = []
+        if self.verdict == DIFFERS:
+            missed = [part for part in self.parts if part.verdict == DIFFERS]
+            bands = ", ".join(f"{part.metric.name} ({part.band()})" for part in missed)
+            sentences.append(f"Outside the band: {bands}.")
+            sentences += [explained.text() for explained in self.explained]
+        close = [part.metric.name for part in self.parts if part.borderline]
+        if close:
+            sentences.append(f"The interval reaches across the band's end: {', '.join(close)}.")
+        if self.quick:
+            sentences.append("A quick run: fewer seeds and points than the claim's.")
+        return " ".join(sentences)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``: first what all claims have, then parts and explanations."""
+        value, low, high = self.parts[0].numbers()
+        return {
+            "id": self.claim.id,
+            "published": self.claim.published,
+            "measured": self.measured(),
+            "value": value,
+            "low": low,
+            "high": high,
+            "verdict": self.verdict,
+            "explanation": self.explanation(),
+            "seeds": self.seeds,
+            "profile": self.claim.profile,
+            "quick": self.quick,
+            "metrics": [part.as_json() for part in self.parts],
+            "explanations": [explained.as_json() for explained in self.explained],
+        }
+
+
+def number(value: float | None, digits: int) -> str:
+    """A number with so many significant digits, whole digits never cut, without an exponent."""
+    if value is None:
+        return "–"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    shown = f"{value:,.{decimals}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown

@@ -1,0 +1,114 @@
+"""Runs claims: their sweeps through the store, then their measures, then what explains them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
+from eastwest.claims.spec import Claim, Metric
+from eastwest.claims.verdict import DIFFERS, Explained, Outcome, Part
+from eastwest.errors import ProblemsError
+from eastwest.sweep import State, SweepResult, default_jobs, prepare
+from eastwest.sweep.spec import Spec as Sweep
+
+#: Told before the runs of a claim: its id, the name of the runs, and how far they are.
+Progress = Callable[[str, str, State], None]
+
+
+class Runner:
+    """Runs one claim."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        *,
+        quick: bool,
+        jobs: int | None,
+        store: str | Path | None,
+        progress: Progress,
+    ) -> None:
+        self.claim = claim
+        self.quick = quick
+        self.jobs = default_jobs() if jobs is None else jobs
+        self.store = store
+        self.progress = progress
+        self._data: dict[str, Data | str] = {}
+
+    def outcome(self) -> Outcome:
+        """Run what the claim needs; what explains it only where it differs."""
+        with tempfile.TemporaryDirectory(prefix="eastwest-claim-") as folder:
+            self._folder = Path(folder)
+            parts = [self._part(metric) for metric in self.claim.metrics]
+            differing = {part.metric.name for part in parts if part.verdict == DIFFERS}
+            explained = [
+                Explained(explanation, [self._part(metric) for metric in explanation.metrics])
+                for explanation in self.claim.explanations
+                if differing & {*explanation.of}
+            ]
+        return Outcome(self.claim, parts, explained, self.quick)
+
+    def _part(self, metric: Metric) -> Part:
+        data = self._runs(metric.runs)
+        if isinstance(data, str):
+            return Part(metric, None, data)
+        try:
+            return Part(metric, measured(metric, data))
+        except MeasureError as error:
+            return Part(metric, None, str(error))
+
+    def _runs(self, name: str) -> Data | str:
+        """The runs of this name, or why there are none; run once for all metrics."""
+        if name not in self._data:
+            spec = (self.claim.quick if self.quick else self.claim.runs)[name]
+            sweep = self._sweep(name, spec)
+            failures = sweep.failures
+            if failures:
+                first = f"{failures[0]['settings']}, seed {failures[0]['seed']}"
+                what = f"{len(failures)} runs failed: {first}: {failures[0]['message']}"
+                self._data[name] = what
+            else:
+                self._data[name] = Data(sweep)
+        return self._data[name]
+
+    def _sweep(self, name: str, spec: Sweep) -> SweepResult:
+        out = self._folder / name
+        try:
+            driver = prepare(
+                spec,
+                out,
+                jobs=self.jobs,
+                store=self.store,
+                confirm=lambda _: True,
+                progress=lambda state: self.progress(self.claim.id, name, state),
+            )
+            return driver.run(out)
+        except ProblemsError as error:
+            where = f"{self.claim.path.name}: runs.{name}."
+            raise ProblemsError(
+                [{**problem, "path": f"{where}{problem['path']}"} for problem in error.problems]
+            ) from None
+
+
+def measured(metric: Metric, data: Data) -> Measured:
+    """Apply a metric's measure to its runs. Raises ``MeasureError`` where they lack something."""
+    return MEASURES[metric.measure].function(data, **metric.arguments)
+
+
+def run(
+    claims: Sequence[Claim],
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress = lambda *_: None,
+    done: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Run claims one after the other; ``done`` is told of each."""
+    outcomes = []
+    for claim in claims:
+        runner = Runner(claim, quick=quick, jobs=jobs, store=store, progress=progress)
+        outcomes.append(runner.outcome())
+        done(outcomes[-1])
+    return outcomes

@@ -1,0 +1,5 @@
+"""Analytic models from the literature, to be laid over simulations."""
+
+from eastwest.models import incast
+
+__all__ = ["incast"]

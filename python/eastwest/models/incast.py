@@ -1,0 +1,149 @@
+"""Closed forms of TCP incast, equations (1) to (5) of the incast study.
+
+G. Manoj Someswar and Ch. Dhanunjaya Rao, *Workload-Driven Design and Evaluation – TCP Incast*, IJR
+5(11), 2018, after Y. Chen, R. Griffith, D. Zats, A. D. Joseph and R. Katz, *Understanding TCP
+Incast and Its Implications for Big Data Workloads*, 2012. One client reads a block of which each of
+N servers sends ``block_bytes`` through one port of ``link_bps``.
+
+Bytes are payload, times are seconds, goodput is bits per second. Arguments outside of what an
+equation describes (no servers, no timeout where it is about one) raise ``ValueError``.
+"""
+
+from __future__ import annotations
+
+import math
+
+#: Round trip, link rate and minimum timeout of the study's comparisons.
+RTT_S = 1e-3
+LINK_BPS = 1e9
+RTO_S = 0.2
+#: First window of a sender in the study's table 1: one packet's payload with timestamps.
+INITIAL_BYTES = 1448
+
+
+def goodput_before(
+    senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
+) -> float:
+    """Goodput before incast, equation (1): one round trip and the time of all bytes on the link."""
+    return _goodput(senders, block_bytes, 0.0, rtt_s, link_bps)
+
+
+def goodput_after(
+    senders: float,
+    block_bytes: float,
+    rto_s: float = RTO_S,
+    rtt_s: float = RTT_S,
+    link_bps: float = LINK_BPS,
+) -> float:
+    """Goodput after the onset, equation (2): every block waits for one whole timeout."""
+    _positive("the retransmission timeout", rto_s)
+    return _goodput(senders, block_bytes, rto_s, rtt_s, link_bps)
+
+
+def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> list[int]:
+    """Bytes sent in each round trip of a block sent alone, as in table 1.
+
+    The window doubles each round trip; the last one carries what is left.
+    """
+    _positive("the block", block_bytes)
+    _positive("the initial window", initial_bytes)
+    windows = []
+    window, left = initial_bytes, block_bytes
+    while left > 0:
+        windows.append(min(window, left))
+        left -= windows[-1]
+        window *= 2
+    return windows
+
+
+def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
+    """Number of senders at which incast begins, equation (3); as printed, without rounding.
+
+    The first whole number of senders that lose is this, rounded up.
+    """
+    _positive("the buffer", buffer_bytes)
+    _positive("the largest window", largest_window_bytes)
+    return buffer_bytes / largest_window_bytes + 1
+
+
+def onset_senders(buffer_bytes: float, block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> int:
+    """Equation (3), rounded up, with the largest window of table 1."""
+    return math.ceil(onset(buffer_bytes, max(slow_start_windows(block_bytes, initial_bytes))))
+
+
+def goodput_partial(
+    senders: float,
+    block_bytes: float,
+    alpha: float,
+    rto_s: float = RTO_S,
+    rtt_s: float = RTT_S,
+    link_bps: float = LINK_BPS,
+) -> float:
+    """Goodput after the onset for large blocks, equation (4): a share α of a timeout per block.
+
+    The study has α = 0.8 for 512 KB, 0.6 for 1024 KB, and more (1.0, 1.5) for many senders.
+    """
+    _positive("the retransmission timeout", rto_s)
+    if not (math.isfinite(alpha) and alpha >= 0):
+        raise ValueError(f"alpha must be 0 or more, not {alpha}")
+    return _goodput(senders, block_bytes, alpha * rto_s, rtt_s, link_bps)
+
+
+def alpha_of(
+    goodput_bps: float,
+    senders: float,
+    block_bytes: float,
+    rto_s: float = RTO_S,
+    rtt_s: float = RTT_S,
+    link_bps: float = LINK_BPS,
+) -> float:
+    """Share of a timeout that a block waits, from its goodput: equation (4) solved for α."""
+    _positive("the goodput", goodput_bps)
+    _positive("the retransmission timeout", rto_s)
+    took_s = 8 * senders * block_bytes / goodput_bps
+    busy_s = 8 * senders * block_bytes / goodput_before(senders, block_bytes, rtt_s, link_bps)
+    return (took_s - busy_s) / rto_s
+
+
+def overhead(default_s: float, fixed_s: float) -> float:
+    """Incast overhead of a job, equation (5): how much longer it takes with the default timeout.
+
+    ``fixed_s`` is its time with a minimum timeout of 1 ms. The result is a share of that time.
+    """
+    _positive("the time with the default timeout", default_s)
+    _positive("the time with the short timeout", fixed_s)
+    return (default_s - fixed_s) / fixed_s
+
+
+def goodput(
+    senders: int,
+    block_bytes: int,
+    *,
+    buffer_bytes: float = 65536,
+    alpha: float = 1.0,
+    rto_s: float = RTO_S,
+    rtt_s: float = RTT_S,
+    link_bps: float = LINK_BPS,
+) -> float:
+    """Goodput by (1) below the onset of (3), and by (4) from there on; α = 1 makes it (2)."""
+    if senders < onset_senders(buffer_bytes, block_bytes):
+        return goodput_before(senders, block_bytes, rtt_s, link_bps)
+    return goodput_partial(senders, block_bytes, alpha, rto_s, rtt_s, link_bps)
+
+
+def _goodput(
+    senders: float, block_bytes: float, wait_s: float, rtt_s: float, link_bps: float
+) -> float:
+    if not (math.isfinite(senders) and senders >= 1):
+        raise ValueError(f"at least one sender is needed, not {senders}")
+    _positive("the block", block_bytes)
+    _positive("the link's rate", link_bps)
+    if not (math.isfinite(rtt_s) and rtt_s >= 0):
+        raise ValueError(f"the round trip must be 0 s or more, not {rtt_s}")
+    bits = 8 * block_bytes * senders
+    return bits / (wait_s + rtt_s + bits / link_bps)
+
+
+def _positive(what: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{what} must be more than 0, not {value}")

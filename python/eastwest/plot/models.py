@@ -1,0 +1,33 @@
+"""Pictures of analytic models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from eastwest.plot.style import color, log_axis, rate_ticks, style
+from eastwest.units import size
+
+
+def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
+    """Draw goodput against senders before and after the onset, a colour for each block."""
+    with style():
+        figure = Figure(figsize=(10.9, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for place, block in enumerate(dict.fromkeys(row["block_bytes"] for row in rows)):
+            ours = sorted(
+                (row for row in rows if row["block_bytes"] == block), key=lambda row: row["senders"]
+            )
+            senders = [row["senders"] for row in ours]
+            label = f"{size(block)}, onset at {ours[0]['onset_senders']:.0f}"
+            axes.plot(senders, [r["before_bps"] for r in ours], color=color(place), label=label)
+            axes.plot(senders, [row["partial_bps"] for row in ours], "--", color=color(place))
+            axes.axvline(ours[0]["onset_senders"], color=color(place), lw=0.8, ls=":")
+        axes.set_xlabel("senders")
+        axes.set_ylabel("goodput")
+        axes.set_title("Synchronized reads: before the onset (lines) and after it (dashes)")
+        log_axis(axes, "y")
+        rate_ticks(axes)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
