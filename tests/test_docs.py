@@ -21,6 +21,9 @@ import typer
 
 import eastwest as ew
 from eastwest import shipped
+from eastwest.claims.catalogue import choose
+from eastwest.claims.catalogue import find as find_claims
+from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.run import load_source
@@ -211,11 +214,24 @@ def assert_a_sweep(fragment: str) -> None:
     check_sweep(spec, source_of(spec))
 
 
+def assert_a_claim(text: str, folder: Path) -> None:
+    """Check a claim shown, in a study like that of incast."""
+    (folder / "incast" / "claims").mkdir(parents=True)
+    shutil.copytree(ROOT / "papers" / "incast" / "scenarios", folder / "incast" / "scenarios")
+    path = folder / "incast" / "claims" / "shown.toml"
+    path.write_text(text, encoding="utf-8")
+    for spec in load_claim(path).runs.values():
+        check_sweep(spec, source_of(spec))
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
     for number, text in enumerate(blocks(page, "toml")):
         if {"axis", "sample"} & tomllib.loads(text).keys():
             assert_a_sweep(text)
+            continue
+        if "claim" in tomllib.loads(text):
+            assert_a_claim(text, tmp_path / f"claim-{number}")
             continue
         if "switches" in tomllib.loads(text):  # a topology file
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
@@ -265,6 +281,8 @@ def test_commands_shown_are_understood(
                 follow(name, given)
             if name == "sweep":
                 follow_sweep(given)
+            if name == "claims":
+                assert choose(find_claims(ROOT / "papers"), given["patterns"] or []), words
             for folder in given.get("folders") or []:
                 assert (Path(folder) / "scenario.toml").is_file(), words
 

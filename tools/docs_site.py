@@ -36,6 +36,7 @@ def outside() -> dict[str, str]:
     """Files outside ``docs/`` that the site has: path in the repository → address in the site."""
     pages = [path for pattern in _OUTSIDE for path in sorted(ROOT.glob(pattern))]
     folders = sorted({page.parent for page in pages} - {ROOT})
+    folders += sorted(ROOT.glob("papers/*/results"))
     pictures = [
         path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _PICTURES
     ]

@@ -9,11 +9,12 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from eastwest.claims.catalogue import find
 from eastwest.claims.record import Record, folder_of, read, replace
 from eastwest.claims.spec import Claim
-from eastwest.claims.verdict import DIFFERS
+from eastwest.claims.verdict import DIFFERS, HOLDS
 
 #: Name of the page in the folder of the studies.
 PAGE = "README.md"
@@ -59,10 +60,10 @@ def _study(record: Record) -> str:
 
 
 def _overview(records: Sequence[Record]) -> Iterator[str]:
-    counts = {word: sum(r.verdict == word for r in records) for word in ("holds", DIFFERS)}
+    counts = {word: sum(r.verdict == word for r in records) for word in (HOLDS, DIFFERS)}
     rest = len(records) - sum(counts.values())
     yield (
-        f"Of {len(records)} claims {counts['holds']} hold and {counts[DIFFERS]} differ"
+        f"Of {len(records)} claims {counts[HOLDS]} hold and {counts[DIFFERS]} differ"
         + (f"; {rest} were not run." if rest else ".")
     )
     yield ""
@@ -70,10 +71,19 @@ def _overview(records: Sequence[Record]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None
-        measured = cell(content["measured"]) if content else "–"
+        measured = _short(content) if content else "–"
         published = cell(record.claim.published)
         link = f"[`{record.claim.id}`](#{_anchor(record.claim)})"
         yield f"| {link} | {published} | {measured} | {_bold(record.verdict)} |"
+
+
+def _short(content: dict[str, Any]) -> str:
+    """What was measured, in few words."""
+    parts = content["metrics"]
+    if len(parts) == 1:
+        return cell(content["measured"])
+    inside = sum(part["verdict"] == HOLDS for part in parts)
+    return f"{inside} of {len(parts)} numbers within their bands"
 
 
 def _section(record: Record, papers: Path) -> Iterator[str]:

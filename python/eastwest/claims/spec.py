@@ -143,6 +143,8 @@ class _Reader:
         self.table = table
         self.digest = digest
         self.problems: list[Problem] = []
+        #: Names of the runs, right or wrong.
+        self.names: list[str] = []
 
     def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
         shown = None if value is None else f"{value!r:.60}"
@@ -157,7 +159,7 @@ class _Reader:
         if identity and not _ID.fullmatch(identity):
             self.wrong("id", identity, 'must be a study and a name, such as "incast/T1"')
         runs, quick = self._runs()
-        metrics = tuple(self._metrics(self.table, "metric", runs, True))
+        metrics = tuple(self._metrics(self.table, "metric", True))
         opened = tuple(self._open())
         claim = Claim(
             path=self.path,
@@ -170,7 +172,7 @@ class _Reader:
             runs=runs,
             quick=quick,
             metrics=metrics,
-            explanations=tuple(self._explanations(runs, [m.name for m in metrics])),
+            explanations=tuple(self._explanations([m.name for m in metrics])),
             figure=self._figure([m.name for m in metrics]),
             digest=self.digest,
         )
@@ -236,6 +238,7 @@ class _Reader:
             return {}, {}
         full: dict[str, Sweep] = {}
         quick: dict[str, Sweep] = {}
+        self.names = list(given)
         for name, entry in given.items():
             if not isinstance(entry, dict):
                 self.wrong(f"runs.{name}", entry, "must be a table like a sweep file")
@@ -263,14 +266,12 @@ class _Reader:
         except InputError as error:
             self.wrong(where, None, str(error))
 
-    def _metrics(
-        self, table: Mapping[str, Any], above: str, runs: Mapping[str, Sweep], banded: bool
-    ) -> list[Metric]:
+    def _metrics(self, table: Mapping[str, Any], above: str, banded: bool) -> list[Metric]:
         entries = self._tables(table, "metric", "")
         if not entries:
             self.wrong(above, None, "is missing: at least one [[metric]]")
         found = [
-            self._metric(entry, f"{above}.{number}.", runs, banded)
+            self._metric(entry, f"{above}.{number}.", banded)
             for number, entry in enumerate(entries)
         ]
         names = [metric.name for metric in found]
@@ -278,18 +279,16 @@ class _Reader:
             self.wrong(above, name, "is the name of two metrics")
         return found
 
-    def _metric(
-        self, entry: Mapping[str, Any], where: str, runs: Mapping[str, Sweep], banded: bool
-    ) -> Metric:
+    def _metric(self, entry: Mapping[str, Any], where: str, banded: bool) -> Metric:
         low, high = self._number(entry, "low", where), self._number(entry, "high", where)
         if banded and low is None and high is None:
             self.wrong(f"{where}low", None, "is missing: a band has low, high or both")
         if low is not None and high is not None and low > high:
             self.wrong(f"{where}low", low, f"must not be above high, {high:g}")
         chosen = self._text(entry, "runs", where)
-        if chosen and chosen not in runs:
-            near = difflib.get_close_matches(chosen, runs, n=1)
-            known = f"no such runs; there are {', '.join(runs)}"
+        if chosen and chosen not in self.names:
+            near = difflib.get_close_matches(chosen, self.names, n=1)
+            known = f"no such runs; there are {', '.join(self.names)}"
             self.wrong(f"{where}runs", chosen, known, near[0] if near else None)
         name = self._text(entry, "measure", where)
         digits = entry.get("digits", 3)
@@ -329,14 +328,14 @@ class _Reader:
                 self.wrong(f"{where}{key}", entry[key], f"must be {_words(kind)}")
         return given
 
-    def _explanations(self, runs: Mapping[str, Sweep], metrics: list[str]) -> list[Explanation]:
+    def _explanations(self, metrics: list[str]) -> list[Explanation]:
         found = []
         for number, entry in enumerate(self._tables(self.table, "explanation", "")):
             where = f"explanation.{number}."
             self._known(entry, _EXPLANATION_KEYS, where)
             of = self._names(entry, "of", where, metrics)
             text = self._text(entry, "text", where)
-            inner = self._metrics(entry, f"{where}metric", runs, False)
+            inner = self._metrics(entry, f"{where}metric", False)
             found.append(Explanation(of, text, tuple(inner)))
         return found
 

@@ -1,0 +1,510 @@
+"""Claims: their files, verdicts, measures, a tiny claim end to end, kept results, the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import eastwest as ew
+from eastwest.claims import page, record
+from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
+from eastwest.claims.measures import incast as curves
+from eastwest.claims.measures.base import Measured
+from eastwest.claims.spec import Claim, Metric, load
+from eastwest.claims.verdict import Explained, Outcome, Part, number
+from eastwest.claims.work import run
+from eastwest.cli import app
+from eastwest.errors import InputError, ProblemsError
+from eastwest.sweep.check import check, source_of
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+SHIPPED = find(PAPERS)
+
+SCENARIO = """
+schema = 1
+name = "tiny"
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "reads"
+kind = "incast"
+receiver = "h0"
+rounds = 3
+block_bytes = "20 KB"
+"""
+CLAIM = """
+claim = 1
+id = "tiny/A1"
+source = "nobody, figure 1"
+statement = "A faster link reads faster."
+published = "half the time"
+profile = "plain"
+
+[[open]]
+what = "Hosts"
+chosen = "4"
+because = "few"
+
+[runs.rates]
+scenario = "../tiny.toml"
+seeds = 3
+axis = [{ path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"] }]
+quick = { seeds = 2 }
+
+[[metric]]
+name = "time saved"
+runs = "rates"
+measure = "reduction"
+value = "flows.fct_us.mean"
+at = { "fabric.host_rate" = "10 Gbit/s" }
+against = { "fabric.host_rate" = "1 Gbit/s" }
+factor = 100
+unit = "%"
+low = 20
+
+[[explanation]]
+text = "The slow link's own time:"
+
+[[explanation.metric]]
+name = "slow"
+runs = "rates"
+measure = "mean"
+value = "flows.fct_us.mean"
+at = { "fabric.host_rate" = "1 Gbit/s" }
+unit = "us"
+
+[figure]
+kind = "intervals"
+title = "Saved"
+caption = "The band is shaded."
+"""
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study with one claim, in an empty working directory with its own store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EASTWEST_STORE", raising=False)
+    folder = tmp_path / "papers" / "tiny"
+    (folder / "claims").mkdir(parents=True)
+    (folder / "tiny.toml").write_text(SCENARIO)
+    (folder / "claims" / "A1.toml").write_text(CLAIM)
+    return tmp_path / "papers"
+
+
+def rewrite(papers: Path, *changes: tuple[str, str]) -> Path:
+    path = papers / "tiny" / "claims" / "A1.toml"
+    text = CLAIM
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path) -> dict[str, str]:
+    with pytest.raises(ProblemsError) as caught:
+        load(path)
+    return {
+        p["path"].partition(": ")[2]: f"{p['message']} ({p['hint']})" for p in caught.value.problems
+    }
+
+
+# Reading
+
+
+def test_a_claim_is_read_with_its_quick_runs(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    assert (claim.id, claim.name, claim.published) == ("tiny/A1", "A1", "half the time")
+    assert claim.runs["rates"].seeds == (1, 2, 3) and claim.quick["rates"].seeds == (1, 2)
+    assert claim.metrics[0].low == 20 and claim.metrics[0].high is None
+    assert claim.open[0].because == "few"
+    assert [e.metrics[0].name for e in claim.explaining("time saved")] == ["slow"]
+
+
+def test_all_problems_of_a_file_come_at_once(papers: Path) -> None:
+    path = rewrite(
+        papers,
+        ("claim = 1", "claim = 2\nstatemant = 'x'"),
+        ('id = "tiny/A1"', 'id = "A1"'),
+        ('measure = "reduction"', 'measure = "reducton"'),
+        ('runs = "rates"\nmeasure = "mean"', 'runs = "rate"\nmeasure = "mean"'),
+        ("low = 20", ""),
+        ("seeds = 3", "seeds = 0"),
+        ('because = "few"', ""),
+        ('kind = "intervals"', 'kind = "interval"'),
+    )
+    found = problems(path)
+    assert found["claim"].startswith("the version of the format is 1")
+    assert found["statemant"].endswith("(statement)")
+    assert "a study and a name" in found["id"]
+    assert found["metric.0.measure"].endswith("(reduction)")
+    assert found["explanation.0.metric.0.runs"].endswith("(rates)")
+    assert found["metric.0.low"].startswith("is missing: a band")
+    assert "runs.rates.seeds" in found
+    assert found["open.0.because"].startswith("is missing")
+    assert found["figure.kind"].endswith("(intervals)")
+
+
+def test_arguments_of_a_measure_are_checked(papers: Path) -> None:
+    path = rewrite(
+        papers,
+        ('at = { "fabric.host_rate" = "10 Gbit/s" }', 'att = { "fabric.host_rate" = "10 Gbit/s" }'),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }', "against = 3"),
+        ("factor = 100", 'factor = "100"'),
+    )
+    found = problems(path)
+    assert found["metric.0.att"].endswith("(at)")
+    assert found["metric.0.at"] == "is missing: reduction needs it (None)"
+    assert found["metric.0.against"].startswith("must be a table of settings")
+    assert found["metric.0.factor"].startswith("must be a number")
+
+
+def test_a_band_is_not_upside_down(papers: Path) -> None:
+    found = problems(rewrite(papers, ("low = 20", "low = 20\nhigh = 10")))
+    assert found == {"metric.0.low": "must not be above high, 10 (None)"}
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"claim = ", b"[" * 100_000])
+def test_what_is_no_toml_is_refused(papers: Path, content: bytes) -> None:
+    path = papers / "tiny" / "claims" / "A1.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"A1\.toml"):
+        load(path)
+
+
+def test_open_points_can_be_shared_within_a_study(papers: Path) -> None:
+    shared = papers / "tiny" / "open.toml"
+    entry = CLAIM[CLAIM.index("[[open]]") : CLAIM.index("[runs.rates]")]
+    shared.write_text(entry)
+    path = rewrite(
+        papers, (entry, ""), ('profile = "plain"', 'profile = "plain"\nopen = "../open.toml"')
+    )
+    first = load(path)
+    assert first.open[0].what == "Hosts"
+    shared.write_text(entry.replace("few", "fewer"))
+    assert load(path).digest != first.digest
+    (papers.parent / "open.toml").write_text(entry)
+    path.write_text(path.read_text().replace("../open.toml", "../../../open.toml"))
+    assert "in the folder of the study" in problems(path)["open"]
+
+
+def test_two_claims_do_not_share_an_id(papers: Path) -> None:
+    (papers / "tiny" / "claims" / "A2.toml").write_text(CLAIM)
+    with pytest.raises(ProblemsError, match="is also the id of"):
+        find(papers)
+
+
+def test_patterns_name_ids_studies_and_globs() -> None:
+    def ids(*patterns: str) -> list[str]:
+        return [claim.id for claim in choose(SHIPPED, patterns)]
+
+    assert ids("incast/T1") == ["incast/T1"]
+    assert ids("incast/F4*") == ["incast/F4a", "incast/F4b", "incast/F4c"]
+    assert ids("eeon") == ["eeon/C5.1", "eeon/C5.2"]
+    assert ids() == [claim.id for claim in SHIPPED]
+    assert ids("eeon", "eeon/C5.1") == ids("eeon")
+    for wrong, near in (("incats", "incast"), ("incast/T2", "incast/T1"), ("t1", "incast/T1")):
+        with pytest.raises(InputError, match=f"did you mean {near}"):
+            choose(SHIPPED, [wrong])
+
+
+def test_a_folder_without_claims_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a folder"):
+        papers_folder(tmp_path / "none")
+
+
+# Verdicts
+
+
+def metric(**keys: Any) -> Metric:
+    values: dict[str, Any] = {
+        "name": "m", "runs": "r", "measure": "mean", "arguments": {}, "unit": "ms",
+        "factor": 1000.0, "digits": 3, "low": 4.0, "high": 6.0,
+    }  # fmt: skip
+    return Metric(**{**values, **keys})
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [(0.004, "holds"), (0.006, "holds"), (0.0061, "differs"), (0.0039, "differs")],
+)
+def test_a_value_in_its_band_holds(value: float, verdict: str) -> None:
+    assert Part(metric(), Measured(value)).verdict == verdict
+
+
+def test_a_band_may_be_open_on_one_side() -> None:
+    assert Part(metric(low=None), Measured(-1.0)).verdict == "holds"
+    assert Part(metric(high=None), Measured(9.0)).verdict == "holds"
+    assert Part(metric(high=None), Measured(0.001)).verdict == "differs"
+
+
+def test_an_interval_across_the_end_of_a_band_is_said() -> None:
+    assert Part(metric(), Measured(0.005, 0.0039, 0.0061)).borderline
+    assert not Part(metric(), Measured(0.005, 0.0045, 0.0055)).borderline
+    assert not Part(metric(), Measured(0.005)).borderline
+
+
+def test_numbers_are_given_in_the_unit_of_the_band() -> None:
+    part = Part(metric(), Measured(0.005, 0.0045, 0.0055, seeds=7))
+    assert part.text() == "5 ms (95 %: 4.5 to 5.5)"
+    assert part.band() == "4 to 6 ms"
+    turned = Part(metric(factor=-1000.0), Measured(0.005, 0.0045, 0.0055))
+    assert turned.numbers() == pytest.approx((-5.0, -5.5, -4.5))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234567.0, "1,234,567"),
+        (0.01234, "0.0123"),
+        (9.99, "9.99"),
+        (-3.14159, "-3.14"),
+    ],
+)
+def test_numbers_read_well(value: float, text: str) -> None:
+    assert number(value, 3) == text
+
+
+def outcome(papers: Path, *parts: Part, explained: tuple[Explained, ...] = ()) -> Outcome:
+    return Outcome(load(papers / "tiny" / "claims" / "A1.toml"), parts, explained, False)
+
+
+def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
+    good, bad = Part(metric(), Measured(0.005, seeds=9)), Part(metric(name="n"), Measured(1.0))
+    lost = Part(metric(), None, "2 runs failed")
+    assert outcome(papers, good).verdict == "holds"
+    assert outcome(papers, good, bad).verdict == "differs"
+    assert outcome(papers, good, lost).verdict == "not run"
+    assert outcome(papers, lost, bad).verdict == "differs"
+    assert outcome(papers, good).seeds == 9
+    assert outcome(papers, lost).measured() == "2 runs failed"
+
+
+def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    bad = Part(metric(name="time saved"), Measured(1.0))
+    shown = Part(metric(name="slow"), Measured(0.005))
+    text = outcome(
+        papers, bad, explained=(Explained(claim.explanations[0], [shown]),)
+    ).explanation()
+    assert text == "Outside the band: time saved (4 to 6 ms). The slow link's own time: slow: 5 ms."
+    unproven = Explained(claim.explanations[0], [Part(metric(name="slow"), Measured(1.0))])
+    assert "not borne out" in unproven.text()
+
+
+# Measures
+
+
+class Curve(Data):
+    """Goodput by number of senders and seed, made up."""
+
+    def __init__(self, table: dict[int, list[float]]) -> None:
+        self.table = table
+
+    def samples(self, value: str, at: Any = None) -> list[Sample]:
+        return [
+            Sample({"fabric.hosts": n + 1}, dict(enumerate(values, 1)))
+            for n, values in self.table.items()
+        ]
+
+
+def test_the_onset_is_where_mean_goodput_has_halved() -> None:
+    falling = Curve({1: [10.0, 12.0], 2: [20.0, 20.0], 3: [19.0, 2.0], 4: [4.0, 2.0]})
+    found = curves.onset(falling, {}, 1000)
+    # At 3 senders the mean, 10.5, is more than half of 20; with the second seed alone it is not.
+    assert found.value == 4 and (found.low, found.high) == (3, 4) and found.seeds == 2
+    assert [row["senders"] for row in found.rows] == [1, 2, 3, 4]
+    never = curves.onset(Curve({1: [1.0], 2: [2.0]}), {}, 1000)
+    assert never.value == 3 and never.text == "no collapse up to 2" and never.low is None
+
+
+def test_other_readings_of_a_curve() -> None:
+    curve = Curve({1: [10.0], 2: [20.0], 3: [17.0], 4: [12.0], 5: [8.0], 6: [9.0]})
+    assert curves.lowest_share(curve, {}, 1000).value == pytest.approx(0.4)
+    fall = curves.senders_of_fall(curve, {}, 1000)
+    assert fall.value == 2 and fall.text == "from 3 to 5"
+    best = curves.best_run(curve, {}, 1000, 3, 6, link_bps=20)
+    assert best.value == pytest.approx(0.85) and best.text == "with 3 senders"
+    with pytest.raises(MeasureError, match="no runs with 7 to 9"):
+        curves.best_run(curve, {}, 1000, 7, 9)
+
+
+def test_a_curve_of_the_model_follows_the_model() -> None:
+    after = Curve({n: [ew.models.incast.goodput_after(n, 64000)] * 2 for n in range(2, 9)})
+    ratio = curves.model_ratio(after, {}, 64000, 2, 2, 8)
+    assert ratio.value == pytest.approx(1) and ratio.low == pytest.approx(1)
+    partial = Curve({n: [ew.models.incast.goodput_partial(n, 64000, 0.6)] for n in range(2, 9)})
+    assert curves.alpha(partial, {}, 64000, 2, 8).value == pytest.approx(0.6)
+    with pytest.raises(MeasureError, match="equation 3"):
+        curves.model_ratio(after, {}, 64000, 3, 2, 8)
+
+
+def test_measures_and_values_say_what_they_are() -> None:
+    for name, signature in MEASURES.items():
+        assert signature.function.__doc__, name
+    for name, function in VALUES.items():
+        assert function.__doc__, name
+
+
+# End to end
+
+
+def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
+    first = run(find(papers), jobs=0)[0]
+    assert first.verdict == "holds" and first.seeds == 3 and not first.quick
+    value, low, high = first.parts[0].numbers()
+    assert value is not None and low is not None and high is not None
+    assert 20 < low <= value <= high < 100
+    kept = sorted(Path(".eastwest/store/runs").glob("*/*"))
+    assert len(kept) == 6
+    quick = ew.claims("tiny", quick=True, jobs=0, papers=papers)[0]
+    assert quick.seeds == 2 and "A quick run" in quick.explanation()
+    assert sorted(Path(".eastwest/store/runs").glob("*/*")) == kept
+
+
+def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
+    value, rate = 'value = "flows.fct_us.mean"\nat = { "fabric.host_rate" = "10', "fabric.host_rate"
+    against = f'against = {{ "{rate}" = "1 G'
+    for old, new, why in (
+        (value, value.replace("mean", "maen"), "did you mean flows.fct_us.mean"),
+        (against, against.replace(rate, "fabric.host_rat"), f"did you mean {rate}"),
+        (against, against.replace("1 G", "2 G"), "no run with"),
+    ):
+        rewrite(papers, (old, new))
+        found = run(find(papers), jobs=0)[0]
+        assert found.verdict == "not run" and why in found.measured()
+
+
+def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path) -> None:
+    rewrite(papers, ('path = "fabric.host_rate"', 'path = "fabric.host_rote"'))
+    with pytest.raises(ProblemsError) as caught:
+        run(find(papers), jobs=0)
+    assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
+
+
+def invoke(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["claims", *arguments, "--jobs", "0"])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_json_has_what_scripts_rely_on(papers: Path) -> None:
+    code, out, _ = invoke("--json", "--quick")
+    assert code == 0
+    (found,) = json.loads(out)
+    assert {*found} >= {
+        "id", "published", "measured", "value", "low", "high", "verdict", "explanation", "seeds",
+        "profile",
+    }  # fmt: skip
+    assert found["id"] == "tiny/A1" and found["verdict"] == "holds" and found["seeds"] == 2
+    assert found["low"] <= found["value"] <= found["high"]
+
+
+def test_a_claim_that_differs_ends_with_1_and_its_explanation(papers: Path) -> None:
+    rewrite(papers, ("low = 20", "low = 99"))
+    code, out, _ = invoke()
+    assert code == 1
+    assert "tiny/A1 differs" in out and "The slow link's own time: slow:" in " ".join(out.split())
+    code, out, _ = invoke("--json")
+    explanations = json.loads(out)[0]["explanations"]
+    assert code == 1 and explanations[0]["metrics"][0]["value"] > 0
+
+
+def test_bad_input_ends_with_2(papers: Path) -> None:
+    assert invoke("tinny")[0] == 2
+    code, _, errors = invoke("--quick", "--record")
+    assert code == 2 and "--record" in errors
+    rewrite(papers, ("low = 20", ""))
+    code, _, errors = invoke()
+    assert code == 2 and "A1.toml: metric.0.low" in errors
+
+
+def test_results_are_kept_beside_the_claim_and_on_the_page(papers: Path) -> None:
+    assert invoke("--quick")[0] == 0
+    assert not (papers / "tiny" / "results").exists() and not (papers / "README.md").exists()
+    assert invoke("--record")[0] == 0
+    kept = papers / "tiny" / "results"
+    assert sorted(path.name for path in kept.iterdir()) == ["A1.csv", "A1.json", "A1.png", "A1.svg"]
+    content = json.loads((kept / "A1.json").read_text())
+    assert content["verdict"] == "holds" and content["version"] == ew.__version__
+    assert content["command"].startswith("eastwest ") and len(content["date"]) == 10
+    rows = list(csv.DictReader((kept / "A1.csv").read_text().splitlines()))
+    assert float(rows[0]["value"]) == pytest.approx(content["value"])
+    assert (papers / "README.md").read_text() == page.text(papers)
+    assert "Of 1 claims 1 hold and 0 differ." in page.text(papers)
+    assert "![Saved](tiny/results/A1.png)" in page.text(papers)
+
+    before = (kept / "A1.json").read_bytes()
+    assert invoke("--quick", "--out", "elsewhere")[0] == 0
+    assert (kept / "A1.json").read_bytes() == before
+    assert json.loads(Path("elsewhere/tiny/results/A1.json").read_text())["quick"] is True
+
+
+def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
+    assert invoke("--record")[0] == 0
+    path = rewrite(papers, ("low = 20", "low = 10"))
+    assert record.read(load(path)).verdict == "not run"
+    assert "**Not run** since the claim has changed" in page.text(papers)
+    code, out, _ = invoke("--list", "--json")
+    assert code == 0 and json.loads(out)[0]["verdict"] == "not run"
+
+
+@pytest.mark.parametrize("content", ["[", "{}", '{"format": 99, "id": "tiny/A1"}', "[" * 100_000])
+def test_damaged_results_are_refused(papers: Path, content: str) -> None:
+    kept = papers / "tiny" / "results"
+    kept.mkdir()
+    (kept / "A1.json").write_text(content)
+    with pytest.raises(InputError, match=r"A1\.json"):
+        page.text(papers)
+
+
+def test_texts_of_claims_are_plain_on_the_page(papers: Path) -> None:
+    rewrite(papers, ("A faster link reads faster.", "<script>|[x](y) *z*"))
+    assert "\\<script\\>\\|\\[x\\](y) \\*z\\*" in page.text(papers)
+
+
+# What ships
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_claims_fit_their_scenarios(claim: Claim) -> None:
+    for sweep in (*claim.runs.values(), *claim.quick.values()):
+        check(sweep, source_of(sweep))
+    assert claim.open, "what the source leaves open is said"
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
+    kept = record.read(claim)
+    if kept.content is None:
+        assert kept.verdict == "not run"
+        return
+    assert kept.current
+    assert kept.content["quick"] is False
+    assert kept.verdict != "differs" or kept.content["explanations"], "explained"
+    for part in kept.content["metrics"]:
+        band, value = part["band"], part["value"]
+        low = -math.inf if band["low"] is None else band["low"]
+        high = math.inf if band["high"] is None else band["high"]
+        assert part["verdict"] == ("holds" if low <= value <= high else "differs")
+
+
+def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:
+    assert (PAPERS / page.PAGE).read_text(encoding="utf-8") == page.text(PAPERS)
+
+
+def test_a_shipped_claim_runs_quickly(tmp_path: Path) -> None:
+    (found,) = ew.claims("incast/T1", quick=True, jobs=0, papers=PAPERS, store=tmp_path)
+    assert found.verdict == "holds"
+    assert found.parts[0].measured is not None
+    assert found.parts[0].measured.text == "1,448, 2,896, 5,792, 5,864"
