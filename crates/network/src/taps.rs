@@ -20,16 +20,16 @@ pub struct Seen {
 /// Taps of a fabric.
 #[derive(Default)]
 pub struct Taps {
-    /// Whether there is one at a link; empty where there are none at all.
-    at: Vec<bool>,
+    /// By link, where there is a tap: when it has last seen a packet. Empty without any taps.
+    at: Vec<Option<Time>>,
     seen: Option<Seen>,
 }
 
 impl Taps {
     /// Puts a tap at the far end of a link, one of `links`.
     pub fn put(&mut self, link: u32, links: usize) {
-        self.at.resize(links, false);
-        self.at[link as usize] = true;
+        self.at.resize(links, None);
+        self.at[link as usize] = Some(Time::ZERO);
     }
 
     /// Whether there are any.
@@ -40,10 +40,12 @@ impl Taps {
     /// A packet has arrived at the end of a link.
     #[inline]
     pub(crate) fn look(&mut self, link: u32, passage: &Passage, pool: &PacketPool) {
-        if self.at.get(link as usize).is_some_and(|tapped| *tapped) {
+        if let Some(Some(last)) = self.at.get_mut(link as usize) {
             let (mut packet, sack) = pool.peek(passage.slot);
             (packet.dst, packet.ip_len) = (passage.dst, passage.ip_len());
-            self.seen = Some(Seen { at: passage.arrived(), link, packet, sack });
+            // what would overtake, where delays vary, comes together with the one before
+            *last = passage.arrived().max(*last);
+            self.seen = Some(Seen { at: *last, link, packet, sack });
         }
     }
 

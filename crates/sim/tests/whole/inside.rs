@@ -309,3 +309,31 @@ fn datagrams_and_parallel_cables_are_captured_too() {
         assert_eq!((length, headers.len(), headers[23]), (214, 42, 17));
     }
 }
+
+#[test]
+fn faults_show_in_events_and_captures() {
+    let faults = "[[fault]]\non = 'h3--switch0'\nkind = 'loss'\nshare = 0.02\n[[fault]]\n\
+        on = 'h5'\nkind = 'down'\nfrom = '10 ms'\nuntil = '12 ms'\n[[fault]]\n\
+        on = 'switch0->h8'\nkind = 'delay'\nextra = '20 us'\njitter = '50 us'\nfrom = '5 ms'\n";
+    let ports = ("measure.capture", "['switch0->h8', 'h3->switch0', 'switch0->h3']");
+    let scenario = scenario(&format!("{LOSSY}{faults}"), &[ports]);
+    let (run, reference) = (finish(&scenario), attempt(&scenario, true).unwrap());
+    for table in ["events", "link_samples", "tcp_trace"] {
+        assert!(run.table_text(table) == reference.table_text(table), "{table}");
+    }
+    assert!(run.file("capture.pcapng") == reference.file("capture.pcapng"));
+    assert!(packets(&run).is_sorted_by_key(|p| p.1), "in order of arrival");
+    // what is lost on the way never comes to the tap
+    let names = run.texts("links", "name");
+    let of = |port: &str| names.iter().position(|n| *n == port).unwrap();
+    let carried = run.u64s("links", "packets")[of("h3->switch0")];
+    assert_eq!(packets(&run).iter().filter(|p| p.0 == 0).count() as u64, carried);
+    let causes = run.texts("events", "cause");
+    for (cause, column) in
+        [("queue-full", "drops_queue_full"), ("loss", "lost_random"), ("link-down", "lost_down")]
+    {
+        let events = causes.iter().filter(|c| **c == cause).count() as u64;
+        assert_eq!(events, run.u64s("links", column).iter().sum::<u64>(), "{cause}");
+        assert!(events > 0, "{cause}");
+    }
+}
