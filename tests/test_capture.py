@@ -71,9 +71,7 @@ def test_tshark_finds_nothing_malformed(lossy: ew.Result, tshark: Read) -> None:
     assert {ip for ip, _, _ in status} == {"1"}
 
 
-def test_addresses_ports_and_names_tell_host_and_connection(
-    lossy: ew.Result, tshark: Read
-) -> None:
+def test_addresses_ports_and_names_tell_host_and_connection(lossy: ew.Result, tshark: Read) -> None:
     file = lossy.path / "capture.pcapng"
     fields = "ip.src ip.src_host tcp.srcport ip.dst ip.dst_host tcp.dstport"
     ends = {tuple(p) for p in tshark(file, fields, "tcp.len > 0", "-N", "n")}
