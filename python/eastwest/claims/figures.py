@@ -24,7 +24,7 @@ from eastwest.plot.style import (
     INK,
     MUTED,
     ORANGE,
-    legend_above,
+    PURPLE,
     log_axis,
     nothing,
     rate_ticks,
@@ -79,12 +79,20 @@ def _panels(
     return figure
 
 
+def _legend(figure: Figure) -> Figure:
+    """Put the legend of all panels, which is that of the first, beside the title."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
+    return figure
+
+
 def _rows(part: Part) -> list[dict[str, Any]]:
     return list(part.measured.rows) if part.measured else []
 
 
 def _bars(_: Wanted, shown: Sequence[Part]) -> Figure:
-    return _panels(shown, _bar_panel, lambda part: part.metric.name)
+    return _legend(_panels(shown, _bar_panel, lambda part: part.metric.name))
 
 
 def _bar_panel(axes: Axes, part: Part) -> None:
@@ -100,7 +108,6 @@ def _bar_panel(axes: Axes, part: Part) -> None:
     axes.set_xlabel("round trip")
     axes.set_ylabel("bytes")
     axes.set_ylim(0, max([*sent, *published, 1]) * 1.15)
-    legend_above(axes)
 
 
 def _goodput(_: Wanted, shown: Sequence[Part]) -> Figure:
@@ -109,7 +116,7 @@ def _goodput(_: Wanted, shown: Sequence[Part]) -> Figure:
         return f"{part.metric.name}: {sign}"
 
     with_rows = [part for part in shown if _rows(part)]
-    return _panels(with_rows, _goodput_panel, title)
+    return _legend(_panels(with_rows, _goodput_panel, title))
 
 
 def _goodput_panel(axes: Axes, part: Part) -> None:
@@ -134,7 +141,11 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
         label="simulated",
     )
     axes.plot(senders, [row["equation_1"] for row in rows], "--", color=GREEN, label="equation (1)")
-    axes.plot(senders, [row["equation_2"] for row in rows], ":", color=ORANGE, label="(2)")
+    axes.plot(senders, [row["equation_2"] for row in rows], ":", color=ORANGE, label="equation (2)")
+    fitted = [row.get("equation_4") for row in rows]
+    if any(value is not None for value in fitted):
+        known = [math.nan if value is None else value for value in fitted]
+        axes.plot(senders, known, "-.", color=PURPLE, label="equation (4)")
     if part.metric.measure == "onset":
         ends = [end for end in (part.metric.low, part.metric.high) if end is not None]
         axes.axvspan(min(ends) - 0.25, max(ends) + 0.25, color=AMBER, alpha=0.2, lw=0)
@@ -145,7 +156,6 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
     axes.set_ylim(min([*means, *models]) / 2, max([*means, *models]) * 1.5)
     log_axis(axes, "y")
     rate_ticks(axes)
-    legend_above(axes)
 
 
 def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:

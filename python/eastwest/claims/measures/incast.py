@@ -82,7 +82,7 @@ def model_ratio(
         return math.exp(math.fsum(logs) / len(logs))
 
     low, high = _interval(samples, ratio)
-    rows = _rows(samples, block_bytes, rto_s, rtt_s)
+    rows = _rows(_samples(data, at), block_bytes, rto_s, rtt_s)
     return Measured(ratio(_means(samples)), low, high, _seeds(samples), rows=rows)
 
 
@@ -106,9 +106,14 @@ def alpha(
         ]
         return math.fsum(found) / len(found)
 
+    found = mean_alpha(_means(samples))
     low, high = _interval(samples, mean_alpha)
-    rows = _rows(samples, block_bytes, rto_s, rtt_s)
-    return Measured(mean_alpha(_means(samples)), low, high, _seeds(samples), rows=rows)
+    rows = _rows(_samples(data, at), block_bytes, rto_s, rtt_s)
+    for row in rows:
+        senders = int(row["senders"] or 0)
+        fitted = models.goodput_partial(senders, block_bytes, max(found, 0.0), rto_s, rtt_s)
+        row["equation_4"] = fitted if senders in samples else None
+    return Measured(found, low, high, _seeds(samples), rows=rows)
 
 
 @measure("best-run")
@@ -126,7 +131,9 @@ def best_run(
         (value, n) for n, sample in samples.items() for value in sample.values.values()
     )
     text = f"with {senders} senders"
-    return Measured(best / link_bps, None, None, _seeds(samples), text, _rows(samples, block_bytes))
+    return Measured(
+        best / link_bps, None, None, _seeds(samples), text, _rows(_samples(data, at), block_bytes)
+    )
 
 
 @measure("senders-of-fall")
