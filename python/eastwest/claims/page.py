@@ -14,7 +14,7 @@ from typing import Any
 from eastwest.claims.catalogue import find
 from eastwest.claims.record import Record, folder_of, read, replace
 from eastwest.claims.spec import Claim
-from eastwest.claims.verdict import DIFFERS, HOLDS
+from eastwest.claims.verdict import DIFFERS, HOLDS, number
 
 #: Name of the page in the folder of the studies.
 PAGE = "README.md"
@@ -44,10 +44,9 @@ def text(papers: Path) -> str:
     records = [read(claim) for claim in find(papers)]
     lines = [_HEAD, *_overview(records)]
     for study, group in groupby(records, key=_study):
-        lines += ["", f"## {study}", ""]
-        lines += [f"The study: [{study}]({study}/README.md)."] * (
-            papers / study / "README.md"
-        ).is_file()
+        lines += ["", f"## {_title(papers, study)}"]
+        if (papers / study / "README.md").is_file():
+            lines += ["", f"[The study]({study}/README.md)"]
         members = list(group)
         for record in members:
             lines += ["", *_section(record, papers)]
@@ -82,8 +81,12 @@ def _short(content: dict[str, Any]) -> str:
     parts = content["metrics"]
     if len(parts) == 1:
         return cell(content["measured"])
-    inside = sum(part["verdict"] == HOLDS for part in parts)
-    return f"{inside} of {len(parts)} numbers within their bands"
+    return cell("; ".join(f"{part['name']}: {_value(part)}" for part in parts))
+
+
+def _value(part: dict[str, Any]) -> str:
+    unit = f" {part['unit']}" if part["unit"] else ""
+    return f"{number(part['value'], 3)}{unit}"
 
 
 def _section(record: Record, papers: Path) -> Iterator[str]:
@@ -106,9 +109,7 @@ def _section(record: Record, papers: Path) -> Iterator[str]:
             f"| {cell(part['name'])} | {cell(part['measured'])} | {_band(band, part['unit'])} | "
             f"{_bold(part['verdict'])} |"
         )
-    if content["explanation"]:
-        yield ""
-        yield f"{cell(content['explanation'])}"
+    yield from _why(content)
     picture = folder_of(claim) / f"{claim.name}.png"
     if picture.is_file() and claim.figure:
         where = os.path.relpath(picture, papers).replace(os.sep, "/")
@@ -123,6 +124,29 @@ def _section(record: Record, papers: Path) -> Iterator[str]:
         f"{cell(content['version'])}, {content['date']}: `{cell(content['command'])}`; "
         f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
     )
+
+
+def _why(content: dict[str, Any]) -> Iterator[str]:
+    """Why a claim differs: each experiment with its numbers; otherwise what else is to be said."""
+    if not content["explanations"]:
+        if content["explanation"]:
+            yield ""
+            yield cell(content["explanation"])
+        return
+    yield ""
+    yield "What explains it:"
+    yield ""
+    for explained in content["explanations"]:
+        shown = "; ".join(f"{m['name']}: {m['measured']}" for m in explained["metrics"])
+        doubt = "" if explained["borne_out"] else " **Its runs do not bear this out.**"
+        yield f"- {cell(explained['text'])} {cell(shown)}.{doubt}"
+
+
+def _title(papers: Path, study: str) -> str:
+    """Title of a study: the first heading of its page, if it has one."""
+    path = papers / study / "README.md"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return next((line[2:] for line in lines if line.startswith("# ")), study)
 
 
 def _open(claims: Sequence[Claim]) -> Iterator[str]:
