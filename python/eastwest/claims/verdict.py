@@ -83,7 +83,7 @@ class Part:
         return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
 
     def as_json(self) -> dict[str, Any]:
-        """The part with its rows."""
+        """The part; its rows are in the CSV."""
         value, low, high = self.numbers()
         return {
             "name": self.metric.name,
@@ -96,7 +96,6 @@ class Part:
             "verdict": self.verdict if self.band() else None,
             "borderline": self.borderline,
             "seeds": self.measured.seeds if self.measured else 0,
-            "rows": self.measured.rows if self.measured else [],
         }
 
 
