@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from eastwest.core import CheckResult, CoreResult, Problem, Progress, Resolved
+from eastwest.core import CheckResult, CoreResult, DrillResult, Problem, Progress, Resolved
 
 __all__ = [
     "RunError",
     "ScenarioError",
     "build_info",
     "check",
+    "drill",
     "resolve",
     "run",
     "schema",
@@ -44,6 +45,7 @@ def resolve(
     overrides: list[tuple[str, str]],
     seed: int | None,
 ) -> Resolved: ...
+def drill(text: str, profile: str | None, altered: bool) -> DrillResult: ...
 def schema() -> str: ...
 def topology(
     text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]

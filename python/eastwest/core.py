@@ -85,6 +85,23 @@ class Resolved(TypedDict):
     notes: list[str]
 
 
+class DrillResult(TypedDict):
+    """How a packetdrill script went."""
+
+    readable: bool
+    """Whether it could be read at all."""
+    passed: bool
+    line: int | None
+    """Where it failed, from 1."""
+    column: int | None
+    message: str
+    """Why it failed, in one or more lines; empty where it passed."""
+    alterations: int
+    """How many alterations of it were tried."""
+    unnoticed: list[tuple[int, str]]
+    """Alterations it did not notice: line and what was altered."""
+
+
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -131,6 +148,11 @@ def schema() -> str:
 def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
     """Nodes and cables that the scenario in ``text`` describes."""
     return _core.topology(text, base_dir, data_dir, overrides)
+
+
+def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
+    """Play a packetdrill script against the simulated TCP endpoint, and its alterations if asked."""
+    return _core.drill(text, profile, altered)
 
 
 def version() -> str:

@@ -1,6 +1,7 @@
 //! The Python module `eastwest._core`: thin, no logic. The only crate that reads the clock.
 #![allow(missing_docs)]
 
+use eastwest_drill::profile::Profile;
 use eastwest_measure::table::Column;
 use eastwest_network::topology::Graph;
 use eastwest_sim::run::run as simulate;
@@ -270,6 +271,29 @@ fn topology<'py>(
     Ok(d)
 }
 
+/// Plays a packetdrill script; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (text, profile, altered))]
+fn drill<'py>(
+    py: Python<'py>,
+    text: &str,
+    profile: Option<&str>,
+    altered: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let profile = profile.and_then(Profile::named);
+    let outcome = py.detach(|| eastwest_drill::drill(text, profile, altered));
+    let d = PyDict::new(py);
+    d.set_item("readable", outcome.readable)?;
+    d.set_item("passed", outcome.problem.is_none())?;
+    d.set_item("line", outcome.problem.as_ref().map(|p| p.place.line))?;
+    d.set_item("column", outcome.problem.as_ref().map(|p| p.place.column))?;
+    d.set_item("message", outcome.problem.map_or_else(String::new, |p| p.message))?;
+    d.set_item("alterations", outcome.alterations)?;
+    let unnoticed: Vec<_> = outcome.unnoticed.into_iter().map(|u| (u.place.line, u.what)).collect();
+    d.set_item("unnoticed", unnoticed)?;
+    Ok(d)
+}
+
 /// Version of the simulator.
 #[pyfunction]
 fn version() -> &'static str {
@@ -306,6 +330,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;
+    m.add_function(wrap_pyfunction!(drill, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_info, m)?)
 }

@@ -17,6 +17,7 @@ mod evidence;
 mod frto;
 mod handshake;
 mod inbound;
+pub mod info;
 mod output;
 mod probe;
 mod prr;

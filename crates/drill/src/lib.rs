@@ -1,0 +1,62 @@
+//! Dialogue tests: scripts in the language of packetdrill, played against the simulated TCP endpoint in
+//! simulated time.
+//!
+//! A script says what comes (`<`), what must leave (`>`) and when, what the application calls, and what
+//! `tcp_info` must say (`%{ assert … }%`). The way of a script: [`lexer`] → [`parser`] → [`script`]
+//! → [`run`], which drives a [`host`], maps numbers through a [`wire`] and compares with the
+//! [`matcher`]. The language follows packetdrill's public syntax document; nothing is taken from its
+//! source.
+
+mod calls;
+mod fields;
+mod host;
+pub mod lexer;
+mod matcher;
+pub mod mutation;
+pub mod parser;
+mod parser_packet;
+pub mod problem;
+pub mod profile;
+pub mod run;
+pub mod script;
+mod setup;
+mod shell;
+mod snippet;
+mod sockets;
+mod wire;
+
+use problem::Problem;
+use profile::Profile;
+
+/// How a script went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Whether it could be read at all.
+    pub readable: bool,
+    /// Why it failed; `None` where it passed.
+    pub problem: Option<Problem>,
+    /// How many [alterations](mutation) of it were tried.
+    pub alterations: usize,
+    /// … and which of them it did not notice.
+    pub unnoticed: Vec<mutation::Unnoticed>,
+}
+
+/// Plays a script and, if it passes and `altered` is set, each alteration of it. `profile` goes before
+/// the script's own `--profile`; Linux is the default.
+pub fn drill(text: &str, profile: Option<Profile>, altered: bool) -> Outcome {
+    let none = Outcome { readable: false, problem: None, alterations: 0, unnoticed: Vec::new() };
+    let script = match parser::parse(text) {
+        Ok(script) => script,
+        Err(problem) => return Outcome { problem: Some(problem), ..none },
+    };
+    let played = Outcome { readable: true, ..none };
+    let profile = profile.or(script.options.profile).unwrap_or(Profile::Linux);
+    if let Err(problem) = run::run(&script, profile) {
+        return Outcome { problem: Some(problem), ..played };
+    }
+    if !altered {
+        return played;
+    }
+    let (alterations, unnoticed) = mutation::mutate(&script, profile);
+    Outcome { alterations, unnoticed, ..played }
+}

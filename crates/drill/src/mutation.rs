@@ -1,0 +1,125 @@
+//! Does a script notice errors? Each expectation is altered by itself: a sequence number by one segment,
+//! the window by one segment, the time by 50 ms. A passing script must fail on every alteration.
+
+use crate::problem::Place;
+use crate::profile::Profile;
+use crate::run::run;
+use crate::script::{Action, Event, Packet, Script, TcpOption, When};
+
+/// By how much times are altered, microseconds.
+const TIME_US: u64 = 50_000;
+
+/// What alters an expected packet by a segment of so many bytes; false where it has nothing to alter.
+type Alteration = fn(&mut Packet, u32, i8) -> bool;
+
+const OF_PACKETS: [(&str, Alteration); 4] = [
+    ("the sequence number", |p, mss, sign| {
+        p.start = step(p.start, mss, sign);
+        true
+    }),
+    ("the ACK", |p, mss, sign| match &mut p.ack {
+        Some(ack) => {
+            *ack = step(*ack, mss, sign);
+            true
+        }
+        None => false,
+    }),
+    ("a SACK block", |p, mss, sign| {
+        for option in p.options.iter_mut().flatten() {
+            if let TcpOption::Sack(blocks) = option {
+                for block in blocks {
+                    *block = (step(block.0, mss, sign), step(block.1, mss, sign));
+                }
+                return true;
+            }
+        }
+        false
+    }),
+    // the field may count units larger than a segment: then by one
+    ("the window", |p, mss, sign| match &mut p.window {
+        Some(window) => {
+            let by = if u32::from(*window) > 4 * mss { mss as u16 } else { 1 };
+            let altered = if sign > 0 { window.checked_add(by) } else { window.checked_sub(by) };
+            *window = altered.unwrap_or(*window ^ 1);
+            true
+        }
+        None => false,
+    }),
+];
+
+fn step(n: u32, by: u32, sign: i8) -> u32 {
+    if sign > 0 { n.wrapping_add(by) } else { n.wrapping_sub(by) }
+}
+
+/// An alteration that a script did not notice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unnoticed {
+    /// Where.
+    pub place: Place,
+    /// What was altered.
+    pub what: String,
+}
+
+/// Tries every alteration of a script that passes. Returns how many there are and which it does not
+/// notice.
+pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
+    let mut tried = 0;
+    let mut unnoticed = Vec::new();
+    let mut altered = script.clone();
+    let mss = segment(script);
+    for (i, event) in script.events.iter().enumerate() {
+        for (what, new) in alterations(event, mss) {
+            altered.events[i] = new;
+            tried += 1;
+            if run(&altered, profile).is_ok() {
+                unnoticed.push(Unnoticed { place: event.place, what });
+            }
+        }
+        altered.events[i] = event.clone();
+    }
+    (tried, unnoticed)
+}
+
+/// The segment size of a script: the smallest MSS a packet announces.
+fn segment(script: &Script) -> u32 {
+    let of = |e: &Event| match &e.action {
+        Action::Inject(p) => p.options.iter().flatten().find_map(|o| match o {
+            TcpOption::Mss(m) => Some(*m),
+            _ => None,
+        }),
+        _ => None,
+    };
+    u32::from(script.events.iter().filter_map(of).fold(script.options.mss, u16::min))
+}
+
+/// All alterations of an event.
+fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
+    let mut all = Vec::new();
+    let Action::Expect(packet) = &event.action else { return all };
+    for (sign, more) in [(1, "more"), (-1, "less")] {
+        for (name, alter) in OF_PACKETS {
+            let mut packet = packet.clone();
+            if alter(&mut packet, mss, sign) {
+                let event = Event { action: Action::Expect(packet), ..event.clone() };
+                all.push((format!("{name}, a segment {more}"), event));
+            }
+        }
+        if let Some(when) = shifted(event.when, sign) {
+            all.push((format!("the time, 50 ms {more}"), Event { when, ..event.clone() }));
+        }
+    }
+    all
+}
+
+/// A range moves by its width too, so that the two do not overlap.
+fn shifted(when: When, sign: i8) -> Option<When> {
+    let shift = |from: u64, to: u64| {
+        let by = TIME_US + (to - from);
+        if sign > 0 { Some((from + by, to + by)) } else { Some((from.checked_sub(by)?, to - by)) }
+    };
+    match when {
+        When::Any => None,
+        When::At(from, to) => shift(from, to).map(|(from, to)| When::At(from, to)),
+        When::After(from, to) => shift(from, to).map(|(from, to)| When::After(from, to)),
+    }
+}

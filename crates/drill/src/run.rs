@@ -1,0 +1,376 @@
+//! Plays a script: events in order, in simulated time.
+//!
+//! Times follow the public tool: a relative one counts from when the event before really happened, and
+//! may be off by the tolerance or an eighth of the time since then. That eighth is limited to
+//! [`MOST_TOLERANCE_US`] here, which simulated time can keep and which lets no error of 50 ms pass.
+
+use crate::host::Host;
+use crate::matcher;
+use crate::problem::{Place, Problem};
+use crate::profile::Profile;
+use crate::script::{Action, Event, Packet, Script, TcpOption, When};
+use crate::setup::Setup;
+use crate::snippet::{self, Variables};
+use crate::sockets::Sockets;
+use crate::wire::{Seen, Wire};
+use eastwest_types::{Span, Time, flag};
+
+/// Most that a share of the time since the last event adds to how far a time may be off.
+const MOST_TOLERANCE_US: u64 = 20_000;
+/// Longest payload that fits into an IP packet with a header of 60 bytes.
+const MOST_PAYLOAD: u32 = 65_435;
+/// Timers that may strike in one script.
+const MOST_WAKES: u32 = 1_000_000;
+/// Lines of the dialogue shown with a failure.
+const SHOWN: usize = 60;
+/// When dialogues begin: not at 0, which as an echoed timestamp would mean that there is none.
+const START: Time = Time(1_000_000_000_000);
+
+/// Plays a script against a profile; the error tells expected, actual and the dialogue so far.
+pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
+    let mut player = Player {
+        script,
+        now: START,
+        setup: Setup::new(profile, script.options.mss),
+        host: None,
+        wire: Wire::default(),
+        sockets: Sockets::default(),
+        variables: Variables::new(),
+        log: Vec::new(),
+        wakes: 0,
+        syn_seen: false,
+    };
+    for (i, event) in script.events.iter().enumerate() {
+        player.event(i, event).map_err(|p| player.with_dialogue(p))?;
+    }
+    player.end().map_err(|p| player.with_dialogue(p))
+}
+
+/// A script being played.
+pub struct Player<'a> {
+    pub(crate) script: &'a Script,
+    pub(crate) now: Time,
+    pub(crate) setup: Setup,
+    pub(crate) host: Option<Host>,
+    pub(crate) wire: Wire,
+    pub(crate) sockets: Sockets,
+    variables: Variables,
+    log: Vec<String>,
+    wakes: u32,
+    /// Whether a SYN or SYN-ACK of the endpoint has been matched.
+    syn_seen: bool,
+}
+
+/// When an event should happen, and how far it may be off.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    from: Time,
+    to: Time,
+    tolerance: Span,
+    any: bool,
+}
+
+fn us(n: u64) -> Span {
+    Span::from_us(n)
+}
+
+fn seconds(t: Time) -> String {
+    let us = t.since(START).0 / 1_000_000;
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+}
+
+impl<'a> Player<'a> {
+    fn due(&self, when: When) -> Due {
+        let (from, to) = match when {
+            When::Any => (self.now, Time::NEVER),
+            When::At(from, to) => (START + us(from), START + us(to)),
+            When::After(from, to) => (self.now + us(from), self.now + us(to)),
+        };
+        let options = &self.script.options;
+        let share = from.since(self.now).0 / 1_000_000 * options.tolerance_permille / 1_000;
+        let tolerance = us(options.tolerance_us.max(share.min(MOST_TOLERANCE_US)));
+        Due { from, to, tolerance, any: when == When::Any }
+    }
+
+    fn event(&mut self, index: usize, event: &Event) -> Result<(), Problem> {
+        let due = self.due(event.when);
+        if let Action::Expect(packet) = &event.action {
+            return self.expect(packet, due, event.place);
+        }
+        self.advance(due.from, event.place)?;
+        self.check_blocked()?;
+        match &event.action {
+            Action::Expect(_) => Ok(()),
+            Action::Inject(packet) => self.inject(packet, event.place),
+            Action::Set(settings) => {
+                for setting in settings {
+                    if self.host.is_some() {
+                        let message = "settings must be made before the connection opens";
+                        self.setup_after_open(setting.place, &setting.what, message)?;
+                    } else {
+                        self.setup.apply(setting)?;
+                    }
+                }
+                Ok(())
+            }
+            Action::Check(code) => {
+                let host = self.host.as_ref();
+                let look_up = |name: &str| crate::fields::look_up(name, host);
+                let printed = snippet::run(code, &mut self.variables, &look_up)?;
+                for line in printed {
+                    self.note(self.now, '%', &line);
+                }
+                Ok(())
+            }
+            Action::Call(call) => {
+                let returns = call.returns.map(|returns| match event.when {
+                    When::At(..) => START + us(returns),
+                    When::Any | When::After(..) => {
+                        let (_, end) = (due.from, returns);
+                        let start = match event.when {
+                            When::After(from, _) => from,
+                            _ => 0,
+                        };
+                        // counted from the event before, like the start
+                        due.from + us(end.saturating_sub(start))
+                    }
+                });
+                self.call(index, call, event.place, returns, due.tolerance)
+            }
+        }
+    }
+
+    /// A setting that comes when the connection is open: those that put things back are fine.
+    fn setup_after_open(
+        &mut self,
+        place: Place,
+        what: &crate::shell::What,
+        message: &str,
+    ) -> Result<(), Problem> {
+        let setting = crate::shell::Setting { place, what: what.clone() };
+        self.setup.clone().apply(&setting)?;
+        Err(Problem::new(place, message))
+    }
+
+    /// Lets time pass; timers strike that are due.
+    pub(crate) fn advance(&mut self, to: Time, place: Place) -> Result<(), Problem> {
+        while self.wake_by(to, place)? {}
+        self.now = self.now.max(to);
+        Ok(())
+    }
+
+    /// Lets the next timer strike if it is due by then.
+    fn wake_by(&mut self, to: Time, place: Place) -> Result<bool, Problem> {
+        let Some(host) = &mut self.host else { return Ok(false) };
+        match host.next_wake() {
+            Some(at) if at <= to => {
+                self.wakes += 1;
+                if self.wakes > MOST_WAKES {
+                    return Err(Problem::new(place, "too many timers strike before this"));
+                }
+                host.wake();
+                self.now = self.now.max(at);
+                self.sockets.look(self.host.as_ref(), self.now);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// A call that blocks must have returned about when the script says.
+    fn check_blocked(&mut self) -> Result<(), Problem> {
+        self.sockets.look(self.host.as_ref(), self.now);
+        self.sockets.check_blocked(self.now, START)
+    }
+
+    /// The end of the script.
+    fn end(&mut self) -> Result<(), Problem> {
+        if let Some(due) = self.sockets.blocked_until() {
+            let place = self.script.events.last().map(|e| e.place).unwrap_or_default();
+            self.advance(due, place)?;
+            self.sockets.look(self.host.as_ref(), self.now);
+            self.sockets.check_blocked(Time::NEVER, START)?;
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, packet: &Packet, place: Place) -> Result<(), Problem> {
+        if packet.length > MOST_PAYLOAD {
+            return Err(Problem::new(
+                place,
+                format!("no packet carries more than {MOST_PAYLOAD} B"),
+            ));
+        }
+        let syn = packet.flags & flag::SYN != 0;
+        if syn {
+            self.wire.remote_base = packet.start;
+        }
+        if syn && packet.flags & flag::ACK == 0 && self.host.is_none() {
+            if !self.sockets.listens() {
+                return Err(Problem::new(place, "a SYN comes, but nobody listens"));
+            }
+            self.wire = Wire::agree(&mut self.setup, Some(packet), false);
+            self.wire.remote_base = packet.start;
+            self.open(false, place)?;
+        }
+        let Some(host) = &mut self.host else {
+            return Err(Problem::new(place, "a packet comes, but there is no connection"));
+        };
+        let (mut inward, sack) = self.wire.inward(packet, self.now, host);
+        if syn && packet.flags & flag::ACK == 0 {
+            // before anything is agreed the endpoint takes what stands there
+            inward.seq = 0;
+        }
+        host.receive(self.now, inward, sack.as_ref());
+        let line = matcher::write(packet);
+        self.note(self.now, '<', &line);
+        self.sockets.look(self.host.as_ref(), self.now);
+        Ok(())
+    }
+
+    pub(crate) fn open(&mut self, active: bool, place: Place) -> Result<(), Problem> {
+        let host = Host::open(self.now, self.setup.config.clone(), active);
+        self.host = host;
+        match &self.host {
+            Some(_) => Ok(()),
+            None => Err(Problem::new(place, "the connection cannot be opened")),
+        }
+    }
+
+    fn expect(&mut self, expected: &Packet, due: Due, place: Place) -> Result<(), Problem> {
+        let latest = if due.any { Time::NEVER } else { due.to + due.tolerance };
+        let mut run = match self.next_packet(latest, place)? {
+            Some(seen) => seen,
+            None => return Err(self.silence(expected, due, place)),
+        };
+        let (first_at, syn) = (run.at, run.packet.flags & flag::SYN != 0);
+        if syn && !self.syn_seen {
+            self.syn_seen = true;
+            self.wire.local_base = expected.start;
+            run.packet.start = expected.start;
+        }
+        self.note_timestamp(expected, &mut run);
+        let mut last_at = first_at;
+        while !self.script.options.strict_segments && run.packet.length < expected.length {
+            let Some(next) = self.peek_packet(latest, place)? else { break };
+            if !matcher::join(&mut run.packet, &next) {
+                break;
+            }
+            last_at = next.at;
+            self.take();
+        }
+        let text = matcher::write(&run.packet);
+        let tick = self.script.options.timestamp_tick_us;
+        let stamps = (tick > 0).then(|| (due.tolerance.0 / 1_000_000 / tick) as u32);
+        let mut wrong = matcher::differences(expected, &run.packet, stamps);
+        for at in [first_at, last_at] {
+            if !due.any && (at + due.tolerance < due.from || at > latest) && wrong.len() < 16 {
+                let message = format!("it left at {}", seconds(at));
+                if !wrong.contains(&message) {
+                    wrong.push(message);
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            let message = format!(
+                "the packet is not the one expected: {}\n  expected: {}  {}\n  actual:   {}  {}",
+                wrong.join("; "),
+                self.describe(due),
+                matcher::write(expected),
+                seconds(first_at),
+                text
+            );
+            return Err(Problem::new(place, message));
+        }
+        self.note(first_at, '>', &text);
+        self.now = self.now.max(last_at);
+        Ok(())
+    }
+
+    /// Remembers which time a timestamp value of the script stands for.
+    fn note_timestamp(&mut self, expected: &Packet, run: &mut Seen) {
+        let value = expected.options.iter().flatten().find_map(|o| match o {
+            TcpOption::Timestamp(value, _) => Some(*value),
+            _ => None,
+        });
+        let Some(value) = value else { return };
+        let first = self.wire.stamps.is_empty();
+        self.wire.note_stamp(value, run.born_us);
+        if first {
+            for option in run.packet.options.iter_mut().flatten() {
+                if let TcpOption::Timestamp(seen, _) = option {
+                    *seen = value;
+                }
+            }
+        }
+    }
+
+    /// The next packet that leaves by then; time passes until it does.
+    fn peek_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
+        loop {
+            if let Some(sent) = self.host.as_ref().and_then(Host::next_sent) {
+                return Ok((sent.at <= latest).then(|| self.wire.outward(sent)));
+            }
+            if !self.wake_by(latest, place)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn next_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
+        let seen = self.peek_packet(latest, place)?;
+        if seen.is_some() {
+            self.take();
+        }
+        Ok(seen)
+    }
+
+    fn take(&mut self) {
+        if let Some(sent) = self.host.as_mut().and_then(Host::take_sent) {
+            self.now = self.now.max(sent.at);
+        }
+    }
+
+    /// Nothing has left in time: when would something?
+    fn silence(&mut self, expected: &Packet, due: Due, place: Place) -> Problem {
+        let later = match self.peek_packet(Time::NEVER, place) {
+            Ok(Some(seen)) => format!("{}  {}", seconds(seen.at), matcher::write(&seen.packet)),
+            _ => "nothing, however long one waits".into(),
+        };
+        let message = format!(
+            "no packet has left in time\n  expected: {}  {}\n  actual:   {later}",
+            self.describe(due),
+            matcher::write(expected)
+        );
+        Problem::new(place, message)
+    }
+
+    fn describe(&self, due: Due) -> String {
+        if due.any {
+            return "at any time".into();
+        }
+        let tolerance = due.tolerance.0 / 1_000_000;
+        let range = if due.to > due.from { format!("~{}", seconds(due.to)) } else { String::new() };
+        format!("{}{range} ±{}.{:03} ms", seconds(due.from), tolerance / 1_000, tolerance % 1_000)
+    }
+
+    pub(crate) fn note(&mut self, at: Time, what: char, line: &str) {
+        self.log.push(format!("{} {what} {line}", seconds(at)));
+    }
+
+    fn with_dialogue(&self, mut problem: Problem) -> Problem {
+        let skipped = self.log.len().saturating_sub(SHOWN);
+        problem.message.push_str("\n  the dialogue so far:");
+        if self.log.is_empty() {
+            problem.message.push_str(" nothing");
+        }
+        if skipped > 0 {
+            problem.message.push_str(&format!("\n    ({skipped} lines left out)"));
+        }
+        for line in &self.log[skipped..] {
+            problem.message.push_str("\n    ");
+            problem.message.push_str(line);
+        }
+        problem
+    }
+}

@@ -1,0 +1,214 @@
+//! Text in back-ticks: its settings are understood, nothing is ever executed.
+//!
+//! `sysctl name=value`, the public collection's `defaults.sh` and `set_sysctls.py` by their documented
+//! meaning, queues of the test device, CUBIC's parameter for HyStart, the initial window of a route. Any
+//! other command fails the script.
+
+use crate::problem::{Place, Problem};
+
+/// Something set outside the connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// Where it stands.
+    pub place: Place,
+    /// What is set.
+    pub what: What,
+}
+
+/// What can be set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The production values of the public collection's `defaults.sh`.
+    Defaults,
+    /// A kernel setting: its name below `net.ipv4`, and its value.
+    Sysctl(String, String),
+    /// Packets leave through a queue that paces them, or one that does not.
+    Pacing(bool),
+    /// Nothing can leave the host any more.
+    NoQueue,
+    /// What CUBIC's HyStart looks at: 1 trains of ACKs, 2 delay, 3 both, 0 nothing.
+    Hystart(u8),
+    /// Initial window, segments.
+    InitialWindow(u32),
+}
+
+/// A word of a command and where it stands.
+#[derive(Clone, Debug)]
+struct Word {
+    text: String,
+    place: Place,
+}
+
+/// The settings in the text of a command that stands, with its back-tick, at `place`.
+pub fn settings(text: &str, place: Place) -> Result<Vec<Setting>, Problem> {
+    let mut all = Vec::new();
+    for command in commands(text, place)? {
+        understand(&command, &mut all)?;
+    }
+    Ok(all)
+}
+
+fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
+    let [first, rest @ ..] = command else { return Ok(()) };
+    let unknown = || {
+        Problem::new(
+            first.place,
+            format!(
+                "the command '{}' is not understood (commands are never executed; known are sysctl, \
+                 defaults.sh, set_sysctls.py, tc qdisc, ip route … initcwnd, and echo to \
+                 hystart_detect)",
+                command.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ")
+            ),
+        )
+    };
+    let name = first.text.rsplit('/').next().unwrap_or("");
+    let plain: Vec<&str> = rest.iter().map(|w| w.text.as_str()).collect();
+    let mut set = |place, what| all.push(Setting { place, what });
+    match name {
+        "defaults.sh" => set(first.place, What::Defaults),
+        "sysctl" | "set_sysctls.py" => {
+            for word in rest.iter().filter(|w| !["-q", "-e", "-w", "-qw"].contains(&&*w.text)) {
+                let what = sysctl(&word.text).ok_or_else(|| {
+                    let message = format!("'{}' is not name=value below net.ipv4", word.text);
+                    Problem::new(word.place, message)
+                })?;
+                set(word.place, what);
+            }
+        }
+        "tc" => set(first.place, queue(&plain).ok_or_else(unknown)?),
+        "ip" => match plain[..] {
+            ["tcp_metrics", "flush", "all"] => {}
+            ["route", "change" | "replace", .., "initcwnd", n] => {
+                let n = n.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(unknown)?;
+                set(first.place, What::InitialWindow(n));
+            }
+            _ => return Err(unknown()),
+        },
+        "echo" => match plain[..] {
+            [n, ">", "/sys/module/tcp_cubic/parameters/hystart_detect"] => {
+                let n = n.parse().ok().filter(|n| *n <= 3).ok_or_else(unknown)?;
+                set(first.place, What::Hystart(n));
+            }
+            _ => return Err(unknown()),
+        },
+        // offload of the test device makes no difference: super-segments match runs of segments
+        "ethtool" => {}
+        // puts back what set_sysctls.py changed; here every script starts afresh
+        _ if first.text.starts_with("/tmp/sysctl_restore_") => {}
+        _ => return Err(unknown()),
+    }
+    Ok(())
+}
+
+fn queue(words: &[&str]) -> Option<What> {
+    match words {
+        ["qdisc", "replace" | "add", "dev", _, "root", "fq"] => Some(What::Pacing(true)),
+        ["qdisc", "replace" | "add", "dev", _, "root", "pfifo", "limit", "0"] => {
+            Some(What::NoQueue)
+        }
+        ["qdisc", "replace" | "add", "dev", _, "root", "pfifo" | "pfifo_fast", ..] => {
+            Some(What::Pacing(false))
+        }
+        _ => None,
+    }
+}
+
+/// `net.ipv4.name=value`, `net/ipv4/name=value`, `/proc/sys/net/ipv4/name=value`.
+fn sysctl(text: &str) -> Option<What> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
+    let name = name.strip_prefix("net.ipv4.")?;
+    Some(What::Sysctl(name.to_string(), value.to_string()))
+}
+
+/// The words of each command. Redirections to nowhere are left out.
+fn commands(text: &str, place: Place) -> Result<Vec<Vec<Word>>, Problem> {
+    let mut cursor = crate::lexer::Cursor::new(text, place);
+    cursor.place.column += 1;
+    let mut all = vec![Vec::new()];
+    while let Some(c) = cursor.peek() {
+        if c == '#' {
+            cursor.take_while(|c| c != '\n');
+        } else if c == '\n' || c == ';' {
+            cursor.next();
+            all.push(Vec::new());
+        } else if cursor.sees("\\\n") {
+            cursor.skip(2);
+        } else if c.is_whitespace() {
+            cursor.next();
+        } else {
+            let place = cursor.place;
+            let text = word(&mut cursor)?;
+            if let Some(command) = all.last_mut() {
+                command.push(Word { text, place });
+            }
+        }
+    }
+    for command in &mut all {
+        let nowhere = command.windows(2).position(|w| w[0].text == ">" && w[1].text == "/dev/null");
+        if let Some(at) = nowhere {
+            command.truncate(at);
+        }
+    }
+    Ok(all)
+}
+
+fn word(cursor: &mut crate::lexer::Cursor<'_>) -> Result<String, Problem> {
+    let mut text = String::new();
+    while let Some(c) = cursor.peek() {
+        if c.is_whitespace() || c == ';' {
+            break;
+        }
+        cursor.next();
+        match c {
+            '"' => text.push_str(cursor.take_to("\"", "a text")?),
+            '\'' => text.push_str(cursor.take_to("'", "a text")?),
+            c => text.push(c),
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(text: &str) -> Vec<What> {
+        let all = settings(text, Place { line: 1, column: 1 }).unwrap();
+        all.into_iter().map(|s| s.what).collect()
+    }
+
+    fn sysctl(name: &str, value: &str) -> What {
+        What::Sysctl(name.into(), value.into())
+    }
+
+    #[test]
+    fn settings_in_all_spellings() {
+        assert_eq!(
+            what(
+                "../common/defaults.sh\nsysctl -q net.ipv4.tcp_sack=0 net/ipv4/tcp_frto=2 # why\n"
+            ),
+            [What::Defaults, sysctl("tcp_sack", "0"), sysctl("tcp_frto", "2")]
+        );
+        assert_eq!(
+            what("set_sysctls.py /proc/sys/net/ipv4/tcp_ecn=1 \\\n  /proc/sys/net/ipv4/tcp_sack=1"),
+            [sysctl("tcp_ecn", "1"), sysctl("tcp_sack", "1")]
+        );
+        assert_eq!(
+            what("sysctl -q net.ipv4.tcp_rmem=\"1 2 3\" > /dev/null 2>&1")[..],
+            [sysctl("tcp_rmem", "1 2 3")]
+        );
+        assert_eq!(what("tc qdisc replace dev tun0 root fq"), [What::Pacing(true)]);
+        assert_eq!(what("/tmp/sysctl_restore_${PPID}.sh"), []);
+    }
+
+    #[test]
+    fn other_commands_fail_where_they_stand() {
+        let at = |text: &str| settings(text, Place { line: 3, column: 1 }).unwrap_err().to_string();
+        assert!(
+            at("defaults.sh\n  rm -rf /").starts_with("4:3: the command 'rm -rf /' is not und")
+        );
+        assert!(at("sysctl kernel.panic=1").starts_with("3:9: 'kernel.panic=1' is not"));
+        assert!(at("tc qdisc replace dev tun0 root netem").contains("not understood"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Words of a snippet.
+
+use crate::lexer::{Cursor, begins_name, in_name};
+use crate::problem::{Place, Problem};
+
+/// A word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// A name or keyword.
+    Name(String),
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(String),
+    /// A sign.
+    Sign(&'static str),
+    /// The end of a statement.
+    End,
+}
+
+/// Longer ones first, so that they are found first.
+const SIGNS: [&str; 28] = [
+    "<<=", ">>=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "|=", "&=", "//", "<<", ">>", "=", "<",
+    ">", "+", "-", "*", "%", "&", "|", "^", "~", "(", ")", ",",
+];
+
+/// The words of a snippet whose text begins at `place`; an end at the end of each statement.
+pub fn words(text: &str, place: Place) -> Result<Vec<(Place, Word)>, Problem> {
+    let mut cursor = Cursor::new(text, place);
+    let mut all = Vec::new();
+    let mut open = 0i32;
+    while let Some(c) = cursor.peek() {
+        let place = cursor.place;
+        if c == '#' {
+            cursor.take_while(|c| c != '\n');
+            continue;
+        }
+        if cursor.sees("\\\n") {
+            cursor.skip(2);
+            continue;
+        }
+        if c == ';' || (c == '\n' && open <= 0) {
+            cursor.next();
+            all.push((place, Word::End));
+            continue;
+        }
+        if c.is_whitespace() {
+            cursor.next();
+            continue;
+        }
+        let word = word(&mut cursor, c)?;
+        open += match word {
+            Word::Sign("(") => 1,
+            Word::Sign(")") => -1,
+            _ => 0,
+        };
+        all.push((place, word));
+    }
+    all.push((cursor.place, Word::End));
+    Ok(all)
+}
+
+fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
+    let place = cursor.place;
+    if begins_name(c) {
+        return Ok(Word::Name(cursor.take_while(in_name).to_string()));
+    }
+    if c.is_ascii_digit() {
+        let digits = cursor.take_while(|c| c.is_ascii_alphanumeric() || c == '_').replace('_', "");
+        let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+        let number = match hex {
+            Some(hex) => i64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        return match number {
+            Ok(n) => Ok(Word::Number(n)),
+            Err(_) => Err(Problem::new(place, format!("'{digits}' is no whole number of 64 bits"))),
+        };
+    }
+    if c == '\'' || c == '"' {
+        cursor.next();
+        let quote = c.to_string();
+        let inside = cursor.take_to(&quote, "a text")?;
+        return Ok(Word::Text(inside.replace("\\n", "\n")));
+    }
+    match SIGNS.iter().find(|s| cursor.sees(s)) {
+        Some(sign) => {
+            cursor.skip(sign.len());
+            Ok(Word::Sign(sign))
+        }
+        None => Err(Problem::new(place, format!("{c:?} is not understood in a snippet"))),
+    }
+}

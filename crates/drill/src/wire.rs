@@ -1,0 +1,190 @@
+//! Between the terms of a script and those of the simulation.
+//!
+//! A script counts from the first numbers it names, has windows as they stand in the header and
+//! timestamps in the unit of its choice. The endpoint has stream positions (the SYN is 0), windows in
+//! bytes and timestamps in microseconds, and its packets carry no options: what was agreed on in the
+//! handshake is kept here. The PSH flag does not exist in the simulation and is never compared.
+
+use crate::host::{Host, Sent};
+use crate::script;
+use crate::script::TcpOption;
+use crate::setup::Setup;
+use eastwest_transport::tcp::rules::RackRule;
+use eastwest_types::{Packet, SackBlocks, Time, flag};
+
+/// Header bytes of the timestamp option with its padding.
+const TIMESTAMPS: u32 = 12;
+/// Largest segment where the other end names none (RFC 9293, 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+
+/// What was agreed on, and how numbers map.
+#[derive(Clone, Debug, Default)]
+pub struct Wire {
+    /// What the script calls the first number of the other end.
+    pub remote_base: u32,
+    /// … and that of the endpoint.
+    pub local_base: u32,
+    /// Window scales: that of the other end and the endpoint's own.
+    pub scales: (u8, u8),
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Options of the endpoint's SYN or SYN-ACK, timestamps aside.
+    pub offered: Vec<TcpOption>,
+    /// … and whether it offers timestamps.
+    pub offers_timestamps: bool,
+    /// Timestamp values as the script has them and when those packets left, microseconds.
+    pub stamps: Vec<(u32, u32)>,
+}
+
+/// A packet that has left, in the terms of a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// When.
+    pub at: Time,
+    /// The packet; all fields are there.
+    pub packet: script::Packet,
+    /// When its timestamp was taken, microseconds.
+    pub born_us: u32,
+}
+
+impl Wire {
+    /// Agrees with the other end on its SYN or SYN-ACK; `None` where there will be none. Changes the
+    /// settings to what both can do.
+    pub fn agree(setup: &mut Setup, theirs: Option<&script::Packet>, active: bool) -> Wire {
+        let options = theirs.and_then(|p| p.options.as_deref());
+        let own_scale = setup.window_scale();
+        let config = &mut setup.config;
+        let all = |wanted: fn(&TcpOption) -> bool| {
+            theirs.is_none() || options.is_some_and(|o| o.iter().any(wanted))
+        };
+        let sack = config.sack && all(|o| *o == TcpOption::SackOk);
+        let timestamps = config.timestamps && all(|o| matches!(o, TcpOption::Timestamp(..)));
+        let scaling = setup.window_scaling && all(|o| matches!(o, TcpOption::Wscale(_)));
+        let find = |of: fn(&TcpOption) -> Option<u16>| options?.iter().find_map(of);
+        let their_scale =
+            find(|o| if let TcpOption::Wscale(s) = o { Some((*s).into()) } else { None });
+        let their_mss = find(|o| if let TcpOption::Mss(m) = o { Some(*m) } else { None });
+        let their_mss = their_mss.unwrap_or(if theirs.is_some() { DEFAULT_MSS } else { setup.mss });
+
+        let setup_mss = setup.mss;
+        let offer = |wanted: bool, agreed: bool| if active { wanted } else { agreed };
+        let mut offered = vec![TcpOption::Mss(setup_mss)];
+        if offer(config.sack, sack) {
+            offered.push(TcpOption::SackOk);
+        }
+        if offer(setup.window_scaling, scaling) {
+            offered.push(TcpOption::Wscale(own_scale));
+        }
+        let offers_timestamps = offer(config.timestamps, timestamps);
+
+        config.sack = sack;
+        if !sack {
+            // what cannot be without SACK
+            config.recovery.rack = RackRule::Off;
+            config.recovery.probes = false;
+            config.recovery.dsack = false;
+        }
+        config.timestamps = timestamps;
+        let room = u32::from(their_mss.min(setup_mss));
+        config.segment = room.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }).max(1);
+        let retries = setup.syn_retries;
+        config.timers.syn_retries = Some(if active { retries.0 } else { retries.1 });
+        let scales = if scaling { (their_scale.unwrap_or(0) as u8, own_scale) } else { (0, 0) };
+        Wire { scales, timestamps, offered, offers_timestamps, ..Wire::default() }
+    }
+
+    /// A packet of the script as the endpoint gets it.
+    pub fn inward(
+        &self,
+        p: &script::Packet,
+        now: Time,
+        host: &Host,
+    ) -> (Packet, Option<SackBlocks>) {
+        let una = host.stack().endpoint(host.id()).acknowledged();
+        let own = |n: u32| Packet::widen(u64::from(n.wrapping_sub(self.local_base)), una);
+        let mut packet = Packet::blank(eastwest_types::HostId(0));
+        packet.born = now;
+        packet.seq = u64::from(p.start.wrapping_sub(self.remote_base));
+        packet.ack = p.ack.map_or(0, own);
+        let scale = if p.flags & flag::SYN != 0 { 0 } else { self.scales.0 };
+        packet.window = u32::from(p.window.unwrap_or(u16::MAX)) << scale;
+        packet.payload = p.length as u16;
+        packet.flags = p.flags & !flag::PSH;
+        packet.tos = p.ecn.unwrap_or(0);
+        packet.ip_len = (40 + p.length).min(u32::from(u16::MAX)) as u16;
+        let mut sack = None;
+        for option in p.options.iter().flatten() {
+            match option {
+                TcpOption::Sack(blocks) => {
+                    let mut all: SackBlocks = [(0, 0); 4];
+                    for (block, (start, end)) in all.iter_mut().zip(blocks) {
+                        *block = (own(*start), own(*end));
+                    }
+                    sack = Some(all);
+                }
+                TcpOption::Timestamp(value, echo) if self.timestamps => {
+                    packet.born = Time(u64::from(*value) * 1_000_000);
+                    packet.ts_echo_us = self.echo(*echo);
+                }
+                _ => {}
+            }
+        }
+        (packet, sack)
+    }
+
+    /// When the packet left whose timestamp is echoed.
+    fn echo(&self, echo: u32) -> u32 {
+        let exact = self.stamps.iter().rev().find(|s| s.0 == echo);
+        match (exact, self.stamps.first()) {
+            (Some(stamp), _) => stamp.1,
+            (None, Some(first)) if echo != 0 => {
+                first.1.wrapping_add(echo.wrapping_sub(first.0).wrapping_mul(1_000))
+            }
+            _ => 0,
+        }
+    }
+
+    /// A packet of the endpoint in the terms of the script.
+    pub fn outward(&self, sent: &Sent) -> Seen {
+        let p = &sent.packet;
+        let syn = p.flags & flag::SYN != 0;
+        let number = |position: u64, base: u32| (position as u32).wrapping_add(base);
+        let born_us = (p.born.0 / 1_000_000) as u32;
+        let mut options = if syn { self.offered.clone() } else { Vec::new() };
+        if if syn { self.offers_timestamps } else { self.timestamps } {
+            options.push(TcpOption::Timestamp(self.value(born_us), p.ts_echo_us));
+        }
+        let blocks: Vec<(u32, u32)> = (sent.sack.iter().filter(|b| b.1 > 0))
+            .map(|b| (number(b.0, self.remote_base), number(b.1, self.remote_base)))
+            .collect();
+        if !blocks.is_empty() {
+            options.push(TcpOption::Sack(blocks));
+        }
+        let scale = if syn { 0 } else { self.scales.1 };
+        let packet = script::Packet {
+            ecn: Some(p.tos & eastwest_types::ecn::MASK),
+            flags: p.flags,
+            start: number(p.seq, self.local_base),
+            length: u32::from(p.payload),
+            ack: (p.flags & flag::ACK != 0).then(|| number(p.ack, self.remote_base)),
+            window: Some((p.window >> scale).min(u32::from(u16::MAX)) as u16),
+            options: Some(options),
+        };
+        Seen { at: sent.at, packet, born_us }
+    }
+
+    /// The timestamp value that the script would have for a time.
+    fn value(&self, born_us: u32) -> u32 {
+        match self.stamps.first() {
+            Some(first) => first.0.wrapping_add(born_us.wrapping_sub(first.1) / 1_000),
+            None => born_us / 1_000,
+        }
+    }
+
+    /// The script has this value for a packet that left at `born_us`.
+    pub fn note_stamp(&mut self, value: u32, born_us: u32) {
+        if self.stamps.len() < 1 << 16 {
+            self.stamps.push((value, born_us));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What an endpoint can be asked, in the terms of Linux's `struct tcp_info`: for dialogue tests.
+
+use super::Stack;
+use super::ecn;
+use super::endpoint::{Phase, State};
+use eastwest_types::EndpointId;
+
+/// What a sender is doing about congestion (Linux, `enum tcp_ca_state`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum CongestionState {
+    /// Nothing unusual.
+    Open = 0,
+    /// Something has arrived out of order.
+    Disorder = 1,
+    /// Marks have cut the window.
+    Cwr = 2,
+    /// Fast recovery.
+    Recovery = 3,
+    /// After a timeout.
+    Loss = 4,
+}
+
+/// Where a connection stands (RFC 9293, 3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionState {
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN.
+    SynSent,
+    /// Has answered a SYN.
+    SynReceived,
+    /// Both know of each other; neither has closed.
+    Established,
+    /// Has closed; the FIN is not acknowledged yet.
+    FinWait1,
+    /// Has closed; the FIN is acknowledged.
+    FinWait2,
+    /// The other end has closed.
+    CloseWait,
+    /// Closed after the other end; the FIN is not acknowledged yet.
+    LastAck,
+    /// Both have closed.
+    TimeWait,
+    /// Given up.
+    Failed,
+}
+
+/// State of one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// Where the connection stands.
+    pub connection: ConnectionState,
+    /// What the sender does about congestion.
+    pub congestion: CongestionState,
+    /// Bytes sent and not acknowledged, SYN and FIN one each.
+    pub outstanding: u64,
+    /// … of which are known to have arrived.
+    pub sacked: u64,
+    /// … of which are deemed lost, sent again or not.
+    pub lost: u64,
+    /// … of which are under way for at least the second time.
+    pub resent: u64,
+    /// Bytes written and not sent.
+    pub unsent: u64,
+    /// Bytes acknowledged by the other end.
+    pub acknowledged: u64,
+    /// Bytes received in order.
+    pub received: u64,
+    /// The other end's window, bytes.
+    pub peer_window: u32,
+    /// Timeouts since an ACK last moved on.
+    pub retries: u16,
+    /// How often the timeout is doubled.
+    pub backoff: u8,
+}
+
+impl Stack {
+    /// The state of an endpoint, for looking on.
+    pub fn info(&self, id: EndpointId) -> Info {
+        let e = self.endpoint(id);
+        let held = |position: u64| {
+            let position = position.clamp(e.snd_una, e.snd_max);
+            (position - e.snd_una) - e.sacked.below(position)
+        };
+        let (lost, resent) = match (&e.board, e.phase) {
+            (Some(board), _) => (board.lost(), board.resent()),
+            (None, Phase::Open) => (0, 0),
+            (None, _) => (held(e.lost_to), held(e.resent_to)),
+        };
+        let sacked = e.arrived(self.config()).min(e.outstanding());
+        Info {
+            connection: e.connection_state(),
+            congestion: match e.phase {
+                Phase::Recovery => CongestionState::Recovery,
+                Phase::Loss => CongestionState::Loss,
+                Phase::Open if e.ecn & ecn::HELD != 0 => CongestionState::Cwr,
+                Phase::Open if sacked > 0 => CongestionState::Disorder,
+                Phase::Open => CongestionState::Open,
+            },
+            outstanding: e.outstanding(),
+            sacked,
+            lost,
+            resent,
+            unsent: e.write_end.saturating_sub(e.snd_max.max(1)),
+            acknowledged: e.snd_una.clamp(1, e.write_end) - 1,
+            received: e.received(),
+            peer_window: e.peer_window,
+            retries: e.retries,
+            backoff: e.backoff,
+        }
+    }
+}
+
+impl super::Endpoint {
+    fn connection_state(&self) -> ConnectionState {
+        let fin_acknowledged = self.closing && self.snd_una == self.write_end + 1;
+        match self.state {
+            State::Listen => ConnectionState::Listen,
+            State::SynSent => ConnectionState::SynSent,
+            State::SynReceived => ConnectionState::SynReceived,
+            State::Failed => ConnectionState::Failed,
+            State::Established => match (self.closing, self.rcv_nxt > self.fin_at) {
+                (false, false) => ConnectionState::Established,
+                (false, true) => ConnectionState::CloseWait,
+                (true, false) if fin_acknowledged => ConnectionState::FinWait2,
+                (true, false) => ConnectionState::FinWait1,
+                (true, true) if fin_acknowledged => ConnectionState::TimeWait,
+                (true, true) => ConnectionState::LastAck,
+            },
+        }
+    }
+}

@@ -1,0 +1,124 @@
+"""``eastwest drill``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eastwest import core
+from eastwest.cli.guard import BAD_INPUT, clean_lines, errors, guarded
+from eastwest.units import clean
+
+#: Larger files are no scripts.
+MOST_BYTES = 4 << 20
+#: Unnoticed alterations named in a message.
+SHOWN = 5
+
+
+class Profile(StrEnum):
+    """What the simulated endpoint behaves like."""
+
+    linux = "linux"
+    classic = "classic"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one script went."""
+
+    file: str
+    passed: bool
+    message: str
+
+
+@guarded
+def drill(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE.pkt...", help="Scripts, or folders of them."),
+    ],
+    profile: Annotated[
+        Profile | None,
+        typer.Option(
+            help="What the endpoint behaves like; default: what the script says, else linux."
+        ),
+    ] = None,
+    mutate: Annotated[
+        bool,
+        typer.Option(
+            "--mutate",
+            help="A script that passes must fail when one expected sequence number, window or "
+            "time is altered by a segment or 50 ms.",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
+    ] = False,
+) -> None:
+    """Play packetdrill scripts against the simulated TCP endpoint, in simulated time."""
+    outcomes: list[Outcome] = []
+    readable = False
+    for file in _scripts(files):
+        outcome, read = _play(file, profile, mutate)
+        readable |= read
+        outcomes.append(outcome)
+        if not as_json:
+            _show(outcome)
+    failed = sum(not o.passed for o in outcomes)
+    if as_json:
+        typer.echo(json.dumps([asdict(o) for o in outcomes]))
+    else:
+        typer.echo(f"{len(outcomes) - failed} passed, {failed} failed")
+    if not readable:
+        errors().print("eastwest: none of these can be read as a script", markup=False)
+        raise typer.Exit(BAD_INPUT)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _scripts(files: list[Path]) -> list[Path]:
+    """The scripts named, and those in the folders named."""
+    scripts: list[Path] = []
+    for file in files:
+        scripts.extend(sorted(file.rglob("*.pkt")) if file.is_dir() else [file])
+    return scripts
+
+
+def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, bool]:
+    """Play a script; also whether it could be read."""
+    try:
+        with file.open("rb") as source:
+            data = source.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            return Outcome(str(file), False, "longer than 4 MiB"), False
+        text = data.decode()
+    except UnicodeDecodeError:
+        return Outcome(str(file), False, "not a text in UTF-8"), False
+    except OSError as error:
+        return Outcome(str(file), False, (error.strerror or str(error)).lower()), False
+    result = core.drill(text, profile.value if profile else None, mutate)
+    if not result["passed"]:
+        message = f"{result['line']}:{result['column']}: {result['message']}"
+        return Outcome(str(file), False, message), result["readable"]
+    unnoticed = result["unnoticed"]
+    if unnoticed:
+        named = "; ".join(f"line {line}: {what}" for line, what in unnoticed[:SHOWN])
+        more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
+        message = f"passes all the same after an alteration of {named}{more}"
+        return Outcome(str(file), False, message), True
+    message = f"fails on each of {result['alterations']} alterations, as it should"
+    return Outcome(str(file), True, message if mutate else ""), True
+
+
+def _show(outcome: Outcome) -> None:
+    name = clean(outcome.file, 500)
+    if outcome.passed:
+        note = f" ({outcome.message})" if outcome.message else ""
+        typer.echo(f"passed  {name}{note}")
+    else:
+        typer.echo(f"FAILED  {name}:{clean_lines(outcome.message)}")
