@@ -388,7 +388,7 @@ fn told(argument: Option<&Value>, actual: i64, place: Place) -> Result<(), Probl
     }
 }
 
-fn option_name<'c>(call: &'c Call, place: Place) -> Result<&'c str, Problem> {
+fn option_name(call: &Call, place: Place) -> Result<&str, Problem> {
     match (call.arguments.get(1), call.arguments.get(2)) {
         (Some(Value::Name(level)), Some(Value::Name(name))) if LEVELS.contains(&level.as_str()) => {
             Ok(name)

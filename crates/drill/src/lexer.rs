@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a character.
-    pub fn next(&mut self) -> Option<char> {
+    pub fn advance(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
             self.place.line += 1;
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
     /// Passes over `n` characters.
     pub fn skip(&mut self, n: usize) {
         for _ in 0..n {
-            self.next();
+            self.advance();
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
     pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let before = self.rest.as_str();
         while self.peek().is_some_and(&wanted) {
-            self.next();
+            self.advance();
         }
         &before[..before.len() - self.rest.as_str().len()]
     }
@@ -190,7 +190,7 @@ fn token(cursor: &mut Cursor<'_>, c: char) -> Result<Token, Problem> {
         });
         return Ok(Token::Option(name, value));
     }
-    cursor.next();
+    cursor.advance();
     match c {
         '`' => Ok(Token::Shell(cursor.take_to("`", "a shell command")?.to_string())),
         '"' => Ok(Token::Text(cursor.take_to("\"", "a text")?.to_string())),

@@ -1,11 +1,11 @@
 //! The two profiles of a TCP endpoint that scripts are run against.
 
 use eastwest_transport::congestion::rules::{
-    CongestionRules, Counting, EcnRule, EcnRules, ReducedFrom,
+    CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
 };
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
 use eastwest_transport::tcp::rules::{
-    GiveUp, PrrRule, RackRule, RecoveryRules, RtoRule, TimerRules,
+    GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
 use eastwest_types::Span;
 
@@ -37,16 +37,17 @@ impl Profile {
     }
 }
 
+/// `[tcp] profile = "classic"` of scenarios; tests/profiles.rs compares.
 fn classic() -> TcpConfig {
     TcpConfig {
         segment: 1460,
-        initial_window: 3,
-        max_window: 4 << 20,
+        initial_window: 2,
+        max_window: 1_000_000,
         min_rto: Span::from_ms(200),
         max_rto: Span::from_secs(120),
         initial_rto: Span::from_secs(1),
         granularity: Span::from_ms(1),
-        sack: true,
+        sack: false,
         timestamps: true,
         ack_every: 2,
         delayed_ack_timeout: Span::from_ms(40),
@@ -56,18 +57,24 @@ fn classic() -> TcpConfig {
         rules: CongestionRules { counting: Counting::Acks, ..CongestionRules::default() },
         max_retries: 15,
         time_wait: Span::from_secs(1),
-        timers: TimerRules { syn_retries: Some(5), ..TimerRules::default() },
+        timers: TimerRules::default(),
         recovery: RecoveryRules::default(),
+        receiver: ReceiverRules::default(),
+        nagle: false,
     }
 }
 
+/// `[tcp] profile = "linux"` of scenarios; tests/profiles.rs compares.
 fn linux() -> TcpConfig {
     TcpConfig {
         initial_window: 10,
+        sack: true,
+        congestion: CongestionKind::Cubic,
         rules: CongestionRules {
             counting: Counting::Segments,
             reduced_from: ReducedFrom::Window,
             idle_decay: true,
+            hystart: HyStartRule::Linux,
             ecn: EcnRules { rule: EcnRule::Accept, ..EcnRules::default() },
             ..CongestionRules::default()
         },

@@ -217,7 +217,8 @@ fn largest(name: &str, value: &str) -> Result<u64, String> {
 /// An algorithm by the name it has in Linux.
 pub fn congestion(name: &str) -> Result<CongestionKind, String> {
     match name {
-        "reno" | "cubic" => Ok(CongestionKind::NewReno),
+        "reno" => Ok(CongestionKind::NewReno),
+        "cubic" => Ok(CongestionKind::Cubic),
         "dctcp" => Ok(CongestionKind::Dctcp),
         other => {
             let near = hint(other, ["reno", "cubic", "dctcp"]);

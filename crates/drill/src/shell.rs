@@ -130,12 +130,12 @@ fn commands(text: &str, place: Place) -> Result<Vec<Vec<Word>>, Problem> {
         if c == '#' {
             cursor.take_while(|c| c != '\n');
         } else if c == '\n' || c == ';' {
-            cursor.next();
+            cursor.advance();
             all.push(Vec::new());
         } else if cursor.sees("\\\n") {
             cursor.skip(2);
         } else if c.is_whitespace() {
-            cursor.next();
+            cursor.advance();
         } else {
             let place = cursor.place;
             let text = word(&mut cursor)?;
@@ -159,7 +159,7 @@ fn word(cursor: &mut crate::lexer::Cursor<'_>) -> Result<String, Problem> {
         if c.is_whitespace() || c == ';' {
             break;
         }
-        cursor.next();
+        cursor.advance();
         match c {
             '"' => text.push_str(cursor.take_to("\"", "a text")?),
             '\'' => text.push_str(cursor.take_to("'", "a text")?),

@@ -1,9 +1,8 @@
-//! Mutated scripts: whatever a file holds, it is read or refused without a panic or a hang, and what
-//! can be read is played to its end or to its first problem.
+//! Mutated scripts: whatever a file holds, it is read or refused without a panic or a hang.
 //!
 //! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets how many are tried.
 
-use eastwest_drill::drill;
+use eastwest_drill::parser::parse;
 use eastwest_engine::random::Stream;
 use std::fs;
 use std::path::Path;
@@ -13,12 +12,45 @@ const INPUTS: u64 = 20_000;
 
 /// What is put into scripts at random places.
 const PIECES: [&str; 40] = [
-    "+0 ", "+.1~+.2 ", "* ", "1.5 ", "< ", "> ", "S ", "S. ", "F. ", "P. ", "SEW ", "E. ", "- ", ". ",
-    "1:1001(1000) ", "0:0(0) ", "4294967295:999(1000) ", "ack 1 ", "ack 4294967295 ", "win 0 ",
-    "win 65535 ", "<sack 2001:3001,nop,nop>", "<sack 1:1 5:3>", "<...>", "[ce] ", "[ect0] ",
-    "<mss 1,wscale 14,TS val 1 ecr 4294967295>", "write(4, ..., 1000) = 1000\n", "close(4) = 0\n",
-    "`sysctl -q net.ipv4.tcp_sack=0`", "%{ assert tcpi_snd_cwnd == 10 }%", "%{ x = 1 << 62 }%", "`",
-    "%{", "}%", "/*", "0x7fffffff", "99999999999999999999", "shutdown(4, SHUT_WR) = 0\n",
+    "+0 ",
+    "+.1~+.2 ",
+    "* ",
+    "1.5 ",
+    "< ",
+    "> ",
+    "S ",
+    "S. ",
+    "F. ",
+    "P. ",
+    "SEW ",
+    "E. ",
+    "- ",
+    ". ",
+    "1:1001(1000) ",
+    "0:0(0) ",
+    "4294967295:999(1000) ",
+    "ack 1 ",
+    "ack 4294967295 ",
+    "win 0 ",
+    "win 65535 ",
+    "<sack 2001:3001,nop,nop>",
+    "<sack 1:1 5:3>",
+    "<...>",
+    "[ce] ",
+    "[ect0] ",
+    "<mss 1,wscale 14,TS val 1 ecr 4294967295>",
+    "write(4, ..., 1000) = 1000\n",
+    "close(4) = 0\n",
+    "`sysctl -q net.ipv4.tcp_sack=0`",
+    "%{ assert tcpi_snd_cwnd == 10 }%",
+    "%{ x = 1 << 62 }%",
+    "`",
+    "%{",
+    "}%",
+    "/*",
+    "0x7fffffff",
+    "99999999999999999999",
+    "shutdown(4, SHUT_WR) = 0\n",
     "connect(3, ..., ...) = 0\n",
 ];
 
@@ -38,7 +70,7 @@ fn seeds() -> Vec<String> {
 /// A few characters, lines or pieces taken out, doubled, exchanged or put in.
 fn mutate(text: &str, random: &mut Stream) -> String {
     let mut characters: Vec<char> = text.chars().collect();
-    let mut at = |random: &mut Stream, n: usize| random.below(n.max(1) as u64) as usize;
+    let at = |random: &mut Stream, n: usize| random.below(n.max(1) as u64) as usize;
     for _ in 0..1 + at(random, 4) {
         let place = at(random, characters.len());
         match at(random, 5) {
@@ -75,23 +107,21 @@ fn mutate(text: &str, random: &mut Stream) -> String {
 }
 
 #[test]
-fn no_script_makes_the_player_panic_or_hang() {
+fn no_script_makes_the_parser_panic_or_hang() {
     let asked = std::env::var("EASTWEST_FUZZ_INPUTS").ok();
     let inputs = asked.and_then(|n| n.parse().ok()).unwrap_or(INPUTS);
     let seeds = seeds();
-    let (mut read, mut passed) = (0, 0);
+    let mut read = 0;
     for i in 0..inputs {
         let mut random = Stream::new(i, "drill-fuzz");
         let text = mutate(&seeds[random.below(seeds.len() as u64) as usize], &mut random);
-        let outcome = drill(&text, None, false);
-        read += u64::from(outcome.readable);
-        match outcome.problem {
-            None => passed += 1,
-            Some(problem) => {
+        match parse(&text) {
+            Ok(_) => read += 1,
+            Err(problem) => {
                 let lines = text.matches('\n').count() as u32 + 1;
                 assert!((1..=lines).contains(&problem.place.line), "{problem}\n{text}");
             }
         }
     }
-    assert!(inputs < 1_000 || (read > inputs / 20 && passed > inputs / 100), "{read} {passed}");
+    assert!(inputs < 1_000 || read > inputs / 20, "{read}");
 }

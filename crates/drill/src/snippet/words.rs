@@ -40,12 +40,12 @@ pub fn words(text: &str, place: Place) -> Result<Vec<(Place, Word)>, Problem> {
             continue;
         }
         if c == ';' || (c == '\n' && open <= 0) {
-            cursor.next();
+            cursor.advance();
             all.push((place, Word::End));
             continue;
         }
         if c.is_whitespace() {
-            cursor.next();
+            cursor.advance();
             continue;
         }
         let word = word(&mut cursor, c)?;
@@ -78,7 +78,7 @@ fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
         };
     }
     if c == '\'' || c == '"' {
-        cursor.next();
+        cursor.advance();
         let quote = c.to_string();
         let inside = cursor.take_to(&quote, "a text")?;
         return Ok(Word::Text(inside.replace("\\n", "\n")));

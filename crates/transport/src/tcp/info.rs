@@ -86,7 +86,7 @@ impl Stack {
         let (lost, resent) = match (&e.board, e.phase) {
             (Some(board), _) => (board.lost(), board.resent()),
             (None, Phase::Open) => (0, 0),
-            (None, _) => (held(e.lost_to), held(e.resent_to)),
+            (None, _) => (held(e.lost_to()), held(e.resent_to())),
         };
         let sacked = e.arrived(self.config()).min(e.outstanding());
         Info {
