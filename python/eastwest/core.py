@@ -151,7 +151,7 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
 
 
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
-    """Play a packetdrill script against the simulated TCP endpoint, and its alterations if asked."""
+    """Play a packetdrill script against the simulated TCP, and its alterations if asked."""
     return _core.drill(text, profile, altered)
 
 
