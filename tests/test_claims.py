@@ -169,6 +169,11 @@ def test_arguments_of_a_measure_are_checked(papers: Path) -> None:
     assert found["metric.0.factor"].startswith("must be a number")
 
 
+def test_runs_have_no_names_that_lead_elsewhere(papers: Path) -> None:
+    found = problems(rewrite(papers, ("[runs.rates]", '[runs."../../rates"]')))
+    assert found["runs"].startswith("names of runs have letters")
+
+
 def test_a_band_is_not_upside_down(papers: Path) -> None:
     found = problems(rewrite(papers, ("low = 20", "low = 20\nhigh = 10")))
     assert found == {"metric.0.low": "must not be above high, 10 (None)"}

@@ -39,7 +39,8 @@ import sys
 import eastwest as ew
 print(sorted({"polars", "numpy", "matplotlib"} & sys.modules.keys()))
 import eastwest.cli, eastwest.explain.subjects, eastwest.timeline
-print(all(callable(getattr(ew, n)) for n in ew.__all__ if n not in ("models", "plot", "__version__")))
+modules = ("models", "plot", "__version__")
+print(all(callable(getattr(ew, n)) for n in ew.__all__ if n not in modules))
 print(ew.plot.windows.__name__)
 """
     assert python(code, tmp_path).stdout.split("\n")[:3] == ["[]", "True", "windows"]

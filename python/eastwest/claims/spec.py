@@ -28,6 +28,7 @@ from eastwest.sweep.spec import load as load_sweep
 SCHEMA = 1
 _LARGEST_FILE = 1024 * 1024
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9][A-Za-z0-9._-]{0,40}")
+_RUNS = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 _KEYS = (
     "claim", "id", "source", "statement", "published", "profile", "open", "runs", "metric",
@@ -240,6 +241,9 @@ class _Reader:
         quick: dict[str, Sweep] = {}
         self.names = list(given)
         for name, entry in given.items():
+            if not _RUNS.fullmatch(name):  # it names a folder
+                self.wrong("runs", name, "names of runs have letters, digits, _ and - only")
+                continue
             if not isinstance(entry, dict):
                 self.wrong(f"runs.{name}", entry, "must be a table like a sweep file")
                 continue

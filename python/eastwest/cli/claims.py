@@ -20,7 +20,7 @@ from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
 from eastwest.claims.verdict import DIFFERS, HOLDS, Outcome
 from eastwest.claims.work import run
-from eastwest.cli.guard import MISSED, errors, fail, guarded
+from eastwest.cli.guard import INTERRUPTED, MISSED, errors, fail, guarded
 from eastwest.sweep import State
 from eastwest.units import clean, count, span
 
@@ -87,7 +87,14 @@ def claims(
             record.write(outcome, record.folder_of(outcome.claim, out), command)
 
     with _Bar(errors()) as bar:
-        outcomes = run(chosen, quick=quick, jobs=jobs, store=store, progress=bar, done=done)
+        try:
+            outcomes = run(chosen, quick=quick, jobs=jobs, store=store, progress=bar, done=done)
+        except KeyboardInterrupt:
+            errors().print(
+                "eastwest: interrupted; what has run is kept, the same command goes on from there",
+                markup=False,
+            )
+            raise typer.Exit(INTERRUPTED) from None
     if keep:
         page.write(folder)
     if as_json:
