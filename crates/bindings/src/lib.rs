@@ -79,21 +79,26 @@ fn attached<'py>(py: Python<'py>, scenario: &Scenario) -> PyResult<Bound<'py, Py
     Ok(list)
 }
 
-/// A table column as (name, type, little-endian bytes or list of text).
+/// A table column as (type, little-endian bytes or list of text).
 fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     fn bytes<'py, T: Copy, const N: usize>(
         py: Python<'py>,
         values: &[T],
         to: impl Fn(T) -> [u8; N],
-    ) -> Bound<'py, PyAny> {
-        let all: Vec<u8> = values.iter().flat_map(|&v| to(v)).collect();
-        PyBytes::new(py, &all).into_any()
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let all = PyBytes::new_with(py, values.len() * N, |buffer| {
+            for (place, &value) in buffer.chunks_exact_mut(N).zip(values) {
+                place.copy_from_slice(&to(value));
+            }
+            Ok(())
+        })?;
+        Ok(all.into_any())
     }
     Ok(match column {
-        Column::U32(v) => ("u32", bytes(py, v, u32::to_le_bytes)),
-        Column::U64(v) => ("u64", bytes(py, v, u64::to_le_bytes)),
-        Column::I64(v) => ("i64", bytes(py, v, i64::to_le_bytes)),
-        Column::F64(v) => ("f64", bytes(py, v, f64::to_le_bytes)),
+        Column::U32(v) => ("u32", bytes(py, v, u32::to_le_bytes)?),
+        Column::U64(v) => ("u64", bytes(py, v, u64::to_le_bytes)?),
+        Column::I64(v) => ("i64", bytes(py, v, i64::to_le_bytes)?),
+        Column::F64(v) => ("f64", bytes(py, v, f64::to_le_bytes)?),
         Column::Text(v) => ("str", PyList::new(py, v)?.into_any()),
         Column::Label(index, names) => {
             let names: Vec<_> = names.iter().map(|n| pyo3::types::PyString::new(py, n)).collect();
@@ -168,11 +173,12 @@ fn run<'py>(
     summary.insert("notes".into(), scenario.notes.clone().into());
 
     let tables = PyDict::new(py);
-    for table in &results.tables {
+    for table in results.tables {
         let columns = PyList::empty(py);
-        for (name, values) in &table.columns {
-            let (kind, data) = column(py, values)?;
-            columns.append((*name, kind, data))?;
+        // each column is given back as soon as Python has its own
+        for (name, values) in table.columns {
+            let (kind, data) = column(py, &values)?;
+            columns.append((name, kind, data))?;
         }
         tables.set_item(table.name, columns)?;
     }

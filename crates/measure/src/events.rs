@@ -48,9 +48,52 @@ pub struct EventRow {
     pub drop: Option<(PacketKind, u32, u8)>,
 }
 
+/// An event as it is kept: half as large, for a run may have many.
+struct Kept {
+    at: Time,
+    stream_start: u64,
+    /// Or [`NONE`].
+    connection: u32,
+    src: HostId,
+    dst: HostId,
+    bytes: u32,
+    /// Or [`NONE`].
+    link: u32,
+    what: What,
+    /// Of drops: number of the kind of packet, and of the cause, from 1; 0 where it is none.
+    kind: u8,
+    cause: u8,
+}
+
+const _: () = assert!(std::mem::size_of::<Kept>() == 40);
+
+/// No connection, no link.
+const NONE: u32 = u32::MAX;
+
+impl Kept {
+    fn new(row: &EventRow) -> Kept {
+        let connection = row.connection.map(|n| u32::try_from(n).unwrap_or(NONE));
+        let (kind, link, cause) =
+            row.drop.map_or((0, NONE, 0), |(kind, link, cause)| (kind as u8 + 1, link, cause + 1));
+        Kept {
+            at: row.at,
+            stream_start: row.stream_start,
+            connection: connection.unwrap_or(NONE),
+            src: row.src,
+            dst: row.dst,
+            bytes: row.bytes,
+            link,
+            what: row.what,
+            kind,
+            cause,
+        }
+    }
+}
+
 /// Events of a run.
+#[derive(Default)]
 pub struct EventLog {
-    rows: Vec<EventRow>,
+    rows: Vec<Kept>,
     most: usize,
     left_out: u64,
 }
@@ -70,7 +113,7 @@ impl EventLog {
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
         if self.rows.len() < self.most {
-            self.rows.push(row);
+            self.rows.push(Kept::new(&row));
         } else if self.is_on() {
             self.left_out += 1;
         }
@@ -91,13 +134,13 @@ impl EventLog {
         self.left_out
     }
 
-    /// The table `events`; `causes` are the names of the causes of drops.
-    pub fn table(&self, causes: &[&str]) -> Table {
+    /// The table `events`; `causes` are the names of the causes of drops. The rows are given back.
+    pub fn into_table(self, causes: &[&str]) -> Table {
         let r = &self.rows;
         // label 0 is the empty text of what is no drop
         let named = |names: &[&str]| [""].iter().chain(names).map(|n| (*n).to_owned()).collect();
         let kinds = PacketKind::ALL.map(PacketKind::name);
-        let number = |n: Option<u64>| n.map_or(-1, |n| n as i64);
+        let number = |n: u32| if n == NONE { -1 } else { i64::from(n) };
         Table::new(
             "events",
             vec![
@@ -114,23 +157,14 @@ impl EventLog {
                 ("dst", Column::U32(r.iter().map(|e| e.dst.0).collect())),
                 (
                     "kind",
-                    Column::Label(
-                        r.iter().map(|e| e.drop.map_or(0, |d| d.0 as u32 + 1)).collect(),
-                        named(&kinds),
-                    ),
+                    Column::Label(r.iter().map(|e| u32::from(e.kind)).collect(), named(&kinds)),
                 ),
                 ("stream_start", Column::U64(r.iter().map(|e| e.stream_start).collect())),
                 ("bytes", Column::U32(r.iter().map(|e| e.bytes).collect())),
-                (
-                    "link",
-                    Column::I64(r.iter().map(|e| e.drop.map_or(-1, |d| i64::from(d.1))).collect()),
-                ),
+                ("link", Column::I64(r.iter().map(|e| number(e.link)).collect())),
                 (
                     "cause",
-                    Column::Label(
-                        r.iter().map(|e| e.drop.map_or(0, |d| u32::from(d.2) + 1)).collect(),
-                        named(causes),
-                    ),
+                    Column::Label(r.iter().map(|e| u32::from(e.cause)).collect(), named(causes)),
                 ),
             ],
         )
@@ -156,8 +190,9 @@ mod tests {
         let mut log = EventLog::new(3);
         (0..5).for_each(|at| log.push(row(at)));
         assert_eq!((log.len(), log.left_out()), (3, 2));
-        let table = log.table(&["queue-full"]);
+        let table = log.into_table(&["queue-full"]);
         assert_eq!(table.column("connection"), Some(&Column::I64(vec![0, 1, 2])));
+        assert_eq!(table.column("link"), Some(&Column::I64(vec![-1; 3])));
         let mut off = EventLog::new(0);
         off.push(row(0));
         assert_eq!((off.is_on(), off.len(), off.left_out()), (false, 0, 0));

@@ -53,8 +53,8 @@ impl FlowTable {
         &self.rows
     }
 
-    /// The table `flows`, with the names of workloads and classes.
-    pub fn table(&self, workloads: &[String], classes: &[String]) -> Table {
+    /// The table `flows`, with the names of workloads and classes. The rows are given back.
+    pub fn into_table(self, workloads: &[String], classes: &[String]) -> Table {
         let r = &self.rows;
         let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(r.iter().map(f).collect());
         let u32s = |f: &dyn Fn(&FlowRow) -> u32| Column::U32(r.iter().map(f).collect());

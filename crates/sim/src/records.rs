@@ -10,7 +10,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};
 
 /// Samples × links that an adaptive series keeps at most.
-const MOST_QUEUE_SAMPLES: usize = 1_000_000;
+const MOST_QUEUE_SAMPLES: usize = 500_000;
 /// First interval of an adaptive series.
 const FIRST_INTERVAL: Span = Span::from_ms(1);
 

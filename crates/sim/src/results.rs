@@ -2,6 +2,7 @@
 //! docs/reference/results.md.
 
 use crate::capture::Capture;
+use crate::records::Records;
 use crate::world::World;
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
@@ -21,7 +22,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Takes the results out of a world that has run.
+    /// Takes the results out of a world that has run. What has become a table is given back at once:
+    /// a run's peak of memory should be the run, not its end.
     pub fn new(mut world: World) -> Results {
         let digest = world.digest();
         world.note_losses(Time::NEVER);
@@ -29,20 +31,24 @@ impl Results {
         let summary = summary(&world, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
-        let tables = vec![
-            jobs(&world, &workloads, &classes),
-            tasks(&world, &workloads),
-            world.records.flows.table(&workloads, &classes),
-            world.records.events.table(&Cause::ALL.map(Cause::name)),
-            links(&world),
-            link_samples(&world),
-            queues(&world),
-            traffic(&world),
-            latency(&world, &classes),
-            rounds(&world, &workloads),
-            world.tracer.rows.table(&Growth::NAMES),
-        ];
+        let links = links(&world);
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
+        let World { mut records, tracer, .. } = world;
+        let events = std::mem::take(&mut records.events).into_table(&Cause::ALL.map(Cause::name));
+        let flows = std::mem::take(&mut records.flows).into_table(&workloads, &classes);
+        let tables = vec![
+            jobs(&records, &workloads, &classes),
+            tasks(&records, &workloads),
+            flows,
+            events,
+            links,
+            link_samples(&records),
+            queues(&records),
+            traffic(&records),
+            latency(&records, &classes),
+            rounds(&records, &workloads),
+            tracer.rows.table(&Growth::NAMES),
+        ];
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }
     }
@@ -69,8 +75,8 @@ fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(String::from).to_vec()
 }
 
-fn jobs(w: &World, workloads: &[String], classes: &[String]) -> Table {
-    let j = &w.records.jobs;
+fn jobs(r: &Records, workloads: &[String], classes: &[String]) -> Table {
+    let j = &r.jobs;
     let u32s = |f: &dyn Fn(&eastwest_types::JobRecord) -> u32| {
         Column::U32(j.iter().map(|(_, r)| f(r)).collect())
     };
@@ -104,8 +110,8 @@ fn jobs(w: &World, workloads: &[String], classes: &[String]) -> Table {
     )
 }
 
-fn tasks(w: &World, workloads: &[String]) -> Table {
-    let t = &w.records.tasks;
+fn tasks(r: &Records, workloads: &[String]) -> Table {
+    let t = &r.tasks;
     let kind = |k: TaskKind| match k {
         TaskKind::Map => 0,
         TaskKind::Reduce => 1,
@@ -199,8 +205,8 @@ fn links(w: &World) -> Table {
     Table::new("links", columns)
 }
 
-fn link_samples(w: &World) -> Table {
-    let rows: Vec<_> = w.records.samples.links().collect();
+fn link_samples(r: &Records) -> Table {
+    let rows: Vec<_> = r.samples.links().collect();
     Table::new(
         "link_samples",
         vec![
@@ -212,8 +218,8 @@ fn link_samples(w: &World) -> Table {
     )
 }
 
-fn queues(w: &World) -> Table {
-    let rows: Vec<_> = w.records.samples.queues().collect();
+fn queues(r: &Records) -> Table {
+    let rows: Vec<_> = r.samples.queues().collect();
     Table::new(
         "queues",
         vec![
@@ -225,9 +231,9 @@ fn queues(w: &World) -> Table {
     )
 }
 
-fn traffic(w: &World) -> Table {
-    let rows: Vec<_> = w.records.samples.carried().collect();
-    let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
+fn traffic(r: &Records) -> Table {
+    let rows: Vec<_> = r.samples.carried().collect();
+    let tiers: Vec<String> = r.tiers.iter().map(|t| t.to_string()).collect();
     Table::new(
         "traffic",
         vec![
@@ -238,9 +244,9 @@ fn traffic(w: &World) -> Table {
     )
 }
 
-fn latency(w: &World, classes: &[String]) -> Table {
+fn latency(r: &Records, classes: &[String]) -> Table {
     let (mut class, mut kind, mut upper, mut count) = (vec![], vec![], vec![], vec![]);
-    for (c, both) in w.records.latency.iter().enumerate() {
+    for (c, both) in r.latency.iter().enumerate() {
         for (k, histogram) in both.iter().enumerate() {
             for (upper_us, n) in histogram.rows() {
                 class.push(c as u32);
@@ -261,16 +267,16 @@ fn latency(w: &World, classes: &[String]) -> Table {
     )
 }
 
-fn rounds(w: &World, workloads: &[String]) -> Table {
-    let r = &w.records.rounds;
+fn rounds(r: &Records, workloads: &[String]) -> Table {
+    let rounds = &r.rounds;
     Table::new(
         "rounds",
         vec![
-            ("workload", label(r.iter().map(|r| u32::from(r.workload)), workloads)),
-            ("round", Column::U32(r.iter().map(|r| r.round).collect())),
-            ("started_s", seconds(r.iter().map(|r| r.started))),
-            ("finished_s", seconds(r.iter().map(|r| r.finished))),
-            ("bytes", Column::U64(r.iter().map(|r| r.bytes).collect())),
+            ("workload", label(rounds.iter().map(|r| u32::from(r.workload)), workloads)),
+            ("round", Column::U32(rounds.iter().map(|r| r.round).collect())),
+            ("started_s", seconds(rounds.iter().map(|r| r.started))),
+            ("finished_s", seconds(rounds.iter().map(|r| r.finished))),
+            ("bytes", Column::U64(rounds.iter().map(|r| r.bytes).collect())),
         ],
     )
 }
