@@ -93,7 +93,7 @@ impl Endpoint {
     }
 
     /// Everything below `ack` has arrived.
-    #[inline]
+    #[inline(always)]
     pub(super) fn move_on(
         &mut self,
         now: Time,
@@ -120,7 +120,7 @@ impl Endpoint {
 
     /// New bytes are acknowledged: the window grows, or recovery moves on. Returns whether the first
     /// segment has to be sent again at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_progress(
         &mut self,
         now: Time,

@@ -134,8 +134,18 @@ impl Endpoint {
             news.dsack = Some(blocks[0]);
             self.on_dsack(blocks[0], config);
         }
-        let context = self.context(now, packet, config);
         let mut bytes = 0;
+        if self.board.is_none() && self.phase != Phase::Loss && !twice {
+            for &(start, end) in blocks.iter().filter(|b| b.1 > self.snd_una && b.1 <= self.snd_max)
+            {
+                let start = start.max(self.snd_una);
+                if start < end {
+                    bytes += self.sacked.insert(start, end);
+                }
+            }
+            return bytes;
+        }
+        let context = self.context(now, packet, config);
         for (i, &(start, end)) in blocks.iter().enumerate() {
             let start = start.max(self.snd_una);
             if start >= end || end > self.snd_max || (twice && i == 0) {

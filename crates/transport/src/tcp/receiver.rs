@@ -120,26 +120,26 @@ impl Endpoint {
             self.send_ack(now, config, sink);
             return;
         }
-        let blocks = self.sack_blocks(latest, twice, config);
+        let room = if config.timestamps { 3 } else { 4 };
+        let blocks = match twice {
+            None => self.sack_blocks(latest, room),
+            Some(twice) => {
+                // what has arrived twice goes first, and the block that holds it may repeat it (RFC
+                // 2883, section 4)
+                let others = self.sack_blocks(latest, room - 1);
+                [twice, others[0], others[1], others[2]]
+            }
+        };
         self.send_ack_with(now, Some(blocks), config, sink);
     }
 
     /// The block with the latest segment first, then those reported most recently, then the highest
-    /// others; three fit beside timestamps, four without.
-    fn sack_blocks(
-        &mut self,
-        latest: u64,
-        twice: Option<(u64, u64)>,
-        config: &TcpConfig,
-    ) -> SackBlocks {
-        let room = if config.timestamps { 3 } else { 4 };
+    /// others; at most `room` of them.
+    fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
-        // what has arrived twice goes first and may be repeated by the block that holds it (RFC 2883)
-        let first = usize::from(twice.is_some());
-        blocks[0] = twice.unwrap_or_default();
-        let mut used = first;
+        let mut used = 0;
         let mut add = |range: (u64, u64)| {
-            if used < room && !blocks[first..used].contains(&range) {
+            if used < room && !blocks[..used].contains(&range) {
                 blocks[used] = range;
                 used += 1;
             }
@@ -152,8 +152,7 @@ impl Endpoint {
         for range in self.out_of_order.iter().rev().take(room) {
             add(range);
         }
-        let latest = |i: usize| blocks.get(first + i).map_or(0, |b| b.0);
-        self.out_of_order.set_reported([latest(0), latest(1), latest(2)]);
+        self.out_of_order.set_reported([blocks[0].0, blocks[1].0, blocks[2].0]);
         blocks
     }
 }
