@@ -4,7 +4,6 @@ use super::Sink;
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
-use super::evidence::News;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, RFC 6675).
@@ -79,7 +78,10 @@ impl Endpoint {
         }
         self.peer_window = packet.window;
         let acked = ack - self.snd_una;
-        self.move_on(now, packet, ack, &mut News::default(), config, sink);
+        if config.recovery.uses_rack() {
+            self.clear_plain_board(now, packet, ack, config);
+        }
+        self.move_on(now, packet, ack, config, sink);
         if !config.is_plain() {
             self.inform(now, packet, acked, acked, config);
         }
@@ -99,16 +101,10 @@ impl Endpoint {
         now: Time,
         packet: &Packet,
         ack: u64,
-        news: &mut News,
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
         let acked = ack - self.snd_una;
-        if config.recovery.uses_rack() {
-            self.clear_board(now, packet, ack, news, config);
-        } else if self.phase == Phase::Loss {
-            news.delivery.original |= self.has_original(self.snd_una, ack);
-        }
         self.snd_una = ack;
         self.retries = 0;
         self.sample_rtt(now, packet, ack, acked, config, sink);

@@ -19,6 +19,7 @@ const RESENT: u64 = 4;
 /// Its latest copy, not the first, is deemed under way.
 const OUT: u64 = 8;
 const FLAG_BITS: u32 = 4;
+const FLAGS: u64 = SACKED | LOST | RESENT | OUT;
 
 /// An outstanding segment.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +116,20 @@ impl Board {
         self.segments.push_back(Sent { end_flags: end << FLAG_BITS, at: now });
     }
 
-    /// Index of the segment that holds `position`.
+    /// Index of the segment that holds `position`, or one past the last.
     fn index(&self, position: u64) -> usize {
+        // most segments are as long as the first
+        if let Some(first) = self.segments.front()
+            && position >= self.base
+        {
+            let guess = ((position - self.base) / (first.end() - self.base)) as usize;
+            if let Some(s) = self.segments.get(guess)
+                && s.end() > position
+                && self.start(guess) <= position
+            {
+                return guess;
+            }
+        }
         self.segments.partition_point(|s| s.end() <= position)
     }
 
@@ -150,8 +163,39 @@ impl Board {
         self.rack.advance(s.has(RESENT), s.end(), s.at, c);
     }
 
-    /// Everything below `ack` has arrived.
+    /// The same as [`Board::acknowledge`] where nothing is SACKed and no loss is known.
     #[inline]
+    pub(super) fn acknowledge_plain(&mut self, ack: u64, c: Context) {
+        let mut last = None;
+        while let Some(&s) = self.segments.front()
+            && s.end() <= ack
+        {
+            if s.end_flags & FLAGS != 0 {
+                return self.acknowledge(ack, c, &mut Delivery::default());
+            }
+            self.segments.pop_front();
+            self.base = s.end();
+            last = Some(s);
+        }
+        if let Some(s) = last {
+            self.rack.advance(false, s.end(), s.at, c);
+        }
+        if self.segments.is_empty() {
+            self.drop_room();
+        }
+    }
+
+    /// Nothing is outstanding: gives room back.
+    #[inline(never)]
+    fn drop_room(&mut self) {
+        self.resends.clear();
+        if self.segments.capacity() > ROOM_WHEN_IDLE {
+            self.segments = VecDeque::new();
+            self.resends = VecDeque::new();
+        }
+    }
+
+    /// Everything below `ack` has arrived.
     pub(super) fn acknowledge(&mut self, ack: u64, c: Context, d: &mut Delivery) {
         while let Some(&s) = self.segments.front()
             && s.end() <= ack
@@ -165,11 +209,7 @@ impl Board {
             }
         }
         if self.segments.is_empty() {
-            self.resends.clear();
-            if self.segments.capacity() > ROOM_WHEN_IDLE {
-                self.segments = VecDeque::new();
-                self.resends = VecDeque::new();
-            }
+            self.drop_room();
         }
     }
 

@@ -40,7 +40,12 @@ impl Endpoint {
         let acked = ack - self.snd_una;
         let doubtful = self.phase != Phase::Open || !self.sacked.is_empty() || news.dsack.is_some();
         if acked > 0 {
-            self.move_on(now, packet, ack, &mut news, config, sink);
+            if config.recovery.uses_rack() {
+                self.clear_board(now, packet, ack, &mut news, config);
+            } else if self.phase == Phase::Loss {
+                news.delivery.original |= self.has_original(self.snd_una, ack);
+            }
+            self.move_on(now, packet, ack, config, sink);
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
@@ -166,9 +171,23 @@ impl Endpoint {
         bytes
     }
 
+    /// Everything below `ack` leaves the scoreboard, where nothing is SACKed and no loss is known.
+    #[inline(never)]
+    pub(super) fn clear_plain_board(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        ack: u64,
+        config: &TcpConfig,
+    ) {
+        let context = self.context(now, packet, config);
+        if let Some(board) = &mut self.board {
+            board.acknowledge_plain(ack, context);
+        }
+    }
+
     /// Everything below `ack` leaves the scoreboard.
-    #[inline]
-    pub(super) fn clear_board(
+    fn clear_board(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -184,7 +203,7 @@ impl Endpoint {
     }
 
     /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.
-    pub(super) fn has_original(&self, from: u64, to: u64) -> bool {
+    fn has_original(&self, from: u64, to: u64) -> bool {
         let (low, high) = (from.max(self.resent_to()), to.min(self.recover));
         low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
     }
@@ -225,8 +244,8 @@ impl Endpoint {
 
 /// What an ACK brings beyond positions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    pub(super) delivery: Delivery,
+struct News {
+    delivery: Delivery,
     dsack: Option<(u64, u64)>,
 }
 
