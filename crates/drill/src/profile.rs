@@ -5,7 +5,7 @@ use eastwest_transport::congestion::rules::{
 };
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
 use eastwest_transport::tcp::rules::{
-    GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
+    AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
 use eastwest_types::Span;
 
@@ -94,6 +94,11 @@ fn linux() -> TcpConfig {
             undo: true,
             timestamp_clock: Span::from_ms(1),
             one_cut: true,
+        },
+        receiver: ReceiverRules {
+            acks: AckRule::Linux,
+            window_from: Some(65_535),
+            ..ReceiverRules::default()
         },
         ..classic()
     }
