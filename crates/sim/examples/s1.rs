@@ -86,7 +86,7 @@ fn main() {
             background: false,
             workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()),
         }],
-        measure: MeasureConfig { events: 200_000, capture, ..MeasureConfig::default() },
+        measure: MeasureConfig { events: 500_000, capture, ..MeasureConfig::default() },
     };
     let mut world = World::new(plan).unwrap();
     world.run(&mut |_| true).unwrap();

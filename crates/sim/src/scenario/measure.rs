@@ -90,7 +90,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             "events",
             "Most rows of the table of events (drops, timeouts, recoveries); 0 keeps none.",
         )
-        .default("200000")
+        .default("500000")
         .range("0", MOST_ROWS),
     );
     let mut tcp_trace = Senders::default();
