@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from typer.testing import CliRunner
 import eastwest as ew
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.figures import draw
 from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
 from eastwest.claims.measures import incast as curves
 from eastwest.claims.measures.base import Measured
-from eastwest.claims.spec import Claim, Metric, load
+from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
 from eastwest.claims.work import run
 from eastwest.cli import app
@@ -362,6 +364,33 @@ def test_measures_and_values_say_what_they_are() -> None:
         assert function.__doc__, name
 
 
+# Figures
+
+
+def shown(claim: Claim, kind: str, parts: list[Part]) -> Outcome:
+    wanted = Figure(kind, "A figure", "", tuple(part.metric.name for part in parts))
+    return Outcome(replace(claim, figure=wanted), parts, [], False)
+
+
+def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    curve = Curve({n: [1e6 * n, 2e6 * n] for n in range(1, 9)})
+    burst = {"seed": 1, "round trip": 1, "sent_bytes": 1448, "published": 1448}
+    alpha = Part(metric(name="alpha"), curves.alpha(curve, {}, 16_000, 2, 5))
+    panels = {
+        "goodput": [alpha, Part(metric(measure="onset"), curves.onset(curve, {}, 16_000))],
+        "bars": [Part(metric(), Measured(0.0, rows=[dict(burst)]))],
+        "intervals": [Part(metric(), Measured(0.005, 0.004, 0.006)), Part(metric(low=None), None)],
+    }
+    assert sorted(panels) == sorted(FIGURES)
+    for kind, parts in panels.items():
+        pictures = draw(shown(claim, kind, parts))
+        assert pictures[".png"].startswith(b"\x89PNG") and b"A figure" in pictures[".svg"]
+        assert draw(shown(claim, kind, parts)) == pictures, "drawn again, the same"
+        assert b"nothing was measured" in draw(shown(claim, kind, []))[".svg"]
+    assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]))[".svg"]
+
+
 # End to end
 
 
@@ -486,6 +515,20 @@ def test_shipped_claims_fit_their_scenarios(claim: Claim) -> None:
     for sweep in (*claim.runs.values(), *claim.quick.values()):
         check(sweep, source_of(sweep))
     assert claim.open, "what the source leaves open is said"
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
+    inner = [metric for explanation in claim.explanations for metric in explanation.metrics]
+    for asked in (*claim.metrics, *inner):
+        for sweep in (claim.runs[asked.runs], claim.quick[asked.runs]):
+            points = [
+                dict(zip(sweep.paths, map(str, sweep.at(number)), strict=True))
+                for number in range(sweep.count)
+            ]
+            for key in ("at", "against"):
+                wanted = {p: str(v) for p, v in asked.arguments.get(key, {}).items()}
+                assert any(wanted.items() <= point.items() for point in points), (asked.name, key)
 
 
 @pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
