@@ -1,13 +1,14 @@
 //! Whether what was sent is what was expected.
 //!
 //! A packet expected in one piece may leave as a run of segments (as with segmentation offload): the
-//! first and the last positions count, flags are those of all together.
+//! first and the last positions count, flags are those of all together. PSH is not compared: Linux sets
+//! it where its own buffers end too.
 
 use crate::script::{Packet, TcpOption};
 use crate::wire::Seen;
 use eastwest_types::flag;
 
-/// Flags that exist in the simulation.
+/// Flags that are compared.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::ACK | flag::ECE | flag::CWR;
 
 /// Compares a packet, joined from all segments of a run, with what was expected; returns what differs.

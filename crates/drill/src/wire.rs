@@ -3,7 +3,7 @@
 //! A script counts from the first numbers it names, has windows as they stand in the header and
 //! timestamps in the unit of its choice. The endpoint has stream positions (the SYN is 0), windows in
 //! bytes and timestamps in microseconds, and its packets carry no options: what was agreed on in the
-//! handshake is kept here. The PSH flag does not exist in the simulation and is never compared.
+//! handshake is kept here.
 
 use crate::host::{Host, Sent};
 use crate::script;
@@ -109,7 +109,7 @@ impl Wire {
         let scale = if p.flags & flag::SYN != 0 { 0 } else { self.scales.0 };
         packet.window = u32::from(p.window.unwrap_or(u16::MAX)) << scale;
         packet.payload = p.length as u16;
-        packet.flags = p.flags & !flag::PSH;
+        packet.flags = p.flags;
         packet.tos = p.ecn.unwrap_or(0);
         packet.ip_len = (40 + p.length).min(u32::from(u16::MAX)) as u16;
         let mut sack = None;
