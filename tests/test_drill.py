@@ -21,7 +21,7 @@ def drill(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def bad(tmp_path: Path) -> Path:
-    """A script whose window is one segment too large on line 21."""
+    """A script whose window is one segment too large on line 20."""
     text = GOOD.read_text("utf-8").replace("tcpi_snd_cwnd == 20", "tcpi_snd_cwnd == 21")
     (tmp_path / "bad.pkt").write_text(text, "utf-8")
     return tmp_path / "bad.pkt"
@@ -37,7 +37,7 @@ def test_a_script_that_fails_tells_what_happened(bad: Path) -> None:
     result = drill(GOOD, bad)
     assert result.exit_code == 1
     assert result.stdout.endswith("1 passed, 1 failed\n")
-    assert f"FAILED  {bad}:21:9: assertion failed: tcpi_snd_cwnd == 21: 20" in result.stdout
+    assert f"FAILED  {bad}:20:10: assertion failed: tcpi_snd_cwnd == 21: 20" in result.stdout
     assert "the dialogue so far:\n    0.000000 < S 0:0(0) win 65535" in result.stdout
 
 
@@ -60,8 +60,8 @@ def test_where_nothing_can_be_read_the_input_is_bad(tmp_path: Path) -> None:
     (tmp_path / "b.pkt").write_bytes(b"\xff\xfe")
     result = drill(tmp_path)
     assert result.exit_code == 2
-    assert "a.pkt:1:32: unknown option 'wscal'; did you mean 'wscale'?" in result.stdout
-    assert "b.pkt:not a text in UTF-8" in result.stdout
+    assert "a.pkt:1:31: unknown option 'wscal'; did you mean 'wscale'?" in result.stdout
+    assert "b.pkt: not a text in UTF-8" in result.stdout
     assert "0 passed, 2 failed" in result.stdout
 
 

@@ -121,4 +121,6 @@ def _show(outcome: Outcome) -> None:
         note = f" ({outcome.message})" if outcome.message else ""
         typer.echo(f"passed  {name}{note}")
     else:
-        typer.echo(f"FAILED  {name}:{clean_lines(outcome.message)}")
+        # a place follows the name without a blank, so that editors find it
+        colon = ":" if outcome.message[:1].isdigit() else ": "
+        typer.echo(f"FAILED  {name}{colon}{clean_lines(outcome.message)}")
