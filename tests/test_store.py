@@ -109,6 +109,18 @@ def test_the_first_of_two_equal_runs_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "partial").iterdir()) == []
 
 
+def test_runs_with_other_files_are_put_together(tmp_path: Path) -> None:
+    """Two sweeps that differ in their warm-up alone do not take each other's runs away."""
+    runs, wanted = Store(tmp_path), plan(TINY)
+    raw, summary = measured(wanted.source, wanted.overrides, 1)
+    runs.put("ab12", raw, summary, extra={"after-1ps.json": b"1"})
+    runs.put("ab12", raw, summary, tables=False, extra={"after-2ps.json": b"2"})
+    found = runs.find("ab12", tables=True, files=("after-1ps.json", "after-2ps.json"))
+    assert found is not None and found.flows.height == 3
+    assert (found.path / "after-1ps.json").read_bytes() == b"1"
+    assert not list((tmp_path / "partial").iterdir())
+
+
 def test_inputs_are_stored_once(tmp_path: Path) -> None:
     runs = Store(tmp_path)
     wanted = plan(HADOOP)

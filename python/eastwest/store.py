@@ -297,8 +297,10 @@ class Store:
             if self.find(final.name) and names <= {path.name for path in final.iterdir()}:
                 shutil.rmtree(partial)  # another process was first, with the same
                 return
-            # An entry with less, or a damaged one, makes room. Whoever dies in between has lost a
-            # run that is simulated again, not a correct table.
+            # An entry without some of this, or a damaged one, makes room. Whoever dies in between
+            # has lost a run that is simulated again, not a correct table.
+            if self.find(final.name):
+                _add_missing(partial, final)
             retired = self._partial()
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)
@@ -310,6 +312,15 @@ def reset_peak() -> None:
     """Count the most memory of this process from now on, where the system can (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def _add_missing(folder: Path, other: Path) -> None:
+    """Link what only the other entry of the same run has, such as its tables, into a folder."""
+    for path in other.iterdir():
+        if path.is_file() and not (folder / path.name).exists():
+            # where links are not possible, it is made again when it is wanted
+            with contextlib.suppress(OSError):
+                os.link(path, folder / path.name)
 
 
 def _host() -> str:
