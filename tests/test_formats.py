@@ -199,3 +199,13 @@ def test_the_history_names_every_version_and_addition() -> None:
     for name in formats.SINCE:
         table, _, column = name.partition(".")
         assert f"`{column or table}`" in text, name
+
+
+def test_a_small_file_with_more_rows_than_memory_holds_is_refused(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ew.Result(old).flows.height
+    monkeypatch.setattr(formats, "_MOST_ROWS", rows - 1)
+    monkeypatch.setattr(pl, "read_parquet", None)  # refused before it is read
+    with pytest.raises(InputError, match=rf"flows\.parquet has {rows} rows"):
+        ew.Result(old).table("flows")

@@ -170,6 +170,8 @@ SINCE: dict[str, int] = {
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024
+#: Rows of a table that are read: a file of some hundred kilobytes can hold more than memory does.
+_MOST_ROWS = 20_000_000
 
 
 def stamped(summary: dict[str, Any]) -> dict[str, Any]:
@@ -256,6 +258,9 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
             return empty(name)
         raise FileNotFoundError(f"{folder} has no table {name!r}: {path.name} is missing")
     try:
+        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        if rows > _MOST_ROWS:
+            raise InputError(f"{path} has {rows:,} rows; tables of up to {_MOST_ROWS:,} are read")
         found = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{path} is damaged: {error}") from None
