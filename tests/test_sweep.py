@@ -398,6 +398,13 @@ def test_a_folder_of_another_version_is_readable_and_not_mixed() -> None:
         SweepResult("out")
 
 
+def test_a_folder_that_has_lost_a_table_is_called_damaged() -> None:
+    found = ew.sweep(SWEEP, out="out", jobs=0)
+    (found.path / "points.parquet").unlink()
+    with pytest.raises(InputError, match=r"out is damaged: points\.parquet is missing"):
+        SweepResult("out").points  # noqa: B018
+
+
 def test_settings_that_only_fail_together_fail_their_point(
     fake: FakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

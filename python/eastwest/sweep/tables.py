@@ -107,6 +107,8 @@ class SweepResult:
         path = self.path / f"{name}.parquet"
         try:
             return pl.read_parquet(path)
+        except FileNotFoundError:
+            raise InputError(f"{self.path} is damaged: {path.name} is missing") from None
         except pl.exceptions.PolarsError as error:
             raise InputError(f"{path} is damaged: {error}") from None
 
