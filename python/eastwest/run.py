@@ -86,7 +86,7 @@ def run(
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
-    ``set`` overrides settings by path, such as ``{"fabric.host.rate": "10 Gbit/s"}``. ``out`` is
+    ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
     port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
     called about ten times a second. Raises ``ScenarioError`` where the input is wrong and
