@@ -32,6 +32,11 @@ pub fn read_kind(s: &mut Section) -> CongestionKind {
                 CongestionKind::Cubic,
                 "the window is a cubic function of the time since a loss (RFC 9438)",
             ),
+            (
+                "bbr",
+                CongestionKind::Bbr,
+                "version 1: rate and window follow a model of the path (Linux, tcp_bbr.c)",
+            ),
         ],
     )
 }
@@ -78,6 +83,14 @@ pub fn read_rules(s: &mut Section, kind: CongestionKind) -> CongestionRules {
                      needs timestamps",
                 ),
             ],
+        ),
+        pacing: s.get(
+            key(
+                "pacing",
+                "Segments leave spaced by a rate: 200 % of cwnd/SRTT in slow start and 120 % later \
+                 (Linux, tcp_update_pacing_rate), or what bbr says.",
+            )
+            .computed("true with bbr, else false", kind == CongestionKind::Bbr),
         ),
         ecn: read_ecn(s, kind),
         dctcp: read_dctcp(s),

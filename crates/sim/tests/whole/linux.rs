@@ -72,3 +72,46 @@ fn cubic_at_a_drop_tail_queue() {
     let first = *ssthresh.iter().find(|s| **s > 0).expect("a threshold") as f64 / 1448.0;
     near("end of slow start", first, 126.0, 0.03);
 }
+
+/// Median time on the way of packets with payload, in milliseconds.
+fn median_latency_ms(done: &Outcome) -> f64 {
+    let kinds = done.texts("latency", "kind");
+    let rows = kinds.iter().zip(done.f64s("latency", "upper_us"));
+    let rows: Vec<(f64, u64)> = rows
+        .zip(done.u64s("latency", "count"))
+        .filter(|((kind, _), _)| **kind == "data")
+        .map(|((_, upper), count)| (*upper, count))
+        .collect();
+    let half = rows.iter().map(|r| r.1).sum::<u64>() / 2;
+    let mut seen = 0;
+    let median = rows.iter().find(|r| {
+        seen += r.1;
+        seen > half
+    });
+    median.expect("packets").0 / 1e3
+}
+
+#[test]
+fn bbr_at_a_short_and_a_deep_queue() {
+    for (limit, largest, drops) in [("50", 275.0, Some(412.0)), ("500", 320.0, None)] {
+        let done = flow("bbr", &format!("{{ limit = '{limit} packets' }}"), &[]);
+        near("goodput", goodput_mbit(&done), 96.5, 0.05);
+        // the way back takes 5 ms
+        near("round trip", median_latency_ms(&done) + 5.0, 12.6, 0.05);
+        // the window at every 5 ms after two seconds
+        let windows = done.u64s("tcp_trace", "cwnd_bytes");
+        let times = done.f64s("tcp_trace", "time_s");
+        let mut at: Vec<u64> = (400..1_900)
+            .map(|n| windows[times.partition_point(|t| *t <= f64::from(n) * 0.005) - 1] / 1448)
+            .collect();
+        at.sort_unstable();
+        near("median window", at[at.len() / 2] as f64, 198.0, 0.05);
+        let most = windows.iter().max().expect("a window") / 1448;
+        near("largest window", most as f64, largest, 0.1);
+        match drops {
+            Some(drops) => near("drops", done.count("packets.dropped") as f64, drops, 0.1),
+            None => assert_eq!(done.count("packets.dropped"), 0),
+        }
+        assert_eq!(done.count("tcp.timeouts"), 0);
+    }
+}

@@ -1,17 +1,23 @@
 //! Congestion control: how the window grows and how far it falls. One file for each algorithm, and
 //! one for what they share.
 
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod growth;
 pub mod hystart;
 pub mod new_reno;
+pub mod pacing;
+pub mod rate;
 pub mod root;
 pub mod rules;
+pub mod windowed_max;
 
+use bbr::Bbr;
 use cubic::Cubic;
 use dctcp::Dctcp;
 use hystart::HyStart;
+use pacing::Pacing;
 
 /// The congestion window of one sender, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +49,8 @@ pub struct Control {
     pub algorithm: Algorithm,
     /// Watches for the end of slow start.
     pub hystart: HyStart,
+    /// When the next segment may leave, where segments are paced.
+    pub pacing: Pacing,
 }
 
 /// State of an algorithm.
@@ -54,4 +62,6 @@ pub enum Algorithm {
     Dctcp(Dctcp),
     /// See [`cubic`].
     Cubic(Cubic),
+    /// See [`bbr`].
+    Bbr(Box<Bbr>),
 }

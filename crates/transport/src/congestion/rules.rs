@@ -125,6 +125,8 @@ pub struct CongestionRules {
     pub idle_decay: bool,
     /// What ends slow start before a loss.
     pub hystart: HyStartRule,
+    /// Segments leave spaced by a rate; with BBR they do in any case.
+    pub pacing: bool,
     /// Explicit congestion notification.
     pub ecn: EcnRules,
     /// DCTCP.
@@ -140,6 +142,7 @@ impl Default for CongestionRules {
             reduced_from: ReducedFrom::Flight,
             idle_decay: false,
             hystart: HyStartRule::Off,
+            pacing: false,
             ecn: EcnRules::default(),
             dctcp: DctcpRules::default(),
             cubic: CubicRules::default(),

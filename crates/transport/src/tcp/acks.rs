@@ -1,7 +1,7 @@
 //! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
 
 use super::Sink;
-use super::config::TcpConfig;
+use super::config::{CongestionKind, TcpConfig};
 use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
@@ -71,6 +71,7 @@ impl Endpoint {
             && self.sacked.is_empty()
             && packet.flags & flag::ECE == 0
             && self.ecn & ecn::HELD == 0
+            && config.congestion != CongestionKind::Bbr
             && !(config.recovery.probes && self.probe_is_out());
         if !quiet {
             self.on_evidence(now, packet, sack, ack, config, sink);
@@ -83,7 +84,7 @@ impl Endpoint {
         }
         self.move_on(now, packet, ack, config, sink);
         if !config.is_plain() {
-            self.inform(now, packet, acked, acked, config);
+            self.inform(now, packet, None, acked, acked, config);
         }
         self.on_progress(now, acked, flight_before, config, sink);
         self.linger_if_finished(now, config);

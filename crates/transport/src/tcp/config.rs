@@ -62,6 +62,8 @@ pub enum CongestionKind {
     Dctcp,
     /// CUBIC (RFC 9438).
     Cubic,
+    /// BBR version 1, as in Linux.
+    Bbr,
 }
 
 impl CongestionKind {
@@ -81,7 +83,15 @@ impl TcpConfig {
     /// Whether congestion control needs no more state than the window.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.congestion == CongestionKind::NewReno && self.rules.hystart == HyStartRule::Off
+        self.congestion == CongestionKind::NewReno
+            && self.rules.hystart == HyStartRule::Off
+            && !self.rules.pacing
+    }
+
+    /// Whether segments leave spaced by a rate.
+    #[inline]
+    pub fn paces(&self) -> bool {
+        self.rules.pacing || self.congestion == CongestionKind::Bbr
     }
 }
 

@@ -4,12 +4,14 @@
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::Endpoint;
 use super::output::timestamp_us;
+use crate::congestion::bbr::Bbr;
 use crate::congestion::cubic::{Ack, Cubic};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{HyStart, Sample};
+use crate::congestion::pacing::Pacing;
 use crate::congestion::rules::HyStartRule;
 use crate::congestion::{Algorithm, Control, new_reno};
-use eastwest_types::{Packet, Span, Time, flag};
+use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Linux counts on so many bytes being sent or acknowledged in one go when it measures trains of ACKs:
 /// four times the largest offload (`hystart_ack_delay`).
@@ -25,8 +27,13 @@ impl Endpoint {
             CongestionKind::NewReno => Algorithm::NewReno,
             CongestionKind::Dctcp => Algorithm::Dctcp(Dctcp::new(&config.rules.dctcp)),
             CongestionKind::Cubic => Algorithm::Cubic(Cubic::default()),
+            CongestionKind::Bbr => {
+                let initial = u64::from(config.initial_window) * u64::from(config.segment);
+                Algorithm::Bbr(Box::new(Bbr::new(initial)))
+            }
         };
-        Some(Box::new(Control { algorithm, hystart: HyStart::new(config.rules.hystart) }))
+        let hystart = HyStart::new(config.rules.hystart);
+        Some(Box::new(Control { algorithm, hystart, pacing: Pacing::default() }))
     }
 
     /// Tells the algorithm of an ACK that has moved on by `acked` bytes and reported `delivered`.
@@ -35,6 +42,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
+        sack: Option<&SackBlocks>,
         acked: u64,
         delivered: u64,
         config: &TcpConfig,
@@ -48,6 +56,15 @@ impl Endpoint {
         if let Algorithm::Dctcp(d) = &mut control.algorithm {
             let ece = packet.flags & flag::ECE != 0;
             d.observe(delivered, ece, una, next, &config.rules.dctcp);
+        }
+        if let Algorithm::Bbr(b) = &mut control.algorithm {
+            let blocks = sack.map_or(&[][..], |s| &s[..]);
+            b.sample = b.sampler.on_ack(now, una, blocks, delivered, b.min_rtt);
+        } else if config.rules.pacing
+            && let Some(srtt) = self.rtt.srtt()
+        {
+            let w = &self.window;
+            control.pacing.follow_window(w.cwnd, w.ssthresh, next - una, srtt);
         }
         let Some(rtt) = rtt.map(|us| Span::from_us(u64::from(us))) else { return };
         if let Algorithm::Cubic(c) = &mut control.algorithm {
@@ -71,7 +88,7 @@ impl Endpoint {
             next: self.snd_max,
             window: cwnd / u64::from(config.segment),
             stretch: Span(stretch as u64).min(Span::from_ms(1)),
-            paced: false,
+            paced: config.paces(),
             first: self.window.ssthresh == u64::MAX,
         };
         if let Some(control) = self.control.as_deref_mut()
@@ -99,13 +116,14 @@ impl Endpoint {
         let Some(control) = self.control.as_deref_mut() else { return };
         let w = &mut self.window;
         if w.in_slow_start() {
-            ack.acked = control.hystart.counted(ack.acked, ack.segment, false);
+            ack.acked = control.hystart.counted(ack.acked, ack.segment, config.paces());
         }
         match &mut control.algorithm {
             Algorithm::NewReno | Algorithm::Dctcp(_) => {
                 new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &config.rules);
             }
             Algorithm::Cubic(c) => c.on_ack(w, &ack, &config.rules),
+            Algorithm::Bbr(_) => {} // see `follow_model`
         }
     }
 
@@ -119,6 +137,7 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            Some(Algorithm::Bbr(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno | Algorithm::Dctcp(_)) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
             }
@@ -131,6 +150,7 @@ impl Endpoint {
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            Some(Algorithm::Bbr(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
             }
@@ -138,11 +158,13 @@ impl Endpoint {
     }
 
     /// A timeout has struck and the threshold is set.
-    pub(super) fn forget_path(&mut self) {
+    pub(super) fn forget_path(&mut self, config: &TcpConfig) {
         if let Some(control) = self.control.as_deref_mut() {
             control.hystart.forget();
-            if let Algorithm::Cubic(c) = &mut control.algorithm {
-                c.forget();
+            match &mut control.algorithm {
+                Algorithm::Cubic(c) => c.forget(),
+                Algorithm::Bbr(b) => b.on_timeout(u64::from(config.segment)),
+                Algorithm::NewReno | Algorithm::Dctcp(_) => {}
             }
         }
     }
@@ -151,10 +173,10 @@ impl Endpoint {
     #[inline]
     pub(super) fn resume(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
-        if let Some(control) = self.control.as_deref_mut()
-            && let Algorithm::Cubic(c) = &mut control.algorithm
-        {
-            c.shift(now, idle);
+        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
+            Some(Algorithm::Cubic(c)) => c.shift(now, idle),
+            Some(Algorithm::Bbr(b)) if b.sampler.is_app_limited() => b.on_restart(now),
+            _ => {}
         }
     }
 }

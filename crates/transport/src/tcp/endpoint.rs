@@ -156,6 +156,8 @@ pub struct Endpoint {
     pub(super) backoff: u8,
     /// See [`ecn`](super::ecn).
     pub(super) ecn: u8,
+    /// A segment waits for the time at which pacing lets it leave.
+    pub(super) waits: bool,
     /// What the timer of the [board](super::board) is for.
     pub(super) probe: Probe,
 
@@ -220,6 +222,7 @@ impl Endpoint {
             peer_window: 0,
             backoff: 0,
             ecn: 0,
+            waits: false,
             probe: Probe::None,
             recover: 0,
             inbound: None,

@@ -5,8 +5,9 @@
 
 use super::Sink;
 use super::board::{Context, Delivery};
-use super::config::TcpConfig;
+use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::{Endpoint, Phase};
+use super::pace::Change;
 use super::probe::Answer;
 use super::prr::Report;
 use super::rules::{PrrRule, RackRule};
@@ -28,6 +29,11 @@ impl Endpoint {
         let flight_before = self.snd_max - self.snd_una;
         let mut resend_first = false;
         let arrived_before = self.arrived(config);
+        let modelled = config.congestion == CongestionKind::Bbr;
+        let (pipe_before, lost_before) = match modelled {
+            true => (self.pipe(config), self.deemed_lost()),
+            false => (0, 0),
+        };
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let mut news = News::default();
@@ -52,7 +58,7 @@ impl Endpoint {
         }
         if !config.is_plain() {
             let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
-            self.inform(now, packet, acked, delivered, config);
+            self.inform(now, packet, sack, acked, delivered, config);
         }
         if packet.flags & flag::ECE != 0 {
             self.on_echo(flight_before, config);
@@ -103,6 +109,15 @@ impl Endpoint {
                 lost_more,
             };
             self.reduce_in_step(report, config);
+        }
+        if modelled {
+            let by_position = if lost_more { u64::from(config.segment) } else { 0 };
+            let change = Change {
+                delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
+                lost: self.deemed_lost().saturating_sub(lost_before).max(by_position),
+                in_flight_before: pipe_before,
+            };
+            self.follow_model(now, change, config);
         }
         if resend_first {
             self.send_lost(now, config, sink);

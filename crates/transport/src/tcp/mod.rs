@@ -19,6 +19,7 @@ mod handshake;
 mod inbound;
 pub mod info;
 mod output;
+mod pace;
 mod probe;
 mod prr;
 mod rack;
@@ -159,6 +160,9 @@ impl Stack {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.id, id);
         debug_assert!(!e.closing, "written after closing");
+        if !config.is_plain() {
+            e.note_unused_window(config);
+        }
         e.write_end += bytes;
         if e.is_established() {
             e.transmit(now, config, sink);

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::board::Board;
-use super::config::TcpConfig;
+use super::config::{CongestionKind, TcpConfig};
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::{AckRule, PrrRule};
@@ -67,6 +67,9 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
+            if !config.is_plain() && self.must_wait(now, config) {
+                break;
+            }
             let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
             if sent == 0 {
                 sent = self.send_new(now, pipe == 0, right_edge, config, sink);
@@ -149,6 +152,7 @@ impl Endpoint {
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.snd_una == self.snd_max
             && config.idle_restart
+            && config.congestion != CongestionKind::Bbr
             && now.since(self.last_sent) > self.rto(config)
         {
             let initial = u64::from(config.initial_window) * u64::from(config.segment);
@@ -207,6 +211,9 @@ impl Endpoint {
         }
         if config.recovery.uses_rack() {
             self.note_on_board(now, start, stop, again);
+        }
+        if !config.is_plain() {
+            self.note_sent(now, start, stop, again, config);
         }
         self.note_ack_sent(now, payload > 0, config);
         self.last_sent = now;

@@ -222,7 +222,7 @@ impl Endpoint {
         self.begin_frto(before, config);
         self.rack_on_timeout(now);
         self.window.credit = 0;
-        self.forget_path();
+        self.forget_path(config);
         self.phase = Phase::Loss;
         // with RACK what was sent last may still arrive: one segment beside it (RFC 8985, 6.3)
         let spared = self.board.as_ref().map_or(0, |_| self.pipe(config));

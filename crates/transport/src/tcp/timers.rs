@@ -57,6 +57,9 @@ impl Endpoint {
         if self.probe != Probe::None {
             next = next.min(self.probe_at());
         }
+        if self.waits {
+            next = next.min(self.pace_at());
+        }
         if next < self.armed_at {
             self.armed_at = next;
             sink.arm(next, self.id);
@@ -74,6 +77,10 @@ impl Endpoint {
                 Probe::Reorder => self.on_reorder_timer(now, config, sink),
                 Probe::None => {}
             }
+        }
+        if self.waits && self.pace_at() <= now {
+            self.waits = false;
+            self.transmit(now, config, sink);
         }
         if self.rto_at <= now {
             match self.linger {

@@ -1,6 +1,7 @@
 //! Dialogues between two endpoints, packet by packet, and properties of random ones.
 
 mod aimd;
+mod bbr;
 mod closing;
 mod cubic;
 mod ecn;

@@ -3,11 +3,14 @@
 //! What must hold for each single packet and after each event is asserted in `net`.
 
 use super::super::Notice;
-use super::super::config::TcpConfig;
+use super::super::config::{CongestionKind, TcpConfig};
 use super::super::rules::{
     AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
 use super::net::{Fate, Net, settings};
+use crate::congestion::rules::{
+    CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
+};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
 use proptest::prelude::*;
@@ -31,6 +34,37 @@ struct Case {
     recovery: RecoveryRules,
     receiver: ReceiverRules,
     nagle: bool,
+    control: (CongestionKind, CongestionRules),
+}
+
+/// Algorithms with all that can be switched on beside them.
+fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
+    let kind = prop_oneof![
+        2 => Just(CongestionKind::NewReno),
+        1 => Just(CongestionKind::Dctcp),
+        2 => Just(CongestionKind::Cubic),
+        1 => Just(CongestionKind::Bbr),
+    ];
+    let counting = prop_oneof![
+        (1..9u32).prop_map(|limit| Counting::Bytes { limit }),
+        Just(Counting::Acks),
+        Just(Counting::Segments),
+    ];
+    let hystart =
+        prop_oneof![Just(HyStartRule::Off), Just(HyStartRule::Linux), Just(HyStartRule::PlusPlus)];
+    (kind, counting, hystart, any::<[bool; 6]>()).prop_map(|(kind, counting, hystart, on)| {
+        let rule = if on[0] || kind == CongestionKind::Dctcp { EcnRule::On } else { EcnRule::Off };
+        let rules = CongestionRules {
+            counting,
+            reduced_from: if on[1] { ReducedFrom::Window } else { ReducedFrom::Flight },
+            idle_decay: on[2],
+            hystart,
+            pacing: on[3],
+            ecn: EcnRules { rule, fallback: on[4], all_packets: on[5] },
+            ..CongestionRules::default()
+        };
+        (kind, rules)
+    })
 }
 
 fn receiver() -> impl Strategy<Value = ReceiverRules> {
@@ -69,8 +103,9 @@ fn case() -> impl Strategy<Value = Case> {
     let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
     let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
     let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
-    (network, writes, tcp, timers(), recovery(), (receiver(), any::<bool>())).prop_map(
-        |(n, writes, t, timers, recovery, (receiver, nagle))| Case {
+    let rules = (receiver(), any::<bool>(), control());
+    (network, writes, tcp, timers(), recovery(), rules).prop_map(
+        |(n, writes, t, timers, recovery, (receiver, nagle, control))| Case {
             seed: n.0,
             loss_percent: n.1,
             late_percent: n.2,
@@ -84,6 +119,7 @@ fn case() -> impl Strategy<Value = Case> {
             max_window: t.4,
             timers,
             nagle,
+            control,
             receiver: ReceiverRules {
                 window_from: receiver.window_from.map(|w| w.min(t.4)),
                 ..receiver
@@ -113,6 +149,8 @@ fn net_of(case: &Case) -> Net {
         recovery: case.recovery.clone(),
         receiver: case.receiver.clone(),
         nagle: case.nagle,
+        congestion: case.control.0,
+        rules: case.control.1,
         ..settings()
     });
     net.wires.rate = case.rate;
@@ -126,6 +164,8 @@ fn net_of(case: &Case) -> Net {
             Fate::Late(by)
         } else if draw < loss + late + twice {
             Fate::Twice(by)
+        } else if draw % 10 == 0 {
+            Fate::Mark
         } else {
             Fate::Deliver
         }

@@ -1,0 +1,432 @@
+//! BBR version 1 as in Linux 6.x (`tcp_bbr.c`; Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-
+//! congestion-control-00): the window follows a model of the path, its bandwidth and its smallest
+//! round-trip time, and losses do not shrink it.
+//!
+//! Startup sends at 2.885 times the largest delivery rate until that has grown by less than a quarter
+//! in three rounds; Drain at the inverse until no more than a bandwidth-delay product is under way;
+//! ProbeBW cycles through the gains 5/4, 3/4 and six times 1; ProbeRTT goes down to four segments for
+//! 200 ms once the smallest round-trip time is ten seconds old. cwnd is twice the product and room for
+//! aggregation. As in Linux the rate paced at is 1 % below. Left out: long-term sampling against
+//! token-bucket policers.
+//!
+//! Rates in bytes per second, gains in units of 1/256.
+
+use super::rate::{RateSample, RateSampler};
+use super::windowed_max::WindowedMax;
+use eastwest_engine::random::mix;
+use eastwest_types::{Span, Time};
+
+const UNIT: u64 = 256;
+/// 2/ln 2.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+const CWND_GAIN: u64 = UNIT * 2;
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Rounds over which the largest rate counts.
+const RATE_WINDOW: u64 = 10;
+/// How long the smallest round-trip time counts, and how long it is probed.
+const RTT_WINDOW: Span = Span::from_secs(10);
+const PROBE_RTT: Span = Span::from_ms(200);
+/// Segments that stay under way at least.
+const LEAST_SEGMENTS: u64 = 4;
+/// Rounds without a quarter more that end Startup.
+const FULL_ROUNDS: u32 = 3;
+/// Rounds over which aggregation is remembered, twice.
+const AGGREGATION_ROUNDS: u32 = 5;
+/// Room for aggregation is at most what passes in this time.
+const AGGREGATION_LIMIT: Span = Span::from_ms(100);
+
+/// What BBR is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Looks for the bandwidth.
+    Startup,
+    /// Empties the queue that made.
+    Drain,
+    /// Probes for more, and yields.
+    ProbeBw,
+    /// Looks for the smallest round-trip time.
+    ProbeRtt,
+}
+
+/// The model and what is done with it.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    /// What it is about.
+    pub mode: Mode,
+    /// Segments under way and what they tell.
+    pub sampler: RateSampler,
+    /// What the last ACK told, until the model has taken it.
+    pub sample: Option<RateSample>,
+    /// The window in bytes.
+    pub cwnd: u64,
+    /// Rate to send at.
+    pub pacing_rate: u64,
+    max_rate: WindowedMax,
+    round: u64,
+    round_start: bool,
+    next_round_delivered: u64,
+    /// Smallest round-trip time, [`Span::MAX`] before the first, and when it was.
+    pub min_rtt: Span,
+    min_rtt_at: Time,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    full_rate: u64,
+    full_rounds: u32,
+    full: bool,
+    cycle: usize,
+    cycle_at: Time,
+    prior_cwnd: u64,
+    recovering: bool,
+    packet_conservation: bool,
+    idle_restart: bool,
+    seen_rtt: bool,
+    /// Aggregation: bytes acknowledged in this epoch, when it began, the most beyond what the rate
+    /// explains in two spans of rounds.
+    epoch_acked: u64,
+    epoch_at: Time,
+    extra: [u64; 2],
+    extra_rounds: u32,
+    extra_index: usize,
+}
+
+/// What an ACK tells beside its sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came.
+    pub now: Time,
+    /// Bytes newly delivered.
+    pub acked: u64,
+    /// Bytes newly found lost.
+    pub lost: u64,
+    /// Bytes delivered in all.
+    pub delivered: u64,
+    /// Under way before the ACK and after it.
+    pub in_flight_before: u64,
+    /// See `in_flight_before`.
+    pub in_flight: u64,
+    /// Whether losses are being repaired.
+    pub recovering: bool,
+    /// Payload of a full segment.
+    pub segment: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// Decides the phase in which probing begins.
+    pub seed: u64,
+}
+
+/// `rate` times `gain`.
+fn scaled(rate: u64, gain: u64) -> u64 {
+    (u128::from(rate) * u128::from(gain) / u128::from(UNIT)) as u64
+}
+
+/// What passes at `rate` in `time`.
+fn passes(rate: u64, time: Span) -> u64 {
+    (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
+}
+
+impl Bbr {
+    /// A new connection with this window.
+    pub fn new(initial: u64) -> Bbr {
+        Bbr {
+            mode: Mode::Startup,
+            sampler: RateSampler::default(),
+            sample: None,
+            cwnd: initial,
+            // Linux: the initial window in 1 ms until a round trip is known
+            pacing_rate: scaled(initial * 1000, HIGH_GAIN),
+            max_rate: WindowedMax::default(),
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            min_rtt: Span::MAX,
+            min_rtt_at: Time::ZERO,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            full_rate: 0,
+            full_rounds: 0,
+            full: false,
+            cycle: 0,
+            cycle_at: Time::ZERO,
+            prior_cwnd: 0,
+            recovering: false,
+            packet_conservation: false,
+            idle_restart: false,
+            seen_rtt: false,
+            epoch_acked: 0,
+            epoch_at: Time::ZERO,
+            extra: [0; 2],
+            extra_rounds: 0,
+            extra_index: 0,
+        }
+    }
+
+    fn gains(&self) -> (u64, u64) {
+        match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw => (CYCLE[self.cycle], CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        }
+    }
+
+    /// An ACK, whose sample is there.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        let sample = &self.sample.take();
+        let sample = sample.as_ref();
+        if let Some(s) = sample {
+            self.note_round(s, ack);
+            self.note_aggregation(s, ack);
+            self.advance_cycle(ack);
+            self.judge_startup(s);
+        }
+        self.judge_drain(ack);
+        self.note_rtt(sample, ack);
+        self.set_pacing_rate(ack);
+        self.set_cwnd(ack);
+        if self.mode == Mode::ProbeRtt {
+            self.sampler.limited_by_application(ack.in_flight);
+        }
+    }
+
+    fn note_round(&mut self, s: &RateSample, ack: &Ack) {
+        self.round_start = s.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.next_round_delivered = ack.delivered;
+            self.round += 1;
+            self.packet_conservation = false;
+        }
+        let rate = s.rate();
+        if s.interval > Span::ZERO && (!s.app_limited || rate >= self.max_rate.get()) {
+            self.max_rate.update(RATE_WINDOW, self.round, rate);
+        }
+    }
+
+    /// How much more than the rate explains comes in one go (`bbr_update_ack_aggregation`).
+    fn note_aggregation(&mut self, s: &RateSample, ack: &Ack) {
+        if s.interval == Span::ZERO || ack.acked == 0 {
+            return;
+        }
+        if self.round_start {
+            self.extra_rounds += 1;
+            if self.extra_rounds >= AGGREGATION_ROUNDS {
+                self.extra_rounds = 0;
+                self.extra_index ^= 1;
+                self.extra[self.extra_index] = 0;
+            }
+        }
+        let mut expected = passes(self.max_rate.get(), ack.now.since(self.epoch_at));
+        if self.epoch_acked <= expected {
+            (self.epoch_acked, self.epoch_at, expected) = (0, ack.now, 0);
+        }
+        self.epoch_acked += ack.acked;
+        let extra = (self.epoch_acked - expected).min(self.cwnd);
+        let most = &mut self.extra[self.extra_index];
+        *most = extra.max(*most);
+    }
+
+    fn advance_cycle(&mut self, ack: &Ack) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let whole = ack.now.since(self.cycle_at) > self.min_rtt;
+        let next = match CYCLE[self.cycle] {
+            UNIT => whole,
+            gain if gain > UNIT => {
+                let room = self.burst(ack.segment);
+                let full = ack.in_flight_before + room >= self.target(gain, ack.segment);
+                whole && (ack.lost > 0 || full)
+            }
+            _ => whole || ack.in_flight_before <= self.target(UNIT, ack.segment),
+        };
+        if next {
+            self.cycle = (self.cycle + 1) % CYCLE.len();
+            self.cycle_at = ack.now;
+        }
+    }
+
+    fn judge_startup(&mut self, s: &RateSample) {
+        if self.full || !self.round_start || s.app_limited {
+            return;
+        }
+        let rate = self.max_rate.get();
+        if rate >= scaled(self.full_rate, UNIT * 5 / 4) {
+            (self.full_rate, self.full_rounds) = (rate, 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    fn judge_drain(&mut self, ack: &Ack) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && ack.in_flight <= self.target(UNIT, ack.segment) {
+            self.probe_bandwidth(ack);
+        }
+    }
+
+    /// ProbeBW begins in any phase but that of 3/4, then moves on by one.
+    fn probe_bandwidth(&mut self, ack: &Ack) {
+        self.mode = Mode::ProbeBw;
+        let draw = mix(ack.seed ^ mix(ack.now.0)) % (CYCLE.len() as u64 - 1);
+        self.cycle = (CYCLE.len() - draw as usize) % CYCLE.len();
+        self.cycle_at = ack.now;
+    }
+
+    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &Ack) {
+        if self.min_rtt == Span::MAX {
+            self.min_rtt_at = ack.now;
+        }
+        let expired = ack.now.since(self.min_rtt_at) > RTT_WINDOW;
+        if let Some(rtt) = sample.and_then(|s| s.rtt)
+            && (rtt < self.min_rtt || expired)
+        {
+            (self.min_rtt, self.min_rtt_at) = (rtt, ack.now);
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_done = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            match self.probe_rtt_done {
+                None if ack.in_flight <= LEAST_SEGMENTS * ack.segment => {
+                    self.probe_rtt_done = Some(ack.now + PROBE_RTT);
+                    self.probe_rtt_round_done = false;
+                    self.next_round_delivered = ack.delivered;
+                }
+                None => {}
+                Some(done) => {
+                    self.probe_rtt_round_done |= self.round_start;
+                    if self.probe_rtt_round_done && ack.now > done {
+                        self.min_rtt_at = ack.now;
+                        self.cwnd = self.cwnd.max(self.prior_cwnd);
+                        if self.full {
+                            self.probe_bandwidth(ack);
+                        } else {
+                            self.mode = Mode::Startup;
+                        }
+                    }
+                }
+            }
+        }
+        if sample.is_some_and(|s| s.delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn set_pacing_rate(&mut self, ack: &Ack) {
+        if !self.seen_rtt
+            && let Some(srtt) = ack.srtt
+        {
+            self.seen_rtt = true;
+            let rate = u128::from(self.cwnd) * 1_000_000_000_000 / u128::from(srtt.0.max(1));
+            self.pacing_rate = scaled(rate as u64, HIGH_GAIN);
+        }
+        let rate = scaled(self.max_rate.get(), self.gains().0) / 100 * 99;
+        if rate > 0 && (self.full || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// What Linux sends in one go at this rate: a millisecond's worth, at least two segments
+    /// (`bbr_tso_segs_goal`).
+    fn burst(&self, segment: u64) -> u64 {
+        let least = if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 };
+        ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
+    }
+
+    /// `gain` bandwidth-delay products and room for bursts (`bbr_inflight`).
+    fn target(&self, gain: u64, segment: u64) -> u64 {
+        self.with_room(self.product(gain, segment), segment)
+    }
+
+    fn product(&self, gain: u64, segment: u64) -> u64 {
+        if self.min_rtt == Span::MAX {
+            return 10 * segment;
+        }
+        let product = scaled(passes(self.max_rate.get(), self.min_rtt), gain);
+        product.div_ceil(segment) * segment
+    }
+
+    /// `bbr_quantization_budget`: three bursts, whole pairs of segments, two more where it probes up.
+    fn with_room(&self, bytes: u64, segment: u64) -> u64 {
+        let pairs = (bytes + 3 * self.burst(segment)).div_ceil(2 * segment);
+        let probing = self.mode == Mode::ProbeBw && self.cycle == 0;
+        (2 * pairs + if probing { 2 } else { 0 }) * segment
+    }
+
+    fn set_cwnd(&mut self, ack: &Ack) {
+        if ack.acked > 0 && !self.recover_or_restore(ack) {
+            let limit = passes(self.max_rate.get(), AGGREGATION_LIMIT);
+            let extra = if self.full { self.extra[0].max(self.extra[1]).min(limit) } else { 0 };
+            let product = self.product(self.gains().1, ack.segment);
+            let target = self.with_room(product + extra, ack.segment);
+            if self.full {
+                self.cwnd = (self.cwnd + ack.acked).min(target);
+            } else if self.cwnd < target || ack.delivered < 10 * ack.segment {
+                self.cwnd += ack.acked;
+            }
+            self.cwnd = self.cwnd.max(LEAST_SEGMENTS * ack.segment);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(LEAST_SEGMENTS * ack.segment);
+        }
+    }
+
+    /// In the first round of a recovery as much leaves as arrives; afterwards the window from before is
+    /// restored. Returns whether that decides the window.
+    fn recover_or_restore(&mut self, ack: &Ack) -> bool {
+        if ack.lost > 0 {
+            self.cwnd = self.cwnd.saturating_sub(ack.lost).max(ack.segment);
+        }
+        let conserved = (ack.in_flight + ack.acked).max(ack.segment);
+        match (self.recovering, ack.recovering) {
+            (false, true) => {
+                self.save_cwnd();
+                self.packet_conservation = true;
+                self.next_round_delivered = ack.delivered;
+                self.cwnd = conserved;
+            }
+            (true, false) => {
+                self.cwnd = self.cwnd.max(self.prior_cwnd);
+                self.packet_conservation = false;
+            }
+            _ => {}
+        }
+        self.recovering = ack.recovering;
+        if self.packet_conservation {
+            self.cwnd = self.cwnd.max(conserved);
+        }
+        self.packet_conservation
+    }
+
+    fn save_cwnd(&mut self) {
+        self.prior_cwnd = if self.recovering || self.mode == Mode::ProbeRtt {
+            self.prior_cwnd.max(self.cwnd)
+        } else {
+            self.cwnd
+        };
+    }
+
+    /// A timeout: from one segment on, and Startup's judgement anew.
+    pub fn on_timeout(&mut self, segment: u64) {
+        self.save_cwnd();
+        self.recovering = true;
+        self.packet_conservation = false;
+        self.cwnd = segment;
+        self.full_rate = 0;
+        self.round_start = true;
+    }
+
+    /// Something is sent after nothing was under way, and the application had been the limit.
+    pub fn on_restart(&mut self, now: Time) {
+        self.idle_restart = true;
+        (self.epoch_at, self.epoch_acked) = (now, 0);
+        if self.mode == Mode::ProbeBw {
+            self.pacing_rate = self.max_rate.get() / 100 * 99;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Pacing: segments leave spaced by the time that the rate gives each (Linux's internal pacing,
+//! `tcp_update_skb_after_send`).
+//!
+//! Without an algorithm that says otherwise the rate is 200 % of cwnd/SRTT while the window is below
+//! half of the threshold, else 120 % (Linux, `tcp_update_pacing_rate`). The first ten segments of a
+//! connection are not paced. A sender that could not send in time catches up by at most half of a
+//! segment's time.
+
+use eastwest_types::{Span, Time};
+
+/// Segments of a connection that leave unpaced.
+const UNPACED: u32 = 10;
+
+/// When the next segment may leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pacing {
+    /// Bytes per second; 0 while none is known.
+    pub rate: u64,
+    /// Not before this.
+    pub next: Time,
+    sent: u32,
+}
+
+impl Pacing {
+    /// The rate of an algorithm without its own.
+    pub fn follow_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;
+        self.rate = u64::try_from(bytes / u128::from(srtt.0.max(1))).unwrap_or(u64::MAX);
+    }
+
+    /// `bytes` leave.
+    pub fn sent(&mut self, now: Time, bytes: u64) {
+        self.sent = self.sent.saturating_add(1);
+        if self.rate == 0 || self.sent <= UNPACED {
+            return;
+        }
+        let takes = (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.rate)) as u64;
+        let late = now.since(self.next).0.min(takes / 2);
+        self.next = self.next.max(now) + Span(takes - late);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_spaced_by_the_rate() {
+        let mut p = Pacing { rate: 1_000_000, ..Pacing::default() };
+        let start = Time::ZERO + Span::from_ms(5);
+        for _ in 0..10 {
+            p.sent(start, 1000);
+            assert!(p.next <= start);
+        }
+        p.next = start;
+        for n in 1..=5 {
+            p.sent(p.next, 1000);
+            assert_eq!(p.next, start + Span::from_ms(n));
+        }
+        // half a segment's time late, and ten of them late
+        let late = p.next + Span::from_us(500);
+        p.sent(late, 1000);
+        assert_eq!(p.next, late + Span::from_us(500));
+        let late = p.next + Span::from_ms(10);
+        p.sent(late, 1000);
+        assert_eq!(p.next, late + Span::from_us(500));
+    }
+
+    #[test]
+    fn the_rate_is_twice_the_windows_in_slow_start_and_six_fifths_later() {
+        let mut p = Pacing::default();
+        p.follow_window(100_000, u64::MAX, 0, Span::from_ms(100));
+        assert_eq!(p.rate, 2_000_000);
+        p.follow_window(100_000, 150_000, 0, Span::from_ms(100));
+        assert_eq!(p.rate, 1_200_000);
+    }
+}

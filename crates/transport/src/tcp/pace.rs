@@ -1,0 +1,102 @@
+//! Where an endpoint meets pacing and the model of BBR: when the next segment may leave, what is noted
+//! of those that do, and the window and rate that follow from their arrival.
+
+use super::config::{CongestionKind, TcpConfig};
+use super::endpoint::{Endpoint, Phase};
+use crate::congestion::bbr::Ack;
+use crate::congestion::{Algorithm, Control};
+use eastwest_types::Time;
+
+/// What an ACK has changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    /// Bytes newly acknowledged or SACKed.
+    pub(super) delivered: u64,
+    /// Bytes newly deemed lost.
+    pub(super) lost: u64,
+    /// Under way before it.
+    pub(super) in_flight_before: u64,
+}
+
+impl Endpoint {
+    /// Whether the next segment has to wait for its time; it is sent then.
+    pub(super) fn must_wait(&mut self, now: Time, config: &TcpConfig) -> bool {
+        self.waits = config.paces() && self.pace_at() > now;
+        self.waits
+    }
+
+    /// When the next segment may leave.
+    pub(super) fn pace_at(&self) -> Time {
+        self.control.as_deref().map_or(Time::ZERO, |c| c.pacing.next)
+    }
+
+    /// The segment `start..stop` leaves.
+    #[inline(never)]
+    pub(super) fn note_sent(
+        &mut self,
+        now: Time,
+        start: u64,
+        stop: u64,
+        again: bool,
+        config: &TcpConfig,
+    ) {
+        let in_flight = if again { 1 } else { start - self.snd_una };
+        let Some(control) = self.control.as_deref_mut() else { return };
+        if let Algorithm::Bbr(b) = &mut control.algorithm {
+            b.sampler.sent(now, start, stop, again, in_flight);
+            control.pacing.rate = b.pacing_rate;
+        }
+        if config.paces() {
+            control.pacing.sent(now, stop - start);
+        }
+    }
+
+    /// The application is about to write: notes whether it has left window unused (Linux,
+    /// `tcp_rate_check_app_limited`).
+    pub(super) fn note_unused_window(&mut self, config: &TcpConfig) {
+        if config.congestion != CongestionKind::Bbr {
+            return;
+        }
+        let pipe = self.pipe(config);
+        let empty = self.write_end - self.snd_max.min(self.write_end) < u64::from(config.segment);
+        if empty
+            && pipe < self.window.cwnd
+            && let Some(Algorithm::Bbr(b)) = self.control.as_deref_mut().map(|c| &mut c.algorithm)
+        {
+            b.sampler.limited_by_application(pipe);
+        }
+    }
+
+    /// BBR: an ACK has been taken in, losses are known; the window and rate follow from the model.
+    #[inline(never)]
+    pub(super) fn follow_model(&mut self, now: Time, change: Change, config: &TcpConfig) {
+        let in_flight = self.pipe(config);
+        let recovering = self.phase != Phase::Open;
+        let srtt = self.rtt.srtt();
+        let seed = u64::from(self.id.0) << 16 | u64::from(self.hash);
+        let Some(Control { algorithm: Algorithm::Bbr(b), pacing, .. }) =
+            self.control.as_deref_mut()
+        else {
+            return;
+        };
+        b.on_ack(&Ack {
+            now,
+            acked: change.delivered,
+            lost: change.lost,
+            delivered: b.sampler.delivered,
+            in_flight_before: change.in_flight_before,
+            in_flight,
+            recovering,
+            segment: u64::from(config.segment),
+            srtt,
+            seed,
+        });
+        pacing.rate = b.pacing_rate;
+        self.window.cwnd = b.cwnd;
+    }
+
+    /// Bytes deemed lost now, where they are known one by one.
+    pub(super) fn deemed_lost(&self) -> u64 {
+        self.board.as_ref().map_or(0, |b| b.lost())
+    }
+}
