@@ -18,6 +18,8 @@ pub struct Pacing {
     pub rate: u64,
     /// Not before this.
     pub next: Time,
+    /// A segment waits for that.
+    pub waits: bool,
     sent: u32,
 }
 

@@ -83,7 +83,7 @@ impl Endpoint {
             self.clear_plain_board(now, packet, ack, config);
         }
         self.move_on(now, packet, ack, config, sink);
-        if !config.is_plain() {
+        if self.controlled {
             self.inform(now, packet, None, acked, acked, config);
         }
         self.on_progress(now, acked, flight_before, config, sink);

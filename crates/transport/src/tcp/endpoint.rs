@@ -156,8 +156,8 @@ pub struct Endpoint {
     pub(super) backoff: u8,
     /// See [`ecn`](super::ecn).
     pub(super) ecn: u8,
-    /// A segment waits for the time at which pacing lets it leave.
-    pub(super) waits: bool,
+    /// Whether there is `control`.
+    pub(super) controlled: bool,
     /// What the timer of the [board](super::board) is for.
     pub(super) probe: Probe,
 
@@ -222,7 +222,7 @@ impl Endpoint {
             peer_window: 0,
             backoff: 0,
             ecn: 0,
-            waits: false,
+            controlled: !config.is_plain(),
             probe: Probe::None,
             recover: 0,
             inbound: None,

@@ -56,7 +56,7 @@ impl Endpoint {
                 self.sacked.remove_below(ack);
             }
         }
-        if !config.is_plain() {
+        if self.controlled {
             let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
             self.inform(now, packet, sack, acked, delivered, config);
         }

@@ -160,7 +160,7 @@ impl Stack {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.id, id);
         debug_assert!(!e.closing, "written after closing");
-        if !config.is_plain() {
+        if e.controlled {
             e.note_unused_window(config);
         }
         e.write_end += bytes;

@@ -48,7 +48,7 @@ impl Endpoint {
             if self.snd_max == end {
                 return;
             }
-            if self.snd_una == self.snd_max && !config.is_plain() {
+            if self.snd_una == self.snd_max && self.controlled {
                 self.resume(now);
             }
             self.restart_after_idle(now, config);
@@ -67,7 +67,7 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            if !config.is_plain() && self.must_wait(now, config) {
+            if self.controlled && self.must_wait(now, config) {
                 break;
             }
             let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
@@ -212,7 +212,7 @@ impl Endpoint {
         if config.recovery.uses_rack() {
             self.note_on_board(now, start, stop, again);
         }
-        if !config.is_plain() {
+        if self.controlled {
             self.note_sent(now, start, stop, again, config);
         }
         self.note_ack_sent(now, payload > 0, config);

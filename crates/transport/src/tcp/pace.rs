@@ -21,13 +21,22 @@ pub(super) struct Change {
 impl Endpoint {
     /// Whether the next segment has to wait for its time; it is sent then.
     pub(super) fn must_wait(&mut self, now: Time, config: &TcpConfig) -> bool {
-        self.waits = config.paces() && self.pace_at() > now;
-        self.waits
+        let Some(control) = self.control.as_deref_mut() else { return false };
+        control.pacing.waits = config.paces() && control.pacing.next > now;
+        control.pacing.waits
     }
 
-    /// When the next segment may leave.
+    /// The time has come.
+    pub(super) fn stop_waiting(&mut self) {
+        if let Some(control) = self.control.as_deref_mut() {
+            control.pacing.waits = false;
+        }
+    }
+
+    /// When the segment that waits may leave, if one does.
     pub(super) fn pace_at(&self) -> Time {
-        self.control.as_deref().map_or(Time::ZERO, |c| c.pacing.next)
+        let pacing = self.control.as_deref().map(|c| c.pacing).filter(|p| p.waits);
+        pacing.map_or(Time::NEVER, |p| p.next)
     }
 
     /// The segment `start..stop` leaves.

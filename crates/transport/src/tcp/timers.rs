@@ -57,7 +57,7 @@ impl Endpoint {
         if self.probe != Probe::None {
             next = next.min(self.probe_at());
         }
-        if self.waits {
+        if self.controlled {
             next = next.min(self.pace_at());
         }
         if next < self.armed_at {
@@ -78,8 +78,8 @@ impl Endpoint {
                 Probe::None => {}
             }
         }
-        if self.waits && self.pace_at() <= now {
-            self.waits = false;
+        if self.controlled && self.pace_at() <= now {
+            self.stop_waiting();
             self.transmit(now, config, sink);
         }
         if self.rto_at <= now {
