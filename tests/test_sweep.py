@@ -451,6 +451,9 @@ def test_the_command_shows_what_came_out(file: Path) -> None:
     assert code == 0, err
     assert "5 packets" in out and "±" in out and "4 of 4 runs" in out
     assert "results/buffers-sweep" in out.replace("\n", "")
+    narrow = CliRunner(env={"COLUMNS": "46", "TERM": "dumb"})
+    out = narrow.invoke(app, ["sweep", str(file), "--jobs", "0", "--resume"]).stdout
+    assert "±" in out and "…" not in out, "what has no room is left out whole"
     assert "2 points, 4 runs, about" in err and "from a probe of 2 of its points" in err
     code, out, err = invoke(str(file), "--jobs", "0")
     assert code == 2 and "--resume" in err

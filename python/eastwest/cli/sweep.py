@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 import typer
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -174,24 +175,41 @@ def _print_points(console: Console, result: SweepResult) -> None:
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
     room = max(1, _MOST_COLUMNS - len(result.axes))
     chosen = [h for h in _HEADLINES if h[0] in there - nothing][:room]
+    first = points["point"].unique().sort().head(_MOST_ROWS)
+    table = _points_table(result, first.to_list(), chosen)
+    unbounded = console.options.update(width=10_000)
+    # A number that is cut off says less than none.
+    while len(chosen) > 1 and Measurement.get(console, unbounded, table).maximum > console.width:
+        chosen = chosen[:-1]
+        table = _points_table(result, first.to_list(), chosen)
+    console.print(table)
+    more = result.summary["points"] - len(first)
+    if more > 0:
+        console.print(f"and {count(more)} more points in points.parquet", markup=False)
+
+
+def _points_table(
+    result: SweepResult,
+    numbers: list[int],
+    chosen: list[tuple[str, str, Callable[[float], str]]],
+) -> Table:
+    """Lay out points with these metrics."""
+    import polars as pl  # noqa: PLC0415  large
+
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for path in result.axes:
         table.add_column(clean(path.rpartition(".")[2], 16), no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for _, heading, _ in chosen:
         table.add_column(heading, justify="right", no_wrap=True)
-    first = points["point"].unique().sort().head(_MOST_ROWS)
-    for number in first:
-        part = points.filter(pl.col("point") == number)
+    for number in numbers:
+        part = result.points.filter(pl.col("point") == number)
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         row = part.row(0, named=True)
         settings = [clean(str(row.get(f"set.{path}", row.get(path))), 16) for path in result.axes]
         seeds = max(r["n"] for r in rows.values())
         table.add_row(*settings, str(seeds), *(_value(rows.get(h[0]), h[2]) for h in chosen))
-    console.print(table)
-    more = result.summary["points"] - len(first)
-    if more > 0:
-        console.print(f"and {count(more)} more points in points.parquet", markup=False)
+    return table
 
 
 def _value(row: dict[str, Any] | None, show: Callable[[float], str]) -> Text:
