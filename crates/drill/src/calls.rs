@@ -50,7 +50,7 @@ const NO_MATTER: [&str; 9] = [
     "SO_PRIORITY",
     "TCP_NOTSENT_LOWAT",
 ];
-const MATTER: [&str; 3] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_SYNCNT"];
+const MATTER: [&str; 4] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_NODELAY", "TCP_SYNCNT"];
 const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
 
 /// What a call does.
@@ -334,14 +334,21 @@ impl Player<'_> {
             let near = hint(name, NO_MATTER.into_iter().chain(MATTER));
             return Err(problem(format!("the socket option {name} is not simulated{near}")));
         }
-        if self.host.is_some() {
-            let message = format!("{name} must be set before the connection opens");
-            return Err(problem(message));
-        }
         let value = match call.arguments.get(3) {
             Some(Value::List(all)) => all.first(),
             other => other,
         };
+        if let ("TCP_NODELAY", Some(Value::Number(n))) = (name, value) {
+            match &mut self.host {
+                Some(host) => host.set_nagle(self.now, *n == 0),
+                None => self.setup.config.nagle = *n == 0,
+            }
+            return Ok(Does::Returns(Outcome::Value(0)));
+        }
+        if self.host.is_some() {
+            let message = format!("{name} must be set before the connection opens");
+            return Err(problem(message));
+        }
         match (name, value) {
             ("TCP_CONGESTION", Some(Value::Text(kind))) => {
                 self.setup.config.congestion = congestion(kind).map_err(problem)?;

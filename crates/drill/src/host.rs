@@ -139,6 +139,12 @@ impl Host {
         self.stack.write(now, self.id, bytes, &mut self.wires);
     }
 
+    /// The application wants small segments held back, or not.
+    pub fn set_nagle(&mut self, now: Time, nagle: bool) {
+        self.stack.config_mut().nagle = nagle;
+        self.write(now, 0); // what was held back may go
+    }
+
     /// The application closes its side.
     pub fn close(&mut self, now: Time) {
         self.wires.now = now;

@@ -100,7 +100,8 @@ const MATTER: [&str; 19] = [
 impl Setup {
     /// As the profile has it.
     pub fn new(profile: Profile, mss: u16) -> Setup {
-        let config = profile.config();
+        // a socket holds small segments back until TCP_NODELAY; hosts of scenarios set it
+        let config = TcpConfig { nagle: true, ..profile.config() };
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
         Setup {
             profile,

@@ -1,6 +1,7 @@
 //! What an endpoint can be asked, in the terms of Linux's `struct tcp_info`: for dialogue tests.
 
 use super::Stack;
+use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Phase, State};
 use eastwest_types::EndpointId;
@@ -76,6 +77,11 @@ pub struct Info {
 }
 
 impl Stack {
+    /// The settings, for an application that changes one while its connection is open.
+    pub fn config_mut(&mut self) -> &mut TcpConfig {
+        &mut self.config
+    }
+
     /// The state of an endpoint, for looking on.
     pub fn info(&self, id: EndpointId) -> Info {
         let e = self.endpoint(id);
