@@ -137,7 +137,8 @@ impl Endpoint {
         self.phase = Phase::Open;
         self.dup_acks = 0;
         self.set_lost_to(self.snd_una);
-        self.set_resent_to(self.resent_to().max(self.snd_una));
+        // copies under way no longer count: they were not needed
+        self.set_resent_to(self.snd_una);
         self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
     }
 
