@@ -4,7 +4,7 @@
 use crate::problem::{Problem, hint};
 use crate::profile::Profile;
 use crate::shell::{Setting, What};
-use eastwest_transport::congestion::rules::EcnRule;
+use eastwest_transport::congestion::rules::{EcnRule, HyStartRule};
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
 use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::Span;
@@ -142,7 +142,19 @@ impl Setup {
             What::NoQueue => Err(wrong(
                 "a queue that takes no packets from its own host is not simulated".into(),
             )),
-            What::Pacing(_) | What::Hystart(_) => Ok(()),
+            What::Pacing(on) => {
+                self.config.rules.pacing = *on;
+                Ok(())
+            }
+            What::Hystart(3) => {
+                self.config.rules.hystart = HyStartRule::Linux;
+                Ok(())
+            }
+            What::Hystart(0) => {
+                self.config.rules.hystart = HyStartRule::Off;
+                Ok(())
+            }
+            What::Hystart(n) => Err(wrong(format!("hystart_detect = {n}: only 0 and 3 are simulated"))),
         }
     }
 
@@ -221,8 +233,9 @@ pub fn congestion(name: &str) -> Result<CongestionKind, String> {
         "reno" => Ok(CongestionKind::NewReno),
         "cubic" => Ok(CongestionKind::Cubic),
         "dctcp" => Ok(CongestionKind::Dctcp),
+        "bbr" => Ok(CongestionKind::Bbr),
         other => {
-            let near = hint(other, ["reno", "cubic", "dctcp"]);
+            let near = hint(other, ["reno", "cubic", "dctcp", "bbr"]);
             Err(format!("the congestion control '{other}' is not simulated{near}"))
         }
     }
