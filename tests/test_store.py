@@ -105,7 +105,8 @@ def test_the_first_of_two_equal_runs_stays(tmp_path: Path) -> None:
     runs.put("ab", raw, {**summary, "writer": 3}, tables=False)
     assert Result(first.path).summary["writer"] == 1
     runs.put("ab", raw, {**summary, "writer": 4}, extra={"more.json": b"{}"})
-    assert Result(first.path).summary["writer"] == 4
+    assert Result(first.path).summary["writer"] == 1
+    assert (first.path / "more.json").is_file()
     assert list((tmp_path / "partial").iterdir()) == []
 
 
@@ -113,11 +114,13 @@ def test_runs_with_other_files_are_put_together(tmp_path: Path) -> None:
     """Two sweeps that differ in their warm-up alone do not take each other's runs away."""
     runs, wanted = Store(tmp_path), plan(TINY)
     raw, summary = measured(wanted.source, wanted.overrides, 1)
-    runs.put("ab12", raw, summary, extra={"after-1ps.json": b"1"})
+    first = runs.put("ab12", raw, summary, extra={"after-1ps.json": b"1"})
+    folder = first.path.stat().st_ino
     runs.put("ab12", raw, summary, tables=False, extra={"after-2ps.json": b"2"})
     found = runs.find("ab12", tables=True, files=("after-1ps.json", "after-2ps.json"))
     assert found is not None and found.flows.height == 3
     assert (found.path / "after-1ps.json").read_bytes() == b"1"
+    assert found.path.stat().st_ino == folder, "who reads it meanwhile loses nothing"
     assert not list((tmp_path / "partial").iterdir())
 
 

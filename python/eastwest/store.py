@@ -14,7 +14,7 @@ Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
     partial/                what is being written; left-overs of killed processes are removed
 
 A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
-renamed. Several processes may use one store at once.
+renamed; what it has is never taken away again. Several processes may use one store at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import Any, TypedDict, cast
 
 from eastwest import core, shipped
 from eastwest.errors import FolderError, InputError
-from eastwest.formats import RESULT_FORMAT
+from eastwest.formats import RESULT_FORMAT, TABLES
 from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
 
@@ -122,7 +122,7 @@ class Store:
         folder = self.folder(key)
         if any(not (folder / name).is_file() for name in ("summary.json", *files)):
             return None
-        if tables and not any(folder.glob("*.parquet")):
+        if tables and not all((folder / f"{name}.parquet").is_file() for name in TABLES):
             return None
         result = Result(folder)
         try:
@@ -141,7 +141,7 @@ class Store:
     ) -> Result:
         """Keep a run, with its tables or only its summary, whole or not at all.
 
-        ``extra`` are further files by name. An entry of the same key stays if it has all of this.
+        ``extra`` are further files by name. An entry of the same key stays, and gets what it lacks.
         Raises ``OSError`` with the folder's name where it cannot be written.
         """
         dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
@@ -293,14 +293,11 @@ class Store:
             else:
                 sync_file(final.parent)
                 return
-            names = {path.name for path in partial.iterdir()}
-            if self.find(final.name) and names <= {path.name for path in final.iterdir()}:
-                shutil.rmtree(partial)  # another process was first, with the same
-                return
-            # An entry without some of this, or a damaged one, makes room. Whoever dies in between
-            # has lost a run that is simulated again, not a correct table.
-            if self.find(final.name):
+            if self.find(final.name) is not None:
                 _add_missing(partial, final)
+                shutil.rmtree(partial)
+                return
+            # A damaged entry makes room. Whoever dies in between has lost nothing.
             retired = self._partial()
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)
@@ -314,13 +311,12 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _add_missing(folder: Path, other: Path) -> None:
-    """Link what only the other entry of the same run has, such as its tables, into a folder."""
-    for path in other.iterdir():
-        if path.is_file() and not (folder / path.name).exists():
-            # where links are not possible, it is made again when it is wanted
-            with contextlib.suppress(OSError):
-                os.link(path, folder / path.name)
+def _add_missing(partial: Path, final: Path) -> None:
+    """Move what an entry lacks into it, file by file: others may be reading what it has."""
+    for path in partial.iterdir():
+        if path.is_file() and not (final / path.name).exists():
+            path.replace(final / path.name)
+    sync_file(final)
 
 
 def _host() -> str:
