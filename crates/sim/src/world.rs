@@ -77,6 +77,7 @@ pub struct World {
     notices: Vec<(EndpointId, Notice)>,
     pub(crate) messages: Messages,
     pub(crate) drivers: Vec<Driver>,
+    /// Workloads that the run still waits for, or 1 where it waits for its end in time.
     pub(crate) unfinished: usize,
     pub(crate) classes: Vec<ClassPlan>,
     pub(crate) records: Records,
@@ -156,7 +157,7 @@ impl World {
                 workload: w.workload,
             })
             .collect();
-        let unfinished = drivers.iter().filter(|d| !d.background).count();
+        let unfinished = drivers.iter().filter(|d| !d.background).count().max(1);
         let jitter = plan.fabric.processing_jitter;
         let capture = Capture::new(&plan.measure.capture, &plan.tcp, jitter, &mut fabric);
         Ok(World {
@@ -205,7 +206,7 @@ impl World {
         let mut next_look = EVENTS_PER_LOOK;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
-            if key == Key::NEVER {
+            if key == Key::NEVER && !self.awaits_its_end() {
                 return Err(RunError::Stuck(self.describe_outstanding()));
             }
             if key.time() > self.until {
@@ -240,6 +241,11 @@ impl World {
             }
         }
         self.stuck.take().map_or(Ok(()), Err)
+    }
+
+    /// Whether nothing but its end in time ends the run.
+    fn awaits_its_end(&self) -> bool {
+        self.until < Time::NEVER && self.drivers.iter().all(|d| d.background)
     }
 
     fn fire_other(&mut self, source: u32, links: u32) {

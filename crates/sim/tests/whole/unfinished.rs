@@ -1,6 +1,7 @@
 //! Work that cannot finish is reported with its hosts; work that was cut off is counted.
 
-use crate::harness::{attempt, outcome, scenario};
+use crate::harness::{attempt, context, outcome, scenario};
+use eastwest_sim::scenario::read;
 use eastwest_sim::world::RunError;
 
 /// Every timeout comes before the first answer can.
@@ -69,4 +70,22 @@ fn a_caller_can_stop_a_run() {
     });
     assert!(matches!(stopped, Err(RunError::Interrupted)));
     assert_eq!(looks, 3);
+}
+
+#[test]
+fn background_alone_goes_on_until_the_time_is_up() {
+    let text = "schema = 1\nduration = '10 ms'\n[fabric]\nkind = 'star'\nhosts = 3\n\
+        host_rate = '1 Gbit/s'\n[[workload]]\nname = 'ticks'\nkind = 'datagrams'\n\
+        background = true\nsources = 'h1'\ndestination = 'h0'\nbytes = 1000\n\
+        arrivals = 'periodic'\nmean_gap = '1 ms'\n";
+    let done = outcome(text, &[]);
+    done.assert_conserved();
+    assert_eq!(done.number("simulated_s"), 0.01);
+    assert_eq!(done.count("packets.sent"), 10);
+    // those that come to an end before do not end it either
+    let done = outcome(text, &[("workload.ticks.packets", "4")]);
+    assert_eq!((done.number("simulated_s"), done.count("packets.delivered")), (0.01, 4));
+    let refused = read(&text.replace("duration = '10 ms'\n", ""), &context(), &[]);
+    let problems = refused.expect_err("nothing would end it");
+    assert!(problems[0].to_string().contains("every workload runs in the background"));
 }
