@@ -92,9 +92,7 @@ def same(a: SweepResult, b: SweepResult) -> None:
 
 def test_every_point_runs_with_the_same_seeds(simulated: list[int | None]) -> None:
     found = ew.sweep(SWEEP, out="out", jobs=0)
-    assert (
-        sorted(s for s in simulated if s is not None) == [1, 2, 3] * 0 + [1] * 4 + [2] * 4 + [3] * 4
-    )
+    assert sorted(s for s in simulated if s is not None) == [1] * 4 + [2] * 4 + [3] * 4
     assert found.runs.select("point", "seed").rows() == [
         (point, seed) for point in range(4) for seed in (1, 2, 3)
     ]
@@ -403,6 +401,19 @@ def test_a_folder_that_has_lost_a_table_is_called_damaged() -> None:
     (found.path / "points.parquet").unlink()
     with pytest.raises(InputError, match=r"out is damaged: points\.parquet is missing"):
         SweepResult("out").points  # noqa: B018
+
+
+def test_the_folder_of_a_sweep_repeats_it_wherever_it_lies(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ew.sweep(file, jobs=0, store="store")
+    assert found.path == Path("results/buffers-sweep")
+    folder, store = found.path.resolve(), Path("store").resolve()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = ew.sweep(folder / "sweep.toml", jobs=0, store=store)
+    assert again.path == Path("results/buffers-sweep") and again.summary["runs"]["reused"] == 4
+    same(SweepResult(folder), again)
 
 
 def test_settings_that_only_fail_together_fail_their_point(

@@ -17,6 +17,7 @@ from eastwest.core import Problem
 from eastwest.errors import ProblemsError
 from eastwest.run import Source, load_source
 from eastwest.sweep.spec import Spec
+from eastwest.sweep.tables import read_summary
 from eastwest.sweep.values import text
 
 _MOST_PROBLEMS = 50
@@ -24,11 +25,20 @@ _MOST_CHECKED = 10_000
 
 
 def source_of(spec: Spec) -> Source:
-    """Find the scenario of a sweep: beside the sweep file, or by the name of a shipped one."""
+    """Find the scenario of a sweep: beside the sweep file, or by the name of a shipped one.
+
+    A sweep file in the folder that a sweep has left finds its scenario there.
+    """
     beside = spec.base_dir / spec.scenario
     if "\n" not in spec.scenario and beside.exists():
         return load_source(beside)
-    return load_source(spec.scenario)
+    try:
+        return load_source(spec.scenario)
+    except FileNotFoundError:
+        kept = spec.base_dir / "scenario.toml"
+        if kept.is_file() and read_summary(spec.base_dir) is not None:
+            return load_source(kept)
+        raise
 
 
 def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:

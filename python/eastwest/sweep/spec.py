@@ -20,6 +20,7 @@ from eastwest import shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.stats import CONFIDENCE
+from eastwest.sweep.tables import read_summary
 from eastwest.sweep.values import Bound, between, evenly, same_kind, sample, toml
 
 #: Version of the sweep file's format.
@@ -138,7 +139,8 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
     else:
         path = _find(source)
         table, text = _read(path)
-        base_dir, stem = path.resolve().parent, path.stem
+        base_dir = path.resolve().parent
+        stem = _name_of_folder(path) or path.stem
     changed = {key: value for key, value in (changes or {}).items() if value is not None}
     if "set" in changed and isinstance(table.get("set"), dict):
         changed["set"] = {**dict(flat(table["set"])), **changed["set"]}
@@ -157,6 +159,13 @@ def _find(source: str | Path) -> Path:
         names = ", ".join(sorted(p.stem for p in shipped.SWEEPS.glob("*.toml")))
         raise FileNotFoundError(f"no sweep file {str(source)!r}; shipped sweeps: {names}")
     return found
+
+
+def _name_of_folder(path: Path) -> str | None:
+    """Name of the sweep in whose folder its own file lies."""
+    summary = read_summary(path.parent) if path.name == "sweep.toml" else None
+    name = (summary or {}).get("name")
+    return name if isinstance(name, str) else None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
