@@ -363,6 +363,10 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
     with pytest.raises(InputError, match="the folder of a sweep: report it alone"):
         write_report([sweep.path, sweep.path])
+    rule = {**sweep.summary, "adaptive": {"metric": "flows.fct_us.p99"}}
+    (sweep.path / "summary.json").write_text(json.dumps(rule), encoding="utf-8")
+    text = write_report([sweep.path]).read_text(encoding="utf-8")
+    assert "4 points × up to 3 seeds: 12 of 12 runs done, 0 failed" in text
 
 
 def test_faults_and_marks_are_named(tmp_path: Path) -> None:

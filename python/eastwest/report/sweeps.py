@@ -179,7 +179,8 @@ def _text(sweep: SweepResult, name: str) -> str:
 def _counts(points: Points) -> str:
     runs = points.sweep.summary.get("runs", {})
     seeds = points.sweep.summary.get("seeds", [])
-    many = f" × {len(seeds)} seeds" if isinstance(seeds, list) and seeds else ""
+    most = "up to " * bool(points.sweep.summary.get("adaptive"))
+    many = f" × {most}{len(seeds)} seeds" if isinstance(seeds, list) and seeds else ""
     return (
         f"{units.count(len(points.all))} points{many}: {runs.get('done', '?')} of "
         f"{runs.get('planned', '?')} runs done, {runs.get('failed', '?')} failed"
