@@ -55,7 +55,7 @@ def test_what_format_1_did_not_know_is_empty_or_null() -> None:
 def test_drops_of_format_1_were_all_of_full_queues() -> None:
     links = ew.Result(FIRST).links
     assert links["drops_queue_full"].equals(links["drops"].rename("drops_queue_full"))
-    for column in ("lost_random", "lost_down", "lost_no_route", "marks"):
+    for column in ("lost_random", "lost_down", "lost_no_route", "drops_early", "marks"):
         assert links[column].null_count() == 0
         assert links[column].sum() == 0
     summary = ew.Result(FIRST).summary

@@ -109,6 +109,7 @@ TABLES: dict[str, dict[str, str]] = {
         "lost_random": "u64",
         "lost_down": "u64",
         "lost_no_route": "u64",
+        "drops_early": "u64",
         "marks": "u64",
     },
     "link_samples": {
@@ -166,6 +167,7 @@ SINCE: dict[str, int] = {
     "links.lost_random": 2,
     "links.lost_down": 2,
     "links.lost_no_route": 2,
+    "links.drops_early": 2,
     "links.marks": 2,
 }
 
@@ -211,7 +213,7 @@ def _count_what_was_not_there(summary: dict[str, Any]) -> None:
     drops = summary.get("drops")
     full = drops.get("full") if isinstance(drops, dict) else None
     if isinstance(drops, dict) and isinstance(full, dict):
-        for cause in ("loss", "link_down", "no_route"):
+        for cause in ("loss", "link_down", "no_route", "early"):
             drops.setdefault(cause, dict.fromkeys(full, 0))
         summary.setdefault("marks", dict.fromkeys(full, 0))
 

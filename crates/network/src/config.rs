@@ -109,6 +109,24 @@ pub enum QueueConfig {
         /// What does not fit is lost.
         limit: Limit,
     },
+    /// Drops or marks at the head while packets wait too long (RFC 8289).
+    CoDel {
+        /// How long a packet may wait.
+        target: Span,
+        /// How long all may have to wait for longer.
+        interval: Span,
+        /// Mark packets of transports that understand marks instead of dropping them.
+        ecn: bool,
+        /// What does not fit is lost.
+        limit: Limit,
+    },
+}
+
+impl QueueConfig {
+    /// Whether it decides about packets when they leave, which needs two-event ports.
+    pub fn decides_at_dequeue(&self) -> bool {
+        matches!(self, QueueConfig::CoDel { .. })
+    }
 }
 
 /// How a port serves its priorities.

@@ -278,11 +278,14 @@ impl Fabric {
 
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
-        let (lost, next) = self.links[link as usize].depart(key);
+        let (lost, next) = self.links[link as usize].depart(key, &mut self.pool);
         events.set(link, next);
         self.prefetch_next(events);
         if let Some((passage, cause)) = lost {
             self.lose(key.time(), link, passage, cause);
+        }
+        for passage in self.links[link as usize].take_dropped() {
+            self.lose(key.time(), link, passage, Cause::Early);
         }
     }
 
@@ -348,12 +351,13 @@ fn link_spec(
     cable: crate::config::CableConfig,
 ) -> LinkSpec {
     let strict_priority = config.scheduler == SchedulerConfig::StrictPriority;
-    let two_event = config.reference_ports || strict_priority;
+    let queue = if from < graph.hosts { config.host_queue } else { config.switch_queue };
+    let two_event = config.reference_ports || strict_priority || queue.decides_at_dequeue();
     LinkSpec {
         from,
         to,
         cable,
-        queue: if from < graph.hosts { config.host_queue } else { config.switch_queue },
+        queue,
         framing: at_most_u16(config.framing),
         min_frame: at_most_u16(config.min_frame),
         mtu: config.mtu,

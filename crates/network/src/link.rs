@@ -20,7 +20,7 @@ mod conditions;
 use crate::config::{CableConfig, QueueConfig};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Backlog, Queue, Verdict};
+use crate::queue::{Backlog, Head, Queue, Verdict};
 use crate::ring::Ring;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
@@ -89,6 +89,8 @@ struct Waiting {
     /// Queue 0 is the urgent one; a port with one FIFO uses it alone.
     queues: [VecDeque<Passage>; 2],
     bytes: [u64; 2],
+    /// Packets that the discipline has dropped, until [`Link::take_dropped`].
+    dropped: Vec<Passage>,
     /// When the packet being sent has left, or never.
     sent_at: Time,
     /// Priorities of this value and above go to queue 0.
@@ -194,7 +196,8 @@ impl Link {
     pub fn new(spec: &LinkSpec) -> Link {
         assert!(!spec.strict_priority || spec.mode == Mode::TwoEvent, "priorities need two events");
         let two_event = spec.mode == Mode::TwoEvent;
-        let queue = Queue::new(spec.queue);
+        assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
+        let queue = Queue::new(spec.queue, spec.mtu);
         Link {
             on_wire: Ring::default(),
             surely_fits: queue.surely_lets_in(spec.mtu),
@@ -218,6 +221,7 @@ impl Link {
                 Box::new(Waiting {
                     queues: Default::default(),
                     bytes: [0; 2],
+                    dropped: Vec::new(),
                     sent_at: Time::NEVER,
                     urgent_from: if spec.strict_priority { 4 } else { 0 },
                 })
@@ -380,10 +384,10 @@ impl Link {
 
     /// Carries out the link's next event, a departure: the port has finished sending, or a packet was
     /// lost on the way. Also returns the key of the event after it.
-    pub fn depart(&mut self, key: Key) -> (Option<(Passage, Cause)>, Key) {
+    pub fn depart(&mut self, key: Key, pool: &mut PacketPool) -> (Option<(Passage, Cause)>, Key) {
         let lost = self.lose_first(key);
         if lost.is_none() {
-            self.start_sending(key.time());
+            self.start_sending(key.time(), pool);
         }
         (lost, self.next_key(key.time()))
     }
@@ -456,18 +460,56 @@ impl Link {
             }
         }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
-        w.queues[queue].push_back(passage);
+        w.queues[queue].push_back(Passage { arrive: now, ..passage });
         w.bytes[queue] += u64::from(ip_len);
         self.extend_backlog(now, self.send_time(ip_len));
         if sending {
             return Offer::Queued;
         }
-        self.start_sending(now);
+        self.start_sending(now, pool);
         Offer::Sooner(self.next_key(now))
     }
 
+    /// Lets the discipline drop or mark at the head of the queue that is next in turn.
+    #[inline(never)]
+    fn thin_out(&mut self, now: Time, pool: &mut PacketPool) {
+        let w = self.waiting.as_mut().expect("a two-event port has queues");
+        let Queue::CoDel(codel) = &mut self.queue else { return };
+        let Some(queue) = (0..2).find(|&q| !w.queues[q].is_empty()) else {
+            codel.at_dequeue(0, now, std::iter::empty());
+            return;
+        };
+        let mut left = w.bytes[queue];
+        let heads = w.queues[queue].iter().map(|p| {
+            left -= u64::from(p.ip_len);
+            Head { since: p.arrive, left, ecn: pool.get(p.slot).understands_marks() }
+        });
+        let plan = codel.at_dequeue(queue, now, heads);
+        let marked = w.queues[queue].get(plan.drop).filter(|_| plan.mark).copied();
+        for _ in 0..plan.drop {
+            let passage = w.queues[queue].pop_front().expect("the plan drops what waits");
+            w.bytes[queue] -= u64::from(passage.ip_len);
+            w.dropped.push(passage);
+        }
+        let lens: Vec<u16> = w.dropped.iter().map(|p| p.ip_len).collect();
+        for ip_len in lens {
+            self.busy_until = Time(self.busy_until.0 - self.send_time(u32::from(ip_len)).0);
+        }
+        if let Some(passage) = marked {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+    }
+
+    /// Packets that the discipline has dropped since the last call.
+    pub fn take_dropped(&mut self) -> Vec<Passage> {
+        self.waiting.as_mut().map_or(Vec::new(), |w| std::mem::take(&mut w.dropped))
+    }
+
     /// Starts to send the packet that is next in turn, if any waits.
-    fn start_sending(&mut self, now: Time) {
+    fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
+        if matches!(self.queue, Queue::CoDel(_)) {
+            self.thin_out(now, pool);
+        }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         let Some(queue) = (0..2).find(|&q| !w.queues[q].is_empty()) else {
             w.sent_at = Time::NEVER;
@@ -529,7 +571,7 @@ mod tests {
         for (at, packet) in offers {
             let number = pool.insert(packet);
             while next < Key::new(*at, Class::Arrival) {
-                next = step(link, next, &mut log);
+                next = step(link, next, &mut log, &mut pool);
             }
             log.queues.push(link.queue(*at));
             let passage = Passage::new(number, packet);
@@ -543,7 +585,7 @@ mod tests {
             }
         }
         while next != Key::NEVER {
-            next = step(link, next, &mut log);
+            next = step(link, next, &mut log, &mut pool);
         }
         assert_eq!(link.held(), 0);
         let is_marked = |slot: &u32| pool.remove(*slot).tos & ecn::MASK == ecn::CE;
@@ -551,9 +593,9 @@ mod tests {
         log
     }
 
-    fn step(link: &mut Link, key: Key, log: &mut Log) -> Key {
+    fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key {
         if key.is_departure() {
-            return link.depart(key).1;
+            return link.depart(key, pool).1;
         }
         let (passage, next) = link.arrive(key);
         log.arrived.push((key.time(), passage.slot));

@@ -15,11 +15,14 @@ pub enum Cause {
     LinkDown = 2,
     /// There was no way on.
     NoRoute = 3,
+    /// The queue discipline dropped it while there was room.
+    Early = 4,
 }
 
 impl Cause {
     /// All causes in the order of their numbers.
-    pub const ALL: [Cause; 4] = [Cause::QueueFull, Cause::Loss, Cause::LinkDown, Cause::NoRoute];
+    pub const ALL: [Cause; 5] =
+        [Cause::QueueFull, Cause::Loss, Cause::LinkDown, Cause::NoRoute, Cause::Early];
 
     /// The name used in tables.
     pub fn name(self) -> &'static str {
@@ -28,6 +31,7 @@ impl Cause {
             Cause::Loss => "loss",
             Cause::LinkDown => "link-down",
             Cause::NoRoute => "no-route",
+            Cause::Early => "early",
         }
     }
 }

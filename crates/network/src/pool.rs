@@ -56,6 +56,11 @@ impl Stored {
         PacketKind::of(self.payload, self.flags, self.tos)
     }
 
+    /// Whether its transport understands marks (RFC 3168).
+    pub fn understands_marks(&self) -> bool {
+        self.tos & ecn::MASK != ecn::NOT_ECT
+    }
+
     fn sack(&self) -> u32 {
         if self.tos & Stored::WITH_SACK == 0 { NO_SACK } else { self.echo_or_sack }
     }

@@ -196,7 +196,7 @@ fn links(w: &World) -> Table {
     columns.push(("queue_max_us", Column::F64(wait_us.collect())));
     columns.push(("queue_max_bytes", Column::U64(l.iter().map(|l| l.longest().1).collect())));
     const CAUSES: [&str; Cause::ALL.len()] =
-        ["drops_queue_full", "lost_random", "lost_down", "lost_no_route"];
+        ["drops_queue_full", "lost_random", "lost_down", "lost_no_route", "drops_early"];
     for (cause, name) in Cause::ALL.into_iter().zip(CAUSES) {
         let lost = l.iter().map(|l| l.drops_by(cause).iter().sum());
         columns.push((name, Column::U64(lost.collect())));
@@ -378,7 +378,9 @@ fn summary(w: &World, digest: &str) -> Value {
 /// Packets lost, by cause and kind.
 fn drops(w: &World) -> Value {
     let mut by_cause = Map::new();
-    for (cause, name) in Cause::ALL.into_iter().zip(["full", "loss", "link_down", "no_route"]) {
+    for (cause, name) in
+        Cause::ALL.into_iter().zip(["full", "loss", "link_down", "no_route", "early"])
+    {
         let mut counts = [0; PacketKind::COUNT];
         for link in &w.fabric.links {
             counts.iter_mut().zip(link.drops_by(cause)).for_each(|(sum, n)| *sum += n);

@@ -27,6 +27,7 @@ _CAUSES = {
     "loss": "lost on the line",
     "link-down": "the link was down",
     "no-route": "there was no way on",
+    "early": "the queue dropped it early",
 }
 _KINDS = {
     "data": "segment",

@@ -34,6 +34,7 @@ DROP_CAUSES = {
     "lost_random": "random loss",
     "lost_down": "link down",
     "lost_no_route": "no route",
+    "drops_early": "early drop",
 }
 
 

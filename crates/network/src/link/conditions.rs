@@ -301,7 +301,7 @@ mod tests {
                     self.next = next;
                     continue;
                 }
-                let (lost, next) = self.link.depart(key);
+                let (lost, next) = self.link.depart(key, &mut self.pool);
                 if let Some((passage, cause)) = lost {
                     self.log.lost.push((key.time(), passage.slot, cause));
                 }

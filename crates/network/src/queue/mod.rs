@@ -1,12 +1,15 @@
 //! Queue disciplines: what becomes of a packet that finds others waiting at a port.
 //!
-//! One file each. A discipline decides when a packet comes ([`Queue::at_enqueue`]), from what waits
-//! then; [eager ports](crate::link::Mode) know that as well as two-event ones.
+//! One file each. Most decide when a packet comes ([`Queue::at_enqueue`]), from what waits then;
+//! [eager ports](crate::link::Mode) know that as well as two-event ones. CoDel decides when one leaves
+//! ([`CoDel::at_dequeue`]), which needs two-event ports.
 
+mod codel;
 mod drop_tail;
 mod step_marking;
 
 use crate::config::{Limit, QueueConfig};
+pub use codel::{CoDel, Head};
 pub use step_marking::StepMarking;
 
 /// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
@@ -50,15 +53,20 @@ pub enum Queue {
     DropTail(Limit),
     /// See [`step_marking`].
     StepMarking(Box<StepMarking>),
+    /// See [`codel`].
+    CoDel(Box<CoDel>),
 }
 
 impl Queue {
-    /// A queue of this kind.
-    pub fn new(config: QueueConfig) -> Queue {
+    /// A queue of this kind for packets of at most `mtu` bytes.
+    pub fn new(config: QueueConfig, mtu: u32) -> Queue {
         match config {
             QueueConfig::DropTail(limit) => Queue::DropTail(limit),
             QueueConfig::StepMarking { threshold, limit } => {
                 Queue::StepMarking(Box::new(StepMarking { threshold, limit }))
+            }
+            QueueConfig::CoDel { target, interval, ecn, limit } => {
+                Queue::CoDel(Box::new(CoDel::new(limit, target, interval, ecn, mtu)))
             }
         }
     }
@@ -67,6 +75,7 @@ impl Queue {
     pub fn surely_lets_in(&self, mtu: u32) -> u32 {
         match self {
             Queue::DropTail(limit) => least_packets(*limit, mtu),
+            Queue::CoDel(c) => least_packets(c.limit, mtu),
             Queue::StepMarking(s) => {
                 least_packets(s.threshold, mtu).min(least_packets(s.limit, mtu))
             }
@@ -77,6 +86,7 @@ impl Queue {
     pub fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
         match self {
             Queue::DropTail(limit) => drop_tail::at_enqueue(*limit, backlog, ip_len),
+            Queue::CoDel(c) => drop_tail::at_enqueue(c.limit, backlog, ip_len),
             Queue::StepMarking(s) => s.at_enqueue(backlog, ip_len),
         }
     }

@@ -28,6 +28,7 @@ const MOST_CABLES: u64 = 4_000_000;
 enum Discipline {
     DropTail,
     StepMarking,
+    CoDel,
 }
 
 #[derive(Clone, Copy)]
@@ -347,6 +348,11 @@ fn read_queue(
                 Discipline::StepMarking,
                 "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
             ),
+            (
+                "codel",
+                Discipline::CoDel,
+                "drops at the head while packets wait too long (RFC 8289); two-event ports",
+            ),
         ],
     );
     let limit: Limit = s.get(key("limit", doc).default(limit));
@@ -358,6 +364,34 @@ fn read_queue(
     match kind.unwrap_or(Discipline::DropTail) {
         Discipline::DropTail => QueueConfig::DropTail(limit),
         Discipline::StepMarking => read_step_marking(s, limit),
+        Discipline::CoDel => read_codel(s, limit),
+    }
+}
+
+fn read_codel(s: &mut Section, limit: Limit) -> QueueConfig {
+    QueueConfig::CoDel {
+        target: s.get(
+            key("target", "How long a packet may wait (RFC 8289, 4.4).")
+                .default("5 ms")
+                .range("1 us", "10 s"),
+        ),
+        interval: s.get(
+            key(
+                "interval",
+                "A packet is dropped once all have waited for longer during this time (RFC 8289, \
+                 4.3: a round trip of the longer kind).",
+            )
+            .default("100 ms")
+            .range("10 us", "100 s"),
+        ),
+        ecn: s.get(
+            key(
+                "ecn",
+                "Packets of ECN transports are marked instead (Linux, sch_codel; off there).",
+            )
+            .default("false"),
+        ),
+        limit,
     }
 }
 

@@ -155,13 +155,14 @@ impl Outcome {
         let mut by_kind = 0;
         for kind in ["data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram"] {
             let of_links: u64 = self.u64s("links", &format!("drops_{kind}")).iter().sum();
-            let causes = ["full", "loss", "link_down", "no_route"];
+            let causes = ["full", "loss", "link_down", "no_route", "early"];
             let in_all: u64 = causes.iter().map(|c| self.count(&format!("drops.{c}.{kind}"))).sum();
             assert_eq!(of_links, in_all, "{kind}");
             by_kind += of_links;
         }
         assert_eq!(by_kind, dropped, "drops by kind");
-        let causes = ["drops_queue_full", "lost_random", "lost_down", "lost_no_route"];
+        let causes =
+            ["drops_queue_full", "lost_random", "lost_down", "lost_no_route", "drops_early"];
         let by_cause = causes.iter().flat_map(|cause| self.u64s("links", cause)).sum::<u64>();
         assert_eq!(by_cause, dropped, "drops by cause");
         assert_eq!(self.count("latency_us.count"), delivered, "every delivery has a latency");

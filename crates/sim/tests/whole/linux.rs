@@ -92,6 +92,24 @@ fn median_latency_ms(done: &Outcome) -> f64 {
 }
 
 #[test]
+fn reno_and_cubic_at_a_codel_queue() {
+    let queue = "{ kind = 'codel', limit = '500 packets' }";
+    let done = flow("new-reno", queue, &[("tcp.hystart", "off")]);
+    done.assert_conserved();
+    let (peaks, periods) = sawtooth(&done);
+    near("peak", mean(&peaks), 135.3, 0.03);
+    near("period", mean(&periods), 0.871, 0.03);
+    near("goodput", goodput_mbit(&done), 93.8, 0.03);
+    near("drops", done.count("packets.dropped") as f64, 511.0, 0.1);
+    let done = flow("cubic", queue, &[]);
+    let (peaks, periods) = sawtooth(&done);
+    near("peak", mean(&peaks), 132.8, 0.03);
+    near("period", mean(&periods), 1.07, 0.03);
+    near("goodput", goodput_mbit(&done), 96.5, 0.03);
+    assert!(done.u64s("links", "drops_early").iter().sum::<u64>() > 3);
+}
+
+#[test]
 fn bbr_at_a_short_and_a_deep_queue() {
     for (limit, largest, drops) in [("50", 275.0, Some(412.0)), ("500", 320.0, None)] {
         let done = flow("bbr", &format!("{{ limit = '{limit} packets' }}"), &[]);
