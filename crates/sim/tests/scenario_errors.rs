@@ -544,6 +544,13 @@ fn faults_of_one_kind_must_not_contradict_each_other() {
     assert!(found.contains("fault.1: sets for leaf0->spine1 at 2 s"), "{found}");
     let found = listed_with(&loss("h0->leaf0", 2, 4), &loss("h0", 1, 3));
     assert!(found.contains("fault.0: sets for h0->leaf0 at 2 s"), "{found}");
+    // all within a longer one are told, also those that do not meet each other
+    let within = [loss("h0", 1, 9), loss("h0", 2, 3), loss("h0->leaf0", 5, 6)];
+    let found = listed(&with_faults(&within.each_ref().map(String::as_str)));
+    for number in [1, 2] {
+        assert!(found.contains(&format!("fault.{number}: sets for h0->leaf0")), "{found}");
+    }
+    assert_eq!(found.matches("what fault 0").count(), 2, "{found}");
     // one after the other, in other directions, of other kinds, failures
     for (a, b) in [
         (loss("h0", 1, 3), loss("h0", 3, 4)),

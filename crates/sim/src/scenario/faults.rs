@@ -179,9 +179,14 @@ fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize
     let mut found = BTreeMap::new();
     for ((_, link), mut times) in times {
         times.sort_unstable();
-        for pair in times.windows(2) {
-            let ((_, until, first), (from, _, second)) = (pair[0], pair[1]);
-            if from < until {
+        // of those that have begun, the one that lasts longest
+        let mut longest = times[0];
+        for &(from, until, second) in &times[1..] {
+            let (_, end, first) = longest;
+            if until > end {
+                longest = (from, until, second);
+            }
+            if from < end {
                 found.entry(second).or_insert_with(|| {
                     format!(
                         "sets for {} at {from} what fault {first} (counted from 0) has set already",
