@@ -282,6 +282,7 @@ def test_the_story_of_a_slow_flow(tmp_path: Path) -> None:
             "flows": [slow_one],
             "events": [
                 lost(1.1, 5_000),  # the message before it
+                lost(1.1, 10_000 - 1_448),  # its last segment
                 lost(1.2, 20_000),
                 lost(1.3, 30_000),
                 event(1.5, "timeout", stream_start=20_000, bytes=90_000),

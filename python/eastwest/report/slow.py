@@ -80,9 +80,8 @@ def _own(
     if events is None:
         return None
     first = row["stream_start"] or 0
-    about = (pl.col("stream_start") < first + row["bytes"]) & (
-        pl.col("stream_start") + pl.col("bytes") >= first
-    )
+    after = pl.col("stream_start") + pl.max_horizontal("bytes", 1)
+    about = (pl.col("stream_start") < first + row["bytes"]) & (after > first)
     during = (pl.col("time_s") >= row["start_s"]) & (pl.col("time_s") <= row["finish_s"])
     return events.filter(during & (about | (pl.col("what") != "drop"))).head(_MOST_EVENTS)
 
