@@ -242,7 +242,7 @@ def test_statistics_nested_or_flat() -> None:
     assert tally({}) == "none"
 
 
-def test_a_long_run_says_after_a_second_how_long_it_will_take(
+def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(
     fake: FakeCore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done: Progress = {
@@ -256,7 +256,9 @@ def test_a_long_run_says_after_a_second_how_long_it_will_take(
     with Bar(errors(), "x", estimate=True) as bar:
         bar(done)
         assert capsys.readouterr().err == ""
+        bar({**done, "wall_s": 1.5, "simulated_s": 3.0})  # too early to tell
+        assert capsys.readouterr().err == ""
         bar({**done, "wall_s": 2.0})
         bar({**done, "wall_s": 3.0})
     told = capsys.readouterr().err
-    assert "x: about 8 s, " in told and told.count("from its first second") == 1
+    assert "x: up to 8 s, " in told and told.count("from its first 2 s") == 1

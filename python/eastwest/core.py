@@ -46,6 +46,11 @@ class Progress(TypedDict):
     wall_s: float
 
 
+#: From this share done on a run's time is told from its share: flows that began together finish
+#: late and together, so that before nothing much can be said.
+TELLING_SHARE = 0.05
+
+
 def share_done(progress: Progress) -> float | None:
     """How much of a run is done, from 0 to 1, if anything tells."""
     # A run ends when its work is done or its time is up, whichever comes first.

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from eastwest import core
-from eastwest.core import share_done
+from eastwest.core import TELLING_SHARE, share_done
 from eastwest.run import peak_rss_mb
 from eastwest.units import clean, count, size, span
 
@@ -23,7 +23,7 @@ def describe(progress: core.Progress) -> str:
     if wall > 0:
         parts.append(f"{count(round(progress['packet_hops'] / wall))} hops/s")
     share = share_done(progress)
-    if share is not None and share > 0.01:
+    if share is not None and share >= TELLING_SHARE:
         parts.append(f"{span(max(0, round(wall * (1 - share) / share)))} left")
     return " · ".join(parts)
 
@@ -31,9 +31,10 @@ def describe(progress: core.Progress) -> str:
 class Bar:
     """A bar on a terminal's standard error; silent where that is not a terminal.
 
-    With ``estimate``, a run that has gone on for a second says how long it will take, terminal or
-    not: nothing was known of it before. The bar draws only when the simulator reports, so that no
-    second thread takes time from it.
+    With ``estimate``, a run that has gone on for a second, and far enough to tell, says how long it
+    will take, terminal or not: nothing was known of it before. Mostly a bound, as the last flows of
+    many finish together. The bar draws only when the simulator reports, so that no second thread
+    takes time from it.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:
@@ -67,10 +68,11 @@ class Bar:
     def __call__(self, progress: core.Progress) -> None:
         """Show how far the simulation has come."""
         share = share_done(progress)
-        if self._estimate and share and progress["wall_s"] >= 1:
+        wall_s = progress["wall_s"]
+        if self._estimate and share and share >= TELLING_SHARE and wall_s >= 1:
             self._estimate = False
-            whole = f"about {span(progress['wall_s'] / share)}, {size(peak_rss_mb() * 1e6)} or more"
-            text = f"{clean(self._label, 60)}: {whole} of memory (from its first second)"
+            whole = f"up to {span(wall_s / share)}, {size(peak_rss_mb() * 1e6)} or more"
+            text = f"{clean(self._label, 60)}: {whole} of memory (from its first {span(wall_s)})"
             self._console.print(text, style="dim", markup=False)
         if not self._shown:
             return
