@@ -306,6 +306,7 @@ class Tables:
             column("queue_max_bytes", "u64", queue),
             column("drops_queue_full", "u64", np.sum(list(dropped.values()), axis=0)),
             *[column(f"lost_{cause}", "u64", np.zeros(n)) for cause in LOST],
+            column("drops_early", "u64", np.zeros(n)),
             column("marks", "u64", np.zeros(n)),
         ]
 
