@@ -14,9 +14,11 @@ from typing import Any, NotRequired, TypedDict
 
 from eastwest import _core
 
-#: Data types of a table's columns, and what ``str`` columns are made of.
+#: A column's name, type and data. Numbers are little-endian bytes. Text is a list, or, where few
+#: texts repeat, (index bytes, texts): one byte per row for up to 256 texts, four for more.
 Dtype = str
-Column = tuple[str, Dtype, "bytes | list[str]"]
+Labels = tuple[bytes, list[str]]
+Column = tuple[str, Dtype, "bytes | list[str] | Labels"]
 Overrides = list[tuple[str, str]]
 
 

@@ -31,6 +31,8 @@ DEFAULT_PARENT = Path("results")
 
 _NUMPY_TYPES = {"u32": "<u4", "u64": "<u8", "i64": "<i8", "f64": "<f8"}
 _LONGEST_NAME = 80
+#: Most texts that an index of one byte tells apart.
+_ONE_BYTE = 256
 
 
 class Result:
@@ -218,6 +220,10 @@ def frame(columns: list[Column]) -> pl.DataFrame:
     for name, dtype, data in columns:
         if isinstance(data, list):
             series.append(pl.Series(name, data, dtype=pl.String))
+        elif isinstance(data, tuple):
+            index, texts = data
+            rows = np.frombuffer(index, dtype="u1" if len(texts) <= _ONE_BYTE else "<u4")
+            series.append(pl.Series(name, texts, dtype=pl.String).gather(rows))
         else:
             series.append(pl.Series(name, np.frombuffer(data, dtype=_NUMPY_TYPES[dtype])))
     return pl.DataFrame(series)

@@ -154,7 +154,9 @@ impl Setup {
                 self.config.rules.hystart = HyStartRule::Off;
                 Ok(())
             }
-            What::Hystart(n) => Err(wrong(format!("hystart_detect = {n}: only 0 and 3 are simulated"))),
+            What::Hystart(n) => {
+                Err(wrong(format!("hystart_detect = {n}: only 0 and 3 are simulated")))
+            }
         }
     }
 

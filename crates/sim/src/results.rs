@@ -206,27 +206,27 @@ fn links(w: &World) -> Table {
 }
 
 fn link_samples(r: &Records) -> Table {
-    let rows: Vec<_> = r.samples.links().collect();
+    let rows = || r.samples.links();
     Table::new(
         "link_samples",
         vec![
-            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
-            ("link", Column::U32(rows.iter().map(|r| r.1.link).collect())),
-            ("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect())),
-            ("drops", Column::U32(rows.iter().map(|r| r.1.drops).collect())),
+            ("time_s", Column::F64(rows().map(|r| r.0).collect())),
+            ("link", Column::U32(rows().map(|r| r.1.link).collect())),
+            ("bytes", Column::U64(rows().map(|r| r.1.bytes).collect())),
+            ("drops", Column::U32(rows().map(|r| r.1.drops).collect())),
         ],
     )
 }
 
 fn queues(r: &Records) -> Table {
-    let rows: Vec<_> = r.samples.queues().collect();
+    let rows = || r.samples.queues();
     Table::new(
         "queues",
         vec![
-            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
-            ("link", Column::U32(rows.iter().map(|r| r.1.link).collect())),
-            ("packets", Column::U32(rows.iter().map(|r| r.1.packets).collect())),
-            ("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect())),
+            ("time_s", Column::F64(rows().map(|r| r.0).collect())),
+            ("link", Column::U32(rows().map(|r| r.1.link).collect())),
+            ("packets", Column::U32(rows().map(|r| r.1.packets).collect())),
+            ("bytes", Column::U64(rows().map(|r| r.1.bytes).collect())),
         ],
     )
 }
