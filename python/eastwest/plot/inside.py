@@ -213,7 +213,9 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
         edges = np.linspace(0, end, bins + 1)
         heat = _heat(samples, rows, edges, column, _interval(result))
         if what == "utilisation":
-            heat = np.minimum(1.0, heat * 8 / (rows["rate_bps"].to_numpy()[:, None] * end / bins))
+            # a damaged folder may say that a link has no rate
+            rate = np.maximum(rows["rate_bps"].fill_null(1).to_numpy().astype(float), 1.0)
+            heat = np.minimum(1.0, heat * 8 / (rate[:, None] * end / bins))
         scale = time_axis(axes, end)
         shade = ORANGE if what == "drops" else BLUE
         shades = LinearSegmentedColormap.from_list("heat", ["#ffffff00", shade])
