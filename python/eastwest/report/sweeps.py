@@ -326,6 +326,11 @@ def _sentences(points: Points) -> list[str]:
             f"{found[high].text(metric)} ({points.name(high)}); "
             f"{_of(clear, len(against))} clearly from the baseline."
         )
+    if said:
+        said.append(
+            "Clearly: the 95 % interval of the paired difference leaves out 0. Of many comparisons "
+            "one in twenty does so by chance; nothing is corrected for that."
+        )
     return said or ["Nothing differs between the points."]
 
 

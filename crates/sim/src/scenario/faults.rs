@@ -397,7 +397,8 @@ fn read_down(f: &mut Section) -> Effect {
     let period: Option<Span> = f.find(
         key("period", "Flapping: from one failure to the next.")
             .optional("it fails once")
-            .range("1 us", "480 h"),
+            // routes are computed anew for each failure that becomes known
+            .range("1 ms", "480 h"),
     );
     let up_share = f.find(
         key::<Fraction>(
