@@ -4,8 +4,8 @@
 //! A script says what comes (`<`), what must leave (`>`) and when, what the application calls, and what
 //! `tcp_info` must say (`%{ assert … }%`). The way of a script: [`lexer`] → [`parser`] → [`script`]
 //! → [`run`], which drives a [`host`], maps numbers through a [`wire`] and compares with the
-//! [`matcher`]. The language follows packetdrill's public syntax document; nothing is taken from its
-//! source.
+//! [`matcher`]. The language follows packetdrill: its syntax document and its public scripts were read,
+//! and the rules of its runner for times, tolerances and defaults. None of its code is copied.
 
 mod calls;
 mod fields;

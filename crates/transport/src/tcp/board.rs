@@ -213,9 +213,11 @@ impl Board {
         }
     }
 
-    /// The positions `from..to`, SACKed by none before, have arrived.
-    pub(super) fn sack(&mut self, from: u64, to: u64, c: Context, d: &mut Delivery) {
+    /// The positions `from..to`, SACKed by none before, have arrived. Returns those that whole segments
+    /// cover: a part of a segment counts for nothing (Linux, `tcp_match_skb_to_sack`).
+    pub(super) fn sack(&mut self, from: u64, to: u64, c: Context, d: &mut Delivery) -> (u64, u64) {
         let mut i = self.index(from);
+        let mut covered = (from, from);
         while i < self.segments.len() && self.segments[i].end() <= to {
             let start = self.start(i);
             let s = self.segments[i];
@@ -223,9 +225,11 @@ impl Board {
                 self.arrived(s, start, c, d);
                 self.segments[i].end_flags = (s.end_flags & !(LOST | OUT)) | SACKED;
                 self.sacked_segments += 1;
+                covered = (if covered.0 == covered.1 { start } else { covered.0 }, s.end());
             }
             i += 1;
         }
+        covered
     }
 
     /// Segments SACKed.
@@ -239,9 +243,10 @@ impl Board {
     }
 
     /// What the sums add to the outstanding bytes that are not SACKed, to give those under way: less
-    /// what is lost, plus what was sent again.
+    /// what is lost, plus what was sent again. A lost segment that is acknowledged in part stays lost as
+    /// a whole, so that the sum may fall short.
     pub(super) fn pipe_of(&self, not_sacked: u64) -> u64 {
-        not_sacked + self.resent - self.lost
+        (not_sacked + self.resent).saturating_sub(self.lost)
     }
 
     /// Bytes whose latest copy is not the first and under way.

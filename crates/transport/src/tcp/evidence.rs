@@ -174,10 +174,16 @@ impl Endpoint {
             if let Some(board) = &mut self.board {
                 let (mut gap, mut gap_end) = self.sacked.gap_from(start);
                 while gap < end {
-                    board.sack(gap, gap_end.min(end), context, &mut news.delivery);
-                    (gap, gap_end) = self.sacked.gap_from(gap_end.min(end));
+                    let stop = gap_end.min(end);
+                    let (from, to) = board.sack(gap, stop, context, &mut news.delivery);
+                    if from < to {
+                        bytes += self.sacked.insert(from, to);
+                    }
+                    (gap, gap_end) = self.sacked.gap_from(stop);
                 }
-            } else if self.phase == Phase::Loss {
+                continue;
+            }
+            if self.phase == Phase::Loss {
                 news.delivery.original |= self.has_original(start, end);
             }
             bytes += self.sacked.insert(start, end);

@@ -119,8 +119,10 @@ impl Endpoint {
     /// Whether a timeout is the last.
     fn gives_up(&mut self, now: Time, config: &TcpConfig) -> bool {
         if !self.is_established() {
+            // Linux, `tcp_write_timeout`: those that do not double come on top
+            let linear = if self.state == State::SynSent { config.timers.linear_syns } else { 0 };
             let most = config.timers.syn_retries.unwrap_or(config.max_retries);
-            return u32::from(self.retries) >= most;
+            return u32::from(self.retries) >= most + linear;
         }
         match config.timers.give_up {
             GiveUp::Count => u32::from(self.retries) >= config.max_retries,
