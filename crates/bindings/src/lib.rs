@@ -327,7 +327,7 @@ fn give_memory_back() {
     // SAFETY: sets a number that the allocator reads whenever something is freed.
     #[allow(unsafe_code)]
     unsafe {
-        libmimalloc_sys::mi_option_set(PURGE_DELAY, 0);
+        libmimalloc_sys::mi_option_set_default(PURGE_DELAY, 0);
     }
 }
 
