@@ -235,5 +235,9 @@ impl Endpoint {
         self.dup_acks = 0;
         self.timed_end = 0;
         self.transmit(now, config, sink);
+        if self.rto_at == Time::NEVER {
+            // pacing holds the first segment back: the timer runs all the same (RFC 6298, 5.6)
+            self.rto_at = self.deadline(now, self.rto(config), config);
+        }
     }
 }

@@ -229,3 +229,53 @@ proptest! {
         check(&case);
     }
 }
+
+/// A timeout whose first segment pacing holds back, found needless before it left: the timer must run
+/// on for what is really lost.
+#[test]
+fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
+    let case = Case {
+        seed: 12_967_472_748_507_154_978,
+        loss_percent: 13,
+        late_percent: 13,
+        twice_percent: 3,
+        rate: None,
+        writes: vec![
+            (false, 6001, 12),
+            (false, 3501, 31),
+            (false, 1196, 21),
+            (false, 6304, 7),
+            (true, 8500, 2),
+        ],
+        sack: true,
+        timestamps: true,
+        limited_transmit: false,
+        ack_every: 1,
+        max_window: 4500,
+        timers: TimerRules::default(),
+        recovery: RecoveryRules {
+            prr: PrrRule::Off,
+            rack: RackRule::Off,
+            probes: false,
+            dsack: false,
+            frto: true,
+            undo: true,
+            one_cut: false,
+            timestamp_clock: Span::from_us(1),
+            ..RecoveryRules::default()
+        },
+        receiver: ReceiverRules { acks: AckRule::Count, compress: false, window_from: None },
+        nagle: false,
+        control: (
+            CongestionKind::NewReno,
+            CongestionRules {
+                counting: Counting::Bytes { limit: 1 },
+                reduced_from: ReducedFrom::Flight,
+                hystart: HyStartRule::Off,
+                pacing: true,
+                ..CongestionRules::default()
+            },
+        ),
+    };
+    check(&case);
+}
