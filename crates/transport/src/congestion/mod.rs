@@ -11,6 +11,7 @@ pub mod pacing;
 pub mod rate;
 pub mod root;
 pub mod rules;
+pub mod usage;
 pub mod windowed_max;
 
 use bbr::Bbr;
@@ -18,6 +19,7 @@ use cubic::Cubic;
 use dctcp::Dctcp;
 use hystart::HyStart;
 use pacing::Pacing;
+use usage::Usage;
 
 /// The congestion window of one sender, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,8 @@ pub struct Control {
     pub hystart: HyStart,
     /// When the next segment may leave, where segments are paced.
     pub pacing: Pacing,
+    /// Whether the window is used.
+    pub usage: Usage,
 }
 
 /// State of an algorithm.

@@ -1,6 +1,7 @@
 //! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
 
 use super::Sink;
+use super::board::Answered;
 use super::config::{CongestionKind, TcpConfig};
 use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
@@ -79,12 +80,13 @@ impl Endpoint {
         }
         self.peer_window = packet.window;
         let acked = ack - self.snd_una;
-        if config.recovery.uses_rack() {
-            self.clear_plain_board(now, packet, ack, config);
-        }
-        self.move_on(now, packet, ack, config, sink);
+        let answered = match config.recovery.uses_rack() {
+            true => self.clear_plain_board(now, packet, ack, config),
+            false => None,
+        };
+        self.move_on(now, packet, ack, answered, config, sink);
         if self.controlled {
-            self.inform(now, packet, None, acked, acked, config);
+            self.inform(now, packet, None, (acked, acked), answered, config);
         }
         self.on_progress(now, acked, flight_before, config, sink);
         self.linger_if_finished(now, config);
@@ -102,13 +104,14 @@ impl Endpoint {
         now: Time,
         packet: &Packet,
         ack: u64,
+        answered: Option<Answered>,
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
         let acked = ack - self.snd_una;
         self.snd_una = ack;
         self.retries = 0;
-        self.sample_rtt(now, packet, ack, acked, config, sink);
+        self.sample_rtt(now, packet, (ack, acked), answered, config, sink);
         self.rto_at = match self.snd_una == self.snd_max {
             true => Time::NEVER,
             false => self.deadline(now, self.rto(config), config),
@@ -126,15 +129,12 @@ impl Endpoint {
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) -> bool {
-        let segment = u64::from(config.segment);
         if self.phase == Phase::Open {
             self.dup_acks = 0;
             if self.ecn & ecn::HELD != 0 && self.is_held(config) {
                 return false;
             }
-            // only where the window was the limit (RFC 7661); slow start may run one round ahead
-            let used = if self.window.in_slow_start() { 2 * flight_before } else { flight_before };
-            if used + segment > self.window.cwnd && self.window.cwnd < config.max_window {
+            if self.window.cwnd < config.max_window && self.was_limited(flight_before, config) {
                 self.grow(now, acked, false, config);
             }
             return false;
@@ -147,8 +147,8 @@ impl Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        ack: u64,
-        acked: u64,
+        (ack, acked): (u64, u64),
+        answered: Option<Answered>,
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
@@ -157,6 +157,10 @@ impl Endpoint {
                 self.judge_timeout(packet, acked, sink);
             }
             self.sample_echo(now, packet, config);
+        } else if config.recovery.uses_rack() {
+            if let Some(answered) = answered {
+                self.take_sample(now.since(answered.first).max(Span::from_us(1)), config);
+            }
         } else if self.timed_end > 0 && ack >= self.timed_end {
             self.timed_end = 0;
             self.take_sample(now.since(self.timed_at), config);

@@ -49,6 +49,16 @@ pub(super) struct Delivery {
     pub(super) overtaken: bool,
 }
 
+/// When what an ACK acknowledges was sent, if all of it was sent once: each ACK times a round trip, with
+/// or without timestamps (Linux, `tcp_clean_rtx_queue`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    /// The first segment.
+    pub(super) first: Time,
+    /// The last one.
+    pub(super) last: Time,
+}
+
 /// What an ACK is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
@@ -165,13 +175,15 @@ impl Board {
 
     /// The same as [`Board::acknowledge`] where nothing is SACKed and no loss is known.
     #[inline]
-    pub(super) fn acknowledge_plain(&mut self, ack: u64, c: Context) {
+    pub(super) fn acknowledge_plain(&mut self, ack: u64, c: Context) -> Option<Answered> {
         let mut last = None;
+        let first = self.segments.front().map(|s| s.at);
         while let Some(&s) = self.segments.front()
             && s.end() <= ack
         {
             if s.end_flags & FLAGS != 0 {
-                return self.acknowledge(ack, c, &mut Delivery::default());
+                let rest = self.acknowledge(ack, c, &mut Delivery::default());
+                return rest.map(|a| Answered { first: first.unwrap_or(a.first), ..a });
             }
             self.segments.pop_front();
             self.base = s.end();
@@ -183,6 +195,7 @@ impl Board {
         if self.segments.is_empty() {
             self.drop_room();
         }
+        first.zip(last).map(|(first, last)| Answered { first, last: last.at })
     }
 
     /// Nothing is outstanding: gives room back.
@@ -196,7 +209,14 @@ impl Board {
     }
 
     /// Everything below `ack` has arrived.
-    pub(super) fn acknowledge(&mut self, ack: u64, c: Context, d: &mut Delivery) {
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: u64,
+        c: Context,
+        d: &mut Delivery,
+    ) -> Option<Answered> {
+        let mut answered: Option<Answered> = None;
+        let mut resent = false;
         while let Some(&s) = self.segments.front()
             && s.end() <= ack
         {
@@ -205,12 +225,16 @@ impl Board {
             if s.has(SACKED) {
                 self.sacked_segments -= 1;
             } else {
+                resent |= s.has(RESENT);
+                let first = answered.map_or(s.at, |a| a.first);
+                answered = Some(Answered { first, last: s.at });
                 self.arrived(s, start, c, d);
             }
         }
         if self.segments.is_empty() {
             self.drop_room();
         }
+        answered.filter(|_| !resent)
     }
 
     /// The positions `from..to`, SACKed by none before, have arrived. Returns those that whole segments

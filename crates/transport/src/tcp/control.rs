@@ -1,6 +1,7 @@
 //! Where an endpoint meets its congestion control: what an ACK tells it, how it lets the window grow,
 //! and how far losses and marks cut.
 
+use super::board::Answered;
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::Endpoint;
 use super::output::timestamp_us;
@@ -10,6 +11,7 @@ use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{HyStart, Sample};
 use crate::congestion::pacing::Pacing;
 use crate::congestion::rules::HyStartRule;
+use crate::congestion::usage::Usage;
 use crate::congestion::{Algorithm, Control, new_reno};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
@@ -33,7 +35,12 @@ impl Endpoint {
             }
         };
         let hystart = HyStart::new(config.rules.hystart);
-        Some(Box::new(Control { algorithm, hystart, pacing: Pacing::default() }))
+        Some(Box::new(Control {
+            algorithm,
+            hystart,
+            pacing: Pacing::default(),
+            usage: Usage::default(),
+        }))
     }
 
     /// Tells the algorithm of an ACK that has moved on by `acked` bytes and reported `delivered`.
@@ -43,14 +50,16 @@ impl Endpoint {
         now: Time,
         packet: &Packet,
         sack: Option<&SackBlocks>,
-        acked: u64,
-        delivered: u64,
+        (acked, delivered): (u64, u64),
+        answered: Option<Answered>,
         config: &TcpConfig,
     ) {
         let (una, next) = (self.snd_una, self.snd_max);
         let rtt = match acked > 0 && config.timestamps && packet.ts_echo_us != 0 {
             true => Some(timestamp_us(now).wrapping_sub(packet.ts_echo_us).max(1)),
-            false => None,
+            false => answered
+                .filter(|_| !config.timestamps)
+                .map(|a| (now.since(a.last).0 / 1_000_000).max(1) as u32),
         };
         let Some(control) = self.control.as_deref_mut() else { return };
         if let Algorithm::Dctcp(d) = &mut control.algorithm {
@@ -73,6 +82,28 @@ impl Endpoint {
         if config.rules.hystart != HyStartRule::Off && self.window.in_slow_start() {
             self.watch_slow_start(now, rtt, config);
         }
+    }
+
+    /// Segments after `before` have been sent; the window is `filled` or not.
+    #[inline(never)]
+    pub(super) fn note_usage(&mut self, before: u64, filled: bool) {
+        if (self.snd_max > before || filled)
+            && let Some(control) = self.control.as_deref_mut()
+        {
+            control.usage.sent(self.snd_una, self.snd_max, filled);
+        }
+    }
+
+    /// Whether the window was the limit (RFC 7661), so that it may grow; `flight` was outstanding
+    /// before the ACK.
+    #[inline]
+    pub(super) fn was_limited(&self, flight: u64, config: &TcpConfig) -> bool {
+        if let Some(control) = self.control.as_deref() {
+            return control.usage.allows_growth(&self.window);
+        }
+        // slow start may run one round ahead
+        let used = if self.window.in_slow_start() { 2 * flight } else { flight };
+        used + u64::from(config.segment) > self.window.cwnd
     }
 
     /// Leaves slow start where delays say so.

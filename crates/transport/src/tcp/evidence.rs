@@ -4,7 +4,7 @@
 //! the window; sending.
 
 use super::Sink;
-use super::board::{Context, Delivery};
+use super::board::{Answered, Context, Delivery};
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::{Endpoint, Phase};
 use super::pace::Change;
@@ -45,20 +45,21 @@ impl Endpoint {
         };
         let acked = ack - self.snd_una;
         let doubtful = self.phase != Phase::Open || !self.sacked.is_empty() || news.dsack.is_some();
+        let mut answered = None;
         if acked > 0 {
             if config.recovery.uses_rack() {
-                self.clear_board(now, packet, ack, &mut news, config);
+                answered = self.clear_board(now, packet, ack, &mut news, config);
             } else if self.phase == Phase::Loss {
                 news.delivery.original |= self.has_original(self.snd_una, ack);
             }
-            self.move_on(now, packet, ack, config, sink);
+            self.move_on(now, packet, ack, answered, config, sink);
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
         }
         if self.controlled {
             let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
-            self.inform(now, packet, sack, acked, delivered, config);
+            self.inform(now, packet, sack, (acked, delivered), answered, config);
         }
         if packet.flags & flag::ECE != 0 {
             self.on_echo(flight_before, config);
@@ -200,11 +201,9 @@ impl Endpoint {
         packet: &Packet,
         ack: u64,
         config: &TcpConfig,
-    ) {
+    ) -> Option<Answered> {
         let context = self.context(now, packet, config);
-        if let Some(board) = &mut self.board {
-            board.acknowledge_plain(ack, context);
-        }
+        self.board.as_mut().and_then(|board| board.acknowledge_plain(ack, context))
     }
 
     /// Everything below `ack` leaves the scoreboard.
@@ -215,12 +214,12 @@ impl Endpoint {
         ack: u64,
         news: &mut News,
         config: &TcpConfig,
-    ) {
+    ) -> Option<Answered> {
         let context = self.context(now, packet, config);
-        if let Some(board) = &mut self.board {
-            board.acknowledge(ack, context, &mut news.delivery);
-        }
+        let board = self.board.as_mut();
+        let answered = board.and_then(|b| b.acknowledge(ack, context, &mut news.delivery));
         self.note_reordering(news);
+        answered
     }
 
     /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.

@@ -58,6 +58,7 @@ impl Endpoint {
         let right_edge = self.snd_una + u64::from(self.peer_window).min(config.max_window);
         // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
         // with SACK the pipe has already shrunk by what was SACKed
+        let before = self.snd_max;
         let mut allowance = self.window.cwnd;
         if self.phase == Phase::Open {
             if config.sack && !config.limited_transmit {
@@ -81,6 +82,9 @@ impl Endpoint {
                 break;
             }
             pipe += sent;
+        }
+        if self.controlled {
+            self.note_usage(before, pipe + segment > self.window.cwnd);
         }
     }
 

@@ -262,7 +262,6 @@ fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
             undo: true,
             one_cut: false,
             timestamp_clock: Span::from_us(1),
-            ..RecoveryRules::default()
         },
         receiver: ReceiverRules { acks: AckRule::Count, compress: false, window_from: None },
         nagle: false,

@@ -77,6 +77,18 @@ fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
 }
 
 #[test]
+fn without_timestamps_each_ack_times_a_round_trip() {
+    // Ten segments wait for each other: the ACKs come 11, 12, … 20 ms after all were sent. A sample
+    // each takes the average from 10 to 14.8 ms, one in a window would take it to 10.1.
+    let mut net = Net::established(TcpConfig { timestamps: false, ..rack() });
+    net.wires.rate = Some(Rate(8 * (SEGMENT + 40) * 1000));
+    net.write_segments(10);
+    net.run_to(1000);
+    let srtt = net.end(Side::Client).rtt.srtt().unwrap();
+    assert!(Span::from_us(14_800) < srtt && srtt < Span::from_us(14_900), "{srtt}");
+}
+
+#[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
     // segment 1, sent again as the 13th packet, is lost again
     let mut net = paced(rack());
