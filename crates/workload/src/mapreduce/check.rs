@@ -67,7 +67,8 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
         ("shuffle.fetch_header_bytes", u64::from(shuffle.fetch_header_bytes)),
         ("costs.map_rate", costs.map_rate.0),
         ("costs.reduce_rate", costs.reduce_rate.0),
-        ("costs.disk_rate", costs.disk_rate.0),
+        ("node.read_rate", config.node.read_rate.0),
+        ("node.write_rate", config.node.write_rate.0),
     ];
     for (name, value) in positive {
         if value == 0 {

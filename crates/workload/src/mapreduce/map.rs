@@ -33,7 +33,7 @@ impl MapReduce {
             self.racks.nearest(worker, state.replicas(map), &mut stream)
         };
         if holder == worker {
-            let read = now + self.config.costs.disk_rate.time_for(split);
+            let read = now + self.config.node.read_rate.time_for(split);
             let t = self.tasks.get(task);
             t.input_done = read;
             t.stage = Stage::Mapping;
@@ -91,6 +91,6 @@ impl MapReduce {
         let t = self.tasks.get(task);
         t.bytes_out = spec.spill_bytes(map);
         t.stage = Stage::Spilling;
-        out.push(Timer::Task(task).at(now + self.config.costs.disk_rate.time_for(t.bytes_out)));
+        out.push(Timer::Task(task).at(now + self.config.node.write_rate.time_for(t.bytes_out)));
     }
 }

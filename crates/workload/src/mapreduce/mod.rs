@@ -27,8 +27,9 @@ mod tests;
 mod write;
 
 pub use config::{
-    ControlConfig, CostConfig, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS,
-    MapReduceConfig, SchedulerKind, ShuffleConfig, SizeRule,
+    Clients, ControlConfig, CostConfig, Framework, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS,
+    MAX_TASKS, MapReduceConfig, NodeConfig, SchedulerKind, ShuffleConfig, SizeRule, SortConfig,
+    YarnConfig,
 };
 
 use crate::{Action, Cluster, Event};

@@ -18,7 +18,7 @@ impl MapReduce {
         t.fetching = None;
         t.stage = Stage::Reducing;
         let costs = &self.config.costs;
-        let merge = costs.disk_rate.time_for(t.bytes_in);
+        let merge = self.config.node.read_rate.time_for(t.bytes_in);
         out.push(Timer::Task(task).at(now + merge + costs.reduce_rate.time_for(t.bytes_in)));
     }
 

@@ -117,7 +117,7 @@ impl MapReduce {
             t.bytes_in += bytes;
             if from == worker {
                 state.shuffle_local_bytes += bytes;
-                out.push(Timer::Task(task).at(now + self.config.costs.disk_rate.time_for(bytes)));
+                out.push(Timer::Task(task).at(now + self.config.node.read_rate.time_for(bytes)));
                 continue;
             }
             let conn = conn.unwrap_or_else(|| {

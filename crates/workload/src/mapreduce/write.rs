@@ -93,7 +93,7 @@ impl MapReduce {
         if w.hops.is_empty() {
             w.acknowledged = w.block;
         }
-        out.push(Timer::Task(task).at(now + self.config.costs.disk_rate.time_for(w.block)));
+        out.push(Timer::Task(task).at(now + self.config.node.write_rate.time_for(w.block)));
         self.fill_pipeline(task, out);
     }
 

@@ -10,7 +10,8 @@ use crate::scenario::quantity::{ByteRate, Bytes, Fraction, Name, Octets};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{
-    ControlConfig, CostConfig, HdfsConfig, MapReduceConfig, SchedulerKind, ShuffleConfig,
+    ControlConfig, CostConfig, Framework, HdfsConfig, MapReduceConfig, NodeConfig, SchedulerKind,
+    ShuffleConfig, SortConfig, YarnConfig,
 };
 
 const ANY_BYTES: (&str, &str) = ("1 B", "1 TB");
@@ -43,7 +44,8 @@ pub fn read(
     let hdfs = s.table("hdfs", "The distributed file system.", read_hdfs);
     let control = s.table("control", "Heartbeats and assignment of tasks.", read_control);
     let shuffle = s.table("shuffle", "From map outputs to reducers.", read_shuffle);
-    let costs = s.table("costs", "What computing and local disks cost each task.", read_costs);
+    let (costs, node) =
+        s.table("costs", "What computing and local disks cost each task.", read_costs);
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
     let cluster = jobs::Cluster { workers: workers_count, reduce_slots };
@@ -51,6 +53,7 @@ pub fn read(
     let config = MapReduceConfig {
         master,
         workers,
+        framework: Framework::Mr1,
         map_slots,
         reduce_slots,
         scheduler,
@@ -59,7 +62,10 @@ pub fn read(
         hdfs,
         control,
         shuffle,
+        sort: SortConfig::default(),
         costs,
+        node,
+        yarn: YarnConfig::default(),
         jobs,
     };
     Some((config, origins))
@@ -163,6 +169,7 @@ fn read_hdfs(s: &mut Section) -> HdfsConfig {
             "Application bytes of a request for a remote split (estimate).",
             usual.read_request_bytes,
         ),
+        ..usual
     }
 }
 
@@ -298,13 +305,14 @@ fn read_shuffle(s: &mut Section) -> ShuffleConfig {
             "Application bytes of a response before the map outputs (estimate).",
             usual.fetch_header_bytes,
         ),
+        ..usual
     }
 }
 
-fn read_costs(s: &mut Section) -> CostConfig {
+fn read_costs(s: &mut Section) -> (CostConfig, NodeConfig) {
     let usual = CostConfig::default();
     let (low, high) = ("1 KB/s", "1000 GB/s");
-    CostConfig {
+    let costs = CostConfig {
         task_start: s.get(
             key(
                 "task_start",
@@ -328,12 +336,15 @@ fn read_costs(s: &mut Section) -> CostConfig {
                     .range(low, high),
             )
             .0,
-        disk_rate: s
-            .get(
-                key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
-                    .value(ByteRate(usual.disk_rate))
-                    .range(low, high),
-            )
-            .0,
-    }
+        ..usual
+    };
+    let node = NodeConfig::default();
+    let disk_rate = s
+        .get(
+            key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
+                .value(ByteRate(node.read_rate))
+                .range(low, high),
+        )
+        .0;
+    (costs, NodeConfig { read_rate: disk_rate, write_rate: disk_rate, ..node })
 }

@@ -77,7 +77,7 @@ fn a_slow_network_and_not_the_disk_delays_a_remote_map() {
         // 512 ms on the wire, two latencies for question and answer.
         let read = t.input_done.since(t.started);
         assert!(read > Span::from_ms(512) && read < Span::from_ms(513), "{read}");
-        assert_eq!(t.finished.since(t.input_done), config.costs.disk_rate.time_for(t.bytes_in));
+        assert_eq!(t.finished.since(t.input_done), config.node.read_rate.time_for(t.bytes_in));
     }
 }
 
@@ -309,7 +309,8 @@ fn outputs_that_appear_during_a_fetch_wait_for_the_next() {
     (config.hdfs.replication, config.hdfs.output_replication) = (2, 2);
     config.map_slots = 1;
     config.costs.map_rate = Rate::megabytes(1000);
-    config.costs.disk_rate = Rate::megabytes(1000);
+    config.node.read_rate = Rate::megabytes(1000);
+    config.node.write_rate = Rate::megabytes(1000);
     let seen = run(&config, &cluster(3, 3, 1));
     let reduce = seen.tasks_of(0, TaskKind::Reduce)[0];
     let during =
@@ -391,7 +392,7 @@ fn without_jobs_the_end_comes_at_once() {
 fn impossible_demands_are_refused_with_all_reasons() {
     let mut config = with(vec![terasort(Time::ZERO, 1, 0, 0)]);
     config.hdfs.replication = 5;
-    config.costs.disk_rate = Rate(0);
+    config.node.read_rate = Rate(0);
     config.control.slowstart = f64::NAN;
     config.control.heartbeat = Span::ZERO;
     config.workers = Some(vec![HostId(0), HostId(0), HostId(4), HostId(9)]);
@@ -400,7 +401,7 @@ fn impossible_demands_are_refused_with_all_reasons() {
         "workers: host 0 is named twice",
         "workers: host 4 is the master, which runs no tasks",
         "workers: host 9 is not one of the 5 hosts",
-        "costs.disk_rate: must be above 0",
+        "node.read_rate: must be above 0",
         "control.heartbeat: 0 ps is below 1 ms",
         "control.slowstart: NaN is not from 0 to 1",
         "hdfs.replication: 5 replicas need 5 workers, there are 4",

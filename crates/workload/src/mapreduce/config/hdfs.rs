@@ -1,0 +1,78 @@
+//! Settings of the distributed file system: placement, blocks, packets, the namenode.
+
+use eastwest_types::Span;
+
+/// The distributed file system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HdfsConfig {
+    /// Copies of every input split (`dfs.replication`: 3).
+    pub replication: u32,
+    /// Copies of job output, the local one included (`dfs.replication`: 3). A job may ask for
+    /// another number, as TeraSort does.
+    pub output_replication: u32,
+    /// Largest block of job output in bytes (`dfs.block.size` of Hadoop 1 and E-EON: 64 MB, here
+    /// 64 · 10⁶; `dfs.blocksize` of Hadoop 3: 128 MiB).
+    pub block_bytes: u64,
+    /// File bytes a replica must have received before it passes them on. Hadoop passes on packets
+    /// of 64 KiB, which hold 64,512 B of the file; 1 MiB has sixteen times fewer events and delays
+    /// the last replica by 8 ms per hop at 1 Gbit/s.
+    pub write_chunk_bytes: u64,
+    /// Chunks a writer may have unacknowledged (`dfs.client.write.max-packets-in-flight`: 80, with
+    /// 1 MiB: 5).
+    pub write_window: u32,
+    /// Size of a packet on the wire, header and checksums included
+    /// (`dfs.client-write-packet-size`: 65,536). Sets how many headers a chunk has.
+    pub packet_bytes: u32,
+    /// File bytes one checksum of 4 B covers (`dfs.bytes-per-checksum`, before
+    /// `io.bytes.per.checksum`: 512). 0: neither checksums nor headers of packets are sent.
+    pub bytes_per_checksum: u32,
+    /// Application bytes of an acknowledgement in a pipeline (estimate).
+    pub ack_bytes: u32,
+    /// Application bytes of a request for a remote split (estimate).
+    pub read_request_bytes: u32,
+    /// Application bytes of the request that sets up a block's pipeline, which goes down the chain
+    /// and is answered back up before data is sent (estimate from `DataTransferProtocol`). 0: data
+    /// is sent at once.
+    pub setup_bytes: u32,
+    /// Time the namenode takes for a request; `None`: it is never asked. Writers ask it for
+    /// `create`, `addBlock` per block and `complete`, readers for `getBlockLocations`.
+    pub namenode_time: Option<Span>,
+    /// Application bytes of a request to the namenode (estimate).
+    pub namenode_request_bytes: u32,
+    /// Application bytes of its answer (estimate).
+    pub namenode_answer_bytes: u32,
+}
+
+impl Default for HdfsConfig {
+    fn default() -> Self {
+        HdfsConfig {
+            replication: 3,
+            output_replication: 3,
+            block_bytes: 64_000_000,
+            write_chunk_bytes: 1 << 20,
+            write_window: 5,
+            packet_bytes: 65_536,
+            bytes_per_checksum: 512,
+            ack_bytes: 32,
+            read_request_bytes: 200,
+            setup_bytes: 0,
+            namenode_time: None,
+            namenode_request_bytes: 250,
+            namenode_answer_bytes: 300,
+        }
+    }
+}
+
+impl HdfsConfig {
+    /// Hadoop 3: blocks of 128 MiB, single packets, a namenode that is asked.
+    pub fn hadoop3() -> HdfsConfig {
+        HdfsConfig {
+            block_bytes: 128 << 20,
+            write_chunk_bytes: 64_512,
+            write_window: 80,
+            setup_bytes: 300,
+            namenode_time: Some(Span::from_ms(1)),
+            ..HdfsConfig::default()
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Jobs: what they read, move and write, and how many tasks that makes.
+
+use eastwest_types::{HostId, Time};
+
+/// One job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// Name for tables: untrusted text.
+    pub name: String,
+    /// Kind of job: `terasort`, `search`, `index`, `trace` …
+    pub kind: &'static str,
+    /// When it is submitted to the master.
+    pub submit: Time,
+    /// What it reads, moves and writes.
+    pub bytes: JobBytes,
+    /// Map tasks, at least 1.
+    pub maps: u32,
+    /// Reduce tasks; 0 means that maps write the output.
+    pub reduces: u32,
+    /// Pool of the Fair scheduler. Default: a pool of its own.
+    pub pool: Option<String>,
+    /// Copies of its output. Default: the file system's.
+    pub output_replication: Option<u32>,
+    /// Not a job of tasks but HDFS clients that read the input or write the output themselves, as
+    /// `hdfs dfs -get` and `-put` do; as many as there are maps. Default: a job.
+    pub clients: Option<Clients>,
+}
+
+/// Who runs stand-alone HDFS clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// One host, which may be the master.
+    On(HostId),
+    /// The workers in turn.
+    Workers,
+}
+
+/// What a job reads, moves and writes, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct JobBytes {
+    /// Read by maps.
+    pub input: u64,
+    /// From maps to reduces, the local share included.
+    pub shuffle: u64,
+    /// Written, counted once whatever the replication.
+    pub output: u64,
+}
+
+impl JobBytes {
+    /// Sort: all that is read is moved and written (E-EON, table 4.2: 640 / 640 / 640 MB).
+    pub fn terasort(input: u64) -> JobBytes {
+        JobBytes { input, shuffle: input, output: input }
+    }
+    /// Search for a rare word (E-EON, table 4.2: 640 / 0.033 / 0.033 MB).
+    pub fn search(input: u64) -> JobBytes {
+        JobBytes::by_ratio(input, (33, 640_000), (1, 1))
+    }
+    /// Build an inverted index (E-EON, table 4.2: 640 / 114 / 114 MB).
+    pub fn index(input: u64) -> JobBytes {
+        JobBytes::by_ratio(input, (114, 640), (1, 1))
+    }
+    /// Any ratios, as fractions rounded down: shuffle to input and output to shuffle. Denominators
+    /// must not be zero; what exceeds 64 bits saturates.
+    pub fn by_ratio(input: u64, shuffle: (u64, u64), output: (u64, u64)) -> JobBytes {
+        let part = |of: u64, (n, d): (u64, u64)| {
+            u64::try_from(u128::from(of) * u128::from(n) / u128::from(d)).unwrap_or(u64::MAX)
+        };
+        let shuffle = part(input, shuffle);
+        JobBytes { input, shuffle, output: part(shuffle, output) }
+    }
+}
+
+/// The rule that turns a job's bytes into numbers of tasks.
+///
+/// ```text
+/// maps    = max(1, ⌈b / split_bytes⌉)   b = input, or shuffle if there is no input, or output
+/// reduces = 0                           if nothing is shuffled
+///           clamp(⌈shuffle / bytes_per_reducer⌉, 1, max(1, ⌊fill · workers · reduce_slots⌋))
+/// ```
+///
+/// One map per block is Hadoop's rule for input; bytes per reducer is Hive's; the upper bound, with
+/// which all reduces run at once and some slots stay free for failures, is the advice of Hadoop's
+/// MapReduce tutorial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeRule {
+    /// Bytes of an input split (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).
+    pub split_bytes: u64,
+    /// Shuffle bytes of a reduce task (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
+    pub bytes_per_reducer: u64,
+    /// Part of all reduce slots one job may fill, in percent (Hadoop's tutorial: 95).
+    pub reduce_fill_percent: u32,
+}
+
+impl Default for SizeRule {
+    fn default() -> Self {
+        SizeRule {
+            split_bytes: 64_000_000,
+            bytes_per_reducer: 256_000_000,
+            reduce_fill_percent: 95,
+        }
+    }
+}
+
+impl SizeRule {
+    /// Numbers of maps and reduces of a job of these sizes on a cluster with so many reduce slots
+    /// in total. Saturates at `u32::MAX`, which [`MAX_TASKS`](super::MAX_TASKS) then refuses.
+    pub fn tasks(&self, bytes: JobBytes, reduce_slots: u64) -> (u32, u32) {
+        let count =
+            |bytes: u64, part: u64| u32::try_from(bytes.div_ceil(part.max(1))).unwrap_or(u32::MAX);
+        let read = [bytes.input, bytes.shuffle, bytes.output];
+        let read = read.into_iter().find(|&b| b > 0).unwrap_or(0);
+        let maps = count(read, self.split_bytes).max(1);
+        if bytes.shuffle == 0 {
+            return (maps, 0);
+        }
+        let most = reduce_slots.saturating_mul(u64::from(self.reduce_fill_percent)) / 100;
+        let most = u32::try_from(most).unwrap_or(u32::MAX).max(1);
+        (maps, count(bytes.shuffle, self.bytes_per_reducer).clamp(1, most))
+    }
+}
+
+impl JobSpec {
+    /// A job whose numbers of tasks follow from its bytes.
+    pub fn sized(
+        name: impl Into<String>,
+        kind: &'static str,
+        submit: Time,
+        bytes: JobBytes,
+        rule: &SizeRule,
+        reduce_slots: u64,
+    ) -> JobSpec {
+        let (maps, reduces) = rule.tasks(bytes, reduce_slots);
+        JobSpec::fixed(name, kind, submit, bytes, maps, reduces)
+    }
+
+    /// A job with given numbers of tasks. The kind `terasort` writes one replica, as TeraSort does
+    /// (`mapreduce.terasort.output.replication`: 1).
+    pub fn fixed(
+        name: impl Into<String>,
+        kind: &'static str,
+        submit: Time,
+        bytes: JobBytes,
+        maps: u32,
+        reduces: u32,
+    ) -> JobSpec {
+        JobSpec {
+            name: name.into(),
+            kind,
+            submit,
+            bytes,
+            maps,
+            reduces,
+            pool: None,
+            output_replication: (kind == "terasort").then_some(1),
+            clients: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_ratios_give_the_published_bytes() {
+        let search = JobBytes::search(640_000_000);
+        assert_eq!((search.shuffle, search.output), (33_000, 33_000));
+        let index = JobBytes::index(640_000_000);
+        assert_eq!((index.shuffle, index.output), (114_000_000, 114_000_000));
+        assert_eq!(JobBytes::terasort(5), JobBytes { input: 5, shuffle: 5, output: 5 });
+        assert_eq!(JobBytes::by_ratio(u64::MAX, (3, 1), (1, 2)).shuffle, u64::MAX);
+    }
+
+    #[test]
+    fn tasks_follow_from_bytes() {
+        let rule = SizeRule::default();
+        let tasks = |input, shuffle, output| rule.tasks(JobBytes { input, shuffle, output }, 40);
+        assert_eq!(tasks(640_000_000, 640_000_000, 0), (10, 3));
+        assert_eq!(tasks(640_000_001, 1, 0), (11, 1));
+        assert_eq!(tasks(0, 0, 0), (1, 0));
+        assert_eq!(tasks(0, 128_000_001, 0), (3, 1));
+        assert_eq!(tasks(0, 0, 65_000_000), (2, 0));
+        assert_eq!(tasks(1, u64::MAX, 0), (1, 38));
+        assert_eq!(rule.tasks(JobBytes::terasort(u64::MAX), 0), (u32::MAX, 1));
+    }
+}
