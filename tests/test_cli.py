@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from eastwest.cli import app
 from eastwest.cli.guard import errors
-from eastwest.cli.progress import Bar, describe
+from eastwest.cli.progress import RunBar, describe
 from eastwest.cli.show import by_kind, spread, tally
 from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
@@ -253,7 +253,7 @@ def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(
         "packet_hops": 1,
         "wall_s": 0.9,
     }
-    with Bar(errors(), "x", estimate=True) as bar:
+    with RunBar(errors(), "x", estimate=True) as bar:
         bar(done)
         assert capsys.readouterr().err == ""
         bar({**done, "wall_s": 1.5, "simulated_s": 3.0})  # too early to tell
@@ -262,3 +262,20 @@ def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(
         bar({**done, "wall_s": 3.0})
     told = capsys.readouterr().err
     assert "x: up to 8 s, " in told and told.count("from its first 2 s") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("explain r jobs 3", "explain 'jobs': expected flow, job, task, connection or slowest"),
+        ("run x.toml --on-bad-row skp", "--on-bad-row 'skp': expected stop or skip"),
+        ("drill --profile linx x.pkt", "--profile 'linx': expected linux or classic"),
+    ],
+)
+def test_a_choice_that_is_none_is_named_with_the_nearest(
+    fake: FakeCore, command: str, message: str
+) -> None:
+    code, _, err = invoke(*command.split())
+    assert code == 2
+    nearest = {"jobs": "job", "skp": "skip", "linx": "linux"}[message.split("'")[1]]
+    assert err == f"eastwest: {message}; did you mean {nearest}?\n"

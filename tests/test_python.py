@@ -94,10 +94,10 @@ LONG = [("workload.0.bytes", "100 GB")]
 CLI = f"""
 import sys
 from eastwest.cli import main, simulate
-class Bar(simulate.Bar):
+class Bar(simulate.RunBar):
     def __call__(self, progress):
         print("running", flush=True)
-simulate.Bar = Bar
+simulate.RunBar = Bar
 sys.argv = ["eastwest", "run", "s1", "--out", "deep/er/r", "--set", {"=".join(LONG[0])!r}]
 main()
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -93,23 +92,16 @@ class Parameter:
             return self.info.metavar.strip("[].… ") + several
         if not self.is_option:
             return self.key.upper() + several
-        if self._choices():
-            return "CHOICE"
         return {int: "N", float: "X", Path: "PATH"}.get(self._type(), "TEXT")
 
     def _type(self) -> type:
         kinds = (self.kind, *get_args(self.kind))
         return next((kind for kind in kinds if isinstance(kind, type)), str)
 
-    def _choices(self) -> list[str]:
-        kind = self._type()
-        return [str(choice.value) for choice in kind] if issubclass(kind, Enum) else []
-
     @property
     def meaning(self) -> str:
-        """What it is for, with what it may be."""
-        choices = ", ".join(f"`{choice}`" for choice in self._choices())
-        return _cell(f"{self.info.help or ''}{f' One of {choices}.' if choices else ''}")
+        """What it is for."""
+        return _cell(self.info.help or "")
 
     @property
     def shown_default(self) -> str:
@@ -142,7 +134,7 @@ def _section(path: str, function: Command) -> str:
     lines += ["", "```text", " ".join(usage), "```"]
     if shown:
         lines += ["", "| | default | meaning |", "|---|---|---|"]
-        lines += [f"| {p.name} | {p.shown_default} | {p.meaning} |" for p in shown]
+        lines += [f"| {_cell(p.name)} | {p.shown_default} | {p.meaning} |" for p in shown]
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from eastwest import bench as standard
 from eastwest.cli.guard import errors, guarded
-from eastwest.cli.simulate import SetOption, overrides
+from eastwest.cli.options import JsonArrayOption, SetOption
+from eastwest.cli.simulate import overrides
 from eastwest.units import clean, span
 
 
@@ -23,9 +24,7 @@ def bench(
         typer.Argument(metavar="[SCENARIO]...", help="S1, S1x10, S2 …; default: S1."),
     ] = None,
     settings: SetOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
-    ] = False,
+    as_json: JsonArrayOption = False,
 ) -> None:
     """Measure the standard performance scenarios, each in a fresh process."""
     overrides("", settings)

@@ -6,13 +6,11 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -20,9 +18,10 @@ from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
 from eastwest.claims.verdict import DIFFERS, HOLDS, Outcome
 from eastwest.claims.work import run
-from eastwest.cli.guard import INTERRUPTED, MISSED, errors, fail, guarded
-from eastwest.sweep import State
-from eastwest.units import clean, count, span
+from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
+from eastwest.cli.options import JobsOption, JsonArrayOption, StoreOption
+from eastwest.cli.progress import ClaimsBar
+from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
 
@@ -39,16 +38,11 @@ def claims(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and points: a minute for all.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
-    ] = False,
+    as_json: JsonArrayOption = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
-    ] = None,
+    jobs: JobsOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Also write results (JSON, CSV, figures) below this folder.")
     ] = None,
@@ -61,10 +55,7 @@ def claims(
     papers: Annotated[
         Path | None, typer.Option(help="Folder of the studies; default: papers.")
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),
-    ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Run published claims and say which hold: exit code 1 where one differs."""
     if keep and quick:
@@ -86,15 +77,11 @@ def claims(
         if out is not None:
             record.write(outcome, record.folder_of(outcome.claim, out), command)
 
-    with _Bar(errors()) as bar:
+    with ClaimsBar(errors(), "claims") as bar:
         try:
             outcomes = run(chosen, quick=quick, jobs=jobs, store=store, progress=bar, done=done)
         except KeyboardInterrupt:
-            errors().print(
-                "eastwest: interrupted; what has run is kept, the same command goes on from there",
-                markup=False,
-            )
-            raise typer.Exit(INTERRUPTED) from None
+            interrupted("what has run is kept, the same command goes on from there")
     if keep:
         page.write(folder)
     if as_json:
@@ -148,45 +135,3 @@ def _tally(console: Console, outcomes: list[Outcome]) -> None:
     parts = [f"{number} {word}" for word, number in counted.items() if number]
     ending = "; a quick run: results that are kept stay as they are" if outcomes[0].quick else ""
     console.print(f"{', '.join(parts)}{ending}", markup=False)
-
-
-class _Bar:
-    """A bar on a terminal's standard error; silent where that is not a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.fields[label]}", markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            auto_refresh=False,
-            disable=not console.is_terminal,
-        )
-        self._task: TaskID = self._progress.add_task("", total=None, label="claims")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def __call__(self, claim: str, runs: str, state: State) -> None:
-        """Show how far the runs of a claim have come."""
-        parts = [clean(runs, 20), f"{count(state.done)}/{count(state.planned)} runs"]
-        if state.left_s is not None:
-            parts.append(f"{span(state.left_s)} left")
-        self._progress.update(
-            self._task,
-            label=clean(claim, 30),
-            description=" · ".join(parts),
-            total=max(1, state.planned),
-            completed=state.done + state.failed,
-        )
-        self._progress.refresh()

@@ -12,6 +12,7 @@ import typer
 
 from eastwest import core
 from eastwest.cli.guard import BAD_INPUT, clean_lines, errors, guarded
+from eastwest.cli.options import JsonArrayOption, one_of
 from eastwest.units import clean
 
 #: Larger files are no scripts.
@@ -43,9 +44,10 @@ def drill(
         typer.Argument(metavar="FILE.pkt...", help="Scripts, or folders of them."),
     ],
     profile: Annotated[
-        Profile | None,
+        str | None,
         typer.Option(
-            help="What the endpoint behaves like; default: what the script says, else linux."
+            metavar="linux|classic",
+            help="What the endpoint behaves like; default: what the script says, else linux.",
         ),
     ] = None,
     mutate: Annotated[
@@ -56,15 +58,14 @@ def drill(
             "time is altered by a segment or 50 ms.",
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
-    ] = False,
+    as_json: JsonArrayOption = False,
 ) -> None:
     """Play packetdrill scripts against the simulated TCP endpoint, in simulated time."""
+    wanted = one_of(Profile, profile, "--profile") if profile is not None else None
     outcomes: list[Outcome] = []
     readable = False
     for file in _scripts(files):
-        outcome, read = _play(file, profile, mutate)
+        outcome, read = _play(file, wanted, mutate)
         readable |= read
         outcomes.append(outcome)
         if not as_json:

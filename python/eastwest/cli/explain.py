@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from eastwest.cli.guard import errors, fail, guarded
+from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.explain import explain as tell
 from eastwest.explain import slowest
 from eastwest.results import Result
@@ -33,7 +34,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A result fo
 def explain(
     folder: FolderArgument,
     subject: Annotated[
-        Subject,
+        str,
         typer.Argument(
             metavar="flow|job|task|connection|slowest",
             help="What to explain; 'slowest' lists what is worth it.",
@@ -50,17 +51,16 @@ def explain(
         str | None, typer.Option(help="The workload of the job, where several have such a job.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, max=1000, help="How many 'slowest' lists.")] = 5,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
 ) -> None:
     """Tell why a flow or job of a result took as long as it did."""
-    if subject is Subject.slowest:
+    wanted = one_of(Subject, subject, "explain")
+    if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
-        fail(f"which {subject.value}? Candidates: eastwest explain {folder} slowest")
+        fail(f"which {wanted.value}? Candidates: eastwest explain {folder} slowest")
     else:
-        story = tell(Result(folder), subject.value, number, workload=workload)
+        story = tell(Result(folder), wanted.value, number, workload=workload)
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +12,8 @@ from rich.text import Text
 
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
-from eastwest.cli.simulate import ScenarioArgument, SetOption, overrides
+from eastwest.cli.options import JsonObjectOption, SetOption
+from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.run import load_source
 from eastwest.units import clean, rate, span, tier_words
 
@@ -30,9 +30,7 @@ def schema() -> None:
 
 @guarded
 def version(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
 ) -> None:
     """Print the version and how it was built."""
     if as_json:
@@ -61,9 +59,7 @@ def topology_list() -> None:
 def topology_show(
     scenario: ScenarioArgument,
     settings: SetOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
 ) -> None:
     """Show the nodes and cables of a scenario's fabric."""
     source = load_source(scenario)

@@ -42,6 +42,12 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(BAD_INPUT)
 
 
+def interrupted(kept: str) -> NoReturn:
+    """Say what an interrupted command leaves behind, and leave."""
+    errors().print(f"eastwest: interrupted; {kept}", markup=False)
+    raise typer.Exit(INTERRUPTED) from None
+
+
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
     """Turn exceptions of a command into messages and exit codes."""
 
@@ -52,8 +58,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
-            errors().print("eastwest: interrupted; no result was written", markup=False)
-            raise typer.Exit(INTERRUPTED) from None
+            interrupted("no result was written")
         except BrokenPipeError:
             # The reader of a pipe left: nothing more to say, also not at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

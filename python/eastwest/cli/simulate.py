@@ -17,7 +17,8 @@ from rich.text import Text
 
 from eastwest import core, shipped
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded
-from eastwest.cli.progress import Bar
+from eastwest.cli.options import JsonObjectOption, SetOption, one_of
+from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
@@ -42,18 +43,16 @@ ScenarioArgument = Annotated[
         help="A scenario file, a result folder to run again, or the name of a shipped scenario.",
     ),
 ]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Change one setting; may be repeated."),
-]
 OnBadRowOption = Annotated[
-    OnBadRow | None,
-    typer.Option("--on-bad-row", help="What to do with a damaged line of a trace."),
+    str | None,
+    typer.Option(
+        "--on-bad-row", metavar="stop|skip", help="What to do with a damaged line of a trace."
+    ),
 ]
 
 
 def overrides(
-    text: str, settings: list[str] | None, on_bad_row: OnBadRow | None = None
+    text: str, settings: list[str] | None, on_bad_row: str | None = None
 ) -> core.Overrides:
     """Turn the flags that change settings of the scenario ``text`` into paths and values."""
     result: core.Overrides = []
@@ -64,7 +63,8 @@ def overrides(
         result.append((path.strip(), value.strip()))
     if on_bad_row is not None:
         replayed = [*_replays(text), *(p[: -len(".trace")] for p, _ in result if _TRACE.match(p))]
-        result += [(f"{path}.on_bad_row", on_bad_row.value) for path in dict.fromkeys(replayed)]
+        action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
+        result += [(f"{path}.on_bad_row", action) for path in dict.fromkeys(replayed)]
     return result
 
 
@@ -93,9 +93,7 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the result folder named by --out.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
     reference: Annotated[
         bool,
         typer.Option("--reference", help="Two events per packet and port: same digest, slower."),
@@ -112,7 +110,7 @@ def run(
     told = of_run(costs, planned) if planned is not None else None
     if told is not None and not as_json:
         errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
-    with Bar(errors(), label, estimate=told is None and not as_json) as bar:
+    with RunBar(errors(), label, estimate=told is None and not as_json) as bar:
         result = simulate(
             source,
             changed,
@@ -137,9 +135,7 @@ def run(
 def check(
     scenario: ScenarioArgument,
     settings: SetOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
     on_bad_row: OnBadRowOption = None,
 ) -> None:
     """List all problems of a scenario at once."""

@@ -6,20 +6,20 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.cli.guard import BAD_INPUT, INTERRUPTED, errors, fail, guarded
-from eastwest.cli.simulate import SetOption, overrides
-from eastwest.sweep import Estimate, State, SweepResult, default_folder, prepare
+from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
+from eastwest.cli.options import JobsOption, JsonObjectOption, SetOption, StoreOption
+from eastwest.cli.progress import SweepBar
+from eastwest.cli.simulate import overrides
+from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep.spec import Spec, load
 from eastwest.units import clean, count, rate, span
 
@@ -47,10 +47,7 @@ def sweep(
             metavar="FILE.toml", help="A sweep file, or the name of a shipped one: buffers, incast."
         ),
     ],
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
-    ] = None,
+    jobs: JobsOption = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on with the sweep in the folder, or extend it."),
@@ -58,10 +55,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write; default: results/NAME-sweep.")
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),
-    ] = None,
+    store: StoreOption = None,
     settings: SetOption = None,
     seeds: Annotated[
         str | None,
@@ -77,9 +71,7 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check, estimate, and run no more than a probe.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
 ) -> None:
     """Run a scenario over many settings and seeds, in parallel; what is done is kept."""
     changes = {
@@ -88,7 +80,7 @@ def sweep(
     }
     spec = load(file, changes)
     folder = out or default_folder(spec)
-    with _Bar(errors(), spec.name) as bar:
+    with SweepBar(errors(), spec.name) as bar:
         driver = prepare(
             spec,
             folder,
@@ -108,17 +100,9 @@ def sweep(
             result = driver.run(folder)
         except KeyboardInterrupt:
             state = driver.state()
-            errors().print(
-                f"eastwest: interrupted; {state.done} of {state.planned} runs are kept, "
-                "the same command with --resume goes on from there",
-                markup=False,
-            )
-            raise typer.Exit(INTERRUPTED) from None
-    if as_json:
-        shown = {**result.summary, "failures": result.failures, "folder": str(result.path)}
-        typer.echo(json.dumps(shown, allow_nan=False))
-    else:
-        _show(Console(highlight=False), result)
+            kept = f"{state.done} of {state.planned} runs are kept"
+            interrupted(f"{kept}, the same command with --resume goes on from there")
+    _show(result, as_json)
     if result.failures:
         _list_failures(result)
         raise typer.Exit(BAD_INPUT)
@@ -152,9 +136,14 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
         typer.echo(_ahead(spec, estimate))
 
 
-def _show(console: Console, result: SweepResult) -> None:
+def _show(result: SweepResult, as_json: bool) -> None:
     """Print what came out: the headline metrics of the first points, with intervals."""
     summary = result.summary
+    if as_json:
+        shown = {**summary, "failures": result.failures, "folder": str(result.path)}
+        typer.echo(json.dumps(shown, allow_nan=False))
+        return
+    console = Console(highlight=False)
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
@@ -234,48 +223,3 @@ def _list_failures(result: SweepResult) -> None:
     if len(failures) > _MOST_FAILURES:
         rest = len(failures) - _MOST_FAILURES
         console.print(f"  and {rest} more in {result.path / 'failures.json'}", markup=False)
-
-
-class _Bar:
-    """A bar on a terminal's standard error; silent where that is not a terminal."""
-
-    def __init__(self, console: Console, label: str) -> None:
-        self._progress = Progress(
-            TextColumn("{task.fields[label]}", markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            auto_refresh=False,
-            disable=not console.is_terminal,
-        )
-        self._task: TaskID = self._progress.add_task("", total=None, label=clean(label, 30))
-
-    def __enter__(self) -> Self:
-        return self  # drawn from the first report on: a question may come before
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def __call__(self, state: State) -> None:
-        """Show how far the sweep has come."""
-        self._progress.start()
-        parts = [f"{count(state.done)}/{count(state.planned)} runs"]
-        if state.reused:
-            parts.append(f"{count(state.reused)} from the store")
-        if state.failed:
-            parts.append(f"{count(state.failed)} failed")
-        if state.left_s is not None:
-            parts.append(f"{span(state.left_s)} left")
-        self._progress.update(
-            self._task,
-            description=" · ".join(parts),
-            total=max(1, state.planned),
-            completed=state.done + state.failed,
-        )
-        self._progress.refresh()

@@ -1,0 +1,43 @@
+"""Options that several commands share, so that they are spelt and explained alike."""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from eastwest.cli.guard import fail
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change one setting; may be repeated."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
+]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),
+]
+JsonObjectOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+]
+JsonArrayOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON array and nothing else.")
+]
+
+
+def one_of(choices: type[Choice], given: str, where: str) -> Choice:
+    """Return the member of ``choices`` that a user means, or say which there are."""
+    names = [choice.value for choice in choices]
+    if given not in names:
+        near = difflib.get_close_matches(given, names, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        fail(f"{where} {given!r:.60}: expected {', '.join(names[:-1])} or {names[-1]}{hint}")
+    return choices(given)
