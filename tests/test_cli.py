@@ -279,3 +279,19 @@ def test_a_choice_that_is_none_is_named_with_the_nearest(
     assert code == 2
     nearest = {"jobs": "job", "skp": "skip", "linx": "linux"}[message.split("'")[1]]
     assert err == f"eastwest: {message}; did you mean {nearest}?\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "RUN", "--out", "absent/page.html"],
+        ["timeline", "RUN", "--out", "absent/t.json"],
+        ["model", "incast", "--csv", "absent/m.csv"],
+        ["report", "RUN", "--png", "picture.bmp"],
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(fake: FakeCore, arguments: list[str]) -> None:
+    assert invoke("run", "x.toml", "--out", "RUN")[0] == 0
+    code, _, err = invoke(*arguments)
+    assert code == 2
+    assert err.startswith(f"eastwest: {arguments[-1]}: ")

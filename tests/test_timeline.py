@@ -153,7 +153,7 @@ def test_the_file_is_whole_and_the_same_every_time(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "t.json.gz"]
     with pytest.raises(InputError, match="is a folder"):
         timeline(result, tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError, match="there is no folder"):
         timeline(result, tmp_path / "no" / "t.json")
 
 

@@ -28,13 +28,13 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from eastwest import core, shipped
 from eastwest.errors import FolderError, InputError
+from eastwest.files import sync_file, sync_folder
 from eastwest.formats import RESULT_FORMAT, TABLES
 from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
@@ -332,19 +332,3 @@ def _alive(number: int) -> bool:
     except OSError:  # another user's process, or a system without /proc
         return True
     return stat.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how
-
-
-def sync_folder(folder: Path) -> None:
-    """Force a folder's files to disk, and then the folder itself."""
-    with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
-        list(pool.map(sync_file, [path for path in folder.iterdir() if path.is_file()]))
-    sync_file(folder)
-
-
-def sync_file(path: Path) -> None:
-    """Force a file, or what a folder lists, to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -19,14 +19,13 @@ import gzip
 import heapq
 import json
 import math
-import os
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
+from eastwest.files import write_whole
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, size
 
@@ -142,22 +141,11 @@ def timeline(
 
 def write(made: dict[str, Any], out: Path) -> Path:
     """Write a trace, whole or not at all."""
-    if out.is_dir():
-        raise InputError(f"{out} is a folder: name a file, such as {out / 'timeline.json'}")
     head = {key: value for key, value in made.items() if key != "traceEvents"}
     lines = (json.dumps(event, separators=(",", ":")) for event in made["traceEvents"])
-    partial = out.with_name(f".{out.name}.partial-{secrets.token_hex(4)}")
-    try:
-        with partial.open("wb") as file:
-            plain = json.dumps(head)[:-1] + ', "traceEvents": [\n' + ",\n".join(lines) + "\n]}\n"
-            data = plain.encode()
-            file.write(gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(out)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    plain = json.dumps(head)[:-1] + ', "traceEvents": [\n' + ",\n".join(lines) + "\n]}\n"
+    data = plain.encode()
+    write_whole(out, gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
     return out
 
 

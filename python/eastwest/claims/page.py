@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.claims.catalogue import find
-from eastwest.claims.record import Record, folder_of, read, replace
+from eastwest.claims.record import Record, folder_of, read
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, number
+from eastwest.files import write_whole
 
 #: Name of the page in the folder of the studies.
 PAGE = "README.md"
@@ -35,7 +36,7 @@ to read, run and add them.
 def write(papers: Path) -> Path:
     """Write the page of a folder of studies."""
     path = papers / PAGE
-    replace(path, text(papers).encode())
+    write_whole(path, text(papers).encode())
     return path
 
 

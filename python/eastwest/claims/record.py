@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from eastwest import core
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import Outcome
 from eastwest.errors import InputError
-from eastwest.store import sync_file
+from eastwest.files import write_whole
 
 #: Version of the layout of a claim's JSON.
 RECORD_FORMAT = 1
@@ -90,19 +89,8 @@ def write(outcome: Outcome, folder: Path, command: str) -> list[Path]:
     files |= {f"{name}{ending}": picture for ending, picture in draw(outcome).items()}
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in files.items():
-        replace(folder / file, data)
+        write_whole(folder / file, data)
     return [folder / file for file in files]
-
-
-def replace(path: Path, data: bytes) -> None:
-    """Write a file at once: beside its place, forced to disk, and then renamed."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        beside.write_bytes(data)
-        sync_file(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _table(outcome: Outcome) -> str:

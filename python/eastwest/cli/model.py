@@ -13,8 +13,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from eastwest.claims.record import replace
 from eastwest.cli.guard import fail, guarded
+from eastwest.cli.options import JsonArrayOption
+from eastwest.files import write_whole
 from eastwest.models import incast as equations
 from eastwest.sweep.values import Bound
 from eastwest.units import rate, size
@@ -22,7 +23,6 @@ from eastwest.units import rate, size
 app = typer.Typer(
     help="Analytic models as numbers, CSV or plots.", no_args_is_help=True, rich_markup_mode=None
 )
-_PICTURES = (".png", ".svg", ".pdf")
 #: Senders whose goodput is shown where none are named.
 _SENDERS = "1,2,4,7,13,24,48"
 
@@ -49,9 +49,7 @@ def incast(
     plot: Annotated[
         Path | None, typer.Option(help="Draw goodput against senders: .png, .svg or .pdf.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array and nothing else.")
-    ] = False,
+    as_json: JsonArrayOption = False,
 ) -> None:
     """Goodput of synchronized reads: equations (1) to (4) of the incast study.
 
@@ -71,9 +69,12 @@ def incast(
     except ValueError as error:
         fail(str(error))
     if csv_file is not None:
-        replace(csv_file, _csv(rows).encode())
+        write_whole(csv_file, _csv(rows).encode())
     if plot is not None:
-        _draw(plot, rows)
+        from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
+        from eastwest.plot.picture import save  # noqa: PLC0415
+
+        save(goodput(rows), plot)
     if as_json:
         typer.echo(json.dumps(rows, allow_nan=False))
     else:
@@ -148,13 +149,3 @@ def _print(rows: list[dict[str, float]]) -> None:
         goodput = (rate(row[name]) for name in columns)
         table.add_row(*(head if first else ("", "", "")), f"{row['senders']:.0f}", *goodput)
     Console(highlight=False).print(table)
-
-
-def _draw(path: Path, rows: list[dict[str, float]]) -> None:
-    if path.suffix not in _PICTURES:
-        fail(f"--plot {path}: must end with {', '.join(_PICTURES)}")
-    from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
-
-    stream = io.BytesIO()
-    goodput(rows).savefig(stream, format=path.suffix[1:])
-    replace(path, stream.getvalue())

@@ -10,8 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -22,6 +20,8 @@ from markupsafe import Markup
 
 from eastwest import plot
 from eastwest.errors import InputError
+from eastwest.files import write_whole
+from eastwest.plot.picture import check, save
 from eastwest.results import Result
 
 _STYLES = ("page.css", "charts.css")
@@ -67,23 +67,14 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 def write_picture(result: Result, out: Path) -> None:
     """Draw the overview of a result as a picture, in the format that ``out`` ends with."""
+    check(out)
     with plot.style.style():
-        plot.overview(result).savefig(out, facecolor="white")
+        save(plot.overview(result), out)
 
 
 def write_text(target: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(target, text.encode("utf-8", errors="replace"))
 
 
 def as_json(data: Any) -> Markup:

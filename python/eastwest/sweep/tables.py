@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import FolderError, InputError
+from eastwest.files import sync_folder
 from eastwest.results import Result, TargetFolder
 from eastwest.stats import (
     mean_interval,
@@ -31,7 +32,7 @@ from eastwest.stats import (
     percentile_interval,
     standard_deviation,
 )
-from eastwest.store import Store, sync_folder
+from eastwest.store import Store
 from eastwest.sweep.values import text
 
 if TYPE_CHECKING:

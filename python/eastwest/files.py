@@ -1,0 +1,47 @@
+"""Files that appear whole or not at all, and reach the disk before they get their name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from eastwest.errors import InputError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file at once: beside its place, forced to disk, and then renamed.
+
+    Raises ``InputError`` where no file can be, and ``OSError`` with the name of ``path``, not of
+    the hidden file beside it.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    beside = path.with_name(f".partial-{secrets.token_hex(8)}")
+    try:
+        beside.write_bytes(data)
+        sync_file(beside)
+        beside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def sync_file(path: Path) -> None:
+    """Force a file, or what a folder lists, to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's files to disk, and then the folder itself."""
+    with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
+        list(pool.map(sync_file, [path for path in folder.iterdir() if path.is_file()]))
+    sync_file(folder)
