@@ -12,6 +12,7 @@ import pytest
 from eastwest import core, shipped
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, overrides, source_of
+from eastwest.sweep.check import load as load_checked
 from eastwest.sweep.spec import Spec, load
 from eastwest.sweep.values import Bound, between, evenly, same_kind, text
 
@@ -27,6 +28,43 @@ def problems(tmp_path: Path, content: str) -> dict[str, str]:
         found = spec(tmp_path, content)
         check(found, source_of(found))
     return {p["path"]: f"{p['message']} ({p['hint']})" for p in caught.value.problems}
+
+
+def test_an_unknown_key_hides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text("""
+        schema = 1
+        scenario = "first"
+        [sample]
+        count = 4
+        [baseline]
+        "fabric.queue.limit" = "64 KB"
+        [set]
+        "tcp.min_roto" = "1 ms"
+        [[axis]]
+        path = "fabric.queue.limit"
+        from = "16 KB"
+        to = "64 KB"
+        [[axis]]
+        path = "fabric.spinse"
+        values = [1, 2]
+        [[axis]]
+        path = "fabric.mtu"
+        values = []
+    """)
+    with pytest.raises(ProblemsError) as caught:
+        load_checked(path)
+    found = {p["path"]: p["hint"] for p in caught.value.problems}
+    assert found == {
+        "schema": "sweep",
+        "axis.2.values": None,
+        "tcp.min_roto": "min_rto",
+        "fabric.spinse": "spines",
+    }
+
+    path.write_text('schema = 1\nscenario = "absent"\n')
+    with pytest.raises(ProblemsError, match=r"schema: .*; scenario: no scenario file 'absent'"):
+        load_checked(path)
 
 
 def axis(**keys: Any) -> dict[str, Any]:

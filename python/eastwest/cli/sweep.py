@@ -20,7 +20,8 @@ from eastwest.cli.options import JobsOption, JsonObjectOption, SetOption, StoreO
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.simulate import overrides
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
-from eastwest.sweep.spec import Spec, load
+from eastwest.sweep.check import load
+from eastwest.sweep.spec import Spec
 from eastwest.units import clean, count, rate, span
 
 _MOST_FAILURES = 5

@@ -17,9 +17,10 @@ from eastwest import core
 from eastwest.errors import InputError
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
+from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver, State, SweepStoppedError
 from eastwest.sweep.estimate import Estimate
-from eastwest.sweep.spec import Spec, load
+from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]

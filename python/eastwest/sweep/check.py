@@ -8,20 +8,41 @@ combination breaks shows when its point is resolved, and fails that point alone.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from eastwest import core, shipped
 from eastwest.core import Problem
-from eastwest.errors import ProblemsError
+from eastwest.errors import InputError, ProblemsError
 from eastwest.run import Source, load_source
-from eastwest.sweep.spec import Spec
+from eastwest.sweep.spec import Spec, read
 from eastwest.sweep.tables import read_summary
 from eastwest.sweep.values import text
 
 _MOST_PROBLEMS = 50
 _MOST_CHECKED = 10_000
+
+
+def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
+    """Read a sweep as ``spec.read`` does; raises ``ProblemsError`` with everything wrong with it.
+
+    Where something is wrong with the file, what its scenario thinks of the rest is told with it.
+    """
+    spec, problems = read(origin, changes)
+    if not problems:
+        return spec
+    if spec.scenario:
+        try:
+            check(spec, source_of(spec))
+        except ProblemsError as error:
+            problems += error.problems
+        except (OSError, InputError) as error:
+            problems.append(
+                {"path": "scenario", "value": None, "message": str(error), "hint": None}
+            )
+    raise ProblemsError(problems[:_MOST_PROBLEMS])
 
 
 def source_of(spec: Spec) -> Source:

@@ -41,6 +41,8 @@ _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
     "confidence",
 )  # fmt: skip
+#: What the version of a format is called in other files.
+_ELSEWHERE = {"schema": "sweep", "version": "sweep"}
 _AXIS_KEYS = ("path", "values", "from", "to", "count", "scale")
 _SAMPLE_KEYS = ("kind", "count", "seed")
 _SEEDS_KEYS = ("first", "count", "metric", "half_width", "at_least", "at_most")
@@ -125,10 +127,21 @@ def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
+    """Read a sweep as ``read`` does; raises ``ProblemsError`` with everything that is wrong."""
+    spec, problems = read(source, changes)
+    if problems:
+        raise ProblemsError(problems)
+    return spec
+
+
+def read(
+    source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
+) -> tuple[Spec, list[Problem]]:
     """Read a sweep from a file, by the name of a shipped one, or from a mapping.
 
     ``changes`` replace keys of it, except that ``set`` is added to; those that are nothing do not.
-    Raises ``ProblemsError`` with everything that is wrong, ``FileNotFoundError`` without a file.
+    Returns what could be read of it, and everything that is wrong. Raises ``FileNotFoundError``
+    without a file.
     """
     if isinstance(source, Mapping):
         table, text, base_dir = dict(source), "", Path.cwd()
@@ -147,7 +160,8 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
     table.update(changed)
     if changed or not text:
         text = "".join(f"{key} = {toml(value)}\n" for key, value in table.items())
-    return _Reader(table, base_dir, stem, text).spec()
+    reader = _Reader(table, base_dir, stem, text)
+    return reader.spec(), reader.problems
 
 
 def _find(source: str | Path) -> Path:
@@ -199,6 +213,8 @@ class _Reader:
         self.stem = stem
         self.text = text
         self.problems: list[Problem] = []
+        #: Paths of all axes, also of those that cannot be read further.
+        self.named: list[str] = []
 
     def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
         shown = None if value is None else f"{value!r:.60}"
@@ -235,10 +251,8 @@ class _Reader:
             confidence=confidence,
         )
         self._baseline(spec)
-        if self.problems:
-            raise ProblemsError(self.problems)
         runs = spec.count * len(spec.seeds)
-        if runs > MOST_RUNS:
+        if runs > MOST_RUNS and not self.problems:
             raise InputError(
                 f"{spec.count:,} points with up to {len(spec.seeds):,} seeds are {runs:,} runs; "
                 f"a sweep has at most {MOST_RUNS:,}. Take fewer values, or a [sample]"
@@ -248,7 +262,7 @@ class _Reader:
     def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
         for key in table:
             if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
+                near = difflib.get_close_matches(_ELSEWHERE.get(key, key), keys, n=1)
                 allowed = f"no such key; there are {', '.join(keys)}"
                 self.wrong(f"{where}{key}", None, allowed, near[0] if near else None)
 
@@ -315,8 +329,8 @@ class _Reader:
 
     def _baseline(self, spec: Spec) -> None:
         for path in spec.baseline:
-            if path not in spec.paths:
-                near = difflib.get_close_matches(path, spec.paths, n=1)
+            if path not in self.named:
+                near = difflib.get_close_matches(path, self.named, n=1)
                 hint = near[0] if near else None
                 self.wrong(f"baseline.{path}", None, "is not a path of an axis", hint)
         for axis in spec.axes:
@@ -356,7 +370,9 @@ class _Reader:
         if not paths or len(paths) < len(named):
             self.wrong(f"{where}path", given, 'must be a setting, such as "tcp.min_rto", or a list')
             return ()
-        return tuple(".".join(step.strip() for step in path.split(".")) for path in paths)
+        found = tuple(".".join(step.strip() for step in path.split(".")) for path in paths)
+        self.named += found
+        return found
 
     def _listed(self, entry: Mapping[str, Any], paths: tuple[str, ...], where: str) -> Axis | None:
         values = entry["values"]
@@ -432,6 +448,7 @@ class _Reader:
         if not isinstance(given, dict):
             self.wrong("sample", given, 'must be a table, such as { kind = "sobol", count = 64 }')
             return None
+        before = len(self.problems)
         self._known(given, _SAMPLE_KEYS, "sample.")
         kind = given.get("kind", "sobol")
         if kind not in {"sobol", "random"}:
@@ -442,7 +459,7 @@ class _Reader:
             self.wrong("sample", None, "has nothing to sample: no axis with from and to, no count")
         elif count * len(spans) > _MOST_COORDINATES:
             self.wrong("sample.count", count, f"too many for {len(spans)} axes")
-        if self.problems or not spans:
+        if len(self.problems) > before or not spans:
             return None
         cube = sample(kind, count, len(spans), seed)
         columns = [
