@@ -38,7 +38,7 @@ def test_an_unknown_key_hides_nothing(tmp_path: Path) -> None:
         [sample]
         count = 4
         [baseline]
-        "fabric.queue.limit" = "64 KB"
+        "fabric.mtu" = 1500
         [set]
         "tcp.min_roto" = "1 ms"
         [[axis]]
