@@ -32,10 +32,11 @@ const CONSTANTS: [(&str, i64); 22] = [
     ("TCPI_OPT_SYN_DATA", 32),
 ];
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 19] = [
     "tcpi_state",
     "tcpi_ca_state",
     "tcpi_retransmits",
+    "tcpi_probes",
     "tcpi_backoff",
     "tcpi_rto",
     "tcpi_snd_mss",
@@ -50,6 +51,7 @@ const FIELDS: [&str; 17] = [
     "tcpi_notsent_bytes",
     "tcpi_bytes_received",
     "tcpi_dsack_dups",
+    "tcpi_reordering",
 ];
 
 /// Linux's threshold before the first loss.
@@ -81,6 +83,7 @@ fn field(name: &str, host: &Host) -> Option<i64> {
         "tcpi_state" => state(info.connection),
         "tcpi_ca_state" => info.congestion as u64,
         "tcpi_retransmits" => u64::from(info.retries),
+        "tcpi_probes" => u64::from(info.probes),
         "tcpi_backoff" => u64::from(info.backoff),
         "tcpi_rto" => sender.rto.0 / 1_000_000,
         "tcpi_snd_mss" => segment,
@@ -97,6 +100,7 @@ fn field(name: &str, host: &Host) -> Option<i64> {
         "tcpi_total_retrans" => u64::from(counters.retransmits),
         "tcpi_notsent_bytes" => info.unsent,
         "tcpi_bytes_received" => info.received,
+        "tcpi_reordering" => u64::from(info.reordering),
         "tcpi_dsack_dups" => u64::from(counters.dsacks),
         _ => return None,
     };

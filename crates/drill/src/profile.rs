@@ -94,6 +94,9 @@ fn linux() -> TcpConfig {
             undo: true,
             timestamp_clock: Span::from_ms(1),
             one_cut: true,
+            reordering: 3,
+            adapt_reordering: true,
+            late_sacks: true,
         },
         receiver: ReceiverRules {
             acks: AckRule::Linux,

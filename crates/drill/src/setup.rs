@@ -183,9 +183,7 @@ impl Setup {
             }
             "tcp_frto" => config.recovery.frto = number(name, value, 0, 2)? > 0,
             "tcp_dsack" => config.recovery.dsack = flag(name, value)?,
-            "tcp_reordering" => {
-                number(name, value, 3, 3)?;
-            }
+            "tcp_reordering" => config.recovery.reordering = number(name, value, 1, 300)? as u32,
             "tcp_retries2" => config.max_retries = number(name, value, 1, 255)? as u32,
             "tcp_syn_retries" => self.syn_retries.0 = number(name, value, 1, 127)? as u32,
             "tcp_synack_retries" => self.syn_retries.1 = number(name, value, 0, 255)? as u32,

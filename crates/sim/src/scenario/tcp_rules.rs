@@ -104,10 +104,37 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
         .default("false"),
     );
     s.demand(sack || !dsack, &["dsack", "sack"], || "needs selective acknowledgements".to_owned());
+    let late_sacks: bool = s.get(
+        key(
+            "late_sacks",
+            "SACK blocks of ACKs that a later ACK has overtaken are heeded (on in Linux); needs sack.",
+        )
+        .default("false"),
+    );
+    s.demand(sack || !late_sacks, &["late_sacks", "sack"], || {
+        "needs selective acknowledgements".to_owned()
+    });
     RecoveryRules {
         rack,
         probes,
         dsack,
+        late_sacks,
+        reordering: s.get(
+            key(
+                "reordering",
+                "Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, 3.2; \
+                 Linux, tcp_reordering).",
+            )
+            .default("3")
+            .range("1", "300"),
+        ),
+        adapt_reordering: s.get(
+            key(
+                "adapt_reordering",
+                "That number grows with the reordering seen, up to 300 (on in Linux).",
+            )
+            .default("false"),
+        ),
         frto: s.get(
             key(
                 "frto",

@@ -7,9 +7,6 @@ use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
-/// Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, RFC 6675).
-pub(super) const DUP_THRESH: u32 = 3;
-
 impl Endpoint {
     /// A packet of any kind has arrived.
     #[inline]
@@ -37,6 +34,8 @@ impl Endpoint {
         }
         if packet.payload > 0 || packet.flags & flag::FIN != 0 {
             self.on_payload(now, packet, config, sink);
+        } else if self.is_window_probe(packet) {
+            self.send_ack(now, config, sink);
         } else if config.receiver.window_from.is_some() {
             // pure ACKs are echoed too, or the other end could not time a round trip by data alone
             let seq = Packet::widen(packet.seq, self.rcv_nxt);
@@ -56,6 +55,12 @@ impl Endpoint {
     ) {
         let ack = Packet::widen(packet.ack, self.snd_una);
         if ack > self.snd_max || ack < self.snd_una {
+            if let Some(blocks) = sack
+                && config.recovery.late_sacks
+                && ack < self.snd_una
+            {
+                self.on_late_ack(now, packet, blocks, ack, config, sink);
+            }
             return;
         }
         let flight_before = self.snd_max - self.snd_una;
@@ -64,6 +69,9 @@ impl Endpoint {
             && packet.window == self.peer_window
         {
             return; // this side only receives
+        }
+        if flight_before == 0 {
+            self.on_probe_answer(now, packet, config);
         }
         let quiet = ack > self.snd_una
             && sack.is_none()

@@ -45,8 +45,8 @@ impl Sent {
 pub(super) struct Delivery {
     /// A segment that was sent once and ends at or below the position of interest.
     pub(super) original: bool,
-    /// Such a segment, wherever it ends, that a later one had overtaken.
-    pub(super) overtaken: bool,
+    /// The lowest start of such a segment, wherever it ends, that a later one had overtaken.
+    pub(super) overtaken: Option<u64>,
 }
 
 /// When what an ACK acknowledges was sent, if all of it was sent once: each ACK times a round trip, with
@@ -168,7 +168,9 @@ impl Board {
                 self.forget(s, s.end() - start);
             }
             d.original |= s.end() <= c.recover;
-            d.overtaken |= start < c.highest;
+            if start < c.highest && d.overtaken.is_none_or(|lowest| start < lowest) {
+                d.overtaken = Some(start);
+            }
         }
         self.rack.advance(s.has(RESENT), s.end(), s.at, c);
     }

@@ -51,6 +51,9 @@ impl Endpoint {
                 answered = self.clear_board(now, packet, ack, &mut news, config);
             } else if self.phase == Phase::Loss {
                 news.delivery.original |= self.has_original(self.snd_una, ack);
+            } else if config.recovery.adapt_reordering && !self.sacked.is_empty() {
+                let highest = self.sacked.end();
+                self.note_late_without_board((self.snd_una, ack), highest, ack, config);
             }
             self.move_on(now, packet, ack, answered, config, sink);
             if !self.sacked.is_empty() {
@@ -140,6 +143,51 @@ impl Endpoint {
         }
     }
 
+    /// An ACK that a later one has overtaken: its SACK blocks may still be news (Linux, `tcp_ack` at
+    /// `old_ack`). The window does not follow from it; what it shows to have arrived makes room.
+    #[cold]
+    pub(super) fn on_late_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        blocks: &SackBlocks,
+        ack: u64,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let mut news = News::default();
+        let newly_sacked = self.take_sack(now, packet, blocks, ack, &mut news, config);
+        if newly_sacked == 0 && news.dsack.is_none() {
+            return;
+        }
+        if self.controlled {
+            self.inform(now, packet, Some(blocks), (0, newly_sacked), None, config);
+        }
+        let mut advice = Advice::GoOn;
+        if config.recovery.reconsiders() {
+            let original = news.delivery.original;
+            let evidence = Evidence { acked: 0, original, duplicate: newly_sacked > 0 };
+            advice = self.reconsider(packet, evidence, config, sink);
+        }
+        let mut send_first = false;
+        if config.recovery.uses_rack() {
+            if advice == Advice::GoOn {
+                send_first = self.rack_on_ack(now, config, sink).send_first;
+            }
+        } else if self.phase == Phase::Loss {
+            self.update_lost(config);
+        } else {
+            send_first = self.detect_loss(config, sink);
+        }
+        if send_first {
+            self.send_lost(now, config, sink);
+        }
+        match advice {
+            Advice::GoOn => self.transmit(now, config, sink),
+            Advice::NothingAgain => self.transmit_new(now, config, sink),
+        }
+    }
+
     /// Notes what SACK blocks report; returns how many bytes are news.
     fn take_sack(
         &mut self,
@@ -157,10 +205,14 @@ impl Endpoint {
         }
         let mut bytes = 0;
         if self.board.is_none() && self.phase != Phase::Loss && !twice {
-            for &(start, end) in blocks.iter().filter(|b| b.1 > self.snd_una && b.1 <= self.snd_max)
-            {
+            let (una, next) = (self.snd_una, self.snd_max);
+            for &(start, end) in blocks.iter().filter(|b| b.1 > una && b.1 <= next) {
                 let start = start.max(self.snd_una);
                 if start < end {
+                    if config.recovery.adapt_reordering {
+                        let highest = self.sacked.end();
+                        self.note_late_without_board((start, end), highest, ack, config);
+                    }
                     bytes += self.sacked.insert(start, end);
                 }
             }
@@ -189,7 +241,7 @@ impl Endpoint {
             }
             bytes += self.sacked.insert(start, end);
         }
-        self.note_reordering(news);
+        self.note_reordering(news, self.snd_una, config);
         bytes
     }
 
@@ -218,7 +270,7 @@ impl Endpoint {
         let context = self.context(now, packet, config);
         let board = self.board.as_mut();
         let answered = board.and_then(|b| b.acknowledge(ack, context, &mut news.delivery));
-        self.note_reordering(news);
+        self.note_reordering(news, ack, config);
         answered
     }
 
@@ -240,11 +292,12 @@ impl Endpoint {
     }
 
     #[inline]
-    fn note_reordering(&mut self, news: &News) {
-        if news.delivery.overtaken
+    fn note_reordering(&mut self, news: &News, ack: u64, config: &TcpConfig) {
+        if let Some(start) = news.delivery.overtaken
             && let Some(board) = &mut self.board
         {
             board.rack.note_reordering();
+            self.note_late(start, ack, config);
         }
     }
 

@@ -72,8 +72,12 @@ pub struct Info {
     pub peer_window: u32,
     /// Timeouts since an ACK last moved on.
     pub retries: u16,
+    /// Probes of a closed window in a row that nobody has answered.
+    pub probes: u16,
     /// How often the timeout is doubled.
     pub backoff: u8,
+    /// Segments out of order that mean a loss.
+    pub reordering: u32,
 }
 
 impl Stack {
@@ -112,8 +116,10 @@ impl Stack {
             acknowledged: e.snd_una.clamp(1, e.write_end) - 1,
             received: e.received(),
             peer_window: e.peer_window,
-            retries: e.retries,
+            retries: if e.waits_for_window() { 0 } else { e.retries },
+            probes: if e.waits_for_window() { e.retries } else { 0 },
             backoff: e.backoff,
+            reordering: e.degree_of_reordering(self.config()),
         }
     }
 }

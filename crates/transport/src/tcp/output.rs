@@ -79,6 +79,9 @@ impl Endpoint {
                 sent = self.send_doubtful(now, config, sink);
             }
             if sent == 0 {
+                if pipe == 0 {
+                    self.mind_closed_window(now, config);
+                }
                 break;
             }
             pipe += sent;
@@ -286,6 +289,20 @@ impl Endpoint {
         packet.flags = flags;
         let sack = if config.sack && !config.timestamps { SACK_PERMITTED } else { 0 };
         packet.ip_len = (config.header() + SYN_OPTIONS + sack) as u16;
+        self.note_ack_sent(now, false, config);
+        sink.send(self.local, packet, None);
+    }
+
+    /// An ACK of a position that was acknowledged long ago, which the other end has to answer.
+    pub(super) fn send_window_probe(
+        &mut self,
+        now: Time,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        let mut packet = self.packet(now, self.snd_una - 1, config);
+        packet.flags = flag::ACK | self.ecn & ecn::ECHO;
+        packet.ip_len = config.header() as u16;
         self.note_ack_sent(now, false, config);
         sink.send(self.local, packet, None);
     }

@@ -11,7 +11,6 @@
 //! connection; Linux forgets it after five minutes.
 
 use super::Sink;
-use super::acks::DUP_THRESH;
 use super::board::Context;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, Probe};
@@ -124,8 +123,8 @@ impl Rack {
         }
     }
 
-    fn window(&self, in_recovery: bool, sacked: u32, srtt: Span) -> Span {
-        if !self.reordering_seen && (in_recovery || sacked >= DUP_THRESH) {
+    fn window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
+        if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;
         }
         Span((self.min_rtt.0 / 4).saturating_mul(u64::from(self.steps))).min(srtt)
@@ -147,8 +146,10 @@ impl Endpoint {
     fn rack_detect(&mut self, now: Time, config: &TcpConfig) -> bool {
         let in_recovery = self.phase != Phase::Open;
         let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+        let degree = self.degree_of_reordering(config);
         let Some(board) = &mut self.board else { return false };
-        let window = board.rack.window(in_recovery, board.sacked_segments(), srtt);
+        let enough = board.sacked_segments() >= degree;
+        let window = board.rack.window(in_recovery, enough, srtt);
         let patience = (board.rack.rtt + window).0 as i64;
         let (again, left) = board.judge(&self.sacked, |at| patience - now.since(at).0 as i64);
         if left > 0 {

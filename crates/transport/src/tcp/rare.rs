@@ -26,6 +26,8 @@ pub(super) struct Rare {
     pub(super) timeout_counted: bool,
     /// With Nagle's algorithm: end of the last segment that was not full.
     pub(super) small_end: u64,
+    /// The [degree of reordering](super::reordering) where it has grown, or 0.
+    pub(super) reordering: u32,
     /// Whether F-RTO judges the last timeout.
     pub(super) frto: bool,
     /// The last cut of the window, while it can be taken back.

@@ -7,7 +7,6 @@
 //! Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that is not SACKed is lost
 //! and sent again in slow start.
 
-use super::acks::DUP_THRESH;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, Probe};
 use super::prr::Prr;
@@ -89,11 +88,12 @@ impl Endpoint {
 
     /// Moves `lost_to` up to the highest hole with enough SACKed above it.
     pub(super) fn update_lost(&mut self, config: &TcpConfig) {
-        let enough = u64::from(DUP_THRESH - 1) * u64::from(config.segment);
+        let degree = self.degree_of_reordering(config);
+        let enough = u64::from(degree - 1) * u64::from(config.segment);
         let mut above = 0;
         let found = self.sacked.iter().rev().enumerate().find(|&(i, (start, end))| {
             above += end - start;
-            above > enough || i + 1 >= DUP_THRESH as usize
+            above > enough || i + 1 >= degree as usize
         });
         if let Some((_, (start, _))) = found {
             self.set_lost_to(self.lost_to().max(start));
@@ -110,7 +110,8 @@ impl Endpoint {
         if self.phase == Phase::Recovery {
             return false;
         }
-        let lost = self.lost_to() > self.snd_una || self.dup_acks >= DUP_THRESH;
+        let lost =
+            self.lost_to() > self.snd_una || self.dup_acks >= self.degree_of_reordering(config);
         // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
         // may answer what was sent again needlessly
         if !lost || (!config.sack && self.snd_una <= self.recover) {
@@ -218,6 +219,9 @@ impl Endpoint {
             if config.timestamps {
                 self.rare().timed_out_at_us = super::output::timestamp_us(now).max(1);
             }
+        }
+        if before == Phase::Open && config.recovery.adapt_reordering {
+            self.doubt_degree(config);
         }
         self.begin_frto(before, config);
         self.rack_on_timeout(now);

@@ -115,6 +115,12 @@ pub struct RecoveryRules {
     pub timestamp_clock: Span,
     /// A timeout in the midst of a recovery leaves the threshold as it is (Linux).
     pub one_cut: bool,
+    /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss at first; above 0.
+    pub reordering: u32,
+    /// That number grows with the [reordering](super::reordering) seen (Linux).
+    pub adapt_reordering: bool,
+    /// SACK blocks of ACKs that a later one has overtaken are heeded (Linux); needs SACK.
+    pub late_sacks: bool,
 }
 
 impl RecoveryRules {
@@ -142,6 +148,9 @@ impl Default for RecoveryRules {
             undo: false,
             timestamp_clock: Span::from_us(1),
             one_cut: false,
+            reordering: 3,
+            adapt_reordering: false,
+            late_sacks: false,
         }
     }
 }

@@ -95,6 +95,9 @@ impl Endpoint {
 
     fn on_timeout(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         self.rto_at = Time::NEVER;
+        if self.snd_una == self.snd_max && self.on_persist_timer(now, config, sink) {
+            return;
+        }
         self.count().timeouts += 1;
         self.tell(Repair::Timeout, self.snd_una, self.snd_max, sink);
         if self.gives_up(now, config) {

@@ -11,6 +11,7 @@ mod linux_acks;
 mod linux_timers;
 mod needless;
 mod net;
+mod persist;
 mod properties;
 mod rack;
 mod receiving;

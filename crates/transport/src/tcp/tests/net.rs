@@ -302,8 +302,10 @@ impl Net {
         match event {
             Event::Wake(id) => self.stack.on_wake(self.wires.now, id, &mut self.wires),
             Event::Arrive(side, packet, sack) => {
-                // SACK blocks of an ACK that a later one has overtaken are not heeded
-                if packet.dst_endpoint == self.id(side) && packet.ack >= self.end(side).snd_una {
+                // SACK blocks of an ACK that a later one has overtaken are heeded only where so set
+                let late = packet.ack < self.end(side).snd_una;
+                let heeded = !late || self.stack.config().recovery.late_sacks;
+                if packet.dst_endpoint == self.id(side) && heeded {
                     let told = &mut self.wires.told[side as usize];
                     for (start, end) in sack.unwrap_or_default() {
                         if end > 0 {

@@ -86,7 +86,7 @@ fn timers() -> impl Strategy<Value = TimerRules> {
 fn recovery() -> impl Strategy<Value = RecoveryRules> {
     let prr = prop_oneof![Just(PrrRule::Off), Just(PrrRule::Rfc6937), Just(PrrRule::Linux)];
     let rack = prop_oneof![Just(RackRule::Off), Just(RackRule::Rfc8985), Just(RackRule::Linux)];
-    (prr, rack, any::<[bool; 6]>()).prop_map(|(prr, rack, on)| RecoveryRules {
+    (prr, rack, 1..6u32, any::<[bool; 8]>()).prop_map(|(prr, rack, n, on)| RecoveryRules {
         prr,
         rack,
         probes: rack != RackRule::Off && on[1],
@@ -94,6 +94,9 @@ fn recovery() -> impl Strategy<Value = RecoveryRules> {
         frto: on[3],
         undo: on[4],
         one_cut: on[5],
+        reordering: n,
+        adapt_reordering: on[6],
+        late_sacks: on[7],
         ..RecoveryRules::default()
     })
 }
@@ -128,7 +131,13 @@ fn case() -> impl Strategy<Value = Case> {
             recovery: if t.0 {
                 recovery
             } else {
-                RecoveryRules { rack: RackRule::Off, probes: false, dsack: false, ..recovery }
+                RecoveryRules {
+                    rack: RackRule::Off,
+                    probes: false,
+                    dsack: false,
+                    late_sacks: false,
+                    ..recovery
+                }
             },
         },
     )

@@ -76,6 +76,32 @@ fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
 }
 
+/// Segments 5 to 7, and three single ones later, come four places late; how often something is sent
+/// again, and the degree.
+fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
+    let mut net = paced(TcpConfig { recovery, ..settings() });
+    net.wires.fate = Box::new(|s| match (s.from, s.packet.seq / SEGMENT) {
+        (Side::Client, 4..=6 | 24 | 44 | 64) => Fate::Late(Span::from_us(4_200)),
+        _ => Fate::Deliver,
+    });
+    net.write_segments(80);
+    net.run_to(2000);
+    assert_eq!(net.end(Side::Server).received(), 80 * SEGMENT);
+    (again(&net).len(), net.stack.info(net.client).reordering)
+}
+
+#[test]
+fn the_degree_of_reordering_grows_with_what_comes_late() {
+    // two are SACKed above the first hole, which is five wide to their end; four above the others
+    let plain = RecoveryRules::default();
+    assert_eq!(late_by_four(plain.clone()), (3, 3));
+    let adapting = RecoveryRules { adapt_reordering: true, ..plain.clone() };
+    assert_eq!(late_by_four(adapting), (0, 5));
+    assert_eq!(late_by_four(RecoveryRules { reordering: 5, ..plain }), (0, 5));
+    // RACK notes it as well
+    assert_eq!(late_by_four(RecoveryRules { adapt_reordering: true, ..rules() }), (0, 5));
+}
+
 #[test]
 fn without_timestamps_each_ack_times_a_round_trip() {
     // Ten segments wait for each other: the ACKs come 11, 12, … 20 ms after all were sent. A sample

@@ -1,0 +1,84 @@
+//! Probing a closed window (RFC 9293, 3.8.6.1; RFC 1122, 4.2.2.17): where data waits, nothing is under
+//! way and the other end's window takes none of it, the window update that ends this may be lost, so it
+//! is asked for.
+//!
+//! As in Linux (`tcp_probe_timer`, `tcp_send_probe0`): the first probe leaves after the timeout of
+//! retransmission, at least the minimum, and each doubles the next, up to the maximum. A probe is an ACK
+//! one position below what is acknowledged, which the other end answers at once. Answers keep the
+//! connection alive for ever; `max_retries` probes in a row without one end it. The timer is that of
+//! retransmission, which has nothing to do meanwhile.
+
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Linger, State};
+use super::{Notice, Sink};
+use eastwest_types::{Packet, Span, Time, flag};
+
+impl Endpoint {
+    /// Whether data waits for nothing but the other end's window.
+    pub(super) fn waits_for_window(&self) -> bool {
+        self.is_established()
+            && self.linger == Linger::NotYet
+            && self.snd_una == self.snd_max
+            && self.snd_max < self.send_end()
+    }
+
+    /// Nothing is under way and nothing could be sent: asks for a window in time.
+    #[cold]
+    pub(super) fn mind_closed_window(&mut self, now: Time, config: &TcpConfig) {
+        if self.rto_at == Time::NEVER && self.waits_for_window() {
+            self.rto_at = self.deadline(now, self.probe_interval(config), config);
+        }
+    }
+
+    /// When the next probe is due after this one.
+    fn probe_interval(&self, config: &TcpConfig) -> Span {
+        let base = self.rtt.rto(0, config).max(config.min_rto);
+        let doubled = base.0.saturating_mul(1 << self.backoff.min(40));
+        Span(doubled).min(config.max_rto.max(base))
+    }
+
+    /// The timer strikes while [`Endpoint::waits_for_window`]; returns whether it does.
+    pub(super) fn on_persist_timer(
+        &mut self,
+        now: Time,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) -> bool {
+        if !self.waits_for_window() {
+            return false;
+        }
+        if u32::from(self.retries) >= config.max_retries {
+            self.state = State::Failed;
+            self.ack_at = Time::NEVER;
+            sink.notify(self.id, Notice::Failed);
+            return true;
+        }
+        self.retries += 1;
+        self.backoff = self.backoff.saturating_add(1);
+        self.send_window_probe(now, config, sink);
+        self.rto_at = self.deadline(now, self.probe_interval(config), config);
+        true
+    }
+
+    /// An ACK while nothing is under way: a probe may be answered (Linux, `tcp_ack_probe`).
+    #[cold]
+    pub(super) fn on_probe_answer(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
+        if !self.waits_for_window() {
+            return;
+        }
+        self.retries = 0;
+        if packet.window > 0 {
+            self.backoff = 0;
+            self.rto_at = Time::NEVER;
+        } else {
+            self.rto_at = self.deadline(now, self.probe_interval(config), config);
+        }
+    }
+
+    /// Whether a packet is such a probe: bare, and just below what is expected.
+    #[inline]
+    pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
+        packet.flags & (flag::SYN | flag::FIN) == 0
+            && Packet::widen(packet.seq, self.rcv_nxt) + 1 == self.rcv_nxt
+    }
+}

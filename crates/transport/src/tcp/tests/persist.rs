@@ -1,0 +1,77 @@
+//! A closed window. Receivers here never close theirs, so the client is told of one by packets that the
+//! server never sent.
+
+use super::super::Notice;
+use super::super::config::TcpConfig;
+use super::net::{Net, SEGMENT, settings};
+use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, Side, Span, flag};
+
+/// The server's ACK of all that the client has sent, with this window.
+fn window(net: &mut Net, window: u32) {
+    let (una, next) = (net.end(Side::Client).acknowledged(), net.end(Side::Client).snd_max);
+    assert_eq!(una, next);
+    let packet = Packet {
+        born: net.now(),
+        seq: 1,
+        ack: next,
+        dst_endpoint: net.client,
+        dst: HostId(0),
+        window,
+        ts_echo_us: 0,
+        sack: NO_SACK,
+        hash: 0,
+        ip_len: 52,
+        payload: 0,
+        flags: flag::ACK,
+        tos: 0,
+    };
+    net.stack.on_packet(net.now(), &packet, None, &mut net.wires);
+}
+
+/// When the client has sent bare ACKs below what is acknowledged, in milliseconds.
+fn probes(net: &Net) -> Vec<u64> {
+    let sent = net.wires.log.iter().filter(|s| s.from == Side::Client && !s.is_data());
+    sent.map(|s| s.at.0 / 1_000_000_000).collect()
+}
+
+#[test]
+fn a_closed_window_is_probed_until_it_opens() {
+    let mut net = Net::established(settings());
+    window(&mut net, 0);
+    net.wires.delay = Span::from_secs(100); // nobody answers
+    net.write_segments(3);
+    net.run_to(1_900);
+    // 200 ms, the minimum, and twice as long each time
+    assert_eq!(probes(&net), [220, 620, 1_420]);
+    assert_eq!(net.end(Side::Client).outstanding(), 0);
+    window(&mut net, 1 << 20);
+    assert_eq!(net.end(Side::Client).outstanding(), 3 * SEGMENT);
+    assert_eq!(net.stack.totals().timeouts, 0);
+}
+
+#[test]
+fn a_server_answers_a_probe_with_its_window() {
+    let mut net = Net::established(settings());
+    window(&mut net, 0);
+    net.write_segments(3);
+    net.run_to(300);
+    // the probe leaves at 220 ms, its answer opens the window at 230
+    assert_eq!(probes(&net), [220]);
+    let data: Vec<u64> =
+        (net.wires.log.iter().filter(|s| s.is_data())).map(|s| s.at.0 / 1_000_000_000).collect();
+    assert_eq!(data, [230, 230, 230]);
+    assert_eq!(net.end(Side::Server).received(), 3 * SEGMENT);
+}
+
+#[test]
+fn probes_that_nobody_answers_end_the_connection() {
+    let mut net = Net::established(TcpConfig { max_retries: 2, ..settings() });
+    window(&mut net, 0);
+    net.wires.delay = Span::from_secs(100);
+    net.write_segments(1);
+    net.run_to(3_000);
+    assert_eq!(probes(&net), [220, 620]);
+    let failed: Vec<EndpointId> =
+        net.wires.notices.iter().filter(|n| n.2 == Notice::Failed).map(|n| n.1).collect();
+    assert_eq!(failed, [net.client]);
+}
