@@ -11,7 +11,7 @@
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Linger, State};
 use super::{Notice, Sink};
-use eastwest_types::{Packet, Span, Time, flag};
+use eastwest_types::{Packet, Span, Time};
 
 impl Endpoint {
     /// Whether data waits for nothing but the other end's window.
@@ -75,10 +75,10 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet is such a probe: bare, and just below what is expected.
+    /// Whether a packet is such a probe: bare, and just below what is expected. After a FIN there are none,
+    /// but ACKs that it has overtaken.
     #[inline]
     pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
-        packet.flags & (flag::SYN | flag::FIN) == 0
-            && Packet::widen(packet.seq, self.rcv_nxt) + 1 == self.rcv_nxt
+        Packet::widen(packet.seq, self.rcv_nxt) + 1 == self.rcv_nxt && self.rcv_nxt <= self.fin_at
     }
 }
