@@ -16,6 +16,12 @@ const MESH: &str = "hosts = ['a', 'b', 'c']\nswitches = ['s', 't']\n\
     [[cable]]\na = 'a'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 't'\nb = 'b'\nrate = '1 Gbit/s'\n\
     [[cable]]\na = 'c'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 's'\nb = 't'\nrate = '9 Gbit/s'\n";
 
+/// Properties of Hadoop: a setting, something taken for granted, something else, a reference.
+const SITE: &str = "<configuration><property><name>mapred.reduce.tasks</name><value>${n}</value>\
+    </property><property><name>n</name><value>3</value><final>true</final></property>\
+    <property name='mapreduce.map.output.compress' value='true'/>\
+    <property name='hadoop.tmp.dir' value='/tmp'/></configuration>";
+
 /// What the shipped scenarios do not use.
 const RARE: &str = "schema = 1
 [fabric]
@@ -77,6 +83,8 @@ bytes = '10 KB'
 name = 'jobs'
 kind = 'mapreduce'
 hdfs = { replication = 1, output_replication = 1 }
+hadoop_files = ['mapred-site.xml']
+hadoop = { \"mapred.reduce.parallel.copies\" = 7, \"dfs.block.size\" = '32m' }
 [[workload.job]]
 kind = 'custom'
 input = '1 GB'
@@ -211,7 +219,7 @@ impl Mutator {
 
     /// Sometimes an override.
     fn overrides(&mut self) -> Vec<(String, String)> {
-        const PATHS: [&str; 8] = [
+        const PATHS: [&str; 9] = [
             "fabric.queue.limit",
             "tcp.min_rto",
             "workload.0.bytes",
@@ -220,6 +228,7 @@ impl Mutator {
             "workload",
             "fabric.hosts_per_leaf",
             "workload.0.job.0.count",
+            "workload.jobs.hadoop.dfs.block.size",
         ];
         if self.below(4) > 0 {
             return Vec::new();
@@ -256,7 +265,7 @@ fn mutated_scenarios_are_refused_or_read_back_as_themselves() {
     let mut seeds: Vec<String> =
         paths.iter().map(|p| std::fs::read_to_string(p).expect("a scenario")).collect();
     seeds.push(RARE.to_owned());
-    let held = [("fb-2009", TRACE), ("mesh.toml", MESH)];
+    let held = [("fb-2009", TRACE), ("mesh.toml", MESH), ("mapred-site.xml", SITE)];
     let files = held.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().into()));
     let context = Context { files: files.collect(), ..Context::default() };
 

@@ -37,6 +37,12 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     let (mut here, mut rest) = (table, steps.as_slice());
     let mut walked = String::new();
     while let [step, inner @ ..] = rest {
+        // A key whose name has dots, such as a property of Hadoop.
+        let dotted = rest.join(".");
+        if !inner.is_empty() && here.contains_key(&dotted) {
+            here.insert(dotted.clone(), value);
+            return Ok(walked + &dotted);
+        }
         rest = inner;
         if inner.is_empty() {
             here.insert((*step).to_owned(), value);

@@ -4,7 +4,8 @@ use super::problem::{quote, shorten};
 use super::units::{BYTE_RATE, RATE, SIZE, SPAN, Units};
 use eastwest_network::config::Limit;
 use eastwest_types::{Rate, Span};
-use toml::Value;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
 
 /// A type of value.
 pub trait Quantity: Clone {
@@ -49,6 +50,10 @@ pub struct Name(pub String);
 /// A file, by its path from the directory of the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName(pub String);
+
+/// Properties by their names, as Hadoop has them; values as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Properties(pub BTreeMap<String, String>);
 
 /// What stands there instead of the expected type.
 pub fn instead(value: &Value) -> &'static str {
@@ -361,6 +366,62 @@ impl Quantity for FileName {
     }
     fn placeholder() -> FileName {
         FileName("missing".to_owned())
+    }
+}
+
+/// Most properties, and the longest name and value.
+const PROPERTIES: usize = 10_000;
+const PROPERTY_NAME: usize = 256;
+const PROPERTY_VALUE: usize = 4096;
+
+impl Properties {
+    /// Adds the values of a table; the names of tables within tables are joined by dots.
+    fn collect(&mut self, table: &Table, before: &str) -> Result<(), String> {
+        for (name, value) in table {
+            let name = format!("{before}{name}");
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => value.to_string(),
+                Value::Table(inner) => {
+                    self.collect(inner, &format!("{name}."))?;
+                    continue;
+                }
+                other => {
+                    return Err(format!("{} {}; write text", shorten(&name), instead(other)));
+                }
+            };
+            if name.trim().is_empty() || name.len() > PROPERTY_NAME || text.len() > PROPERTY_VALUE {
+                return Err(format!(
+                    "has a name or value that is empty or too long: {}",
+                    shorten(&name)
+                ));
+            }
+            if self.0.len() >= PROPERTIES {
+                return Err(format!("has more than {PROPERTIES} properties"));
+            }
+            if self.0.insert(name.clone(), text).is_some() {
+                return Err(format!("gives {} twice", shorten(&name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Quantity for Properties {
+    const TYPE: &'static str = "properties";
+    fn parse(value: &Value) -> Result<Properties, String> {
+        const FORM: &str = "write { \"name\" = value, … }";
+        let table = value.as_table().ok_or_else(|| format!("{}; {FORM}", instead(value)))?;
+        let mut found = Properties(BTreeMap::new());
+        found.collect(table, "").map(|()| found)
+    }
+    fn show(&self) -> String {
+        let entries =
+            self.0.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
+        format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+    }
+    fn placeholder() -> Properties {
+        Properties(BTreeMap::new())
     }
 }
 

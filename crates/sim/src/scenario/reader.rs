@@ -116,6 +116,13 @@ impl<T: Quantity> Key<T> {
 /// One of the names a choice allows: name, value, one line of explanation.
 pub type Choice<T> = (&'static str, T, &'static str);
 
+/// Values for keys that a file does not give, and where they come from.
+#[derive(Clone, Default)]
+struct Presets {
+    values: Table,
+    sources: BTreeMap<String, String>,
+}
+
 /// A table being read.
 pub struct Section<'s, 't> {
     state: &'s mut State,
@@ -125,7 +132,9 @@ pub struct Section<'s, 't> {
     place: String,
     table: Option<&'t Table>,
     /// Values of keys that the table does not give, before their own defaults.
-    presets: Table,
+    presets: Presets,
+    /// The same for the tables below it, by name.
+    presets_below: BTreeMap<&'static str, Presets>,
     kind: Option<&'static str>,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
@@ -169,7 +178,8 @@ impl<'s, 't> Section<'s, 't> {
             path,
             place,
             table,
-            presets: Table::new(),
+            presets: Presets::default(),
+            presets_below: BTreeMap::new(),
             kind: None,
             declared,
             bad,
@@ -189,14 +199,33 @@ impl<'s, 't> Section<'s, 't> {
         self.table.is_some_and(|t| t.contains_key(name))
     }
 
-    /// Lets these values stand for keys of this section that the file does not give.
+    /// Lets these values stand for keys of this section that the file does not give; they replace
+    /// presets of the same keys.
     pub fn preset(&mut self, presets: Table) {
-        self.presets = presets;
+        self.presets.values.extend(presets);
+    }
+
+    /// Lets a value stand for a key below this section (`shuffle.parallel_copies`), of every member
+    /// where that is an array. `source` says in messages where it comes from.
+    pub fn preset_below(&mut self, path: &'static str, value: Value, source: String) {
+        let (presets, name) = match path.split_once('.') {
+            Some((table, name)) => (self.presets_below.entry(table).or_default(), name),
+            None => (&mut self.presets, path),
+        };
+        presets.values.insert(name.to_owned(), value);
+        presets.sources.insert(name.to_owned(), source);
+    }
+
+    /// The value that the file itself gives at a path below this section.
+    pub fn own(&self, path: &str) -> Option<&Value> {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let value = self.table?.get(first)?;
+        if rest.is_empty() { Some(value) } else { value.as_table()?.get(rest) }
     }
 
     /// The value of a key in the file or, where it is not there, among the presets.
     fn given(&self, name: &str) -> Option<&Value> {
-        self.table.and_then(|t| t.get(name)).or_else(|| self.presets.get(name))
+        self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
 
     /// Whether these keys were read without a problem.
@@ -381,7 +410,8 @@ impl<'s, 't> Section<'s, 't> {
             None => None,
         };
         let (path, place) = (join(&self.path, name), join(&self.place, name));
-        let mut section = Section::new(self.state, path, place, table);
+        let presets = self.presets_below.remove(name).unwrap_or_default();
+        let mut section = Section { presets, ..Section::new(self.state, path, place, table) };
         let value = read(&mut section);
         let spoilt = !section.unspoilt();
         let out = section.finish();
@@ -422,6 +452,7 @@ impl<'s, 't> Section<'s, 't> {
             }
             None => return Vec::new(),
         };
+        let presets = self.presets_below.remove(name).unwrap_or_default();
         let (mut values, mut outs, mut spoilt) = (Vec::new(), Vec::new(), false);
         for (i, item) in items.iter().enumerate() {
             if self.state.full() {
@@ -439,7 +470,8 @@ impl<'s, 't> Section<'s, 't> {
                 spoilt = true;
                 continue;
             };
-            let mut section = Section::new(self.state, path, place.clone(), Some(table));
+            let section = Section::new(self.state, path, place.clone(), Some(table));
+            let mut section = Section { presets: presets.clone(), ..section };
             values.push(read(&mut section, i));
             spoilt |= !section.unspoilt();
             outs.push(section.finish());
@@ -466,7 +498,25 @@ impl<'s, 't> Section<'s, 't> {
         self.bad.push(name);
         let path = join(&self.path, name);
         let raw = self.table.and_then(|t| t.get(name));
-        self.state.problem(&path, raw, message.into(), hint);
+        let mut message = message.into();
+        if let (None, Some(source)) = (raw, self.presets.sources.get(name)) {
+            message = format!("{message} (from {source})");
+        }
+        self.state.problem(&path, raw, message, hint);
+    }
+
+    /// Reports a problem with one entry of a key whose entries the user names.
+    pub fn wrong_below(
+        &mut self,
+        name: &'static str,
+        below: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        self.bad.push(name);
+        let table = self.table.and_then(|t| t.get(name)).and_then(Value::as_table);
+        let path = join(&join(&self.path, name), &shorten(below));
+        self.state.problem(&path, table.and_then(|t| t.get(below)), message, hint);
     }
 
     /// Demands something that involves several keys: reported at the first of them, and only if all

@@ -3,6 +3,10 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod hadoop;
+mod hadoop_names;
+mod hadoop_rules;
+mod hadoop_xml;
 mod jobs;
 mod mapreduce;
 mod patterns;

@@ -1,0 +1,421 @@
+//! `hadoop` and `hadoop_files`: a cluster described by Hadoop's own properties.
+//!
+//! Files are layered as Hadoop does: a later one replaces what an earlier one says, unless that says
+//! `final`; what stands in the scenario comes last, as `-D` on the command line. References
+//! `${name}` are replaced, at most twenty deep as in Hadoop; variables of the environment and of the
+//! virtual machine do not exist here. What a property means is said in [`super::hadoop_names`]. The
+//! values then stand for keys of the workload that the scenario does not give, and are checked like
+//! those; a scenario that gives a key and its property with another value is refused.
+
+use super::hadoop_names::{self as names, Form, MODELLED, Modelled};
+use super::{Ground, hadoop_rules, hadoop_xml};
+use crate::scenario::files::Files;
+use crate::scenario::problem::{nearest, shorten};
+use crate::scenario::quantity::{Bytes, FileName, Fraction, Properties, Quantity};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::Span;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// Most files of a workload.
+const MOST_FILES: usize = 16;
+/// Most bytes of a file as it lies on disk.
+const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
+/// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
+const DEEPEST: usize = 20;
+/// Longest value a reference may grow to.
+const LONGEST: usize = 4096;
+
+/// A property as given last.
+pub struct Given {
+    /// Its name there: maybe an old one.
+    pub name: String,
+    /// Its value, references not yet replaced.
+    pub value: String,
+    /// File and line; `None` for what stands in the scenario.
+    pub place: Option<(String, usize)>,
+    fixed: bool,
+}
+
+impl Given {
+    /// How a message speaks of it.
+    pub fn said(&self) -> String {
+        let name = shorten(&self.name);
+        match &self.place {
+            Some((file, line)) => format!("{name} in {}, line {line}", shorten(file)),
+            None => name,
+        }
+    }
+}
+
+/// All properties by the names of today.
+#[derive(Default)]
+pub struct Layers {
+    all: BTreeMap<String, Given>,
+}
+
+impl Layers {
+    /// What is given of a property.
+    pub fn given(&self, name: &str) -> Option<&Given> {
+        self.all.get(name)
+    }
+
+    /// Its value with references replaced, or why that is not possible.
+    pub fn value(&self, name: &str) -> Option<Result<String, String>> {
+        self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
+    }
+
+    fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
+        let (mut done, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else { break };
+            let Some(depth) = depth.checked_sub(1) else {
+                return Err(format!("refers to other properties more than {DEEPEST} deep"));
+            };
+            let inner = self.all.get(names::current(name.trim())).ok_or_else(|| {
+                format!("refers to ${{{}}}, which is not given", shorten(name.trim()))
+            })?;
+            done.push_str(before);
+            done.push_str(&self.expand(&inner.value, depth)?);
+            if done.len() > LONGEST {
+                return Err(format!("grows to more than {LONGEST} bytes by its references"));
+            }
+            rest = behind;
+        }
+        done.push_str(rest);
+        Ok(done.trim().to_owned())
+    }
+
+    /// Puts a file on top. Gives complaints and remarks.
+    fn add(&mut self, file: &str, properties: Vec<hadoop_xml::Property>) -> (Vec<String>, usize) {
+        let (mut complaints, mut kept) = (Vec::new(), 0);
+        for property in properties {
+            let name = names::current(&property.name).to_owned();
+            let place = Some((file.to_owned(), property.line));
+            let given =
+                Given { name: property.name, value: property.value, place, fixed: property.fixed };
+            match self.all.get(&name) {
+                Some(before) if before.place.as_ref().is_some_and(|(f, _)| f == file) => {
+                    if before.value.trim() != given.value.trim() {
+                        let (said, other) = (given.said(), before.said());
+                        complaints.push(format!("{said}: has another value as {other}"));
+                    }
+                }
+                Some(before) if before.fixed && before.value != given.value => kept += 1,
+                _ => {
+                    self.all.insert(name, given);
+                }
+            }
+        }
+        (complaints, kept)
+    }
+
+    /// Puts what stands in the scenario on top. Gives complaints: name and reason.
+    fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
+        let mut complaints = Vec::new();
+        for (given_name, value) in &properties.0 {
+            let name = names::current(given_name).to_owned();
+            let (place, fixed) = (None, false);
+            let given = Given { name: given_name.clone(), value: value.clone(), place, fixed };
+            match self.all.get(&name) {
+                Some(before) if before.place.is_none() && before.value != given.value => {
+                    let reason = format!("has another value as {}", before.said());
+                    complaints.push((given_name.clone(), reason));
+                }
+                Some(before) if before.fixed && before.value.trim() != given.value.trim() => {
+                    let reason = format!("is final: {}", before.said());
+                    complaints.push((given_name.clone(), reason));
+                }
+                _ => {
+                    self.all.insert(name, given);
+                }
+            }
+        }
+        complaints
+    }
+}
+
+/// Reads both keys, and lets what they say stand for the keys below this section.
+pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
+    let inline: Option<Properties> = s.find(
+        key(
+            "hadoop",
+            "Properties by Hadoop's own names, old or new: they stand for the keys of this \
+             workload that it does not give.",
+        )
+        .optional("none"),
+    );
+    let listed: Option<Vec<FileName>> = s.find(
+        key(
+            "hadoop_files",
+            "Hadoop's configuration files, such as mapred-site.xml or the configuration kept \
+             with a job history, also packed with gzip; later ones replace earlier ones.",
+        )
+        .optional("none"),
+    );
+    let mut layers = Layers::default();
+    for name in read_files(s, ground, files, listed.unwrap_or_default()) {
+        let (file, properties) = name;
+        let (complaints, kept) = layers.add(&file, properties);
+        for complaint in complaints {
+            s.wrong("hadoop_files", complaint);
+        }
+        if kept > 0 {
+            notes.push(format!("{}: {kept} properties stay as final ones say", shorten(&file)));
+        }
+    }
+    for (name, reason) in layers.set(&inline.unwrap_or(Properties(BTreeMap::new()))) {
+        s.wrong_below("hadoop", &name, reason, None);
+    }
+    judge(s, &layers, notes);
+}
+
+/// Reads the files that can be read.
+fn read_files(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    listed: Vec<FileName>,
+) -> Vec<(String, Vec<hadoop_xml::Property>)> {
+    let (mut read, mut attached) = (Vec::new(), Vec::new());
+    if listed.len() > MOST_FILES {
+        s.wrong("hadoop_files", format!("names more than {MOST_FILES} files"));
+        return read;
+    }
+    for FileName(name) in &listed {
+        let parsed = files.load(ground.context, name, MOST_PACKED).and_then(|file| {
+            attached.push(FileName(file.name));
+            hadoop_xml::read(&file.bytes)
+        });
+        match parsed {
+            Ok(properties) => {
+                let base = name.rsplit('/').next().unwrap_or(name).to_owned();
+                read.push((base, properties));
+            }
+            Err(message) => s.wrong("hadoop_files", format!("{}: {message}", shorten(name))),
+        }
+    }
+    if !listed.is_empty() && s.good(&["hadoop_files"]) {
+        s.resolve_as("hadoop_files", attached.show());
+    }
+    read
+}
+
+/// Reports a problem with a property where it is given.
+fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>) {
+    match &given.place {
+        None => s.wrong_below("hadoop", &given.name, message.to_owned(), hint),
+        Some(_) => {
+            let value = shorten(given.value.trim());
+            s.wrong_hint("hadoop_files", format!("{} = {value}: {message}", given.said()), hint);
+        }
+    }
+}
+
+/// Says of every property whether it is known, and takes over those that are settings.
+fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
+    let (mut elsewhere, mut strange) = (0usize, Vec::new());
+    for (name, given) in &layers.all {
+        if let Some(setting) = MODELLED.iter().find(|m| m.name == name) {
+            take(s, layers, setting, given);
+        } else if let Some(granted) = names::GRANTED.iter().find(|g| g.name == name) {
+            match layers.expand(&given.value, DEEPEST) {
+                Ok(value) if value == granted.value || value.is_empty() => {}
+                Ok(value) => notes.push(format!(
+                    "{} = {} is not modelled: {}",
+                    given.said(),
+                    shorten(&value),
+                    granted.about
+                )),
+                Err(message) => complain(s, given, &message, None),
+            }
+        } else {
+            let near = nearest(name, names::candidates());
+            let likely = near.filter(|near| strsim::damerau_levenshtein(near, name) <= 2);
+            if likely.is_none() && names::is_elsewhere(name) {
+                elsewhere += 1;
+            } else if names::is_own(name) || likely.is_some() {
+                let message = "is not a property that is known here";
+                complain(s, given, message, near.map(str::to_owned));
+            } else {
+                strange.push(shorten(name));
+            }
+        }
+        if s.state().full() {
+            break;
+        }
+    }
+    if elsewhere > 0 {
+        notes.push(format!("{elsewhere} properties of Hadoop are about what is not modelled"));
+    }
+    if let Some(first) = strange.first() {
+        let count = strange.len();
+        notes.push(format!("{count} properties are not Hadoop's and are ignored, first {first}"));
+    }
+    for (name, message) in hadoop_rules::contradictions(layers) {
+        if let Some(given) = layers.given(name) {
+            complain(s, given, &message, None);
+        }
+    }
+}
+
+/// Takes over a setting.
+fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
+    let value = layers.expand(&given.value, DEEPEST).and_then(|text| convert(setting.form, &text));
+    let value = match value {
+        Ok(value) => value,
+        Err(message) => return complain(s, given, &message, None),
+    };
+    for path in setting.keys {
+        // A job's own keys are its own: they may differ from the cluster's.
+        let own = if path.starts_with("job.") { None } else { s.own(path) };
+        match own {
+            Some(own) if differs(setting.form, own, &value) => {
+                let message = format!("contradicts {path} of this workload: give one of them");
+                return complain(s, given, &message, None);
+            }
+            _ => s.preset_below(path, value.clone(), given.said()),
+        }
+    }
+}
+
+/// Whether both can be read and are not the same.
+fn differs(form: Form, own: &Value, value: &Value) -> bool {
+    fn apart<T: Quantity>(own: &Value, value: &Value) -> bool {
+        matches!((T::parse(own), T::parse(value)), (Ok(a), Ok(b)) if a.show() != b.show())
+    }
+    match form {
+        Form::Bytes if own.is_integer() => {
+            let value = Bytes::parse(value).ok().and_then(|b| i64::try_from(b.0).ok());
+            value.is_some() && own.as_integer() != value
+        }
+        Form::Bytes => apart::<Bytes>(own, value),
+        Form::Millis => apart::<Span>(own, value),
+        Form::Share => apart::<Fraction>(own, value),
+        Form::Count | Form::Flag | Form::Scheduler => {
+            own.type_str() == value.type_str() && own != value
+        }
+    }
+}
+
+/// A value of Hadoop's files as a scenario has it.
+pub fn convert(form: Form, text: &str) -> Result<Value, String> {
+    let whole = |text: &str| {
+        text.parse::<u64>().map_err(|_| "must be a whole number, not negative".to_owned())
+    };
+    Ok(match form {
+        Form::Count => {
+            let number = i64::try_from(whole(text)?).map_err(|_| "is too large".to_owned())?;
+            Value::Integer(number)
+        }
+        Form::Bytes => Value::String(format!("{} B", bytes(text)?)),
+        Form::Millis => Value::String(millis(text)?),
+        Form::Share => {
+            let share = text.parse::<f64>().ok().filter(|x| x.is_finite());
+            Value::Float(share.ok_or("must be a number such as 0.05")?)
+        }
+        Form::Flag => match text {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            _ => return Err("must be true or false".to_owned()),
+        },
+        Form::Scheduler => Value::String(scheduler(text)?.to_owned()),
+    })
+}
+
+/// Bytes with a binary suffix.
+fn bytes(text: &str) -> Result<u64, String> {
+    const FORM: &str = "must be a number of bytes, such as 134217728 or 128m";
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(FORM.to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| FORM.to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "is too large".to_owned())
+}
+
+/// A time, in milliseconds where it has no unit.
+fn millis(text: &str) -> Result<String, String> {
+    const FORM: &str = "must be a number of milliseconds, or a time such as 3s";
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().map_err(|_| FORM.to_owned())?;
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "ms" => "ms",
+        "ns" => "ns",
+        "us" => "us",
+        "s" => "s",
+        "m" => "min",
+        "h" => "h",
+        "d" => {
+            let hours = number.checked_mul(24).ok_or_else(|| "is too large".to_owned())?;
+            return Ok(format!("{hours} h"));
+        }
+        _ => return Err(FORM.to_owned()),
+    };
+    Ok(format!("{number} {unit}"))
+}
+
+/// The scheduler a class is.
+fn scheduler(class: &str) -> Result<&'static str, String> {
+    match class.rsplit('.').next().unwrap_or(class) {
+        "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),
+        "FairScheduler" => Ok("fair"),
+        _ => Err("is not a scheduler that is modelled: FifoScheduler, FairScheduler".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_converted() {
+        let text = |form, text: &str| convert(form, text).map(|v| v.to_string());
+        assert_eq!(text(Form::Bytes, "64m"), Ok("\"67108864 B\"".to_owned()));
+        assert_eq!(text(Form::Millis, "3s"), Ok("\"3 s\"".to_owned()));
+        assert_eq!(text(Form::Millis, "2d"), Ok("\"48 h\"".to_owned()));
+        assert_eq!(text(Form::Share, "0.05"), Ok("0.05".to_owned()));
+        assert_eq!(text(Form::Scheduler, "org.apache.hadoop.FairScheduler"), Ok("\"fair\"".into()));
+        for (form, wrong) in [
+            (Form::Bytes, "99999999999999999999"),
+            (Form::Bytes, "18446744073709551615k"),
+            (Form::Bytes, "64 MB"),
+            (Form::Count, "-1"),
+            (Form::Millis, "3 s"),
+            (Form::Share, "NaN"),
+            (Form::Flag, "yes"),
+            (Form::Scheduler, "Other"),
+        ] {
+            assert!(convert(form, wrong).is_err(), "{form:?} {wrong}");
+        }
+    }
+
+    #[test]
+    fn references_are_bounded() {
+        let mut layers = Layers::default();
+        let mut put = |name: &str, value: &str| {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            layers.all.insert(name.clone(), Given { name, value, place: None, fixed: false });
+        };
+        put("a", "${b}/${b}");
+        put("b", " x ");
+        put("loop", "${loop}");
+        put("none", "${env.HOME}");
+        put("open", "${a");
+        put("p0", "0123456789");
+        for i in 1..=12 {
+            put(&format!("p{i}"), &format!("${{p{}}}", i - 1).repeat(10));
+        }
+        let value = |name: &str| layers.value(name).expect("it is given");
+        assert_eq!(value("a"), Ok("x/x".to_owned()));
+        assert_eq!(value("open"), Ok("${a".to_owned()));
+        assert!(value("loop").unwrap_err().contains("more than 20 deep"));
+        assert!(value("none").unwrap_err().contains("${env.HOME}, which is not given"));
+        assert!(value("p12").unwrap_err().contains("grows to more than"));
+    }
+}

@@ -1,0 +1,411 @@
+//! What the properties of Hadoop mean here: which are settings of the model, which the model takes
+//! for granted, and which are about something else.
+//!
+//! Names are those of Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
+//! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Names Hadoop has given up
+//! are in `hadoop_renamed.tsv`.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// How a value is written in Hadoop's files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A whole number.
+    Count,
+    /// Bytes, also with `k`, `m`, `g`, `t` as powers of 1024 after the number.
+    Bytes,
+    /// A time in milliseconds, or with `ns`, `us`, `ms`, `s`, `m`, `h`, `d` after the number.
+    Millis,
+    /// A share of one.
+    Share,
+    /// `true` or `false`.
+    Flag,
+    /// The class of a scheduler.
+    Scheduler,
+}
+
+/// A property that is a setting of the model.
+pub struct Modelled {
+    /// Its name in Hadoop.
+    pub name: &'static str,
+    /// How Hadoop writes it.
+    pub form: Form,
+    /// The keys of the workload that bear its value: of the section itself, of a table below it,
+    /// or of every `[[workload.job]]` (`job.reduces`).
+    pub keys: &'static [&'static str],
+}
+
+const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) -> Modelled {
+    Modelled { name, form, keys }
+}
+
+/// All settings.
+pub const MODELLED: &[Modelled] = &[
+    setting("dfs.replication", Form::Count, &["hdfs.replication", "hdfs.output_replication"]),
+    setting("dfs.blocksize", Form::Bytes, &["split_bytes", "hdfs.block_bytes"]),
+    setting("dfs.client-write-packet-size", Form::Bytes, &["hdfs.write_chunk_bytes"]),
+    setting("dfs.client.write.max-packets-in-flight", Form::Count, &["hdfs.write_window"]),
+    setting("mapreduce.job.reduces", Form::Count, &["job.reduces"]),
+    setting("mapreduce.job.reduce.slowstart.completedmaps", Form::Share, &["control.slowstart"]),
+    setting("mapreduce.reduce.shuffle.parallelcopies", Form::Count, &["shuffle.parallel_copies"]),
+    setting("mapreduce.tasktracker.map.tasks.maximum", Form::Count, &["map_slots"]),
+    setting("mapreduce.tasktracker.reduce.tasks.maximum", Form::Count, &["reduce_slots"]),
+    setting(
+        "mapreduce.tasktracker.outofband.heartbeat",
+        Form::Flag,
+        &["control.out_of_band_heartbeat"],
+    ),
+    setting("mapreduce.jobtracker.heartbeat.interval.min", Form::Millis, &["control.heartbeat"]),
+    setting("mapreduce.jobtracker.taskscheduler", Form::Scheduler, &["scheduler"]),
+    setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
+];
+
+/// A property whose effect is not modelled, with the value the model takes for granted.
+pub struct Granted {
+    /// Its name in Hadoop.
+    pub name: &'static str,
+    /// What the model does.
+    pub value: &'static str,
+    /// What another value would mean.
+    pub about: &'static str,
+}
+
+const fn granted(name: &'static str, value: &'static str, about: &'static str) -> Granted {
+    Granted { name, value, about }
+}
+
+/// All that is taken for granted.
+pub const GRANTED: &[Granted] = &[
+    granted("mapreduce.map.output.compress", "false", "map outputs are moved as they are"),
+    granted("mapreduce.output.fileoutputformat.compress", "false", "output is written as it is"),
+    granted("mapreduce.job.encrypted-intermediate-data", "false", "nothing is encrypted"),
+    granted("mapreduce.job.ubertask.enable", "false", "every task has a container of its own"),
+    granted("mapreduce.job.jvm.numtasks", "1", "every task starts a Java virtual machine"),
+    granted("mapreduce.shuffle.ssl.enabled", "false", "nothing is encrypted"),
+    granted(
+        "mapreduce.shuffle.max.connections",
+        "0",
+        "shuffle servers take any number of connections",
+    ),
+    granted("mapreduce.job.running.map.limit", "0", "a job may fill all map slots"),
+    granted("mapreduce.job.running.reduce.limit", "0", "a job may fill all reduce slots"),
+    granted("mapreduce.input.fileinputformat.split.minsize", "0", "a split is a block"),
+    granted("dfs.datanode.data.transfer.bandwidthPerSec", "0", "datanodes are not throttled"),
+    granted("dfs.encrypt.data.transfer", "false", "nothing is encrypted"),
+];
+
+/// Properties by how their names begin that are about something else: paths, addresses, security,
+/// logs, limits, other file systems. A name that ends with a dot stands for all below it.
+const ELSEWHERE: &[&str] = &[
+    "adl.",
+    "datanode.https.",
+    "dimage.",
+    "dstorage.",
+    "file.",
+    "fs.",
+    "ftp.",
+    "ha.",
+    "hadoop.",
+    "httpfs.",
+    "io.bytes.",
+    "io.compression.",
+    "io.erasurecode.",
+    "io.file.",
+    "io.map.",
+    "io.mapfile.",
+    "io.native.",
+    "io.seqfile.",
+    "io.serializations",
+    "io.skip.",
+    "ipc.",
+    "kfs.",
+    "map.sort.",
+    "net.topology.",
+    "nfs.",
+    "rpc.",
+    "s3.",
+    "s3native.",
+    "security.",
+    "seq.",
+    "tfile.",
+    // HDFS
+    "dfs.balancer.",
+    "dfs.batched.",
+    "dfs.block.",
+    "dfs.blockreport.",
+    "dfs.bytes-per-checksum",
+    "dfs.cachereport.",
+    "dfs.checksum.",
+    "dfs.client.",
+    "dfs.content-summary.",
+    "dfs.data.",
+    "dfs.datanode.",
+    "dfs.default.",
+    "dfs.disk.",
+    "dfs.domain.",
+    "dfs.edit.",
+    "dfs.encrypt.",
+    "dfs.ha.",
+    "dfs.heartbeat.",
+    "dfs.hosts",
+    "dfs.http.",
+    "dfs.https.",
+    "dfs.image.",
+    "dfs.internal.",
+    "dfs.journalnode.",
+    "dfs.lock.",
+    "dfs.ls.",
+    "dfs.metrics.",
+    "dfs.mover.",
+    "dfs.namenode.",
+    "dfs.nameservices",
+    "dfs.net.",
+    "dfs.permissions.",
+    "dfs.pipeline.",
+    "dfs.protected.",
+    "dfs.provided.",
+    "dfs.qjm.",
+    "dfs.qjournal.",
+    "dfs.quota.",
+    "dfs.reformat.",
+    "dfs.replication.max",
+    "dfs.secondary.",
+    "dfs.short.",
+    "dfs.storage.",
+    "dfs.stream-buffer-size",
+    "dfs.support.",
+    "dfs.use.",
+    "dfs.user.",
+    "dfs.webhdfs.",
+    "dfs.xframe.",
+    // MapReduce
+    "mapred.child.",
+    "mapred.mapper.",
+    "mapred.queue.",
+    "mapred.reducer.",
+    "mapreduce.admin.",
+    "mapreduce.am.",
+    "mapreduce.app-submission.",
+    "mapreduce.application.",
+    "mapreduce.client.",
+    "mapreduce.cluster.",
+    "mapreduce.fieldsel.",
+    "mapreduce.fileoutputcommitter.",
+    "mapreduce.framework.",
+    "mapreduce.ifile.",
+    "mapreduce.input.",
+    "mapreduce.job.acl-modify-job",
+    "mapreduce.job.acl-view-job",
+    "mapreduce.job.application.",
+    "mapreduce.job.cache.",
+    "mapreduce.job.classloader",
+    "mapreduce.job.classpath.",
+    "mapreduce.job.combine.",
+    "mapreduce.job.committer.",
+    "mapreduce.job.complete.",
+    "mapreduce.job.counters.",
+    "mapreduce.job.credentials.",
+    "mapreduce.job.dfs.",
+    "mapreduce.job.dir",
+    "mapreduce.job.emit-timeline-data",
+    "mapreduce.job.encrypted-intermediate-data",
+    "mapreduce.job.end-notification.",
+    "mapreduce.job.finish-when-all-reducers-done",
+    "mapreduce.job.hdfs-servers",
+    "mapreduce.job.heap.",
+    "mapreduce.job.id",
+    "mapreduce.job.inputformat.",
+    "mapreduce.job.jar",
+    "mapreduce.job.local-fs.",
+    "mapreduce.job.local.",
+    "mapreduce.job.log4j-properties-file",
+    "mapreduce.job.map.",
+    "mapreduce.job.maps",
+    "mapreduce.job.max.",
+    "mapreduce.job.maxtaskfailures.",
+    "mapreduce.job.name",
+    "mapreduce.job.node-label-expression",
+    "mapreduce.job.output.",
+    "mapreduce.job.outputformat.",
+    "mapreduce.job.partitioner.",
+    "mapreduce.job.priority",
+    "mapreduce.job.queuename",
+    "mapreduce.job.redacted-properties",
+    "mapreduce.job.reduce.class",
+    "mapreduce.job.reduce.shuffle.consumer.",
+    "mapreduce.job.reducer.",
+    "mapreduce.job.running.",
+    "mapreduce.job.sharedcache.",
+    "mapreduce.job.skip",
+    "mapreduce.job.speculative.",
+    "mapreduce.job.split.",
+    "mapreduce.job.submithostaddress",
+    "mapreduce.job.submithostname",
+    "mapreduce.job.tags",
+    "mapreduce.job.token.",
+    "mapreduce.job.ubertask.",
+    "mapreduce.job.user.",
+    "mapreduce.job.userlog.",
+    "mapreduce.job.userhistorylocation",
+    "mapreduce.job.working.",
+    "mapreduce.jobcontrol.",
+    "mapreduce.jobhistory.",
+    "mapreduce.jobtracker.",
+    "mapreduce.join.",
+    "mapreduce.jvm.",
+    "mapreduce.local.",
+    "mapreduce.map.combine.",
+    "mapreduce.map.cpu.",
+    "mapreduce.map.debug.",
+    "mapreduce.map.env",
+    "mapreduce.map.failures.",
+    "mapreduce.map.input.",
+    "mapreduce.map.java.",
+    "mapreduce.map.log.",
+    "mapreduce.map.maxattempts",
+    "mapreduce.map.memory.",
+    "mapreduce.map.output.",
+    "mapreduce.map.skip.",
+    "mapreduce.map.sort.",
+    "mapreduce.map.speculative",
+    "mapreduce.mapper.",
+    "mapreduce.multipleinputs.",
+    "mapreduce.output.",
+    "mapreduce.outputcommitter.",
+    "mapreduce.partition.",
+    "mapreduce.pipes.",
+    "mapreduce.reduce.cpu.",
+    "mapreduce.reduce.debug.",
+    "mapreduce.reduce.env",
+    "mapreduce.reduce.failures.",
+    "mapreduce.reduce.input.",
+    "mapreduce.reduce.java.",
+    "mapreduce.reduce.log.",
+    "mapreduce.reduce.markreset.",
+    "mapreduce.reduce.maxattempts",
+    "mapreduce.reduce.memory.",
+    "mapreduce.reduce.merge.",
+    "mapreduce.reduce.shuffle.connect.",
+    "mapreduce.reduce.shuffle.fetch.",
+    "mapreduce.reduce.shuffle.input.",
+    "mapreduce.reduce.shuffle.maxfetchfailures",
+    "mapreduce.reduce.shuffle.memory.",
+    "mapreduce.reduce.shuffle.merge.",
+    "mapreduce.reduce.shuffle.notify.",
+    "mapreduce.reduce.shuffle.read.",
+    "mapreduce.reduce.shuffle.retry-delay.",
+    "mapreduce.reduce.skip.",
+    "mapreduce.reduce.speculative",
+    "mapreduce.shuffle.",
+    "mapreduce.task.",
+    "mapreduce.tasktracker.",
+    "mapreduce.terasort.",
+    "mapreduce.workflow.",
+    // YARN
+    "yarn.acl.",
+    "yarn.admin.",
+    "yarn.am.",
+    "yarn.app.",
+    "yarn.application.",
+    "yarn.apps.",
+    "yarn.client.",
+    "yarn.cluster.",
+    "yarn.dispatcher.",
+    "yarn.fail-fast",
+    "yarn.federation.",
+    "yarn.fs-store.",
+    "yarn.http.",
+    "yarn.intermediate-data-encryption.",
+    "yarn.ipc.",
+    "yarn.is.",
+    "yarn.log-aggregation",
+    "yarn.log.",
+    "yarn.minicluster.",
+    "yarn.nm.",
+    "yarn.node-attribute.",
+    "yarn.node-labels.",
+    "yarn.nodemanager.",
+    "yarn.registry.",
+    "yarn.resource-types",
+    "yarn.resourcemanager.",
+    "yarn.rm.",
+    "yarn.router.",
+    "yarn.scheduler.",
+    "yarn.sharedcache.",
+    "yarn.system-metrics-publisher.",
+    "yarn.timeline-service.",
+    "yarn.webapp.",
+    "yarn.workflow-id.",
+];
+
+/// First words of names that are Hadoop's own: a name that begins with another word is a job's own.
+const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
+
+/// Whether a property is about something that is not modelled.
+pub fn is_elsewhere(name: &str) -> bool {
+    ELSEWHERE.iter().any(|start| {
+        name.strip_prefix(start).is_some_and(|rest| {
+            start.ends_with('.') || rest.is_empty() || rest.starts_with(['.', '-'])
+        })
+    })
+}
+
+/// Whether a name is of Hadoop's own families.
+pub fn is_own(name: &str) -> bool {
+    name.split('.').next().is_some_and(|first| OWN.contains(&first))
+}
+
+/// The name a property has today.
+pub fn current(name: &str) -> &str {
+    renamed().get(name).copied().unwrap_or(name)
+}
+
+/// The name a property had, where it had one.
+pub fn former(name: &str) -> Option<&'static str> {
+    renamed().iter().find(|(_, new)| **new == name).map(|(old, _)| *old)
+}
+
+/// Names that could have been meant: settings and what is taken for granted, old and new.
+pub fn candidates() -> impl Iterator<Item = &'static str> {
+    let today = MODELLED.iter().map(|m| m.name).chain(GRANTED.iter().map(|g| g.name));
+    today.clone().chain(today.filter_map(former))
+}
+
+fn renamed() -> &'static BTreeMap<&'static str, &'static str> {
+    static TABLE: OnceLock<BTreeMap<&'static str, &'static str>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let lines = include_str!("hadoop_renamed.tsv").lines().filter(|l| !l.starts_with('#'));
+        lines.filter_map(|line| line.split_once('\t')).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_names_are_found() {
+        assert_eq!(
+            current("mapred.reduce.parallel.copies"),
+            "mapreduce.reduce.shuffle.parallelcopies"
+        );
+        assert_eq!(current("io.sort.mb"), "mapreduce.task.io.sort.mb");
+        assert_eq!(current("dfs.block.size"), "dfs.blocksize");
+        assert_eq!(former("mapreduce.job.reduces"), Some("mapred.reduce.tasks"));
+        assert!(renamed().len() > 200);
+        let settings = MODELLED.iter().map(|m| m.name);
+        for name in settings.chain(GRANTED.iter().map(|g| g.name)) {
+            assert_eq!(current(name), name, "{name} is not the name of today");
+        }
+    }
+
+    #[test]
+    fn whole_words_begin_families() {
+        assert!(is_elsewhere("mapreduce.job.submithostname"));
+        assert!(!is_elsewhere("mapreduce.job.dirty"));
+        assert!(is_elsewhere("yarn.log-aggregation-enable"));
+        assert!(!is_elsewhere("mapreduce.reduce.shuffle.paralelcopies"));
+        assert!(is_own("dfs.x") && !is_own("hive.x"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Properties of Hadoop that contradict each other: what Hadoop itself would refuse, or what it would
+//! wait for in vain.
+
+use super::hadoop::Layers;
+
+/// Properties that contradict others, with the reason.
+pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    sort_buffer(layers, &mut found);
+    containers(layers, &mut found);
+    replicas(layers, &mut found);
+    found
+}
+
+type Found = Vec<(&'static str, String)>;
+
+fn number(layers: &Layers, name: &str) -> Option<u64> {
+    layers.value(name)?.ok()?.parse().ok()
+}
+
+const SORT_MB: &str = "mapreduce.task.io.sort.mb";
+const SORT_FACTOR: &str = "mapreduce.task.io.sort.factor";
+const MAP_MB: &str = "mapreduce.map.memory.mb";
+const REDUCE_MB: &str = "mapreduce.reduce.memory.mb";
+
+/// The heap of a map in bytes, where it is given: `-Xmx`, or a share of its container.
+fn map_heap(layers: &Layers) -> Option<u64> {
+    for name in ["mapreduce.map.java.opts", "mapred.child.java.opts"] {
+        let options = layers.value(name).and_then(Result::ok);
+        if let Some(heap) = options.as_deref().and_then(heap_option) {
+            return Some(heap);
+        }
+    }
+    let share = layers.value("mapreduce.job.heap.memory-mb.ratio").and_then(Result::ok);
+    let share: f64 = share.and_then(|text| text.parse().ok()).unwrap_or(0.8);
+    let container = number(layers, MAP_MB)?;
+    Some(((container as f64) * share) as u64).map(|mb| mb.saturating_mul(1 << 20))
+}
+
+/// The last `-Xmx` among options of a virtual machine, in bytes.
+pub fn heap_option(options: &str) -> Option<u64> {
+    let last = options.split_whitespace().filter_map(|o| o.strip_prefix("-Xmx")).next_back()?;
+    let digits = last.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match last[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn sort_buffer(layers: &Layers, found: &mut Found) {
+    if let Some(sort_mb) = number(layers, SORT_MB) {
+        if !(1..=2047).contains(&sort_mb) {
+            found.push((SORT_MB, "must be 1 to 2047, as in Hadoop".to_owned()));
+        } else if let Some(heap) = map_heap(layers) {
+            if sort_mb << 20 >= heap {
+                let heap_mb = heap >> 20;
+                let message = format!("does not fit into a heap of {heap_mb} MiB");
+                found.push((SORT_MB, message));
+            }
+        }
+    }
+    if number(layers, SORT_FACTOR).is_some_and(|factor| factor < 2) {
+        found.push((SORT_FACTOR, "must be at least 2: that many files are merged".to_owned()));
+    }
+}
+
+fn containers(layers: &Layers, found: &mut Found) {
+    let limits = ["yarn.scheduler.maximum-allocation-mb", "yarn.nodemanager.resource.memory-mb"];
+    for name in [MAP_MB, REDUCE_MB, "yarn.app.mapreduce.am.resource.mb"] {
+        let Some(wanted) = number(layers, name) else { continue };
+        for limit in limits {
+            if let Some(most) = number(layers, limit).filter(|most| wanted > *most) {
+                found.push((name, format!("no container is so large: {limit} is {most}")));
+                break;
+            }
+        }
+    }
+    let least = "yarn.scheduler.minimum-allocation-mb";
+    if let (Some(low), Some(high)) = (number(layers, least), number(layers, limits[0])) {
+        if low > high {
+            found.push((least, format!("is more than {}, which is {high}", limits[0])));
+        }
+    }
+}
+
+fn replicas(layers: &Layers, found: &mut Found) {
+    let Some(copies) = number(layers, "dfs.replication") else { return };
+    if let Some(least) = number(layers, "dfs.namenode.replication.min").filter(|n| copies < *n) {
+        let message = format!("is less than dfs.namenode.replication.min, which is {least}");
+        found.push(("dfs.replication", message));
+    }
+    if let Some(most) = number(layers, "dfs.replication.max").filter(|n| copies > *n) {
+        let message = format!("is more than dfs.replication.max, which is {most}");
+        found.push(("dfs.replication", message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heaps_are_read() {
+        assert_eq!(heap_option("-server -Xmx200m -Xmx1g -Dx=y"), Some(1 << 30));
+        assert_eq!(heap_option("-Xmx100000000000000000t"), None);
+        assert_eq!(heap_option("-Xms1g"), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Hadoop's configuration files: `<configuration>` with `<property>` elements, as `mapred-site.xml` and
+//! the configuration a job history is kept with (Hadoop, class `Configuration`). Gzip is recognised
+//! by its first bytes.
+//!
+//! The text is read as a stream of events: there is no tree to grow, no document type is accepted,
+//! so there are no entities beyond the five of XML, and nothing outside the file is opened. Hadoop
+//! follows `<include>`; here such a file is refused, as it may lead anywhere.
+
+use flate2::read::MultiGzDecoder;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::{Error, Reader, XmlVersion};
+use std::io::Read;
+
+/// Most bytes of a file, unpacked: four times the configuration of a job of Hadoop 3.
+pub const MOST_BYTES: u64 = 1 << 20;
+/// Most properties of a file.
+const MOST_PROPERTIES: usize = 20_000;
+/// Deepest nesting: Hadoop needs three.
+const DEEPEST: usize = 16;
+
+/// A property of a configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Property {
+    /// Its name as the file has it.
+    pub name: String,
+    /// Its value, references not yet replaced.
+    pub value: String,
+    /// Whether files read later may not change it.
+    pub fixed: bool,
+    /// Line in the file, from 1.
+    pub line: usize,
+}
+
+/// All properties of a file in their order, or what is wrong with it.
+pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
+    let unpacked = unpack(bytes)?;
+    let text =
+        std::str::from_utf8(&unpacked).map_err(|_| "is not text in UTF-8 encoding".to_owned())?;
+    let mut walk = Walk { text, counted: 0, line: 1, open: Vec::new(), found: Vec::new() };
+    let mut reader = Reader::from_str(text);
+    loop {
+        let event = reader.read_event();
+        let at = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+        walk.count_lines(at);
+        let more = match event {
+            Ok(event) => walk.take(event),
+            Err(error) => {
+                let at = usize::try_from(reader.error_position()).unwrap_or(0);
+                walk.line = 1 + newlines(&text.as_bytes()[..at.min(text.len())]);
+                Err(format!("is not XML: {}", said(&error)))
+            }
+        };
+        match more {
+            Ok(true) => {}
+            Ok(false) => return Ok(walk.found),
+            Err(message) => return Err(format!("line {}: {message}", walk.line)),
+        }
+    }
+}
+
+/// The file's text, unpacked where it is packed.
+fn unpack(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let too_large = || format!("is too large: at most {MOST_BYTES} bytes are read");
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        let fits = bytes.len() as u64 <= MOST_BYTES;
+        return if fits { Ok(bytes.to_vec()) } else { Err(too_large()) };
+    }
+    let mut unpacked = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
+    read.map_err(|error| format!("cannot be unpacked: {error}"))?;
+    if unpacked.len() as u64 > MOST_BYTES { Err(too_large()) } else { Ok(unpacked) }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|b| **b == b'\n').count()
+}
+
+/// The reader's complaint without the text it complains about, which is not ours to print.
+fn said(error: &Error) -> &'static str {
+    match error {
+        Error::Syntax(_) => "something is not closed, such as a tag, a comment or a reference",
+        Error::IllFormed(_) => "tags do not match",
+        Error::InvalidAttr(_) => "an attribute is not name=\"value\"",
+        Error::Encoding(_) => "a part is not UTF-8",
+        _ => "a part cannot be understood",
+    }
+}
+
+/// What an open element collects its text for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Element {
+    Configuration,
+    Property,
+    Name,
+    Value,
+    Final,
+    Other,
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    /// Bytes whose lines are counted.
+    counted: usize,
+    line: usize,
+    open: Vec<Element>,
+    found: Vec<Property>,
+}
+
+impl Walk<'_> {
+    fn count_lines(&mut self, to: usize) {
+        let to = to.clamp(self.counted, self.text.len());
+        self.line += newlines(&self.text.as_bytes()[self.counted..to]);
+        self.counted = to;
+    }
+
+    /// Takes an event; `false` at the end of the file.
+    fn take(&mut self, event: Event) -> Result<bool, String> {
+        match event {
+            Event::Start(start) => self.start(&start)?,
+            Event::Empty(start) => {
+                self.start(&start)?;
+                self.end()?;
+            }
+            Event::End(_) => self.end()?,
+            Event::Text(text) => self.collect(&text.decode().map_err(not_text)?)?,
+            Event::CData(text) => self.collect(&text.decode().map_err(not_text)?)?,
+            Event::GeneralRef(reference) => {
+                let meant = resolve(&reference)?;
+                self.collect(&meant)?;
+            }
+            Event::DocType(_) => {
+                return Err("has a document type (<!DOCTYPE>), which is not read".to_owned());
+            }
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+            Event::Eof if !self.open.is_empty() => {
+                return Err("ends inside an element; the file may have been cut off".to_owned());
+            }
+            Event::Eof if self.counted == 0 => return Err("is empty".to_owned()),
+            Event::Eof => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn start(&mut self, tag: &BytesStart) -> Result<(), String> {
+        let outer = self.open.last().copied();
+        let element = match (outer, tag.name().as_ref()) {
+            (_, b"include" | b"xi:include") => {
+                return Err("includes another file: name that file beside this one".to_owned());
+            }
+            (None | Some(Element::Configuration), b"configuration") => Element::Configuration,
+            (None, _) => {
+                return Err("is no Hadoop configuration: it starts with another \
+                                     element than <configuration>"
+                    .to_owned());
+            }
+            (Some(Element::Configuration), b"property") => Element::Property,
+            (Some(Element::Property), b"name") => Element::Name,
+            (Some(Element::Property), b"value") => Element::Value,
+            (Some(Element::Property), b"final") => Element::Final,
+            _ => Element::Other,
+        };
+        if self.open.len() >= DEEPEST {
+            return Err(format!("nests elements more than {DEEPEST} deep"));
+        }
+        self.open.push(element);
+        if element == Element::Property {
+            if self.found.len() >= MOST_PROPERTIES {
+                return Err(format!("has more than {MOST_PROPERTIES} properties"));
+            }
+            self.found.push(Property { line: self.line, ..Property::default() });
+            self.attributes(tag)?;
+        }
+        Ok(())
+    }
+
+    /// The short form: `<property name="…" value="…" final="true"/>`.
+    fn attributes(&mut self, tag: &BytesStart) -> Result<(), String> {
+        for attribute in tag.attributes().with_checks(false) {
+            let attribute = attribute.map_err(|_| "has an attribute without value".to_owned())?;
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|_| "has an attribute that cannot be understood".to_owned())?;
+            let Some(property) = self.found.last_mut() else { continue };
+            match attribute.key.as_ref() {
+                b"name" => property.name = value.trim().to_owned(),
+                b"value" => property.value = value.into_owned(),
+                b"final" => property.fixed = value.trim() == "true",
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        // The reader has checked that tags match.
+        if self.open.pop() == Some(Element::Property) {
+            let property = self.found.last_mut();
+            if let Some(property) = property {
+                property.name = property.name.trim().to_owned();
+                if property.name.is_empty() {
+                    return Err("has a property without name".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, text: &str) -> Result<(), String> {
+        let Some(&element) = self.open.last() else {
+            let blank = text.trim_start_matches('\u{feff}').trim().is_empty();
+            return if blank { Ok(()) } else { Err("has text outside its elements".to_owned()) };
+        };
+        let Some(property) = self.found.last_mut() else { return Ok(()) };
+        match element {
+            Element::Name => property.name.push_str(text),
+            Element::Value => property.value.push_str(text),
+            Element::Final => property.fixed |= text.trim() == "true",
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn not_text<E>(_: E) -> String {
+    "a part is not UTF-8".to_owned()
+}
+
+/// What a reference stands for: a character by its number, or one of the five names of XML.
+fn resolve(reference: &BytesRef) -> Result<String, String> {
+    if let Ok(Some(character)) = reference.resolve_char_ref() {
+        return Ok(character.to_string());
+    }
+    let name = reference.decode().map_err(not_text)?;
+    let known = resolve_predefined_entity(&name).map(str::to_owned);
+    known.ok_or_else(|| "refers to an entity; only those of XML itself are known".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn one(name: &str, value: &str, fixed: bool, line: usize) -> Property {
+        Property { name: name.to_owned(), value: value.to_owned(), fixed, line }
+    }
+
+    #[test]
+    fn properties_are_read_with_their_lines() {
+        let text = "<?xml version=\"1.0\"?>\n<!-- site -->\n<configuration>\n<property>\n  <name> \
+                    io.sort.mb </name><value>200</value>\n<final>true</final><source>x</source>\
+                    </property>\n<property name=\"a.b\" value=\"&lt;1&#65;\"/>\n<property>\
+                    <value><![CDATA[${x}&]]> &amp;</value><name>c</name></property>\
+                    </configuration>\n";
+        let expected = [
+            one("io.sort.mb", "200", true, 4),
+            one("a.b", "<1A", false, 7),
+            one("c", "${x}& &", false, 8),
+        ];
+        assert_eq!(read(text.as_bytes()).expect("a configuration"), expected);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(text.as_bytes()).expect("in memory");
+        let packed = packed.finish().expect("in memory");
+        assert_eq!(read(&packed).expect("a configuration"), expected);
+        assert!(read(&packed[..packed.len() / 2]).unwrap_err().contains("cannot be unpacked"));
+    }
+
+    #[test]
+    fn what_is_no_configuration_is_refused_with_its_line() {
+        let refused = |text: &str| read(text.as_bytes()).unwrap_err();
+        assert!(refused("").contains("is empty"));
+        assert!(refused("<html></html>").contains("no Hadoop configuration"));
+        assert!(refused("<configuration>\n<property>\n").contains("line 3: ends inside"));
+        assert!(refused("<configuration>\n</property>").starts_with("line 2: is not XML"));
+        assert!(refused("<configuration><property/></configuration>").contains("without name"));
+        assert!(refused("<configuration/>x").contains("outside"));
+        assert!(
+            refused("<configuration>\n<xi:include href='/etc/passwd'/></configuration>")
+                .starts_with("line 2: includes another file")
+        );
+        assert!(read(b"\xff\xfe").unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn bombs_and_entities_are_refused() {
+        let refused = |text: &str| read(text.as_bytes()).unwrap_err();
+        let bomb = "<!DOCTYPE c [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><configuration/>";
+        assert!(refused(bomb).contains("document type"));
+        let external = "<configuration><property><name>a</name><value>&b;</value></property>\
+                        </configuration>";
+        assert!(refused(external).contains("refers to an entity"));
+        let deep = format!("<configuration>{}", "<a>".repeat(100_000));
+        assert!(refused(&deep).contains("more than 16 deep"));
+        let many = format!("<configuration>{}", "<property name='a'/>".repeat(30_000));
+        assert!(refused(&many).contains("more than 20000 properties"));
+        assert!(refused(&" ".repeat(MOST_BYTES as usize + 1)).contains("too large"));
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&vec![b' '; 20 << 20]).expect("in memory");
+        assert!(read(&packed.finish().expect("in memory")).unwrap_err().contains("too large"));
+    }
+}
