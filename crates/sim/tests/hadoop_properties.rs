@@ -6,6 +6,7 @@
 
 use eastwest_engine::random::Stream;
 use eastwest_sim::scenario::{Context, Problem, Scenario, WorkloadKind, read};
+use eastwest_types::{Rate, Span};
 use eastwest_workload::mapreduce::{MapReduceConfig, SchedulerKind};
 
 const JOB: &[u8] = include_bytes!("data/terasort_job_conf.xml.gz");
@@ -137,7 +138,8 @@ fn contradictions_are_refused() {
         ("hadoop = { 'io.sort.factor' = 1 }", "must be at least 2"),
         ("hadoop = { 'mapred.reduce.parallel.copies' = 0 }", "must be 1 to 100000 (from"),
         ("hadoop = { 'dfs.replication' = [1] }", "is a list; write text"),
-        ("hadoop_files = ['../x.xml']", "x.xml: "),
+        ("hadoop_files = ['../x.xml']", "must be a path below the directory"),
+        ("hadoop_files = ['x.xml']", "x.xml: "),
     ] {
         let said = refused(lines, &[]);
         assert!(said.contains(expected), "{expected}\nis not in\n{said}");
@@ -152,6 +154,29 @@ fn what_is_not_modelled_is_said() {
     let (_, notes) = config("hadoop = { 'mapred.compress.map.output' = true, 'my.own' = 1 }", &[]);
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].contains("mapred.compress.map.output = true is not modelled"), "{notes:?}");
+}
+
+#[test]
+fn a_machine_s_profile_stands_behind_what_is_given() {
+    let profile = b"[costs]\ntask_start = '2.5 s'\nmap_rate = '6 MB/s'\n[shuffle]\n\
+        parallel_copies = 3\n[calibration]\nof = ['x.jhist']\n";
+    let files: [(&str, &[u8]); 1] = [("m.toml", profile)];
+    let lines = "machine = 'm.toml'\ncosts = { map_rate = '7 MB/s' }\n\
+                 hadoop = { 'mapred.reduce.parallel.copies' = 4 }";
+    let (config, _) = config(lines, &files);
+    assert_eq!(config.costs.task_start, Span::from_ms(2500));
+    assert_eq!(config.costs.map_rate, Rate::megabytes(7));
+    assert_eq!(config.shuffle.parallel_copies, 4);
+    let wrong = b"top = 1\n[costs]\nmap_rat = '6 MB/s'\nreduce_rate = 'fast'\n[cots]\nx = 1\n";
+    let said = refused("machine = 'm.toml'", &[("m.toml", wrong)]);
+    for expected in [
+        "has top outside of its tables",
+        "costs.map_rat: is not a known key (from m.toml) (did you mean map_rate?)",
+        "costs.reduce_rate: ",
+        "cots: is not a known key (from m.toml) (did you mean costs?)",
+    ] {
+        assert!(said.contains(expected), "{expected}\nis not in\n{said}");
+    }
 }
 
 /// Files tried; `EASTWEST_FUZZ_INPUTS` sets another number.

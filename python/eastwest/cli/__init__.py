@@ -8,7 +8,18 @@ from types import FrameType
 
 import typer
 
-from eastwest.cli import bench, claims, drill, explain, explore, model, report, simulate, sweep
+from eastwest.cli import (
+    bench,
+    calibrate,
+    claims,
+    drill,
+    explain,
+    explore,
+    model,
+    report,
+    simulate,
+    sweep,
+)
 
 app = typer.Typer(
     name="eastwest",
@@ -26,6 +37,7 @@ app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("timeline")(explain.timeline)
 app.command("drill")(drill.drill)
+app.command("calibrate")(calibrate.command)
 app.command("bench")(bench.bench)
 app.command("schema")(explore.schema)
 app.add_typer(model.app, name="model")

@@ -134,7 +134,7 @@ pub struct Section<'s, 't> {
     /// Values of keys that the table does not give, before their own defaults.
     presets: Presets,
     /// The same for the tables below it, by name.
-    presets_below: BTreeMap<&'static str, Presets>,
+    presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
@@ -207,9 +207,9 @@ impl<'s, 't> Section<'s, 't> {
 
     /// Lets a value stand for a key below this section (`shuffle.parallel_copies`), of every member
     /// where that is an array. `source` says in messages where it comes from.
-    pub fn preset_below(&mut self, path: &'static str, value: Value, source: String) {
+    pub fn preset_below(&mut self, path: &str, value: Value, source: String) {
         let (presets, name) = match path.split_once('.') {
-            Some((table, name)) => (self.presets_below.entry(table).or_default(), name),
+            Some((table, name)) => (self.presets_below.entry(table.to_owned()).or_default(), name),
             None => (&mut self.presets, path),
         };
         presets.values.insert(name.to_owned(), value);
@@ -618,9 +618,25 @@ impl<'s, 't> Section<'s, 't> {
         self.describe(row);
     }
 
+    /// Reports presets that stand for no key.
+    fn reject_presets(&mut self) {
+        let tables = std::mem::take(&mut self.presets_below);
+        let tables = tables.iter().flat_map(|(n, below)| Some((n, below.sources.values().next()?)));
+        let own = self.presets.sources.iter();
+        let strange = own.chain(tables).filter(|(n, _)| !self.declared.contains(&n.as_str()));
+        for (name, source) in strange {
+            let near = nearest(name, self.declared.iter().copied()).map(str::to_owned);
+            let message = format!("is not a known key (from {source})");
+            self.state.problem(&join(&self.path, &shorten(name)), None, message, near);
+        }
+    }
+
     /// Reports keys nobody declared.
     fn finish(mut self) -> Out {
         self.out.order(&self.declared);
+        if self.judged {
+            self.reject_presets();
+        }
         let unknown =
             self.table.into_iter().flatten().filter(|(k, _)| !self.declared.contains(&k.as_str()));
         if self.judged && self.state.describing.is_none() {

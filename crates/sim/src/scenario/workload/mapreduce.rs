@@ -2,7 +2,7 @@
 //!
 //! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
 
-use super::{Ground, hadoop, jobs};
+use super::{Ground, hadoop, jobs, machine};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
@@ -25,6 +25,7 @@ pub fn read(
     files: &mut Files,
     notes: &mut Vec<String>,
 ) -> Option<(MapReduceConfig, Vec<jobs::Origin>)> {
+    machine::read(s, ground, files);
     hadoop::read(s, ground, files, notes);
     let master = hosts::read_one(
         s,

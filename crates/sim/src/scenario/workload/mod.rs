@@ -8,6 +8,7 @@ mod hadoop_names;
 mod hadoop_rules;
 mod hadoop_xml;
 mod jobs;
+mod machine;
 mod mapreduce;
 mod patterns;
 

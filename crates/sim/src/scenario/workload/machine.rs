@@ -1,0 +1,54 @@
+//! `machine`: rates and delays of a machine in a file of their own, as `eastwest calibrate` writes it.
+//!
+//! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values
+//! stand for keys that the workload does not give; properties of Hadoop come before them. The table
+//! `[calibration]` says where the values come from and is not looked at.
+
+use super::Ground;
+use crate::scenario::files::Files;
+use crate::scenario::problem::shorten;
+use crate::scenario::quantity::{FileName, Quantity};
+use crate::scenario::reader::{Section, key};
+use crate::scenario::syntax;
+use toml::Value;
+
+/// Most bytes of a profile.
+const MOST_BYTES: u64 = 64 << 10;
+/// What only people read.
+const REMARKS: &str = "calibration";
+
+/// Reads the key, and lets the file's values stand for the keys below this section.
+pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
+    let file: Option<FileName> = s.find(
+        key(
+            "machine",
+            "Profile of a machine, as eastwest calibrate writes it: its values stand for the keys \
+             of this workload that it does not give.",
+        )
+        .optional("none"),
+    );
+    let Some(FileName(name)) = file else { return };
+    let loaded = files.load(ground.context, &name, MOST_BYTES).and_then(|attached| {
+        let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
+        let document = syntax::parse_within(text, MOST_BYTES as usize)
+            .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
+        Ok((attached.name, document.table))
+    });
+    match loaded {
+        Ok((attached, tables)) => {
+            s.resolve_as("machine", FileName(attached).show());
+            let base = name.rsplit('/').next().unwrap_or(&name);
+            for (table, content) in tables.into_iter().filter(|(table, _)| table != REMARKS) {
+                let Value::Table(values) = content else {
+                    let message = format!("has {} outside of its tables", shorten(&table));
+                    s.wrong("machine", message);
+                    continue;
+                };
+                for (key, value) in values {
+                    s.preset_below(&format!("{table}.{key}"), value, shorten(base));
+                }
+            }
+        }
+        Err(message) => s.wrong("machine", message),
+    }
+}

@@ -1,0 +1,50 @@
+"""Machine profiles from the job histories of a real Hadoop.
+
+>>> import eastwest as ew
+>>> found = ew.calibrate(["job_1.jhist", "job_2.jhist.gz"])        # doctest: +SKIP
+>>> found.value("costs.map_rate")                                  # doctest: +SKIP
+>>> print(found.profile())                                         # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eastwest.calibrate.estimate import (
+    Calibration,
+    Estimate,
+    JobResidual,
+    Observation,
+    estimate,
+)
+from eastwest.calibrate.jhist import Attempt, History, HistoryError, read
+from eastwest.calibrate.profile import toml_text, written
+
+__all__ = [
+    "Attempt",
+    "Calibration",
+    "Estimate",
+    "History",
+    "HistoryError",
+    "JobResidual",
+    "Observation",
+    "calibrate",
+    "estimate",
+    "read",
+    "toml_text",
+    "written",
+]
+
+
+def calibrate(
+    histories: Sequence[str | Path],
+    link_rates_bps: Sequence[float | None] = (),
+    heartbeat_s: float = 1.0,
+) -> Calibration:
+    """Estimate rates and delays from files of job histories.
+
+    ``link_rates_bps`` has the rate of a node's link in each of them, where it is known;
+    ``heartbeat_s`` the time between two heartbeats of a node.
+    """
+    return estimate([read(path) for path in histories], link_rates_bps, heartbeat_s)

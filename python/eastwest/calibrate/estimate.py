@@ -1,0 +1,345 @@
+"""Rates and fixed delays of a cluster, estimated from its job histories.
+
+Every phase of a job has one cost in the model. An estimate is the one that makes the model's phase
+as long as the median of those observed; only the start of a task is the least. A task on a node
+that stumbled once, or a history with another load beside it, moves them little. What is left is
+said as residuals: how far phases lie from what the estimate makes of them, median and worst.
+
+=================  ============================================================================
+``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time
+                   its bytes from other nodes take on its link where the link's rate is known: what
+                   a container and its virtual machine need before the first byte
+``disk_rate``      bytes a reduce shuffled by the time its merge took
+``map_rate``       bytes a map read by what is left of its time without start and spill
+``reduce_rate``    bytes a reduce shuffled by what is left of its time after the merge without
+                   writing the output at ``disk_rate``
+``job_setup``      from submission to the first map, less half a heartbeat
+``job_cleanup``    from the end of the last task to the end of the job
+=================  ============================================================================
+
+Where tasks share cores the rates are what a task got of them under the load of the histories: they
+predict runs with that load, and say so.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from eastwest.calibrate.jhist import Attempt, History
+from eastwest.errors import InputError
+
+#: Share of a link's bits that are payload: 1,448 of 1,514 bytes of a full Ethernet frame.
+_PAYLOAD = 1448 / 1514
+#: Shortest phase that is taken as one: Hadoop tells times in milliseconds.
+_LEAST_S = 0.001
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One parameter: ``value`` is in seconds, or in bytes per second where the key is a rate."""
+
+    key: str
+    meaning: str
+    value: float
+    samples: int
+    #: Observed phase over the phase the estimate gives, less one: median of the sizes, and worst.
+    residual_median: float
+    residual_worst: float
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the value is in bytes per second."""
+        return self.key.endswith("_rate")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Something the histories show that is no parameter of the model."""
+
+    meaning: str
+    unit: str  # s, or s/MB
+    median: float
+    least: float
+    most: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class JobResidual:
+    """A history's runtime, and what the estimates make of it with its shuffle as it was."""
+
+    history: History
+    observed_s: float
+    estimated_s: float
+
+    @property
+    def residual(self) -> float:
+        """Estimated over observed, less one."""
+        return self.estimated_s / self.observed_s - 1
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Estimates from histories, what else was seen, and what the estimates leave."""
+
+    histories: list[History]
+    estimates: list[Estimate]
+    observations: list[Observation]
+    jobs: list[JobResidual]
+    warnings: list[str]
+
+    def value(self, key: str) -> float:
+        """The estimate of a key, in seconds or bytes per second."""
+        for estimate in self.estimates:
+            if estimate.key == key:
+                return estimate.value
+        raise KeyError(key)
+
+
+def estimate(
+    histories: Sequence[History],
+    link_rates_bps: Sequence[float | None] = (),
+    heartbeat_s: float = 1.0,
+) -> Calibration:
+    """Estimate a machine's parameters from histories of jobs that succeeded.
+
+    ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it does not
+    matter or is not known; ``heartbeat_s`` is the time between two heartbeats of a node.
+    """
+    if not histories:
+        raise InputError("no history was given")
+    for history in histories:
+        if history.status != "SUCCEEDED":
+            raise InputError(f"{history.path}: its job ended as {history.status}")
+        if not history.of("map"):
+            raise InputError(f"{history.path}: none of its maps has succeeded")
+    rates = list(link_rates_bps) or [None] * len(histories)
+    if len(rates) != len(histories):
+        raise InputError(f"{len(rates)} link rates are given for {len(histories)} histories")
+    trusted = [_without_skew(history) for history in histories]
+    maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
+    reduces = [a for attempts in trusted for a in attempts if a.kind == "reduce"]
+    found = _Estimates()
+    start = _task_start(trusted, rates, maps)
+    if start is not None:
+        found.add("costs.task_start", "container and JVM start", *start)
+    disk = _rate(reduces, _shuffled, lambda a: _between(a.input_done_s, a.sorted_s))
+    found.rate("costs.disk_rate", "merge of a reduce", disk)
+    start_s = start[0] if start else 0.0
+    disk_bps = disk[0] if disk else None
+
+    def map_time(a: Attempt) -> float | None:
+        return _less(_whole(a), start_s, _at(_spilled(a), disk_bps))
+
+    def reduce_time(a: Attempt) -> float | None:
+        return _less(_between(a.sorted_s, a.finished_s), _at(_written(a), disk_bps))
+
+    found.rate("costs.map_rate", "map with sort", _rate(maps, _read, map_time))
+    found.rate("costs.reduce_rate", "reduce function", _rate(reduces, _shuffled, reduce_time))
+    first_maps = [min(a.started_s or 0.0 for a in h.of("map")) for h in histories]
+    found.delay("control.job_setup", "submission to first map", first_maps, less=heartbeat_s / 2)
+    ends = [_between(_last_end(h), h.finished_s) for h in histories]
+    found.delay("control.job_cleanup", "last task to end of job", _known(ends))
+    observations = _observe(histories, maps, reduces)
+    calibration = Calibration(list(histories), found.list, observations, [], _warnings(histories))
+    calibration.jobs.extend(_job_residual(calibration, h, heartbeat_s) for h in histories)
+    return calibration
+
+
+class _Estimates:
+    def __init__(self) -> None:
+        self.list: list[Estimate] = []
+
+    def add(
+        self, key: str, meaning: str, value: float, residuals: Sequence[float], samples: int
+    ) -> None:
+        sizes = [abs(r) for r in residuals] or [0.0]
+        worst = max(residuals, key=abs, default=0.0)
+        self.list.append(Estimate(key, meaning, value, samples, statistics.median(sizes), worst))
+
+    def rate(self, key: str, meaning: str, found: tuple[float, list[float]] | None) -> None:
+        if found is not None:
+            self.add(key, meaning, found[0], found[1], len(found[1]))
+
+    def delay(self, key: str, meaning: str, observed: Sequence[float], less: float = 0.0) -> None:
+        if observed:
+            middle = statistics.median(observed)
+            residuals = [o / middle - 1 for o in observed if middle > 0]
+            self.add(key, meaning, max(0.0, middle - less), residuals, len(observed))
+
+
+def _without_skew(history: History) -> list[Attempt]:
+    """Attempts on hosts whose clocks agree with the application master's."""
+    return [
+        a for kind in ("map", "reduce") for a in history.of(kind) if a.host not in history.skews_s
+    ]
+
+
+def _task_start(
+    trusted: Sequence[Sequence[Attempt]], rates: Sequence[float | None], maps: Sequence[Attempt]
+) -> tuple[float, list[float], int] | None:
+    """The shortest start of all; without reduces half of the shortest map, at most 1 s."""
+    shortest: list[float] = []
+    for attempts, rate_bps in zip(trusted, rates, strict=True):
+        hosts = len({a.host for a in attempts if a.kind == "map"})
+        starts = []
+        for a in attempts:
+            shuffle_s = _between(a.started_s, a.input_done_s)
+            if a.kind != "reduce" or shuffle_s is None:
+                continue
+            remote = _shuffled(a) * (hosts - 1) / hosts if hosts else 0.0
+            on_wire_s = 8 * remote / (_PAYLOAD * rate_bps) if rate_bps else 0.0
+            starts.append(max(0.0, shuffle_s - on_wire_s))
+        if starts:
+            shortest.append(min(starts))
+    if shortest:
+        # what a network adds only makes it longer
+        least = min(shortest)
+        residuals = [s / least - 1 for s in shortest if least > 0]
+        return least, residuals, len(shortest)
+    wholes = _known([_whole(a) for a in maps])
+    return (min(1.0, min(wholes) / 2), [], 0) if wholes else None
+
+
+def _rate(
+    attempts: Iterable[Attempt],
+    size: Callable[[Attempt], float],
+    time: Callable[[Attempt], float | None],
+) -> tuple[float, list[float]] | None:
+    """The median of bytes by time, and how far each time is from what that gives."""
+    pairs = [(size(a), time(a)) for a in attempts]
+    usable = [(b, t) for b, t in pairs if b > 0 and t is not None and t >= _LEAST_S]
+    if not usable:
+        return None
+    rate = statistics.median(b / t for b, t in usable)
+    return rate, [t / (b / rate) - 1 for b, t in usable]
+
+
+def _between(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else max(0.0, end - start)
+
+
+def _whole(a: Attempt) -> float | None:
+    return _between(a.started_s, a.finished_s)
+
+
+def _less(time: float | None, *parts: float) -> float | None:
+    return None if time is None else time - sum(parts)
+
+
+def _at(size: float, rate: float | None) -> float:
+    return size / rate if rate else 0.0
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [v for v in values if v is not None]
+
+
+def _read(a: Attempt) -> float:
+    return float(a.counters.get("HDFS_BYTES_READ", 0))
+
+
+def _spilled(a: Attempt) -> float:
+    return float(a.counters.get("MAP_OUTPUT_MATERIALIZED_BYTES", 0))
+
+
+def _shuffled(a: Attempt) -> float:
+    return float(a.counters.get("REDUCE_SHUFFLE_BYTES", 0))
+
+
+def _written(a: Attempt) -> float:
+    return float(a.counters.get("HDFS_BYTES_WRITTEN", 0))
+
+
+def _last_end(history: History) -> float | None:
+    ends = _known(a.finished_s for kind in ("map", "reduce") for a in history.of(kind))
+    return max(ends, default=None)
+
+
+def _observe(
+    histories: Sequence[History], maps: Sequence[Attempt], reduces: Sequence[Attempt]
+) -> list[Observation]:
+    found: list[Observation] = []
+
+    def see(meaning: str, values: Iterable[float | None], unit: str = "s") -> None:
+        known = _known(values)
+        if known:
+            middle = statistics.median(known)
+            found.append(Observation(meaning, unit, middle, min(known), max(known), len(known)))
+
+    see("submission to application master", (h.master_s for h in histories))
+    see("application master to job start", (_between(h.master_s, h.inited_s) for h in histories))
+    see("last map to first reduce", (_gap(h) for h in histories))
+    see("map function", (_between(a.started_s, a.input_done_s) for a in maps))
+    see("sort and spill of a map", (_between(a.input_done_s, a.finished_s) for a in maps))
+    see("shuffle of a reduce", (_between(a.started_s, a.input_done_s) for a in reduces))
+    see("CPU of a map", (_cpu_per_mb(a, _read(a)) for a in maps), "s/MB")
+    see("CPU of a reduce", (_cpu_per_mb(a, _shuffled(a)) for a in reduces), "s/MB")
+    return found
+
+
+def _gap(history: History) -> float | None:
+    """From the last map to the first reduce, where reduces wait for all maps."""
+    maps, reduces = history.of("map"), history.of("reduce")
+    last = max(_known(a.finished_s for a in maps), default=None)
+    first = min(_known(a.started_s for a in reduces), default=None)
+    if last is None or first is None or first < last:
+        return None
+    return first - last
+
+
+def _cpu_per_mb(a: Attempt, size: float) -> float | None:
+    cpu_ms = a.counters.get("CPU_MILLISECONDS")
+    return cpu_ms / 1000 / (size / 1e6) if cpu_ms is not None and size > 0 else None
+
+
+def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> JobResidual:
+    """The job with estimates in place of its phases, its waits and its shuffle as they were."""
+    values = {e.key: e.value for e in found.estimates}
+    rates = {key: values.get(f"costs.{key}") for key in ("disk_rate", "map_rate", "reduce_rate")}
+    start = values.get("costs.task_start", 0.0)
+    first = values.get("control.job_setup", 0.0) + heartbeat_s / 2
+    maps, reduces = history.of("map"), history.of("reduce")
+    began = min(a.started_s or 0.0 for a in maps)
+    ends = [
+        first
+        + ((a.started_s or 0.0) - began)
+        + start
+        + _at(_read(a), rates["map_rate"])
+        + _at(_spilled(a), rates["disk_rate"])
+        for a in maps
+    ]
+    end = max(ends)
+    gap = _gap(history)
+    if gap is not None:
+        end += gap
+        first_reduce = min(_known(a.started_s for a in reduces))
+        end = max(
+            end
+            + ((a.input_done_s or 0.0) - first_reduce)
+            + _at(_shuffled(a) + _written(a), rates["disk_rate"])
+            + _at(_shuffled(a), rates["reduce_rate"])
+            for a in reduces
+        )
+    elif reduces:
+        end = max(_known(a.finished_s for a in reduces))
+    return JobResidual(history, history.finished_s, end + values.get("control.job_cleanup", 0.0))
+
+
+def _warnings(histories: Sequence[History]) -> list[str]:
+    found: list[str] = []
+    for history in histories:
+        for host, off in history.skews_s.items():
+            ahead = "ahead" if off > 0 else "behind"
+            found.append(
+                f"{history.path.name}: the clock of {host} is {ahead} by {abs(off):.1f} s or more: "
+                "its tasks are left out"
+            )
+        failed = sum(1 for a in history.attempts if not a.succeeded)
+        if failed:
+            found.append(f"{history.path.name}: {failed} attempts did not succeed: left out")
+    if not any(a for h in histories for a in h.of("reduce")):
+        found.append("no history has reduces: disk and reduce rates cannot be told")
+    return found

@@ -1,0 +1,42 @@
+"""Machine profiles: estimates as the tables of a MapReduce workload, for its key ``machine``."""
+
+from __future__ import annotations
+
+import json
+
+from eastwest.calibrate.estimate import Calibration, Estimate
+from eastwest.units import clean
+
+
+def toml_text(found: Calibration) -> str:
+    """The estimates as a profile that a scenario can name: ``machine = "machine.toml"``."""
+    lines = [
+        "# Machine profile by `eastwest calibrate`. Put it beside a scenario and name it in its",
+        '# workload of kind "mapreduce": machine = "machine.toml". Keys given there come first.',
+        "# Behind each value: tasks or jobs it is the median of; residual, median and worst.",
+    ]
+    tables: dict[str, list[Estimate]] = {}
+    for estimate in found.estimates:
+        tables.setdefault(estimate.key.partition(".")[0], []).append(estimate)
+    for table, estimates in tables.items():
+        lines += ["", f"[{table}]"]
+        for estimate in estimates:
+            name = estimate.key.partition(".")[2]
+            said = (
+                f"{estimate.meaning}; {estimate.samples}; "
+                f"{100 * estimate.residual_median:.1f} %, {100 * estimate.residual_worst:+.1f} %"
+            )
+            lines.append(f'{name} = "{written(estimate)}"  # {said}')
+    lines += ["", "[calibration]"]
+    names = [clean(history.path.name) for history in found.histories]
+    lines.append(f"histories = {json.dumps(names, ensure_ascii=False)}")
+    lines.append(f"jobs_s = {[round(job.observed_s, 3) for job in found.jobs]}")
+    lines.append(f"estimated_s = {[round(job.estimated_s, 3) for job in found.jobs]}")
+    return "\n".join(lines) + "\n"
+
+
+def written(estimate: Estimate) -> str:
+    """The value as a scenario writes it: whole milliseconds, or bytes per second in MB/s."""
+    if estimate.is_rate:
+        return f"{max(0.001, estimate.value / 1e6):.3g} MB/s"
+    return f"{round(estimate.value * 1000)} ms"

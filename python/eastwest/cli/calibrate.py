@@ -1,0 +1,165 @@
+"""``eastwest calibrate``: a machine profile from job histories."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.calibrate import Calibration, calibrate, written
+from eastwest.calibrate.profile import toml_text
+from eastwest.cli.guard import errors, fail, guarded
+from eastwest.files import write_whole
+from eastwest.sweep.values import Bound
+from eastwest.units import clean, percent
+
+#: Jobs shown; more are in the JSON.
+_MOST_JOBS = 5
+
+
+@guarded
+def command(
+    jhist: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="History of a job (.jhist, also .gz); any number."),
+    ],
+    more: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="More histories.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Write the machine profile.")
+    ] = None,
+    link_rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RATE",
+            help="Rate of a node's link: one for all histories, or one for each; - where unknown.",
+        ),
+    ] = None,
+    heartbeat: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two heartbeats of a node.")
+    ] = "1 s",
+    details: Annotated[
+        bool, typer.Option("--details", help="Show also what is no parameter of the model.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Estimate CPU and disk rates and fixed delays from job histories of Hadoop 2 or 3.
+
+    The profile stands in a scenario as machine = "machine.toml" of a mapreduce workload. Residuals
+    say how far phases lie from what the estimates make of them.
+    """
+    files = [*jhist, *(more or [])]
+    rates = _rates(link_rate or [], len(files))
+    heartbeat_s = _quantity("--heartbeat", heartbeat, "time") / 1e12
+    found = calibrate(files, rates, heartbeat_s)
+    if out is not None:
+        write_whole(out, toml_text(found).encode())
+    if as_json:
+        typer.echo(json.dumps(_as_json(found), allow_nan=False))
+        return
+    _print(found, details)
+    for warning in found.warnings:
+        errors().print(Text(f"eastwest: {clean(warning, 400)}"))
+    if out is not None:
+        Console(highlight=False, soft_wrap=True).print(Text(f"profile  {clean(str(out), 400)}"))
+
+
+def _quantity(option: str, text: str, kind: str) -> float:
+    bound = Bound.read(text.strip())
+    if bound is None or bound.kind != kind:
+        example = {"time": '"1 s"', "rate": '"50 Mbit/s"'}[kind]
+        fail(f"{option} {text!r}: must be a {kind}, such as {example}")
+    return float(bound.number)
+
+
+def _rates(texts: list[str], files: int) -> list[float | None]:
+    rates = [None if t.strip() == "-" else _quantity("--link-rate", t, "rate") for t in texts]
+    if len(rates) == 1:
+        return rates * files
+    if rates and len(rates) != files:
+        fail(f"--link-rate: {len(rates)} rates are given for {files} histories")
+    return rates
+
+
+def _as_json(found: Calibration) -> dict[str, Any]:
+    return {
+        "estimates": [
+            {
+                "key": e.key,
+                "meaning": e.meaning,
+                "value": written(e),
+                "bytes_per_s" if e.is_rate else "seconds": e.value,
+                "samples": e.samples,
+                "residual_median": e.residual_median,
+                "residual_worst": e.residual_worst,
+            }
+            for e in found.estimates
+        ],
+        "observations": [vars(o) for o in found.observations],
+        "jobs": [
+            {
+                "file": str(j.history.path),
+                "job": j.history.job,
+                "observed_s": j.observed_s,
+                "estimated_s": j.estimated_s,
+                "residual": j.residual,
+            }
+            for j in found.jobs
+        ],
+        "warnings": found.warnings,
+    }
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
+    return table
+
+
+def _signed(share: float) -> str:
+    return ("+" if share > 0 else "") + percent(share)
+
+
+def _print(found: Calibration, details: bool) -> None:
+    console = Console(highlight=False)
+    table = _table("key", "from", "value", "of", "residual", "worst")
+    for e in found.estimates:
+        residuals = (percent(e.residual_median), _signed(e.residual_worst))
+        table.add_row(e.key.partition(".")[2], e.meaning, written(e), str(e.samples), *residuals)
+    console.print(table)
+    if details:
+        _print_observations(console, found)
+    _print_jobs(console, found)
+
+
+def _print_observations(console: Console, found: Calibration) -> None:
+    seen = _table("also seen", "", "median", "least", "most")
+    for o in found.observations:
+        digits = 3 if o.unit == "s/MB" else 2
+        values = (f"{v:.{digits}f}" for v in (o.median, o.least, o.most))
+        seen.add_row(o.meaning, o.unit, *values)
+    console.print(seen)
+
+
+def _print_jobs(console: Console, found: Calibration) -> None:
+    jobs = _table("history", "job", "observed", "estimated", "residual")
+    for j in found.jobs[:_MOST_JOBS]:
+        name = clean(j.history.path.name, 34)
+        numbers = (f"{j.observed_s:.1f} s", f"{j.estimated_s:.1f} s", _signed(j.residual))
+        jobs.add_row(name, clean(j.history.name, 14), *numbers)
+    console.print(jobs)
+    rest = found.jobs[_MOST_JOBS:]
+    if rest:
+        worst = max((abs(j.residual) for j in rest if math.isfinite(j.residual)), default=0.0)
+        console.print(f"and {len(rest)} more, the worst {percent(worst)} off")
