@@ -186,14 +186,15 @@ def test_jobs_that_failed_tell_nothing(altered: Callable[..., Path]) -> None:
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:
-    for arguments, expected in [
+    cases: list[tuple[list[str | Path], str]] = [
         (["--jhist", tmp_path / "none.jhist"], "there is no such file"),
         (["--jhist", TERASORT[0], "--link-rate", "fast"], "must be a rate"),
         (
             ["--jhist", TERASORT[0], "--link-rate", "-", "--link-rate", "-"],
             "2 rates are given for 1 histories",
         ),
-    ]:
+    ]
+    for arguments, expected in cases:
         result = run(*arguments)
         assert result.exit_code == 2, arguments
         assert expected in result.stderr
