@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use eastwest_drill::profile::Profile;
-use eastwest_measure::table::Column;
+use eastwest_measure::table::{Column, Table};
 use eastwest_network::topology::Graph;
 use eastwest_sim::run::run as simulate;
 use eastwest_sim::scenario::{self, Context, Problem, Scenario};
@@ -54,8 +54,8 @@ fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// Reads a scenario; `seed` goes over the file's own.
-fn read_with_seed(
+/// Reads a scenario; a `seed` goes over the file's own.
+fn read(
     py: Python<'_>,
     text: &str,
     base_dir: &str,
@@ -70,13 +70,31 @@ fn read_with_seed(
     read.map_err(|problems| refuse(py, &problems))
 }
 
-/// The files a scenario reads, as (name, bytes).
-fn attached<'py>(py: Python<'py>, scenario: &Scenario) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
+/// Sets what a scenario was resolved to: its text with every default, the files it reads, as
+/// (name, bytes), and what its author should know.
+fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
+    let attached = PyList::empty(d.py());
     for file in &scenario.attached {
-        list.append((&file.name, PyBytes::new(py, &file.bytes)))?;
+        attached.append((&file.name, PyBytes::new(d.py(), &file.bytes)))?;
     }
-    Ok(list)
+    d.set_item("scenario_toml", scenario.resolved())?;
+    d.set_item("attached", attached)?;
+    d.set_item("notes", &scenario.notes)
+}
+
+/// Columns of all tables, by the tables' names.
+fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    for table in tables {
+        let columns = PyList::empty(py);
+        // each column is given back as soon as Python has its own
+        for (name, values) in table.columns {
+            let (kind, data) = column(py, &values)?;
+            columns.append((name, kind, data))?;
+        }
+        d.set_item(table.name, columns)?;
+    }
+    Ok(d)
 }
 
 /// A table column as (type, data), see `Column` in python/eastwest/core.py.
@@ -140,7 +158,7 @@ fn run<'py>(
     reference: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read_with_seed(py, text, base_dir, data_dir, overrides, seed)?;
+    let scenario = read(py, text, base_dir, data_dir, overrides, seed)?;
     #[allow(clippy::disallowed_methods)]
     let started = Instant::now();
     let (mut looked, mut raised) = (started, None);
@@ -175,22 +193,10 @@ fn run<'py>(
     summary.extend(results.summary.as_object().cloned().unwrap_or_default());
     summary.insert("notes".into(), scenario.notes.clone().into());
 
-    let tables = PyDict::new(py);
-    for table in results.tables {
-        let columns = PyList::empty(py);
-        // each column is given back as soon as Python has its own
-        for (name, values) in table.columns {
-            let (kind, data) = column(py, &values)?;
-            columns.append((name, kind, data))?;
-        }
-        tables.set_item(table.name, columns)?;
-    }
     let d = PyDict::new(py);
     d.set_item("summary_json", serde_json::Value::Object(summary).to_string())?;
-    d.set_item("scenario_toml", scenario.resolved())?;
-    d.set_item("attached", attached(py, &scenario)?)?;
-    d.set_item("notes", &scenario.notes)?;
-    d.set_item("tables", tables)?;
+    describe(&d, &scenario)?;
+    d.set_item("tables", tables_dict(py, results.tables)?)?;
     let files = PyList::empty(py);
     for (name, bytes) in &results.files {
         files.append((*name, PyBytes::new(py, bytes)))?;
@@ -233,12 +239,10 @@ fn resolve<'py>(
     overrides: Vec<(String, String)>,
     seed: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read_with_seed(py, text, base_dir, data_dir, overrides, seed)?;
+    let scenario = read(py, text, base_dir, data_dir, overrides, seed)?;
     let d = PyDict::new(py);
     d.set_item("name", &scenario.name)?;
-    d.set_item("scenario_toml", scenario.resolved())?;
-    d.set_item("attached", attached(py, &scenario)?)?;
-    d.set_item("notes", &scenario.notes)?;
+    describe(&d, &scenario)?;
     Ok(d)
 }
 
@@ -257,8 +261,7 @@ fn topology<'py>(
     data_dir: &str,
     overrides: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
-    let scenario = read.map_err(|problems| refuse(py, &problems))?;
+    let scenario = read(py, text, base_dir, data_dir, overrides, None)?;
     let graph = Graph::build(&scenario.fabric.topology);
     let cables = PyList::empty(py);
     for c in &graph.cables {

@@ -13,6 +13,33 @@ use eastwest_workload::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// TCP as scenario S1 asks: NewReno with SACK, an ACK for each segment.
+fn tcp() -> TcpConfig {
+    TcpConfig {
+        segment: 1448,
+        initial_window: 10,
+        max_window: 1 << 20,
+        min_rto: Span::from_ms(200),
+        max_rto: Span::from_secs(120),
+        initial_rto: Span::from_ms(200),
+        granularity: Span::from_us(10),
+        sack: true,
+        timestamps: true,
+        ack_every: 1,
+        delayed_ack_timeout: Span::from_ms(40),
+        limited_transmit: true,
+        idle_restart: true,
+        congestion: CongestionKind::NewReno,
+        max_retries: 15,
+        time_wait: Span::from_secs(1),
+        timers: Default::default(),
+        recovery: Default::default(),
+        receiver: Default::default(),
+        nagle: false,
+        rules: Default::default(),
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let reference = args.iter().any(|a| a == "reference");
@@ -57,29 +84,7 @@ fn main() {
             reference_ports: reference,
             faults: Vec::new(),
         },
-        tcp: TcpConfig {
-            segment: 1448,
-            initial_window: 10,
-            max_window: 1 << 20,
-            min_rto: Span::from_ms(200),
-            max_rto: Span::from_secs(120),
-            initial_rto: Span::from_ms(200),
-            granularity: Span::from_us(10),
-            sack: true,
-            timestamps: true,
-            ack_every: 1,
-            delayed_ack_timeout: Span::from_ms(40),
-            limited_transmit: true,
-            idle_restart: true,
-            congestion: CongestionKind::NewReno,
-            max_retries: 15,
-            time_wait: Span::from_secs(1),
-            timers: Default::default(),
-            recovery: Default::default(),
-            receiver: Default::default(),
-            nagle: false,
-            rules: Default::default(),
-        },
+        tcp: tcp(),
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
         workloads: vec![WorkloadPlan {
             name: "stride".into(),

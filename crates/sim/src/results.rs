@@ -305,7 +305,50 @@ fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
 fn summary(w: &World, digest: &str) -> Value {
     let r = &w.records;
     let run_s = w.now.as_secs_f64();
-    let flows = r.flows.rows();
+    let bytes: u64 = r.flows.rows().iter().map(|f| f.bytes).sum();
+    let hosts = f64::from(w.fabric.graph.hosts);
+    let traced = w.tracer.rows.counts();
+    let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
+    let (failures, reroutings) = w.fabric.failures();
+    json!({
+        "digest": digest,
+        "simulated_s": run_s,
+        "packet_hops": w.fabric.packet_hops(),
+        "events": w.events,
+        "packets": {
+            "sent": w.fabric.sent, "delivered": w.fabric.delivered,
+            "dropped": w.fabric.dropped, "in_flight": w.fabric.pool.in_use(),
+        },
+        "jobs": jobs_summary(r),
+        "flows": flows_summary(w, bytes),
+        "rounds": {
+            "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
+        },
+        "latency_us": latency_summary(w),
+        "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
+        "drops": drops(w),
+        "marks": marks(w),
+        "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
+        "capture": { "packets": captured.0, "left_out": captured.1 },
+        "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
+        "faults": { "failures": failures, "reroutings": reroutings },
+        "tcp": tcp_summary(w),
+    })
+}
+
+fn jobs_summary(r: &Records) -> Value {
+    let runtimes =
+        r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
+    let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
+    let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
+    json!({
+        "count": r.jobs.len(), "runtime_s": spread(runtimes),
+        "makespan_s": last.since(first).as_secs_f64(),
+    })
+}
+
+fn flows_summary(w: &World, bytes: u64) -> Value {
+    let flows = w.records.flows.rows();
     let fct = |purpose: Option<Purpose>| {
         let rows = flows.iter().filter(|f| purpose.is_none_or(|p| f.purpose == p));
         spread(rows.map(|f| f.finish.since(f.start).as_us_f64()).collect())
@@ -320,58 +363,33 @@ fn summary(w: &World, digest: &str) -> Value {
         }
     }
     let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count();
-    let bytes: u64 = flows.iter().map(|f| f.bytes).sum();
-    let hosts = f64::from(w.fabric.graph.hosts);
-    let mut latency = latencies(r.latency.iter().flatten());
-    let by_class = w.classes.iter().zip(&r.latency);
+    json!({
+        "count": flows.len() + unfinished, "completed": flows.len(), "bytes": bytes,
+        "fct_us": fct(None), "by_purpose": by_purpose,
+    })
+}
+
+/// Of all packets, and of those of each class.
+fn latency_summary(w: &World) -> Value {
+    let all = &w.records.latency;
+    let mut latency = latencies(all.iter().flatten());
+    let by_class = w.classes.iter().zip(all);
     latency["classes"] = by_class
         .map(|(c, both)| (c.name.clone(), latencies(both.iter())))
         .collect::<Map<_, _>>()
         .into();
+    latency
+}
+
+fn tcp_summary(w: &World) -> Value {
     let tcp = w.stack.totals();
-    let traced = w.tracer.rows.counts();
-    let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
-    let runtimes =
-        r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
-    let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
-    let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
-    let (failures, reroutings) = w.fabric.failures();
     json!({
-        "digest": digest,
-        "simulated_s": run_s,
-        "packet_hops": w.fabric.packet_hops(),
-        "events": w.events,
-        "packets": {
-            "sent": w.fabric.sent, "delivered": w.fabric.delivered,
-            "dropped": w.fabric.dropped, "in_flight": w.fabric.pool.in_use(),
-        },
-        "jobs": {
-            "count": r.jobs.len(), "runtime_s": spread(runtimes),
-            "makespan_s": last.since(first).as_secs_f64(),
-        },
-        "flows": {
-            "count": flows.len() + unfinished, "completed": flows.len(), "bytes": bytes,
-            "fct_us": fct(None), "by_purpose": by_purpose,
-        },
-        "rounds": {
-            "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
-        },
-        "latency_us": latency,
-        "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
-        "drops": drops(w),
-        "marks": marks(w),
-        "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
-        "capture": { "packets": captured.0, "left_out": captured.1 },
-        "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
-        "faults": { "failures": failures, "reroutings": reroutings },
-        "tcp": {
-            "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
-            "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
-            "spurious_recoveries": tcp.spurious_recoveries,
-            "lost_retransmits": tcp.lost_retransmits, "probes": tcp.probes,
-            "probe_recoveries": tcp.probe_recoveries, "dsacks": tcp.dsacks,
-            "ecn_reductions": tcp.ecn_reductions,
-        },
+        "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
+        "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
+        "spurious_recoveries": tcp.spurious_recoveries,
+        "lost_retransmits": tcp.lost_retransmits, "probes": tcp.probes,
+        "probe_recoveries": tcp.probe_recoveries, "dsacks": tcp.dsacks,
+        "ecn_reductions": tcp.ecn_reductions,
     })
 }
 

@@ -217,6 +217,23 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
     f.demand(until.is_none_or(|end| end > from), &["until", "from"], || {
         format!("must be after its beginning ({from})")
     });
+    let effect = read_effect(f)?;
+    let ground = ground?;
+    let links = read_links(f, &on, ground)?;
+    if let Effect::Degrade(Degraded::Rate(rate)) = effect {
+        let slow =
+            links.iter().find(|&&link| ground.graph.cables[link as usize / 2].config.rate < rate);
+        f.demand(slow.is_none(), &["rate", "share"], || {
+            let link = slow.copied().unwrap_or(0);
+            let own = ground.graph.cables[link as usize / 2].config.rate;
+            format!("is above the rate of {} ({own})", ground.name(link))
+        });
+    }
+    let end = until.map_or(Time::NEVER, |until| Time::ZERO + until);
+    f.all_good().then(|| Fault { links, effect, from: Time::ZERO + from, until: end })
+}
+
+fn read_effect(f: &mut Section) -> Option<Effect> {
     let kind = f.kind(
         "What happens.",
         None,
@@ -237,14 +254,17 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
             ),
         ],
     )?;
-    let effect = match kind {
+    Some(match kind {
         Kind::Loss => Effect::Loss(LossModel::independent(read_share(f))),
         Kind::Bursts => Effect::Loss(read_bursts(f)),
         Kind::Degrade => Effect::Degrade(read_degraded(f)),
         Kind::Delay => read_delay(f),
         Kind::Down => read_down(f),
-    };
-    let ground = ground?;
+    })
+}
+
+/// The links that a fault is on, each once and in order.
+fn read_links(f: &mut Section, on: &Places, ground: &Ground) -> Option<Vec<u32>> {
     let mut links = Vec::new();
     for text in &on.0 {
         match ground.links(text) {
@@ -258,17 +278,7 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
     f.demand(!links.is_empty(), &["on"], || "names no link".to_owned());
     links.sort_unstable();
     links.dedup();
-    if let Effect::Degrade(Degraded::Rate(rate)) = effect {
-        let slow =
-            links.iter().find(|&&link| ground.graph.cables[link as usize / 2].config.rate < rate);
-        f.demand(slow.is_none(), &["rate", "share"], || {
-            let link = slow.copied().unwrap_or(0);
-            let own = ground.graph.cables[link as usize / 2].config.rate;
-            format!("is above the rate of {} ({own})", ground.name(link))
-        });
-    }
-    let end = until.map_or(Time::NEVER, |until| Time::ZERO + until);
-    f.all_good().then(|| Fault { links, effect, from: Time::ZERO + from, until: end })
+    Some(links)
 }
 
 fn read_share(f: &mut Section) -> f64 {
@@ -276,6 +286,8 @@ fn read_share(f: &mut Section) -> f64 {
 }
 
 fn read_bursts(f: &mut Section) -> LossModel {
+    const KEYS: [&str; 6] =
+        ["share", "mean_burst", "good_to_bad", "bad_to_good", "loss_in_good", "loss_in_bad"];
     const CHAIN: &str = "good_to_bad and bad_to_good are given";
     let share = f.find(
         key::<Fraction>("share", "Share of packets lost in the long run.")
@@ -288,42 +300,32 @@ fn read_bursts(f: &mut Section) -> LossModel {
             .range("1", "1000000"),
     );
     const BURST: &str = "share and mean_burst are given";
-    let good_to_bad = f.find(
-        key::<Fraction>(
-            "good_to_bad",
-            "Probability that a packet in the good state is followed by one in the bad state.",
-        )
-        .optional(BURST)
-        .range("0", "1"),
+    let mut probability = |name, doc, absent| {
+        f.find(key::<Fraction>(name, doc).optional(absent).range("0", "1")).map(|p| p.0)
+    };
+    let good_to_bad = probability(
+        "good_to_bad",
+        "Probability that a packet in the good state is followed by one in the bad state.",
+        BURST,
     );
-    let bad_to_good = f.find(
-        key::<Fraction>(
-            "bad_to_good",
-            "Probability that a packet in the bad state is followed by one in the good state.",
-        )
-        .optional(BURST)
-        .range("0", "1"),
+    let bad_to_good = probability(
+        "bad_to_good",
+        "Probability that a packet in the bad state is followed by one in the good state.",
+        BURST,
     );
-    let loss_in_good = f.find(
-        key::<Fraction>("loss_in_good", "Probability that a packet is lost in the good state.")
-            .optional("0, Gilbert's model")
-            .range("0", "1"),
+    let loss_in_good = probability(
+        "loss_in_good",
+        "Probability that a packet is lost in the good state.",
+        "0, Gilbert's model",
     );
-    let loss_in_bad = f.find(
-        key::<Fraction>("loss_in_bad", "Probability that a packet is lost in the bad state.")
-            .optional("1, Gilbert's model")
-            .range("0", "1"),
+    let loss_in_bad = probability(
+        "loss_in_bad",
+        "Probability that a packet is lost in the bad state.",
+        "1, Gilbert's model",
     );
     let chain = [good_to_bad, bad_to_good, loss_in_good, loss_in_bad].iter().any(Option::is_some);
     let bursts = share.is_some() || mean_burst.is_some();
-    let good = f.good(&[
-        "share",
-        "mean_burst",
-        "good_to_bad",
-        "bad_to_good",
-        "loss_in_good",
-        "loss_in_bad",
-    ]);
+    let good = f.good(&KEYS);
     match (share, mean_burst, good_to_bad, bad_to_good) {
         _ if !good || f.describing() => {}
         (Some(Fraction(share)), Some(Ratio(mean)), ..) if !chain => {
@@ -332,12 +334,12 @@ fn read_bursts(f: &mut Section) -> LossModel {
             });
             return LossModel::bursty(share, mean);
         }
-        (.., Some(to_bad), Some(to_good)) if !bursts => {
+        (.., Some(good_to_bad), Some(bad_to_good)) if !bursts => {
             return LossModel {
-                good_to_bad: to_bad.0,
-                bad_to_good: to_good.0,
-                loss_in_good: loss_in_good.map_or(0.0, |k| k.0),
-                loss_in_bad: loss_in_bad.map_or(1.0, |h| h.0),
+                good_to_bad,
+                bad_to_good,
+                loss_in_good: loss_in_good.unwrap_or(0.0),
+                loss_in_bad: loss_in_bad.unwrap_or(1.0),
             };
         }
         _ => f.wrong(

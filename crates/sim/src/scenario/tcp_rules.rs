@@ -71,30 +71,7 @@ pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
 
 /// Rules of loss recovery.
 pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
-    let rack = s.choice(
-        "rack",
-        "Losses found by time of sending in place of three duplicates; needs sack.",
-        Some("off"),
-        &[
-            ("off", RackRule::Off, "three duplicates, or as much SACKed (RFC 5681, RFC 6675)"),
-            ("rfc8985", RackRule::Rfc8985, "RACK, which asks echoed timestamps too (RFC 8985)"),
-            ("linux", RackRule::Linux, "RACK as in Linux, whose timer strikes 2 ms later"),
-        ],
-    );
-    s.demand(sack || rack == RackRule::Off, &["rack", "sack"], || {
-        "needs selective acknowledgements".to_owned()
-    });
-    let probes: bool = s.get(
-        key(
-            "tail_loss_probe",
-            "A segment is sent after about two round trips without an ACK (TLP, RFC 8985; on in \
-             Linux); needs rack.",
-        )
-        .default("false"),
-    );
-    s.demand(!probes || rack != RackRule::Off, &["tail_loss_probe", "rack"], || {
-        "needs rack".to_owned()
-    });
+    let (rack, probes) = read_rack(s, sack);
     let dsack: bool = s.get(
         key(
             "dsack",
@@ -175,6 +152,35 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             ],
         ),
     }
+}
+
+/// Losses found by time, and whether the last segments of a flight are probed for.
+fn read_rack(s: &mut Section, sack: bool) -> (RackRule, bool) {
+    let rack = s.choice(
+        "rack",
+        "Losses found by time of sending in place of three duplicates; needs sack.",
+        Some("off"),
+        &[
+            ("off", RackRule::Off, "three duplicates, or as much SACKed (RFC 5681, RFC 6675)"),
+            ("rfc8985", RackRule::Rfc8985, "RACK, which asks echoed timestamps too (RFC 8985)"),
+            ("linux", RackRule::Linux, "RACK as in Linux, whose timer strikes 2 ms later"),
+        ],
+    );
+    s.demand(sack || rack == RackRule::Off, &["rack", "sack"], || {
+        "needs selective acknowledgements".to_owned()
+    });
+    let probes: bool = s.get(
+        key(
+            "tail_loss_probe",
+            "A segment is sent after about two round trips without an ACK (TLP, RFC 8985; on in \
+             Linux); needs rack.",
+        )
+        .default("false"),
+    );
+    s.demand(!probes || rack != RackRule::Off, &["tail_loss_probe", "rack"], || {
+        "needs rack".to_owned()
+    });
+    (rack, probes)
 }
 
 /// Rules of the receiver; `segment` is the payload of a full segment.
