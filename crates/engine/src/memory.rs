@@ -10,14 +10,23 @@
 /// Asks the processor to fetch the cache lines of `place`.
 #[inline]
 pub fn prefetch<T>(place: &T) {
+    prefetch_at(place);
+}
+
+/// The same for `items[index]`, whether there is such an item or not.
+#[inline]
+pub fn prefetch_item<T>(items: &[T], index: usize) {
+    prefetch_at(items.as_ptr().wrapping_add(index));
+}
+
+#[inline]
+fn prefetch_at<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..size_of::<T>().div_ceil(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch has no effect but on caches, whatever the address.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(
-                std::ptr::from_ref(place).cast::<i8>().wrapping_add(line * 64),
-            );
+            _mm_prefetch::<_MM_HINT_T0>(place.cast::<i8>().wrapping_add(line * 64));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -59,6 +68,7 @@ mod tests {
             items.push(i);
         }
         prefetch(&items[77]);
+        prefetch_item(&items, usize::MAX);
         assert!(items.iter().enumerate().all(|(i, &n)| i as u64 == n));
     }
 }

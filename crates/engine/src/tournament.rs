@@ -3,13 +3,13 @@
 //! Every link is a FIFO, so only its next event can be the next event of the world; timers and
 //! wake-ups keep heaps of their own and stand here with their first entry. The tree holds one word
 //! per source and the smallest at its root. Changing a source's word replays its matches, four words
-//! each, up to the root: log₄(sources) rounds of minima without a branch. See docs/decisions/0003-event-list.md for what it
-//! was measured against.
+//! each (two at the root where that saves a level), up to the root: log₄(sources) rounds of minima
+//! without a branch. See docs/decisions/0003-event-list.md for what it was measured against.
 //!
 //! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time, class
 //! and source, so that among simultaneous events of a class every source goes first equally often,
 //! afresh at every instant, whoever asked first. What is left of a word counts time: with 339 sources
-//! 17 seconds; an event further away than that stands as "far" until the base has moved.
+//! 35 seconds; an event further away than that stands as "far" until the base has moved.
 
 use crate::order::Key;
 
@@ -21,8 +21,8 @@ const RANK_BITS: u32 = 8;
 
 /// A winner tree with a fixed number of sources.
 pub struct Tournament {
-    /// Node 1 is the root, node `i` has children `4i` to `4i + 3`; sources are the last half. Half of
-    /// the nodes have no place in the tree.
+    /// Node 1 is the root, node `i` has children `4i` to `4i + 3`, or the root has 2 and 3; sources
+    /// are the last half. Half of the nodes have no place in the tree.
     nodes: Vec<u64>,
     /// The full key of every source.
     keys: Vec<Key>,
@@ -30,21 +30,25 @@ pub struct Tournament {
     base: u64,
     /// Bits of a word that hold the source.
     source_bits: u32,
+    /// The same as ones.
+    source_mask: u64,
+    /// First key after the base that does not fit into a word, counted from the base.
+    horizon: u64,
     seed: u64,
 }
 
 impl Tournament {
     /// A tree for sources `0..sources`, all without event.
     pub fn new(sources: usize, seed: u64) -> Tournament {
-        let mut leaves = 4;
-        while leaves < sources {
-            leaves *= 4;
-        }
+        let leaves = sources.next_power_of_two().max(4);
+        let source_bits = leaves.ilog2();
         Tournament {
             nodes: vec![FAR; 2 * leaves],
             keys: vec![Key::NEVER; leaves],
             base: 0,
-            source_bits: leaves.ilog2(),
+            source_bits,
+            source_mask: (1 << source_bits) - 1,
+            horizon: FAR >> (source_bits + RANK_BITS),
             seed: seed | 1,
         }
     }
@@ -52,7 +56,7 @@ impl Tournament {
     #[inline]
     fn word(&self, source: u32, key: Key) -> u64 {
         let since_base = key.0.wrapping_sub(self.base);
-        if since_base >= FAR >> (self.source_bits + RANK_BITS) {
+        if since_base >= self.horizon {
             return FAR;
         }
         let x = (key.0 ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -72,14 +76,14 @@ impl Tournament {
             return (Key::NEVER, 0);
         }
         let key = Key(self.base + (word >> (self.source_bits + RANK_BITS)));
-        (key, (word & ((1 << self.source_bits) - 1)) as u32)
+        (key, (word & self.source_mask) as u32)
     }
 
     /// The source that leads now, if an event is near: a hint for prefetching.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
         let word = self.nodes[1];
-        (word != FAR).then_some((word & ((1 << self.source_bits) - 1)) as u32)
+        (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
     /// Sets the next event of `source`.
@@ -92,7 +96,7 @@ impl Tournament {
         }
         let mut node = self.nodes.len() / 2 + source as usize;
         self.nodes[node] = word;
-        while node > 1 {
+        while node > 3 {
             // SAFETY: `node` was a valid index above and only gets smaller; its three siblings
             // differ from it in the last two bits, and the number of nodes is a multiple of four.
             // Checking all would cost a tenth of all instructions of a hop.
@@ -105,6 +109,9 @@ impl Tournament {
                 node >>= 2;
                 *self.nodes.get_unchecked_mut(node) = word;
             }
+        }
+        if node > 1 {
+            self.nodes[1] = word.min(self.nodes[node ^ 1]);
         }
     }
 
@@ -121,7 +128,7 @@ impl Tournament {
         let mut node = self.nodes.len() / 2 + source as usize;
         self.nodes[node] = word;
         while node > 1 {
-            node >>= 2;
+            node = (node >> 2).max(1);
             if self.nodes[node] <= word {
                 return;
             }
@@ -142,10 +149,11 @@ impl Tournament {
             self.nodes[level + source] = self.word(source as u32, self.keys[source]);
         }
         while level > 1 {
-            level /= 4;
+            let players = level.min(4);
+            level /= players;
             for node in level..2 * level {
-                let least = self.nodes[4 * node..4 * node + 4].iter().min();
-                self.nodes[node] = *least.expect("a match has four players");
+                let least = self.nodes[players * node..players * (node + 1)].iter().min();
+                self.nodes[node] = *least.expect("a match has players");
             }
         }
     }

@@ -263,7 +263,8 @@ impl Link {
 
     /// Packets lost here, whatever the cause.
     pub fn lost(&self) -> u64 {
-        self.drops().iter().sum()
+        let others = self.others.iter().flat_map(|o| o.as_flattened());
+        self.full.iter().chain(others).sum()
     }
 
     /// Counts a packet that is lost here.
@@ -429,8 +430,11 @@ impl Link {
             return (waiting, bytes);
         }
         let (mut waiting, mut bytes) = (self.on_wire.len() as u32, self.held_bytes);
+        // what has begun to be sent by now will be there then, or is being sent then
+        let then = now + self.delay;
         for held in self.on_wire.iter() {
-            if held.arrive.0 - self.delay.0 - self.send_time(u32::from(held.ip_len)).0 > now.0 {
+            let way = held.arrive.since(then);
+            if way > Span::ZERO && way > self.send_time(u32::from(held.ip_len)) {
                 break;
             }
             waiting -= 1;

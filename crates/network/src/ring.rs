@@ -52,7 +52,7 @@ impl<T: Copy> Ring<T> {
         let cell = self.cell(self.len);
         self.cells[cell] = value;
         self.len += 1;
-        memory::prefetch(&self.cells[self.cell(self.len + AHEAD)]);
+        memory::prefetch_item(&self.cells, self.cell(self.len + AHEAD));
     }
 
     /// Takes the oldest value out.
@@ -64,7 +64,7 @@ impl<T: Copy> Ring<T> {
         let value = self.cells[self.cell(0)];
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
-        memory::prefetch(&self.cells[self.cell(AHEAD)]);
+        memory::prefetch_item(&self.cells, self.cell(AHEAD));
         Some(value)
     }
 

@@ -225,11 +225,12 @@ impl World {
                         self.stack.prefetch(endpoint);
                     }
                     self.deliver::<INSIDE>(&packet);
+                    if !self.notices.is_empty() {
+                        self.carry_notices();
+                    }
                 }
             } else {
                 self.fire_other(source - links, links);
-            }
-            if !self.notices.is_empty() {
                 self.carry_notices();
             }
             if self.events >= next_look {
