@@ -9,7 +9,7 @@
 //! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time, class
 //! and source, so that among simultaneous events of a class every source goes first equally often,
 //! afresh at every instant, whoever asked first. What is left of a word counts time: with 339 sources
-//! 35 seconds; an event further away than that stands as "far" until the base has moved.
+//! 17 seconds; an event further away than that stands as "far" until the base has moved.
 
 use crate::order::Key;
 
