@@ -159,7 +159,12 @@ class FakeCore:
             "latency_us": {"mean": 61.0, "p50": 40.0, "p99": 900.0, "p999": 2400.0},
             "throughput_bps": 12_345_678.0,
             "drops": {"full": {"data": 1234, "ack": 0}},
-            "tcp": {"retransmits": 1240, "timeouts": 3, "spurious_timeouts": 1},
+            "tcp": {
+                "retransmits": 1240,
+                "timeouts": 3,
+                "spurious_timeouts": 1,
+                "timeout_causes": {"full_window": 2, "spurious": 1},
+            },
         }
 
 

@@ -46,6 +46,8 @@ pub struct EventRow {
     pub bytes: u32,
     /// Of drops: the kind of packet, the link, and the number of the cause.
     pub drop: Option<(PacketKind, u32, u8)>,
+    /// Of timeouts: the number of the cause.
+    pub timeout: Option<u8>,
 }
 
 /// An event as it is kept: half as large, for a run may have many.
@@ -60,8 +62,9 @@ struct Kept {
     /// Or [`NONE`].
     link: u32,
     what: What,
-    /// Of drops: number of the kind of packet, and of the cause, from 1; 0 where it is none.
+    /// Of drops: number of the kind of packet, from 1; 0 where it is none.
     kind: u8,
+    /// Of drops and timeouts: number of the cause, from 1; 0 where it is neither.
     cause: u8,
 }
 
@@ -73,8 +76,10 @@ const NONE: u32 = u32::MAX;
 impl Kept {
     fn new(row: &EventRow) -> Kept {
         let connection = row.connection.map(|n| u32::try_from(n).unwrap_or(NONE));
-        let (kind, link, cause) =
-            row.drop.map_or((0, NONE, 0), |(kind, link, cause)| (kind as u8 + 1, link, cause + 1));
+        let timeout = row.timeout.map_or(0, |cause| cause + 1);
+        let (kind, link, cause) = row
+            .drop
+            .map_or((0, NONE, timeout), |(kind, link, cause)| (kind as u8 + 1, link, cause + 1));
         Kept {
             at: row.at,
             stream_start: row.stream_start,
@@ -134,11 +139,17 @@ impl EventLog {
         self.left_out
     }
 
-    /// The table `events`; `causes` are the names of the causes of drops. The rows are given back.
-    pub fn into_table(self, causes: &[&str]) -> Table {
+    /// The table `events`; `drops` are the names of the causes of drops, `timeouts` those of the
+    /// causes of timeouts. The rows are given back.
+    pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
         let r = &self.rows;
-        // label 0 is the empty text of what is no drop
+        // label 0 is the empty text of what has none
         let named = |names: &[&str]| [""].iter().chain(names).map(|n| (*n).to_owned()).collect();
+        let causes = [drops, timeouts].concat();
+        let cause = |e: &Kept| match (e.cause, e.what) {
+            (n @ 1.., What::Timeout) => u32::from(n) + drops.len() as u32,
+            (n, _) => u32::from(n),
+        };
         let kinds = PacketKind::ALL.map(PacketKind::name);
         let number = |n: u32| if n == NONE { -1 } else { i64::from(n) };
         Table::new(
@@ -162,10 +173,7 @@ impl EventLog {
                 ("stream_start", Column::U64(r.iter().map(|e| e.stream_start).collect())),
                 ("bytes", Column::U32(r.iter().map(|e| e.bytes).collect())),
                 ("link", Column::I64(r.iter().map(|e| number(e.link)).collect())),
-                (
-                    "cause",
-                    Column::Label(r.iter().map(|e| u32::from(e.cause)).collect(), named(causes)),
-                ),
+                ("cause", Column::Label(r.iter().map(cause).collect(), named(&causes))),
             ],
         )
     }
@@ -186,11 +194,14 @@ mod tests {
             stream_start: 0,
             bytes: 0,
             drop: None,
+            timeout: Some(1),
         };
         let mut log = EventLog::new(3);
         (0..5).for_each(|at| log.push(row(at)));
         assert_eq!((log.len(), log.left_out()), (3, 2));
-        let table = log.into_table(&["queue-full"]);
+        let table = log.into_table(&["queue-full"], &["syn", "tail"]);
+        let names = ["", "queue-full", "syn", "tail"].map(String::from).to_vec();
+        assert_eq!(table.column("cause"), Some(&Column::Label(vec![3; 3], names)));
         assert_eq!(table.column("connection"), Some(&Column::I64(vec![0, 1, 2])));
         assert_eq!(table.column("link"), Some(&Column::I64(vec![-1; 3])));
         let mut off = EventLog::new(0);

@@ -33,6 +33,7 @@ impl World {
             stream_start: 0,
             bytes: u32::from(packet.payload),
             drop: Some((packet.kind(), lost.link, lost.cause as u8)),
+            timeout: None,
         };
         if packet.tos & Packet::TOS_DATAGRAM != 0 {
             return row;
@@ -50,23 +51,24 @@ impl World {
 
     /// Makes a row of a step of repairing losses, which concerns these positions.
     pub(crate) fn note_repair(&mut self, end: EndpointId, step: Repair, from: u64, to: u64) {
-        let what = match step {
-            Repair::Timeout => What::Timeout,
-            Repair::Recovery => What::Recovery,
-            Repair::Recovered => What::Recovered,
-            Repair::Spurious => What::Spurious,
+        let (what, cause) = match step {
+            Repair::Timeout(cause) => (What::Timeout, Some(cause as u8)),
+            Repair::Recovery => (What::Recovery, None),
+            Repair::Recovered => (What::Recovered, None),
+            Repair::Spurious => (What::Spurious, None),
         };
-        self.note(end, what, from, to);
+        self.note(end, what, cause, (from, to));
     }
 
     /// Makes a row of a connection that is given up.
     pub(crate) fn note_failure(&mut self, end: EndpointId) {
         let e = self.stack.endpoint(end);
         let (from, to) = (e.acknowledged(), e.acknowledged() + e.outstanding());
-        self.note(end, What::Failed, from, to);
+        self.note(end, What::Failed, None, (from, to));
     }
 
-    fn note(&mut self, end: EndpointId, what: What, from: u64, to: u64) {
+    /// `timeout` is the number of the cause of a timeout.
+    fn note(&mut self, end: EndpointId, what: What, timeout: Option<u8>, (from, to): (u64, u64)) {
         if !self.records.events.is_on() {
             return;
         }
@@ -86,6 +88,7 @@ impl World {
             stream_start: first,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             drop: None,
+            timeout,
         });
     }
 }

@@ -7,6 +7,7 @@ use crate::world::World;
 use eastwest_measure::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
+use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
 use eastwest_types::{Locality, PacketKind, Purpose, Span, TaskKind, Time};
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ impl Results {
         let links = links(&world);
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let World { mut records, tracer, .. } = world;
-        let events = std::mem::take(&mut records.events).into_table(&Cause::ALL.map(Cause::name));
+        let events = std::mem::take(&mut records.events).into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = std::mem::take(&mut records.flows).into_table(&workloads, &classes);
         let tables = vec![
             jobs(&records, &workloads, &classes),
@@ -390,6 +391,11 @@ fn tcp_summary(w: &World) -> Value {
         "lost_retransmits": tcp.lost_retransmits, "probes": tcp.probes,
         "probe_recoveries": tcp.probe_recoveries, "dsacks": tcp.dsacks,
         "ecn_reductions": tcp.ecn_reductions,
+        "timeout_causes": TimeoutCause::NAMES
+            .into_iter()
+            .zip(tcp.causes)
+            .map(|(name, n)| (name.into(), n.into()))
+            .collect::<Map<_, _>>(),
     })
 }
 

@@ -2,7 +2,8 @@
 
 ``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
 docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py
-reads them, work.py runs their sweeps and applies measures, verdict.py compares with the bands,
+reads them, profiles.py has their
+other TCPs, work.py runs their sweeps and applies measures, verdict.py compares with the bands,
 record.py keeps results beside the claims, figures.py draws them, page.py writes the page of all.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.catalogue import choose, find, papers_folder, under
 from eastwest.claims.verdict import Outcome
 from eastwest.claims.work import Progress, run
 
@@ -20,6 +21,7 @@ __all__ = ["Outcome", "claims"]
 
 def claims(
     *patterns: str,
+    profiles: Sequence[str] = (),
     quick: bool = False,
     jobs: int | None = None,
     papers: str | Path | None = None,
@@ -29,7 +31,8 @@ def claims(
     """Run published claims and say which hold.
 
     ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
-    claims run. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies,
+    claims run. ``profiles`` names other TCPs that their studies have, such as ``"linux"``; ``"all"``
+    is each there is. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies,
     ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept. Of each
     outcome, ``verdict`` is ``holds``, ``differs`` or ``not run``, and ``as_json()`` has everything.
 
@@ -37,4 +40,6 @@ def claims(
     the problems of all claim files.
     """
     chosen = choose(find(papers_folder(papers)), patterns)
+    if profiles:
+        chosen = under(chosen, profiles)
     return run(chosen, quick=quick, jobs=jobs, store=store, progress=progress)

@@ -7,6 +7,7 @@ import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 
+from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import Claim, load
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
@@ -77,6 +78,21 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
             raise InputError(f"no claim fits {pattern!r}{hint}")
         chosen.update(fitting)
     return [claim for claim in claims if claim.id in chosen]
+
+
+def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
+    """Give claims as they run with profiles of their studies; ``all`` is each there is.
+
+    Raises ``InputError`` where a study has no profile of that name.
+    """
+    found = []
+    for claim in claims:
+        known = [claim.profile, *profiles_of(claim.path.parent.parent)]
+        wanted = dict.fromkeys(
+            each for name in names for each in (known if name == "all" else [name])
+        )
+        found += [load(claim.path, name) for name in wanted]
+    return found
 
 
 def _nearest(pattern: str, ids: Sequence[str]) -> str | None:

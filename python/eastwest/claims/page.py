@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from eastwest.claims.catalogue import find
+from eastwest.claims.profiles import FILE, profiles_of
 from eastwest.claims.record import Record, folder_of, read
-from eastwest.claims.spec import Claim
+from eastwest.claims.spec import Claim, load
 from eastwest.claims.verdict import DIFFERS, HOLDS, number
 from eastwest.files import write_whole
 
@@ -43,14 +44,15 @@ def write(papers: Path) -> Path:
 def text(papers: Path) -> str:
     """Give the text of the page."""
     records = [read(claim) for claim in find(papers)]
-    lines = [_HEAD, *_overview(records)]
+    others = {record.claim.id: _others(record.claim) for record in records}
+    lines = [_HEAD, *_overview(records, others)]
     for study, group in groupby(records, key=_study):
         lines += ["", f"## {_title(papers, study)}"]
         if (papers / study / "README.md").is_file():
             lines += ["", f"[The study]({study}/README.md)"]
         members = list(group)
         for record in members:
-            lines += ["", *_section(record, papers)]
+            lines += ["", *_section(record, others[record.claim.id], papers)]
         lines += ["", f"### Left open in {study}", "", *_open([r.claim for r in members])]
     return "\n".join(lines) + "\n"
 
@@ -59,7 +61,13 @@ def _study(record: Record) -> str:
     return record.claim.path.parent.parent.name
 
 
-def _overview(records: Sequence[Record]) -> Iterator[str]:
+def _others(claim: Claim) -> list[Record]:
+    """Kept results of a claim under the other profiles of its study."""
+    names = profiles_of(claim.path.parent.parent)
+    return [read(load(claim.path, name)) for name in names if name != claim.profile]
+
+
+def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     counts = {word: sum(r.verdict == word for r in records) for word in (HOLDS, DIFFERS)}
     rest = len(records) - sum(counts.values())
     yield (
@@ -67,14 +75,17 @@ def _overview(records: Sequence[Record]) -> Iterator[str]:
         + (f"; {rest} were not run." if rest else ".")
     )
     yield ""
-    yield "| claim | published | measured | verdict |"
-    yield "|---|---|---|---|"
+    yield "| claim | published | measured | verdict | with other TCPs |"
+    yield "|---|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None
         measured = _short(content) if content else "–"
         published = cell(record.claim.published)
         link = f"[`{record.claim.id}`](#{_anchor(record.claim)})"
-        yield f"| {link} | {published} | {measured} | {_bold(record.verdict)} |"
+        further = ", ".join(
+            f"`{other.claim.profile}`: {_bold(other.verdict)}" for other in others[record.claim.id]
+        )
+        yield f"| {link} | {published} | {measured} | {_bold(record.verdict)} | {further} |"
 
 
 def _short(content: dict[str, Any]) -> str:
@@ -90,7 +101,7 @@ def _value(part: dict[str, Any]) -> str:
     return f"{number(part['value'], 3)}{unit}"
 
 
-def _section(record: Record, papers: Path) -> Iterator[str]:
+def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
     claim = record.claim
     yield f"### `{claim.id}`"
     yield ""
@@ -111,6 +122,7 @@ def _section(record: Record, papers: Path) -> Iterator[str]:
             f"{_bold(part['verdict'])} |"
         )
     yield from _why(content)
+    yield from _beside(record, others, papers)
     picture = folder_of(claim) / f"{claim.name}.png"
     if picture.is_file() and claim.figure:
         where = os.path.relpath(picture, papers).replace(os.sep, "/")
@@ -125,6 +137,41 @@ def _section(record: Record, papers: Path) -> Iterator[str]:
         f"{cell(content['version'])}, {content['date']}: `{cell(content['command'])}`; "
         f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
     )
+
+
+def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
+    """The same claim with the other TCPs of its study, beside each other."""
+    run = [other for other in others if other.content is not None and other.current]
+    if not run:
+        return
+    study = record.claim.path.parent.parent
+    yield ""
+    yield f"With other TCPs ([what they are]({study.name}/{FILE})):"
+    yield ""
+    yield f"| | {' | '.join(f'`{each.claim.profile}`' for each in [record, *run])} |"
+    yield f"|---|{'---|' * (1 + len(run))}"
+    contents = [each.content or {} for each in [record, *run]]
+    for parts in zip(*(content["metrics"] for content in contents), strict=True):
+        shown = [
+            f"**{cell(part['measured'])}**"
+            if part["verdict"] == DIFFERS
+            else cell(part["measured"])
+            for part in parts
+        ]
+        yield f"| {cell(parts[0]['name'])} | {' | '.join(shown)} |"
+    verdicts = []
+    for content in contents[1:]:
+        name = cell(content["profile"])
+        kept = f"{study.name}/results/{name}/{record.claim.name}"
+        links = f"[figure]({kept}.png), [JSON]({kept}.json), [CSV]({kept}.csv)"
+        verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
+        for explained in content["explanations"]:
+            numbers = "; ".join(f"{m['name']}: {m['measured']}" for m in explained["metrics"])
+            verdicts.append(f"`{name}`: {cell(explained['text'])} {cell(numbers)}.")
+    yield ""
+    yield "Bold: outside of the band."
+    yield ""
+    yield from (f"- {line}" for line in verdicts)
 
 
 def _why(content: dict[str, Any]) -> Iterator[str]:

@@ -46,9 +46,12 @@ class Record:
 
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
-    """Where results of a claim are kept: in its study, or in that study below another folder."""
+    """Where results of a claim are kept: in its study, or in that study below another folder.
+
+    Those under a profile that is not the claim's own have a folder of their own there.
+    """
     study = claim.path.parent.parent
-    return (study if below is None else below / study.name) / "results"
+    return (study if below is None else below / study.name) / "results" / claim.variant
 
 
 def read(claim: Claim) -> Record:

@@ -18,6 +18,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 from eastwest.claims.measures import MEASURES
+from eastwest.claims.profiles import Profile, profile
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.spec import Spec as Sweep
@@ -36,7 +37,7 @@ _KEYS = (
 )  # fmt: skip
 _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
-_EXPLANATION_KEYS = ("of", "text", "metric")
+_EXPLANATION_KEYS = ("of", "profiles", "text", "metric")
 _FIGURE_KEYS = ("kind", "title", "caption", "metrics")
 FIGURES = ("intervals", "bars", "goodput")
 
@@ -98,6 +99,8 @@ class Claim:
     published: str
     #: Behaviour of TCP that its runs have, as a name.
     profile: str
+    #: The same where it is not the claim's own, otherwise nothing.
+    variant: str
     open: tuple[Open, ...]
     #: Runs by name: sweeps as they are in full, and as ``--quick`` has them.
     runs: Mapping[str, Sweep]
@@ -118,9 +121,18 @@ class Claim:
         return [e for e in self.explanations if metric in e.of]
 
 
-def load(path: Path) -> Claim:
-    """Read a claim file. Raises ``ProblemsError`` with everything that is wrong with it."""
-    return _Reader(path, *_read(path)).claim()
+def load(path: Path, variant: str = "") -> Claim:
+    """Read a claim file; ``variant`` names a profile of its study to run it with.
+
+    Raises ``ProblemsError`` with everything that is wrong with it, ``InputError`` where the study
+    has no such profile.
+    """
+    table, digest = _read(path)
+    if not variant or variant == table.get("profile"):
+        return _Reader(path, table, digest).claim()
+    other = profile(path.parent.parent, variant)
+    digest = hashlib.sha256(f"{digest} {other.digest}".encode()).hexdigest()
+    return _Reader(path, table, digest, other).claim()
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
@@ -139,8 +151,11 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
 class _Reader:
     """Reads one claim, collecting problems."""
 
-    def __init__(self, path: Path, table: dict[str, Any], digest: str) -> None:
+    def __init__(
+        self, path: Path, table: dict[str, Any], digest: str, variant: Profile | None = None
+    ) -> None:
         self.path = path
+        self.variant = variant
         self.table = table
         self.digest = digest
         self.problems: list[Problem] = []
@@ -162,18 +177,20 @@ class _Reader:
         runs, quick = self._runs()
         metrics = tuple(self._metrics(self.table, "metric", True))
         opened = tuple(self._open())
+        own = self._text(self.table, "profile", "")
         claim = Claim(
             path=self.path,
             id=identity,
             source=self._text(self.table, "source", ""),
             statement=self._text(self.table, "statement", ""),
             published=self._text(self.table, "published", ""),
-            profile=self._text(self.table, "profile", ""),
+            profile=self.variant.name if self.variant else own,
+            variant=self.variant.name if self.variant else "",
             open=opened,
             runs=runs,
             quick=quick,
             metrics=metrics,
-            explanations=tuple(self._explanations([m.name for m in metrics])),
+            explanations=tuple(self._explanations([m.name for m in metrics], own)),
             figure=self._figure([m.name for m in metrics]),
             digest=self.digest,
         )
@@ -261,6 +278,8 @@ class _Reader:
         scenario = table.get("scenario")
         if isinstance(scenario, str) and (self.path.parent / scenario).is_file():
             table = {**table, "scenario": str((self.path.parent / scenario).resolve())}
+        if self.variant:
+            table = self.variant.applied(table)
         try:
             into[name] = load_sweep({**table, "name": name})
         except ProblemsError as error:
@@ -332,7 +351,8 @@ class _Reader:
                 self.wrong(f"{where}{key}", entry[key], f"must be {_words(kind)}")
         return given
 
-    def _explanations(self, metrics: list[str]) -> list[Explanation]:
+    def _explanations(self, metrics: list[str], own: str) -> list[Explanation]:
+        """Explanations of what differs under the profile of these runs; `own` is the claim's."""
         found = []
         for number, entry in enumerate(self._tables(self.table, "explanation", "")):
             where = f"explanation.{number}."
@@ -340,7 +360,11 @@ class _Reader:
             of = self._names(entry, "of", where, metrics)
             text = self._text(entry, "text", where)
             inner = self._metrics(entry, f"{where}metric", False)
-            found.append(Explanation(of, text, tuple(inner)))
+            meant = entry.get("profiles", [own])
+            if not isinstance(meant, list) or not all(isinstance(name, str) for name in meant):
+                self.wrong(f"{where}profiles", meant, "must be a list of names of profiles")
+            elif (self.variant.name if self.variant else own) in meant:
+                found.append(Explanation(of, text, tuple(inner)))
         return found
 
     def _names(

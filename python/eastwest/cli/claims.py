@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.claims import page, record
-from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.catalogue import choose, find, papers_folder, under
 from eastwest.claims.verdict import DIFFERS, HOLDS, Outcome
 from eastwest.claims.work import run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
@@ -38,6 +38,14 @@ def claims(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and points: a minute for all.")
     ] = False,
+    profiles: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="Run with another TCP that the study has (linux); may be repeated; all: each.",
+        ),
+    ] = None,
     as_json: JsonArrayOption = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
@@ -63,6 +71,8 @@ def claims(
     folder = papers_folder(papers)
     every = find(folder)
     chosen = choose(every, patterns or [])
+    if profiles:
+        chosen = under(chosen, profiles)
     if listed:
         _list([record.read(claim) for claim in chosen], as_json)
         return
@@ -96,17 +106,25 @@ def claims(
 def _list(records: list[record.Record], as_json: bool) -> None:
     if as_json:
         listed = [
-            {"id": r.claim.id, "published": r.claim.published, "verdict": r.verdict}
+            {
+                "id": r.claim.id,
+                "profile": r.claim.profile,
+                "published": r.claim.published,
+                "verdict": r.verdict,
+            }
             for r in records
         ]
         typer.echo(json.dumps(listed, ensure_ascii=False))
         return
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("claim", "verdict", "published"):
+    for heading in ("claim", "TCP", "verdict", "published"):
         table.add_column(heading, no_wrap=heading != "published")
     for r in records:
         table.add_row(
-            r.claim.id, Text(r.verdict, _COLOURS.get(r.verdict, "")), clean(r.claim.published, 200)
+            r.claim.id,
+            r.claim.profile,
+            Text(r.verdict, _COLOURS.get(r.verdict, "")),
+            clean(r.claim.published, 200),
         )
     Console(highlight=False).print(table)
 
@@ -115,6 +133,8 @@ def _show(console: Console, outcome: Outcome) -> None:
     """Print one claim: verdict, what was published, each metric with its band, why it differs."""
     verdict = Text(outcome.verdict, style=f"bold {_COLOURS.get(outcome.verdict, 'yellow')}")
     title = Text.assemble((outcome.claim.id, "bold"), " ", verdict, " ")
+    if outcome.claim.variant:
+        title.append(f"with {outcome.claim.variant} ", style="bold")
     title.append("(quick)" if outcome.quick else "", style="dim")
     console.print(title)
     console.print(Text(f"  {clean(outcome.claim.statement, 500)}", style="dim"))

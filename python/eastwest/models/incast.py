@@ -25,7 +25,7 @@ def goodput_before(
     senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
 ) -> float:
     """Goodput before incast, equation (1): one round trip and the time of all bytes on the link."""
-    return _goodput(senders, block_bytes, 0.0, rtt_s, link_bps)
+    return 8 * block_bytes * senders / _busy_s(senders, block_bytes, rtt_s, link_bps)
 
 
 def goodput_after(
@@ -36,8 +36,7 @@ def goodput_after(
     link_bps: float = LINK_BPS,
 ) -> float:
     """Goodput after the onset, equation (2): every block waits for one whole timeout."""
-    _positive("the retransmission timeout", rto_s)
-    return _goodput(senders, block_bytes, rto_s, rtt_s, link_bps)
+    return goodput_partial(senders, block_bytes, 1.0, rto_s, rtt_s, link_bps)
 
 
 def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> list[int]:
@@ -86,7 +85,8 @@ def goodput_partial(
     _positive("the retransmission timeout", rto_s)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ValueError(f"alpha must be 0 or more, not {alpha}")
-    return _goodput(senders, block_bytes, alpha * rto_s, rtt_s, link_bps)
+    busy_s = _busy_s(senders, block_bytes, rtt_s, link_bps)
+    return 8 * block_bytes * senders / (alpha * rto_s + busy_s)
 
 
 def alpha_of(
@@ -101,8 +101,7 @@ def alpha_of(
     _positive("the goodput", goodput_bps)
     _positive("the retransmission timeout", rto_s)
     took_s = 8 * senders * block_bytes / goodput_bps
-    busy_s = 8 * senders * block_bytes / goodput_before(senders, block_bytes, rtt_s, link_bps)
-    return (took_s - busy_s) / rto_s
+    return (took_s - _busy_s(senders, block_bytes, rtt_s, link_bps)) / rto_s
 
 
 def overhead(default_s: float, fixed_s: float) -> float:
@@ -131,17 +130,15 @@ def goodput(
     return goodput_partial(senders, block_bytes, alpha, rto_s, rtt_s, link_bps)
 
 
-def _goodput(
-    senders: float, block_bytes: float, wait_s: float, rtt_s: float, link_bps: float
-) -> float:
+def _busy_s(senders: float, block_bytes: float, rtt_s: float, link_bps: float) -> float:
+    """Time of a block without losses: a round trip, and all bytes on the link."""
     if not (math.isfinite(senders) and senders >= 1):
         raise ValueError(f"at least one sender is needed, not {senders}")
     _positive("the block", block_bytes)
     _positive("the link's rate", link_bps)
     if not (math.isfinite(rtt_s) and rtt_s >= 0):
         raise ValueError(f"the round trip must be 0 s or more, not {rtt_s}")
-    bits = 8 * block_bytes * senders
-    return bits / (wait_s + rtt_s + bits / link_bps)
+    return rtt_s + 8 * block_bytes * senders / link_bps
 
 
 def _positive(what: str, value: float) -> None:

@@ -126,6 +126,11 @@ impl Board {
         self.segments.push_back(Sent { end_flags: end << FLAG_BITS, at: now });
     }
 
+    /// Whether the first outstanding segment has been sent more than once.
+    pub(super) fn first_was_resent(&self) -> bool {
+        self.segments.front().is_some_and(|s| s.has(RESENT))
+    }
+
     /// Index of the segment that holds `position`, or one past the last.
     fn index(&self, position: u64) -> usize {
         // most segments are as long as the first

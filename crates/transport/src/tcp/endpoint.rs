@@ -2,6 +2,7 @@
 
 use super::Connect;
 use super::board::Board;
+use super::cause::Cause;
 use super::config::TcpConfig;
 use super::inbound::Inbound;
 use super::ranges::Ranges;
@@ -72,6 +73,8 @@ pub struct Counters {
     pub probe_recoveries: u32,
     /// Reports of segments that arrived twice (DSACK, RFC 2883).
     pub dsacks: u32,
+    /// Timeouts by [`Cause`]; their sum is `timeouts`.
+    pub causes: [u32; Cause::COUNT],
 }
 
 impl Counters {
@@ -87,6 +90,7 @@ impl Counters {
         self.probes += other.probes;
         self.probe_recoveries += other.probe_recoveries;
         self.dsacks += other.dsacks;
+        self.causes.iter_mut().zip(other.causes).for_each(|(sum, n)| *sum += n);
     }
 }
 
@@ -174,6 +178,8 @@ pub struct Endpoint {
     pub(super) inbound: Option<Box<Inbound>>,
     /// State of the congestion control beside the window.
     pub(super) control: Option<Box<Control>>,
+    /// First position of what was written last.
+    pub(super) written_from: u64,
 }
 
 const _: () = assert!(std::mem::size_of::<Endpoint>() == 256);
@@ -231,6 +237,7 @@ impl Endpoint {
             board: None,
             rare: None,
             control: Endpoint::new_control(config),
+            written_from: 1,
         }
     }
 

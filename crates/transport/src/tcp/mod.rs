@@ -9,6 +9,7 @@ mod ack_linux;
 mod acks;
 mod autotune;
 mod board;
+mod cause;
 pub mod config;
 mod control;
 mod ecn;
@@ -38,6 +39,7 @@ mod tests;
 mod timers;
 mod undo;
 
+pub use cause::Cause;
 pub use endpoint::{Counters, Endpoint};
 
 use config::TcpConfig;
@@ -77,10 +79,10 @@ pub enum Notice {
 
 /// What a sender does about losses, see [`Notice::Repair`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Repair {
-    /// The retransmission timer has expired; of all that is not acknowledged.
-    Timeout,
+    /// The retransmission timer has expired, for what seems to be this cause; of all that is not
+    /// acknowledged.
+    Timeout(Cause),
     /// Fast recovery begins; of all that is not acknowledged.
     Recovery,
     /// All that was outstanding when recovery began, or at a timeout, is acknowledged; of what the
@@ -165,6 +167,7 @@ impl Stack {
         if e.controlled {
             e.note_unused_window(config);
         }
+        e.written_from = e.write_end;
         e.write_end += bytes;
         if e.is_established() {
             e.transmit(now, config, sink);
@@ -226,12 +229,12 @@ impl Stack {
     /// A wake-up asked for through [`Sink::arm`].
     pub fn on_wake(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let config = &self.config;
-        let e = &mut self.endpoints[id.slot()];
+        let (e, peer) = pair(&mut self.endpoints, id);
         if e.id != id || e.armed_at != now {
             return; // an earlier wake-up took its place
         }
         e.armed_at = Time::NEVER;
-        e.on_timers(now, config, sink);
+        e.on_timers(now, peer, config, sink);
         e.rearm(sink);
         if e.is_done() {
             self.release(id, sink);
@@ -269,4 +272,12 @@ impl Stack {
         }
         sum
     }
+}
+
+/// An end of a connection and the other one.
+#[inline]
+fn pair(endpoints: &mut [Endpoint], id: EndpointId) -> (&mut Endpoint, &Endpoint) {
+    let client = id.slot() & !1;
+    let (left, right) = endpoints[client..client + 2].split_at_mut(1);
+    if id.slot() == client { (&mut left[0], &right[0]) } else { (&mut right[0], &left[0]) }
 }

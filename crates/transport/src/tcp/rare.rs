@@ -1,6 +1,7 @@
 //! State of a sender that only losses touch, in a box of its own that is there from the first of them
 //! on: most endpoints never need it, and the lines of [`Endpoint`] stay with what every packet needs.
 
+use super::cause::Row;
 use super::endpoint::{Counters, Endpoint};
 use super::prr::Prr;
 use super::undo::Undo;
@@ -22,6 +23,8 @@ pub(super) struct Rare {
     pub(super) timed_out_at_us: u32,
     /// When the first of the timeouts in a row struck.
     pub(super) first_retry: Time,
+    /// Timeouts of which it is not known yet whether they were needed.
+    pub(super) row: Row,
     /// Whether the last timeout is already counted as needless.
     pub(super) timeout_counted: bool,
     /// With Nagle's algorithm: end of the last segment that was not full.

@@ -5,6 +5,7 @@
 
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Linger, Probe, State};
+use super::output::timestamp_us;
 use super::rules::GiveUp;
 use super::{Notice, Repair, Sink};
 use eastwest_types::{Span, Time};
@@ -67,7 +68,13 @@ impl Endpoint {
     }
 
     /// Carries out the deadlines that have come.
-    pub(super) fn on_timers(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+    pub(super) fn on_timers(
+        &mut self,
+        now: Time,
+        peer: &Endpoint,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
         if self.ack_at <= now {
             self.on_ack_timer(now, config, sink);
         }
@@ -84,7 +91,7 @@ impl Endpoint {
         }
         if self.rto_at <= now {
             match self.linger {
-                Linger::NotYet => self.on_timeout(now, config, sink),
+                Linger::NotYet => self.on_timeout(now, peer, config, sink),
                 Linger::Until | Linger::Over => {
                     self.linger = Linger::Over;
                     self.rto_at = Time::NEVER;
@@ -93,13 +100,15 @@ impl Endpoint {
         }
     }
 
-    fn on_timeout(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+    fn on_timeout(&mut self, now: Time, peer: &Endpoint, config: &TcpConfig, sink: &mut impl Sink) {
         self.rto_at = Time::NEVER;
         if self.snd_una == self.snd_max && self.on_persist_timer(now, config, sink) {
             return;
         }
         self.count().timeouts += 1;
-        self.tell(Repair::Timeout, self.snd_una, self.snd_max, sink);
+        let cause = self.cause_of_timeout(peer, config);
+        self.count_cause(cause, timestamp_us(now));
+        self.tell(Repair::Timeout(cause), self.snd_una, self.snd_max, sink);
         if self.gives_up(now, config) {
             self.state = State::Failed;
             self.ack_at = Time::NEVER;

@@ -41,6 +41,8 @@ impl Endpoint {
         let struck = std::mem::take(&mut self.rare().timed_out_at_us);
         if struck != 0 && (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0 {
             self.count_spurious_timeout(acked, sink);
+        } else if struck != 0 {
+            self.judge_last_of_row(packet);
         }
     }
 
@@ -49,6 +51,7 @@ impl Endpoint {
         let rare = self.rare();
         if !std::mem::replace(&mut rare.timeout_counted, true) {
             rare.counters.spurious_timeouts += 1;
+            self.recount_row_as_spurious();
             self.tell(Repair::Spurious, self.snd_una - acked, self.snd_una, sink);
         }
     }

@@ -40,20 +40,20 @@ def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Mea
     """
     samples = _samples(data, at)
     last = max(samples) + 1
-    found = _onset(_means(samples), share)
-    low, high = _interval(samples, lambda curve: float(_onset(curve, share) or last))
-    text = "" if found else f"no collapse up to {last - 1}"
-    value = float(found or last)
-    return Measured(value, low, high, _seeds(samples), text, _rows(samples, block_bytes))
+
+    def statistic(curve: Curve) -> float:
+        return float(_onset(curve, share) or last)
+
+    collapsed = _onset(_means(samples), share) is not None
+    text = "" if collapsed else f"no collapse up to {last - 1}"
+    return _read(samples, statistic, _rows(samples, block_bytes), text)
 
 
 @measure("lowest-share")
 def lowest_share(data: Data, at: Settings, block_bytes: int) -> Measured:
     """Least mean goodput as a share of the highest one with fewer senders: 1 is no collapse."""
     samples = _samples(data, at)
-    low, high = _interval(samples, _lowest)
-    rows = _rows(samples, block_bytes)
-    return Measured(_lowest(_means(samples)), low, high, _seeds(samples), rows=rows)
+    return _read(samples, _lowest, _rows(samples, block_bytes))
 
 
 @measure("model-ratio")
@@ -81,9 +81,7 @@ def model_ratio(
         logs = [math.log(max(goodput, 1.0) / model(n)) for n, goodput in curve.items()]
         return math.exp(math.fsum(logs) / len(logs))
 
-    low, high = _interval(samples, ratio)
-    rows = _rows(_samples(data, at), block_bytes, rto_s, rtt_s)
-    return Measured(ratio(_means(samples)), low, high, _seeds(samples), rows=rows)
+    return _read(samples, ratio, _rows(_samples(data, at), block_bytes, rto_s, rtt_s))
 
 
 @measure("alpha")
@@ -106,14 +104,13 @@ def alpha(
         ]
         return math.fsum(found) / len(found)
 
-    found = mean_alpha(_means(samples))
-    low, high = _interval(samples, mean_alpha)
-    rows = _rows(_samples(data, at), block_bytes, rto_s, rtt_s)
-    for row in rows:
+    measured = _read(samples, mean_alpha, _rows(_samples(data, at), block_bytes, rto_s, rtt_s))
+    found = max(measured.value, 0.0)
+    for row in measured.rows:
         senders = int(row["senders"] or 0)
-        fitted = models.goodput_partial(senders, block_bytes, max(found, 0.0), rto_s, rtt_s)
+        fitted = models.goodput_partial(senders, block_bytes, found, rto_s, rtt_s)
         row["equation_4"] = fitted if senders in samples else None
-    return Measured(found, low, high, _seeds(samples), rows=rows)
+    return measured
 
 
 @measure("best-run")
@@ -154,10 +151,9 @@ def senders_of_fall(
         return float((_onset(curve, lower) or last) - begins) if begins else 0.0
 
     curve = _means(samples)
-    low, high = _interval(samples, width)
     begins, ends = _onset(curve, upper), _onset(curve, lower)
     text = f"from {begins or 'nowhere'} to {ends or f'beyond {last - 1}'}"
-    return Measured(width(curve), low, high, _seeds(samples), text, _rows(samples, block_bytes))
+    return _read(samples, width, _rows(samples, block_bytes), text)
 
 
 @measure("ratio-of-falls")
@@ -182,6 +178,17 @@ def _samples(data: Data, at: Settings, least: int = 1, most: int = 1_000_000) ->
     if not chosen:
         raise MeasureError(f"no runs with {least} to {most} senders")
     return chosen
+
+
+def _read(
+    samples: Mapping[int, Sample],
+    statistic: Callable[[Curve], float],
+    rows: list[Row],
+    text: str = "",
+) -> Measured:
+    """What a statistic reads off the curve of means, with its interval."""
+    low, high = _interval(samples, statistic)
+    return Measured(statistic(_means(samples)), low, high, _seeds(samples), text, rows)
 
 
 def _means(samples: Mapping[int, Sample]) -> dict[int, float]:

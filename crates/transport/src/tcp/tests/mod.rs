@@ -2,6 +2,7 @@
 
 mod aimd;
 mod bbr;
+mod causes;
 mod closing;
 mod cubic;
 mod ecn;

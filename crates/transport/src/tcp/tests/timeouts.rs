@@ -2,7 +2,7 @@
 
 use super::super::config::TcpConfig;
 use super::super::endpoint::Phase;
-use super::super::{Notice, Repair};
+use super::super::{Cause, Notice, Repair};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span};
 
@@ -191,7 +191,7 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     assert_eq!(
         net.repairs(Side::Client),
         [
-            (220, Repair::Timeout, 1, 101),
+            (220, Repair::Timeout(Cause::Request), 1, 101),
             (460, Repair::Spurious, 1, 101),
             (460, Repair::Recovered, 1, 101)
         ]
@@ -227,7 +227,9 @@ fn a_connection_that_times_out_too_often_is_given_up() {
          620 > 1:101* ack 1",
     );
     assert_eq!(net.told(Side::Client), [(1420, Notice::Failed)]);
-    let timeouts = [220, 620, 1420].map(|ms| (ms, Repair::Timeout, 1, 101));
+    let again = Cause::LostRetransmission;
+    let timeouts = [(220, Cause::Request), (620, again), (1420, again)]
+        .map(|(ms, cause)| (ms, Repair::Timeout(cause), 1, 101));
     assert_eq!(net.repairs(Side::Client), timeouts);
     assert_eq!(net.stack.totals().timeouts, 3);
 }

@@ -1,0 +1,161 @@
+//! Why a retransmission timer struck: each timeout is counted under one cause, decided when the timer
+//! strikes and at no other time.
+//!
+//! A real sender can only guess; here both ends are known, so what the receiver holds decides. The
+//! classes follow the studies of incast: whole windows lost, and the last segments of a message lost
+//! (Zhang, Ren and Lin, *Modeling and Understanding TCP Incast in Data Center Networks*, INFOCOM 2011,
+//! call them block head and block tail timeouts), retransmissions lost (Vasudevan et al., SIGCOMM 2009),
+//! and timers that struck although nothing was lost, which those studies could only suspect. A timeout
+//! that an ACK later shows to have been needless ([`undo`](super::undo)) is moved to [`Cause::Spurious`].
+//!
+//! A copy that is still in a queue when the timer strikes cannot be told from a lost one then; the
+//! timestamp echoed by the ACK that it brings tells. Without timestamps only F-RTO and DSACK can, and
+//! [`Cause::Spurious`] is a lower bound.
+
+use super::acks::DUP_THRESH;
+use super::config::TcpConfig;
+use super::endpoint::{Endpoint, Phase, State};
+use eastwest_types::Packet;
+
+/// Why a timer struck. *Hole*: the first segment that is not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Cause {
+    /// The SYN has not arrived.
+    Syn = 0,
+    /// The SYN-ACK, or the ACK that answers it, has not.
+    SynAck = 1,
+    /// The hole is all that is outstanding, and a message of its own: a request, a short answer.
+    Request = 2,
+    /// Nothing arrived of all that is outstanding: a whole window or a whole message.
+    FullWindow = 3,
+    /// The hole is near the end of what there is to send: too few segments follow it for three
+    /// duplicate ACKs, or less than a window and all of it lost.
+    Tail = 4,
+    /// One or two segments above the hole arrived: too few to show it, of a window of which most was
+    /// lost, or of what a fast recovery has left.
+    FewDuplicates = 5,
+    /// The hole had been sent again before, and that copy has not arrived either.
+    LostRetransmission = 6,
+    /// Enough had arrived for a fast retransmit; the timer was faster than that, or than its turn.
+    Recovery = 7,
+    /// Only the FIN is outstanding.
+    Fin = 8,
+    /// Nothing was lost: the hole, or its copy sent before the timer was set, has arrived.
+    Spurious = 9,
+}
+
+impl Cause {
+    /// Number of causes.
+    pub const COUNT: usize = 10;
+
+    /// Names in results, in the order of the numbers.
+    pub const NAMES: [&str; Cause::COUNT] = [
+        "syn",
+        "syn_ack",
+        "request",
+        "full_window",
+        "tail",
+        "few_duplicates",
+        "lost_retransmission",
+        "recovery",
+        "fin",
+        "spurious",
+    ];
+}
+
+/// Timeouts since an ACK last moved on: what becomes of them is not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row {
+    counts: [u16; Cause::COUNT],
+    last: u8,
+    /// When the last of them struck, microseconds.
+    last_us: u32,
+}
+
+impl Endpoint {
+    /// The cause of a timeout that is about to be handled; `peer` is the other end.
+    pub(super) fn cause_of_timeout(&self, peer: &Endpoint, config: &TcpConfig) -> Cause {
+        match self.state {
+            State::SynSent if peer.state == State::Listen => return Cause::Syn,
+            State::SynSent | State::SynReceived => return Cause::SynAck,
+            State::Established | State::Listen | State::Failed => {}
+        }
+        let hole = self.snd_una;
+        if peer.rcv_nxt > hole {
+            return Cause::Spurious;
+        }
+        if hole >= self.write_end {
+            return Cause::Fin;
+        }
+        let resent = match &self.board {
+            Some(board) => board.first_was_resent(),
+            None => self.phase != Phase::Open && hole < self.resent_to(),
+        };
+        if resent || self.retries > 0 {
+            return Cause::LostRetransmission;
+        }
+        let segment = u64::from(config.segment);
+        let enough = u64::from(DUP_THRESH);
+        let arrived = peer.out_of_order.total().div_ceil(segment);
+        if arrived >= enough {
+            return Cause::Recovery;
+        }
+        self.cause_of_first_loss(arrived, segment)
+    }
+
+    /// … of a hole that was sent once, with `arrived` segments above it, too few to tell.
+    fn cause_of_first_loss(&self, arrived: u64, segment: u64) -> Cause {
+        let outstanding = self.snd_max - self.snd_una;
+        let begins = self.snd_una == self.written_from;
+        if begins && self.write_end - self.written_from <= segment {
+            return Cause::Request;
+        }
+        let ends = self.snd_max >= self.write_end;
+        let near_the_end = ends && outstanding <= u64::from(DUP_THRESH) * segment;
+        let fills_window = outstanding + segment > self.window.cwnd;
+        if arrived > 0 {
+            return if near_the_end { Cause::Tail } else { Cause::FewDuplicates };
+        }
+        if begins || !ends || (fills_window && !near_the_end) {
+            return Cause::FullWindow;
+        }
+        Cause::Tail
+    }
+
+    /// Counts a timeout that strikes at `now_us` under its cause.
+    pub(super) fn count_cause(&mut self, cause: Cause, now_us: u32) {
+        let first = self.retries == 0;
+        let rare = self.rare();
+        if first {
+            rare.row = Row::default();
+        }
+        rare.counters.causes[cause as usize] += 1;
+        rare.row.counts[cause as usize] = rare.row.counts[cause as usize].saturating_add(1);
+        (rare.row.last, rare.row.last_us) = (cause as u8, now_us);
+    }
+
+    /// All timeouts since an ACK last moved on were needless.
+    pub(super) fn recount_row_as_spurious(&mut self) {
+        let rare = self.rare();
+        let row = std::mem::take(&mut rare.row);
+        let mut all = 0;
+        for (sum, n) in rare.counters.causes.iter_mut().zip(row.counts) {
+            *sum -= u32::from(n);
+            all += u32::from(n);
+        }
+        rare.counters.causes[Cause::Spurious as usize] += all;
+    }
+
+    /// The first ACK that moves on after a row of timeouts answers neither the original nor, perhaps,
+    /// the copy that the last of them sent: then that one was needless.
+    pub(super) fn judge_last_of_row(&mut self, packet: &Packet) {
+        let rare = self.rare();
+        let row = std::mem::take(&mut rare.row);
+        let rows = row.counts.iter().map(|n| u32::from(*n)).sum::<u32>();
+        if rows > 1 && (packet.ts_echo_us.wrapping_sub(row.last_us) as i32) < 0 {
+            rare.counters.causes[usize::from(row.last)] -= 1;
+            rare.counters.causes[Cause::Spurious as usize] += 1;
+        }
+    }
+}

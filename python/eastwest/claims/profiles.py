@@ -1,0 +1,97 @@
+"""Profiles of a study: its claims, run with another TCP.
+
+A study's ``profiles.toml`` names them. Each has ``about``, a sentence on what is changed and what
+the source gives and so stays, and ``set``, settings for all runs of all claims. What a run itself
+sets or varies goes before its profile's. Results of a claim under a profile are kept apart from
+those under its own, and have the same bands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.sweep.spec import flat
+
+#: Name of the file in the folder of a study.
+FILE = "profiles.toml"
+_NAME = re.compile(r"[a-z0-9_-]{1,20}")
+_LARGEST_FILE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Another TCP for the claims of a study."""
+
+    name: str
+    about: str
+    settings: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Hash of what it changes."""
+        content = json.dumps(dict(self.settings), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the table of a sweep with this profile's settings, where it has none of its own."""
+        given = sweep.get("set")
+        own = dict(flat(given)) if isinstance(given, dict) else {}
+        decided = {*own, *_varied(sweep)}
+        added = {path: value for path, value in self.settings.items() if path not in decided}
+        return {**sweep, "set": {**added, **own}}
+
+
+def _varied(sweep: Mapping[str, Any]) -> set[str]:
+    axes = sweep.get("axis")
+    paths = [axis.get("path") for axis in axes or () if isinstance(axis, dict)]
+    listed = [path for path in paths if isinstance(path, list)]
+    single = [path for path in paths if isinstance(path, str)]
+    return {path for path in [*single, *sum(listed, [])] if isinstance(path, str)}
+
+
+def profiles_of(study: Path) -> dict[str, Profile]:
+    """Profiles of the study in this folder, by name; none where it has no such file.
+
+    Raises ``InputError`` where the file is wrong.
+    """
+    path = study / FILE
+    if not path.is_file():
+        return {}
+    if path.stat().st_size > _LARGEST_FILE:
+        raise InputError(f"{path}: larger than any file of profiles")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    return {name: _profile(path, name, entry) for name, entry in table.items()}
+
+
+def _profile(path: Path, name: str, entry: Any) -> Profile:
+    if not _NAME.fullmatch(name):  # it names a folder
+        raise InputError(f"{path}: {name!r:.40}: names have small letters, digits, _ and - only")
+    if not isinstance(entry, dict) or {*entry} != {"about", "set"}:
+        raise InputError(f"{path}: {name}: must be a table with about and set, and nothing else")
+    about, settings = entry["about"], entry["set"]
+    if not isinstance(about, str) or not isinstance(settings, dict):
+        raise InputError(f"{path}: {name}: about is a text, set a table of paths and values")
+    return Profile(name, about.strip(), dict(flat(settings)))
+
+
+def profile(study: Path, name: str) -> Profile:
+    """One profile of a study. Raises ``InputError`` with the nearest name if there is none."""
+    known = profiles_of(study)
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    there = f"there are {', '.join(known)}" if known else f"it has no {FILE}"
+    hint = f"did you mean {near[0]}?" if near else there
+    raise InputError(f"{study.name} has no profile {name!r:.40}; {hint}")
