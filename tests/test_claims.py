@@ -19,6 +19,7 @@ from eastwest.claims.figures import draw
 from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
 from eastwest.claims.measures import incast as curves
 from eastwest.claims.measures.base import Measured
+from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
 from eastwest.claims.work import run
@@ -391,6 +392,74 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
     assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]))[".svg"]
 
 
+# Profiles
+
+
+def with_profile(papers: Path, text: str) -> None:
+    (papers / "tiny" / "profiles.toml").write_text(text)
+
+
+OTHER = """
+[slow]
+about = "Large first windows."
+set = { tcp.initial_window = 20, "fabric.host_rate" = "2 Gbit/s" }
+"""
+
+
+def test_a_profile_gives_way_to_what_a_claim_varies(papers: Path) -> None:
+    path = rewrite(papers, ("seeds = 3", 'seeds = 3\nset = { "tcp.min_rto" = "10 ms" }'))
+    with_profile(papers, OTHER)
+    own, other = load(path), load(path, "slow")
+    assert own == load(path, "plain") and not own.variant
+    assert (other.profile, other.variant) == ("slow", "slow")
+    assert other.runs["rates"].settings == {"tcp.initial_window": 20, "tcp.min_rto": "10 ms"}
+    assert other.digest != own.digest
+    with_profile(papers, OTHER.replace("= 20", "= 30"))
+    assert load(path, "slow").digest != other.digest and load(path).digest == own.digest
+
+
+def test_explanations_are_those_of_the_profile(papers: Path) -> None:
+    path = rewrite(papers, ("[[explanation]]", '[[explanation]]\nprofiles = ["slow"]'))
+    with_profile(papers, OTHER)
+    assert not load(path).explanations and len(load(path, "slow").explanations) == 1
+    rewrite(papers, ("[[explanation]]", "[[explanation]]\nprofiles = 3"))
+    assert "explanation.0.profiles" in problems(path)
+
+
+def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: Path) -> None:
+    with_profile(papers, OTHER)
+    assert invoke("--record", "--profile", "all")[0] == 0
+    kept = papers / "tiny" / "results"
+    own, other = (json.loads((kept / at / "A1.json").read_text()) for at in ("", "slow"))
+    assert (own["profile"], other["profile"]) == ("plain", "slow")
+    assert own["value"] != other["value"]
+    text = (papers / "README.md").read_text()
+    assert text == page.text(papers)
+    assert "| `plain` | `slow` |" in text and "`slow`: holds" in text
+    code, out, _ = invoke("--list", "--json", "--profile", "slow")
+    assert code == 0 and json.loads(out)[0]["profile"] == "slow"
+    found = ew.claims("tiny", profiles=["all"], jobs=0, papers=papers)
+    assert [outcome.claim.profile for outcome in found] == ["plain", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not TOML"),
+        ("[a]\nabout = 3\nset = {}", "about is a text"),
+        ("[a]\nset = {}", "with about and set"),
+        ('["../a"]\nabout = ""\nset = {}', "small letters"),
+        ('[slow]\nabout = ""\nset = {}', "did you mean slow"),
+        ("", "it has no profiles.toml"),
+    ],
+)
+def test_wrong_profiles_are_refused(papers: Path, text: str, message: str) -> None:
+    if text:
+        with_profile(papers, text)
+    code, _, errors = invoke("--profile", "slwo")
+    assert code == 2 and message in " ".join(errors.split())
+
+
 # End to end
 
 
@@ -542,6 +611,19 @@ def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
         low = -math.inf if band["low"] is None else band["low"]
         high = math.inf if band["high"] is None else band["high"]
         assert part["verdict"] == ("holds" if low <= value <= high else "differs")
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_profiles_fit_the_scenarios_and_their_kept_results_are_explained(
+    claim: Claim,
+) -> None:
+    for name in profiles_of(claim.path.parent.parent):
+        other = load(claim.path, name)
+        for sweep in (*other.runs.values(), *other.quick.values()):
+            check(sweep, source_of(sweep))
+        kept = record.read(other)
+        assert kept.content is None or kept.current
+        assert kept.verdict != "differs" or (kept.content or {})["explanations"], "explained"
 
 
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:

@@ -31,10 +31,11 @@ def claims(
     """Run published claims and say which hold.
 
     ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
-    claims run. ``profiles`` names other TCPs that their studies have, such as ``"linux"``; ``"all"``
-    is each there is. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies,
-    ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept. Of each
-    outcome, ``verdict`` is ``holds``, ``differs`` or ``not run``, and ``as_json()`` has everything.
+    claims run. ``profiles`` names other TCPs that their studies have, such as ``"linux"``; with
+    ``"all"`` each there is. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
+    studies, ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept.
+    Of each outcome, ``verdict`` is ``holds``, ``differs`` or ``not run``, and ``as_json()`` has
+    everything.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of all claim files.

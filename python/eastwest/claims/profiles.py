@@ -53,9 +53,8 @@ class Profile:
 def _varied(sweep: Mapping[str, Any]) -> set[str]:
     axes = sweep.get("axis")
     paths = [axis.get("path") for axis in axes or () if isinstance(axis, dict)]
-    listed = [path for path in paths if isinstance(path, list)]
-    single = [path for path in paths if isinstance(path, str)]
-    return {path for path in [*single, *sum(listed, [])] if isinstance(path, str)}
+    each = [path if isinstance(path, list) else [path] for path in paths]
+    return {path for together in each for path in together if isinstance(path, str)}
 
 
 def profiles_of(study: Path) -> dict[str, Profile]:

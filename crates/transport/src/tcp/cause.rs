@@ -41,13 +41,16 @@ pub enum Cause {
     Recovery = 7,
     /// Only the FIN is outstanding.
     Fin = 8,
-    /// Nothing was lost: the hole, or its copy sent before the timer was set, has arrived.
-    Spurious = 9,
+    /// Only ACKs: the receiver has the hole and has acknowledged it. Requests meet this whose ACK comes
+    /// with an answer of which the first window is lost.
+    Ack = 9,
+    /// Nothing was lost: the hole has arrived, or its last copy has; the ACK is delayed or late.
+    Spurious = 10,
 }
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
 
     /// Names in results, in the order of the numbers.
     pub const NAMES: [&str; Cause::COUNT] = [
@@ -60,6 +63,7 @@ impl Cause {
         "lost_retransmission",
         "recovery",
         "fin",
+        "ack",
         "spurious",
     ];
 }
@@ -83,7 +87,7 @@ impl Endpoint {
         }
         let hole = self.snd_una;
         if peer.rcv_nxt > hole {
-            return Cause::Spurious;
+            return if peer.last_ack_sent > hole { Cause::Ack } else { Cause::Spurious };
         }
         if hole >= self.write_end {
             return Cause::Fin;

@@ -144,14 +144,31 @@ fn what_was_only_late_is_no_loss() {
     net.run_to(3000);
     assert_causes(&net, &[(Cause::Request, 1), (Cause::Spurious, 1)]);
 
-    // only the ACK is late; no timestamps, so nothing on the wire tells
-    let mut net = Net::established(TcpConfig { timestamps: false, ..settings() });
-    net.wires.fate = Box::new(|s| match (s.from, s.nth) {
-        (Side::Server, 1) => Fate::Late(Span::from_ms(300)),
-        _ => Fate::Deliver,
-    });
+    // the ACK is delayed; no timestamps, so nothing on the wire tells
+    let delayed = Span::from_ms(300);
+    let config = TcpConfig { ack_every: 2, delayed_ack_timeout: delayed, ..settings() };
+    let mut net = Net::established(TcpConfig { timestamps: false, ..config });
     net.write(Side::Client, 100);
     net.run_to(3000);
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
     assert_causes(&net, &[(Cause::Spurious, 1)]);
+}
+
+#[test]
+fn an_ack_lost_and_an_ack_late() {
+    for (fate, cause) in [
+        (Fate::Drop, Cause::Ack),
+        // the copy, sent at 220 ms, is answered first
+        (Fate::Late(Span::from_ms(300)), Cause::Ack),
+        (Fate::Late(Span::from_ms(195)), Cause::Spurious),
+    ] {
+        let mut net = Net::established(settings());
+        net.wires.fate = Box::new(move |s| match (s.from, s.nth) {
+            (Side::Server, 1) => fate,
+            _ => Fate::Deliver,
+        });
+        net.write(Side::Client, 100);
+        net.run_to(3000);
+        assert_causes(&net, &[(cause, 1)]);
+    }
 }
