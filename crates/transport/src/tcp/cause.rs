@@ -12,7 +12,6 @@
 //! timestamp echoed by the ACK that it brings tells. Without timestamps only F-RTO and DSACK can, and
 //! [`Cause::Spurious`] is a lower bound.
 
-use super::acks::DUP_THRESH;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, State};
 use eastwest_types::Packet;
@@ -29,7 +28,7 @@ pub enum Cause {
     Request = 2,
     /// Nothing arrived of all that is outstanding: a whole window or a whole message.
     FullWindow = 3,
-    /// The hole is near the end of what there is to send: too few segments follow it for three
+    /// The hole is near the end of what there is to send: too few segments follow it for enough
     /// duplicate ACKs, or less than a window and all of it lost.
     Tail = 4,
     /// One or two segments above the hole arrived: too few to show it, of a window of which most was
@@ -100,23 +99,24 @@ impl Endpoint {
             return Cause::LostRetransmission;
         }
         let segment = u64::from(config.segment);
-        let enough = u64::from(DUP_THRESH);
+        let enough = u64::from(self.degree_of_reordering(config));
         let arrived = peer.out_of_order.total().div_ceil(segment);
         if arrived >= enough {
             return Cause::Recovery;
         }
-        self.cause_of_first_loss(arrived, segment)
+        self.cause_of_first_loss(arrived, enough * segment, segment)
     }
 
-    /// … of a hole that was sent once, with `arrived` segments above it, too few to tell.
-    fn cause_of_first_loss(&self, arrived: u64, segment: u64) -> Cause {
+    /// … of a hole that was sent once, with `arrived` segments above it: fewer than `enough` bytes would
+    /// hold, which would tell.
+    fn cause_of_first_loss(&self, arrived: u64, enough: u64, segment: u64) -> Cause {
         let outstanding = self.snd_max - self.snd_una;
         let begins = self.snd_una == self.written_from;
         if begins && self.write_end - self.written_from <= segment {
             return Cause::Request;
         }
         let ends = self.snd_max >= self.write_end;
-        let near_the_end = ends && outstanding <= u64::from(DUP_THRESH) * segment;
+        let near_the_end = ends && outstanding <= enough;
         let fills_window = outstanding + segment > self.window.cwnd;
         if arrived > 0 {
             return if near_the_end { Cause::Tail } else { Cause::FewDuplicates };
