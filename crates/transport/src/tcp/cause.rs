@@ -155,10 +155,12 @@ impl Endpoint {
     /// the copy that the last of them sent: then that one was needless.
     pub(super) fn judge_last_of_row(&mut self, packet: &Packet) {
         let rare = self.rare();
-        let row = std::mem::take(&mut rare.row);
-        let rows = row.counts.iter().map(|n| u32::from(*n)).sum::<u32>();
-        if rows > 1 && (packet.ts_echo_us.wrapping_sub(row.last_us) as i32) < 0 {
-            rare.counters.causes[usize::from(row.last)] -= 1;
+        let row = &mut rare.row;
+        let more_than_one = row.counts.iter().map(|n| u32::from(*n)).sum::<u32>() > 1;
+        if more_than_one && (packet.ts_echo_us.wrapping_sub(row.last_us) as i32) < 0 {
+            let last = usize::from(row.last);
+            row.counts[last] -= 1;
+            rare.counters.causes[last] -= 1;
             rare.counters.causes[Cause::Spurious as usize] += 1;
         }
     }
