@@ -1,8 +1,11 @@
 //! Demands no cluster can meet, refused with the reason before anything runs.
 
+use super::owners::DEFAULT_QUEUE;
+use super::scheduler::{SchedulerKind, WHOLE};
 use super::config::{MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use crate::Cluster;
 use eastwest_types::{HostId, Span};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Heartbeats more often than this would be most of the simulation.
 const SHORTEST_HEARTBEAT: Span = Span::from_ms(1);
@@ -26,6 +29,8 @@ pub fn check(
     check_workers(master, &workers, hosts, &mut problems);
     check_numbers(config, &mut problems);
     check_jobs(config, workers.len(), &mut problems);
+    check_pools(config, &mut problems);
+    check_queues(config, &mut problems);
     if problems.is_empty() { Ok((master, workers)) } else { Err(problems) }
 }
 
@@ -116,5 +121,57 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     let tasks = config.jobs.iter().map(|j| u64::from(j.maps) + u64::from(j.reduces)).sum::<u64>();
     if tasks > MAX_ALL_TASKS {
         problems.push(format!("jobs: {tasks} tasks in total are above {MAX_ALL_TASKS}"));
+    }
+}
+
+fn check_pools(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    for (i, pool) in config.scheduling.pools.iter().enumerate() {
+        if pool.weight_milli == 0 {
+            problems.push(format!("pool[{i}].weight: must be above 0"));
+        }
+        if !seen.insert(&pool.name) {
+            problems.push(format!("pool[{i}].name: {} is named twice", pool.name));
+        }
+    }
+}
+
+fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let queues = &config.scheduling.queues;
+    let mut seen = BTreeSet::new();
+    let mut sums: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for (i, q) in queues.iter().enumerate() {
+        if q.parent.is_some_and(|p| p as usize >= i) {
+            problems.push(format!("queue[{i}].parent: must stand before {}", q.name));
+        }
+        if !seen.insert(&q.name) {
+            problems.push(format!("queue[{i}].name: {} is named twice", q.name));
+        }
+        if q.capacity == 0 {
+            problems.push(format!("queue[{i}].capacity: must be above 0"));
+        }
+        if q.maximum < q.capacity {
+            problems.push(format!("queue[{i}].maximum: is below the queue's capacity"));
+        }
+        *sums.entry(q.parent).or_default() += u64::from(q.capacity);
+    }
+    for (parent, sum) in sums.into_iter().filter(|&(_, sum)| sum != u64::from(WHOLE)) {
+        let of = parent.and_then(|p| queues.get(p as usize)).map_or("the top", |q| &q.name);
+        let percent = sum as f64 * 100.0 / f64::from(WHOLE);
+        problems.push(format!("queue: capacities below {of} add up to {percent} %, not 100 %"));
+    }
+    if config.scheduler != SchedulerKind::Capacity {
+        return;
+    }
+    let parents: BTreeSet<u32> = queues.iter().filter_map(|q| q.parent).collect();
+    let leaves: BTreeSet<&str> = match queues.len() {
+        0 => BTreeSet::from([DEFAULT_QUEUE]),
+        _ => (0..).zip(queues).filter(|(i, _)| !parents.contains(i)).map(|(_, q)| &q.name[..]).collect(),
+    };
+    for (i, job) in config.jobs.iter().enumerate() {
+        let queue = job.pool.as_deref().unwrap_or(DEFAULT_QUEUE);
+        if !leaves.contains(queue) {
+            problems.push(format!("jobs[{i}].pool: {queue} is no queue that takes jobs"));
+        }
     }
 }

@@ -5,24 +5,16 @@
 //! and how many slots were free when it was sent. The answer carries new tasks and, for each reduce
 //! running on the worker, how many of its job's maps have finished; both take effect when it
 //! arrives. A heartbeat that is due while an answer is outstanding leaves when the answer is there.
-//!
-//! Assignment follows Hadoop 1's JobQueueTaskScheduler: maps fill the free slots of the worker until
-//! one without its split in the rack was given out; reduces are limited to
-//! `reduces_per_heartbeat`; with `spread` a worker of `s` slots is given tasks only up to
-//! ⌈s · (waiting + running) / all slots⌉ running ones.
 
 use super::config::JobSpec;
 use super::connections::Use;
 use super::job::Job;
 use super::scheduler::index;
-use super::shuffle::Fetching;
-use super::task::{Stage, Task};
+use super::task::Stage;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{
-    ConnId, HostId, JobRecord, Locality, Purpose, Side, TaskKind, TaskRecord, Time,
-};
+use eastwest_types::{ConnId, HostId, JobRecord, Purpose, Side, TaskKind, TaskRecord, Time};
 
 /// A task that has finished, as a heartbeat reports it.
 #[derive(Clone, Copy, Debug)]
@@ -41,17 +33,17 @@ pub struct Worker {
     /// Free map and reduce slots.
     free: [u32; 2],
     /// Free slots when the last heartbeat was sent.
-    free_sent: [u32; 2],
+    pub(super) free_sent: [u32; 2],
     /// Finished since the last heartbeat.
     finished: Vec<Report>,
     /// Reported by the heartbeat on its way.
     reported: Vec<Report>,
     /// Tasks in the answer on its way.
-    assigned: Vec<u32>,
+    pub(super) assigned: Vec<u32>,
     /// In the answer on its way: finished maps each reduce may know of.
     map_events: Vec<(u32, u32)>,
     /// Reduces given to this worker and not finished.
-    reduces: Vec<u32>,
+    pub(super) reduces: Vec<u32>,
     next_heartbeat: Time,
     /// A wake-up for the next heartbeat is due.
     armed: bool,
@@ -116,9 +108,8 @@ impl MapReduce {
         let mut stream = self.stream("placement", job, 0);
         let spec = &self.config.jobs[job as usize];
         let copies = self.config.hdfs.replication;
-        let state = Job::new(spec, &self.racks, self.workers.len(), copies, &mut stream);
-        self.waiting[0] += u64::from(spec.maps);
-        self.scheduler.offer(TaskKind::Map, job);
+        let state = Job::new(spec, &self.racks, copies, &mut stream);
+        self.scheduler.offer(TaskKind::Map, job, spec.maps);
         self.jobs[job as usize] = Some(Box::new(state));
         self.offer_reduces(job);
     }
@@ -130,8 +121,7 @@ impl MapReduce {
         let state = self.job(job);
         if reduces > 0 && !state.reduces_offered && state.maps_done >= needed {
             state.reduces_offered = true;
-            self.waiting[1] += u64::from(reduces);
-            self.scheduler.offer(TaskKind::Reduce, job);
+            self.scheduler.offer(TaskKind::Reduce, job, reduces);
         }
     }
 
@@ -172,7 +162,7 @@ impl MapReduce {
         for report in reported {
             self.task_reported(now, worker, report, out);
         }
-        self.assign_maps(worker);
+        self.assign_maps(now, worker);
         self.assign_reduces(worker);
         let events = self.tell_of_maps(worker);
         let control = &self.config.control;
@@ -186,7 +176,6 @@ impl MapReduce {
     /// At the master: a task has finished.
     fn task_reported(&mut self, now: Time, worker: u32, report: Report, out: &mut Vec<Action>) {
         let Report { job, index: task, kind } = report;
-        self.running[index(kind)] -= 1;
         self.scheduler.finished(kind, job);
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
         let state = self.job(job);
@@ -195,7 +184,7 @@ impl MapReduce {
                 state.maps_done += 1;
                 if reduces > 0 {
                     state.finished_on.push(worker);
-                    state.outputs[worker as usize].push(task);
+                    state.outputs.entry(worker).or_default().push(task);
                 }
             }
             TaskKind::Reduce => state.reduces_done += 1,
@@ -204,90 +193,6 @@ impl MapReduce {
             out.push(Timer::Cleanup(job).at(now + self.config.control.job_cleanup));
         } else {
             self.offer_reduces(job);
-        }
-    }
-
-    /// How many tasks of a kind the worker may be given, by its free slots and the even spread.
-    fn room(&self, worker: u32, kind: TaskKind) -> u32 {
-        let k = index(kind);
-        let control = &self.config.control;
-        let slots = [self.config.map_slots, self.config.reduce_slots][k];
-        let most = [control.maps_per_heartbeat, control.reduces_per_heartbeat][k];
-        let free = self.workers[worker as usize].free_sent[k];
-        let cap = if control.spread {
-            let all = u128::from(slots) * self.workers.len() as u128;
-            let wanted = u128::from(slots) * u128::from(self.waiting[k] + self.running[k]);
-            wanted.div_ceil(all).min(u128::from(slots)) as u32
-        } else {
-            slots
-        };
-        free.min(cap.saturating_sub(slots - free)).min(most)
-    }
-
-    fn assign_maps(&mut self, worker: u32) {
-        let rack = self.racks.of(worker);
-        for _ in 0..self.room(worker, TaskKind::Map) {
-            let Some(job) = self.scheduler.pick(TaskKind::Map) else { return };
-            let state = self.job(job);
-            let (map, locality) = state.take_map(worker, rack).expect("an offered job has maps");
-            let last = state.maps_waiting() == 0;
-            let bytes_in = self.spec(job).split_bytes(map);
-            self.give_out(worker, (job, map, TaskKind::Map), locality, bytes_in, last);
-            if locality == Locality::Remote {
-                return;
-            }
-        }
-    }
-
-    fn assign_reduces(&mut self, worker: u32) {
-        for _ in 0..self.room(worker, TaskKind::Reduce) {
-            let Some(job) = self.scheduler.pick(TaskKind::Reduce) else { return };
-            let reduces = self.spec(job).reduces;
-            let state = self.job(job);
-            let reduce = state.reduces_given;
-            state.reduces_given += 1;
-            let last = state.reduces_given == reduces;
-            self.give_out(worker, (job, reduce, TaskKind::Reduce), Locality::None, 0, last);
-        }
-    }
-
-    /// Puts a task into the answer to a worker; `last` if its job has no more of this kind.
-    fn give_out(
-        &mut self,
-        worker: u32,
-        (job, task, kind): (u32, u32, TaskKind),
-        locality: Locality,
-        bytes_in: u64,
-        last: bool,
-    ) {
-        self.waiting[index(kind)] -= 1;
-        self.running[index(kind)] += 1;
-        if last {
-            self.scheduler.withdraw(kind, job);
-        }
-        self.scheduler.started(kind, job);
-        let fetching = (kind == TaskKind::Reduce).then(|| {
-            let order = self.stream("fetch", job, task);
-            Box::new(Fetching::new(self.workers.len(), order))
-        });
-        let slot = self.tasks.add(Task {
-            job,
-            index: task,
-            kind,
-            worker,
-            assigned: Time::ZERO,
-            started: Time::ZERO,
-            input_done: Time::ZERO,
-            locality,
-            bytes_in,
-            bytes_out: 0,
-            stage: Stage::Assigned,
-            fetching,
-        });
-        let w = &mut self.workers[worker as usize];
-        w.assigned.push(slot);
-        if kind == TaskKind::Reduce {
-            w.reduces.push(slot);
         }
     }
 

@@ -44,6 +44,11 @@ impl Racks {
         self.starts.len() - 1
     }
 
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.rack_of.len()
+    }
+
     /// Rack of a worker.
     pub fn of(&self, worker: u32) -> u32 {
         self.rack_of[worker as usize]

@@ -30,7 +30,7 @@ impl MapReduce {
         } else {
             let mut stream = self.stream("replica", job, map);
             let state = self.jobs[job as usize].as_ref().expect("the job runs");
-            self.racks.nearest(worker, state.replicas(map), &mut stream)
+            self.racks.nearest(worker, state.maps.replicas(map), &mut stream)
         };
         if holder == worker {
             let read = now + self.config.node.read_rate.time_for(split);

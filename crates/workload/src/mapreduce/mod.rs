@@ -6,30 +6,37 @@
 //! principle; JobTracker, TaskTracker and ReduceTask for the protocol) and is described with its
 //! equations, parameters and limits in `docs/mechanisms/mapreduce.md`.
 //!
-//! One file per concern: `control` (heartbeats, assignment, life of a job), `scheduler` (whose turn
-//! it is), `job` (what waits, where splits are), `map`, `shuffle`, `reduce`, `write` (the stages of
+//! One file per concern: `control` (heartbeats, life of a job), `scheduler` (whose turn it is),
+//! `assign` (what an answer gives out), `owners` (pools, queues and users by number), `job` (how far
+//! it is), `waiting` (maps that wait, where splits are), `map`, `shuffle`, `reduce`, `write` (the stages of
 //! tasks), `hdfs` (placement), `shares` (exact splits of bytes), `check` (impossible demands).
 
+mod assign;
 mod check;
 mod config;
 mod connections;
 mod control;
-mod hdfs;
+pub mod hdfs;
 mod job;
 mod map;
+mod owners;
 mod reduce;
-mod scheduler;
+pub mod scheduler;
 mod shares;
 mod shuffle;
 mod task;
 #[cfg(test)]
 mod tests;
+pub mod waiting;
 mod write;
 
 pub use config::{
     Clients, ControlConfig, CostConfig, Framework, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS,
-    MAX_TASKS, MapReduceConfig, NodeConfig, SchedulerKind, ShuffleConfig, SizeRule, SortConfig,
+    MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig, SizeRule, SortConfig,
     YarnConfig,
+};
+pub use scheduler::{
+    DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
 
 use crate::{Action, Cluster, Event};
@@ -39,8 +46,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Side, TaskKind, Time};
 use hdfs::Racks;
 use job::Job;
-use scheduler::Scheduler;
-use std::collections::BTreeMap;
+use scheduler::{Jobs, Scheduler};
 use task::{Stage, Tasks};
 
 /// A MapReduce cluster with its jobs.
@@ -59,10 +65,6 @@ pub struct MapReduce {
     /// Jobs submitted so far: the number of the next one.
     submitted: u32,
     done: u32,
-    /// Maps and reduces that may be given out and were not.
-    waiting: [u64; 2],
-    /// Maps and reduces given out and not reported to have finished.
-    running: [u64; 2],
     finished: bool,
 }
 
@@ -117,19 +119,22 @@ impl MapReduce {
         config.jobs.sort_by_key(|job| job.submit);
         let switch_of: Vec<u32> = hosts.iter().map(|h| cluster.rack_of[h.0 as usize]).collect();
         let slots = [config.map_slots, config.reduce_slots];
+        let racks = Racks::new(&switch_of);
+        let owners = owners::owners(&config);
+        let all_slots = slots.map(|n| u64::from(n) * hosts.len() as u64);
+        let scheduler =
+            Scheduler::new(config.scheduler, &config.scheduling, owners, all_slots, &racks);
         Ok(MapReduce {
             seed: cluster.seed,
             master,
             workers: hosts.into_iter().map(|host| Worker::new(host, slots)).collect(),
-            racks: Racks::new(&switch_of),
-            scheduler: Scheduler::new(config.scheduler, pools(&config.jobs)),
+            racks,
+            scheduler,
             conns: Connections::default(),
             tasks: Tasks::default(),
             jobs: vec![None; config.jobs.len()],
             submitted: 0,
             done: 0,
-            waiting: [0; 2],
-            running: [0; 2],
             finished: false,
             config,
         })
@@ -215,17 +220,8 @@ impl MapReduce {
     }
 }
 
-/// Pool numbers of jobs: one for each name in order of first appearance, one for each job without.
-fn pools(jobs: &[JobSpec]) -> Vec<u32> {
-    let mut named = BTreeMap::new();
-    let mut next = 0;
-    let mut fresh = || {
-        next += 1;
-        next - 1
-    };
-    let pool = |job: &JobSpec| match &job.pool {
-        Some(name) => *named.entry(name.clone()).or_insert_with(&mut fresh),
-        None => fresh(),
-    };
-    jobs.iter().map(pool).collect()
+impl Jobs for Vec<Option<Box<Job>>> {
+    fn maps(&mut self, job: u32) -> &mut waiting::WaitingMaps {
+        &mut self[job as usize].as_mut().expect("an offered job runs").maps
+    }
 }

@@ -112,7 +112,7 @@ impl MapReduce {
             let (asked, conn) = (s.asked, s.conn);
             let spec = &self.config.jobs[job as usize];
             let state = self.jobs[job as usize].as_mut().expect("the job runs");
-            let maps = &state.outputs[from as usize][first as usize..(first + asked) as usize];
+            let maps = &state.outputs[&from][first as usize..(first + asked) as usize];
             let bytes: u64 = maps.iter().map(|&m| spec.fetch_bytes(m, reduce)).sum();
             t.bytes_in += bytes;
             if from == worker {

@@ -340,7 +340,14 @@ fn read_job(s: &mut Section, cluster: &Cluster, rule: &SizeRule) -> Option<JobTa
         "puts the last job later than 20 days".to_owned()
     });
     let pool: Option<Name> =
-        s.find(key("pool", "Pool of the Fair scheduler.").optional("a pool of its own"));
+        s.find(key(
+            "pool",
+            "Pool of the Fair scheduler; queue of the Capacity scheduler, where default is the default.",
+        ).optional("a pool of its own"));
+    let user: Option<Name> = s.find(
+        key("user", "User within a queue of the Capacity scheduler.")
+            .optional("one for all jobs without"),
+    );
     let replication = s.find(
         key("output_replication", "Copies of its output.")
             .optional("one for terasort, else that of the file system")
@@ -348,6 +355,7 @@ fn read_job(s: &mut Section, cluster: &Cluster, rule: &SizeRule) -> Option<JobTa
     );
     let mut job = JobSpec::fixed(name.0, kind_name, Time::ZERO + submit, input, maps, reduces);
     job.pool = pool.map(|p| p.0);
+    job.user = user.map(|u| u.0);
     job.output_replication = replication.or(job.output_replication);
     s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
 }

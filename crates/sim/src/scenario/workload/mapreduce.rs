@@ -2,7 +2,7 @@
 //!
 //! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
 
-use super::{Ground, hadoop, jobs, machine};
+use super::{Ground, hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
@@ -38,6 +38,7 @@ pub fn read(
     let workers =
         hosts::read_list(s, "workers", doc, Some("all hosts but the master"), ground.nodes);
     let Slots { map_slots, reduce_slots, scheduler } = read_slots(s);
+    let scheduling = scheduling::read(s);
     let control_class = s.get(
         key("control_class", "Traffic class of heartbeats and assignments.")
             .computed("the workload's class", class.0.clone()),
@@ -59,6 +60,7 @@ pub fn read(
         map_slots,
         reduce_slots,
         scheduler,
+        scheduling,
         class: class.1,
         control_class,
         hdfs,
@@ -91,23 +93,7 @@ fn read_slots(s: &mut Section) -> Slots {
             .value(usual.reduce_slots)
             .range("1", "1000"),
     );
-    let scheduler = s.choice(
-        "scheduler",
-        "Which job the next task is taken from.",
-        Some("fifo"),
-        &[
-            (
-                "fifo",
-                SchedulerKind::Fifo,
-                "the job submitted first (Hadoop's default until version 1)",
-            ),
-            (
-                "fair",
-                SchedulerKind::Fair,
-                "the pool with the fewest running tasks, in it the job with the fewest",
-            ),
-        ],
-    );
+    let scheduler = scheduling::read_kind(s);
     Slots { map_slots, reduce_slots, scheduler }
 }
 

@@ -11,6 +11,7 @@ mod jobs;
 mod machine;
 mod mapreduce;
 mod patterns;
+mod scheduling;
 
 use super::classes::Classes;
 use super::fabric::{Fabric, host_rate};

@@ -17,8 +17,11 @@ pub struct JobSpec {
     pub maps: u32,
     /// Reduce tasks; 0 means that maps write the output.
     pub reduces: u32,
-    /// Pool of the Fair scheduler. Default: a pool of its own.
+    /// Pool of the Fair scheduler, by default one of its own; queue of the Capacity scheduler, by
+    /// default `default`.
     pub pool: Option<String>,
+    /// User within a queue of the Capacity scheduler. Default: one user for all jobs without.
+    pub user: Option<String>,
     /// Copies of its output. Default: the file system's.
     pub output_replication: Option<u32>,
     /// Not a job of tasks but HDFS clients that read the input or write the output themselves, as
@@ -151,6 +154,7 @@ impl JobSpec {
             maps,
             reduces,
             pool: None,
+            user: None,
             output_replication: (kind == "terasort").then_some(1),
             clients: None,
         }

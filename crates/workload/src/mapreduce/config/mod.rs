@@ -18,6 +18,7 @@ pub use node::NodeConfig;
 pub use tasks::{CostConfig, ShuffleConfig, SortConfig};
 pub use yarn::YarnConfig;
 
+use super::scheduler::{SchedulerKind, Scheduling};
 use eastwest_types::{ClassId, HostId, Span};
 
 /// Tasks of one kind a job may have; what is above is refused rather than left to fill the memory.
@@ -43,6 +44,8 @@ pub struct MapReduceConfig {
     pub reduce_slots: u32,
     /// Which job the next task is taken from.
     pub scheduler: SchedulerKind,
+    /// Pools, queues, waits and costs of the scheduler.
+    pub scheduling: Scheduling,
     /// Traffic class of shuffle, remote splits and replicas.
     pub class: ClassId,
     /// Traffic class of heartbeats and assignments.
@@ -74,6 +77,7 @@ impl Default for MapReduceConfig {
             map_slots: 2,
             reduce_slots: 2,
             scheduler: SchedulerKind::Fifo,
+            scheduling: Scheduling::default(),
             class: ClassId(0),
             control_class: ClassId(0),
             hdfs: HdfsConfig::default(),
@@ -110,15 +114,6 @@ pub enum Framework {
     Mr1,
     /// Hadoop 2 and 3: an application master per job asks the resource manager for containers.
     Yarn,
-}
-
-/// Which job the next task is taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchedulerKind {
-    /// The job submitted first (Hadoop's default until version 1).
-    Fifo,
-    /// The pool with the fewest running tasks, in it the job with the fewest.
-    Fair,
 }
 
 /// Heartbeats and assignment.

@@ -1,147 +1,135 @@
-//! Equal shares: a free slot goes to the pool with the fewest running tasks of its kind, in it to
-//! the job with the fewest; ties go to the lower pool and the earlier job.
+//! Fair sharing between pools, as Hadoop's Fair scheduler orders them (FairShareComparator of
+//! Hadoop 2 and 3, FairScheduler of Hadoop 0.21 and 1; Zaharia et al., EuroSys 2010, section 2).
 //!
-//! This is the Fair scheduler of Zaharia et al. (EuroSys 2010), section 2, with pools of equal
-//! weight, without minimum shares, preemption and delay scheduling. Serving whoever runs least
-//! fills a cluster as max–min fairness would: pools that need less than their share are satisfied
-//! and the others level out.
+//! A pool with `running` tasks of a kind wants `demand` = running + waiting and can count on
+//! `min` = min(minimum share, demand). A free slot goes
+//!
+//! ```text
+//! first  to pools with running < min, the one with the smallest running / min
+//! then   to the pool with the smallest running / weight
+//! ```
+//!
+//! and within a pool to the job with the fewest running tasks, or the first one. Ties go to the lower
+//! pool (that of the earlier job) and the earlier job. Serving whoever runs least for its weight fills
+//! a cluster as weighted max–min fairness would: pools that need less than their share are satisfied
+//! and the others level out. No preemption (Hadoop's default): a pool gets its share as tasks end.
+//! Fractions are compared by cross-multiplication, so no rounding decides.
 
-use super::index;
+use super::config::{PoolConfig, PoolOrder};
+use super::{Load, Owner, index};
 use eastwest_types::TaskKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
-/// Jobs and pools for one kind of task.
+/// Where a pool stands: the smallest is served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rank {
+    /// Not below its minimum share.
+    satisfied: bool,
+    /// Running tasks, over minimum share or weight.
+    of: (u64, u64),
+    pool: u32,
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Rank) -> Ordering {
+        let ratio = || (self.of.0 * other.of.1).cmp(&(other.of.0 * self.of.1));
+        self.satisfied
+            .cmp(&other.satisfied)
+            .then_with(ratio)
+            .then_with(|| self.pool.cmp(&other.pool))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Rank) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A pool's tasks of one kind.
 #[derive(Clone, Debug, Default)]
-struct Queue {
-    /// Running tasks of jobs that have some.
-    job_running: BTreeMap<u32, u32>,
-    /// Running tasks of pools that have some.
-    pool_running: BTreeMap<u32, u32>,
-    /// Of every pool with tasks to give out: its jobs with some, as (running tasks, job).
-    jobs: BTreeMap<u32, BTreeSet<(u32, u32)>>,
-    /// Those pools as (running tasks, pool).
-    pools: BTreeSet<(u32, u32)>,
+struct Pool {
+    running: u32,
+    waiting: u32,
+    /// Its jobs with waiting tasks, as (running tasks or 0, job).
+    jobs: BTreeSet<(u32, u32)>,
 }
 
-fn running(of: &BTreeMap<u32, u32>, key: u32) -> u32 {
-    of.get(&key).copied().unwrap_or(0)
+/// What is set for a pool.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    weight_milli: u32,
+    min: [u32; 2],
+    order: PoolOrder,
 }
 
-fn set_running(of: &mut BTreeMap<u32, u32>, key: u32, n: u32) {
-    if n == 0 {
-        of.remove(&key);
-    } else {
-        of.insert(key, n);
-    }
-}
-
-impl Queue {
-    fn offer(&mut self, pool: u32, job: u32) {
-        self.jobs.entry(pool).or_default().insert((running(&self.job_running, job), job));
-        self.pools.insert((running(&self.pool_running, pool), pool));
-    }
-
-    fn withdraw(&mut self, pool: u32, job: u32) {
-        let Some(jobs) = self.jobs.get_mut(&pool) else { return };
-        jobs.remove(&(running(&self.job_running, job), job));
-        if jobs.is_empty() {
-            self.jobs.remove(&pool);
-            self.pools.remove(&(running(&self.pool_running, pool), pool));
+impl Shares {
+    fn of(config: &PoolConfig) -> Shares {
+        Shares {
+            weight_milli: config.weight_milli,
+            min: config.min_share,
+            order: config.order,
         }
     }
-
-    /// Counts a task more or less, and moves job and pool to where they now belong.
-    fn count(&mut self, pool: u32, job: u32, change: i32) {
-        let was = (running(&self.pool_running, pool), running(&self.job_running, job));
-        let now = was.0.checked_add_signed(change).zip(was.1.checked_add_signed(change));
-        let now = now.expect("tasks finish after they have started");
-        set_running(&mut self.pool_running, pool, now.0);
-        set_running(&mut self.job_running, job, now.1);
-        if self.pools.remove(&(was.0, pool)) {
-            self.pools.insert((now.0, pool));
-        }
-        if let Some(jobs) = self.jobs.get_mut(&pool) {
-            if jobs.remove(&(was.1, job)) {
-                jobs.insert((now.1, job));
-            }
-        }
-    }
-
-    fn pick(&self) -> Option<u32> {
-        let (_, pool) = self.pools.first()?;
-        self.jobs[pool].first().map(|&(_, job)| job)
-    }
 }
 
-/// Equal shares for pools.
+/// Weighted fair shares for pools.
 #[derive(Clone, Debug)]
 pub struct Fair {
-    pool_of: Vec<u32>,
-    queues: [Queue; 2],
+    owners: Vec<Owner>,
+    shares: Vec<Shares>,
+    pools: [Vec<Pool>; 2],
+    /// Pools with waiting tasks.
+    ranked: [BTreeSet<Rank>; 2],
 }
 
 impl Fair {
-    pub(super) fn new(pool_of: Vec<u32>) -> Fair {
-        Fair { pool_of, queues: Default::default() }
+    /// Pools of these numbers first, as set; those of higher numbers are plain.
+    pub(super) fn new(set: &[PoolConfig], owners: Vec<Owner>) -> Fair {
+        let count = owners.iter().map(|o| o.pool as usize + 1).max().unwrap_or(0).max(set.len());
+        let plain = Shares::of(&PoolConfig::plain(""));
+        let mut shares: Vec<Shares> = set.iter().map(Shares::of).collect();
+        shares.resize(count, plain);
+        let pools = vec![Pool::default(); count];
+        Fair { owners, shares, pools: [pools.clone(), pools], ranked: Default::default() }
     }
-    fn at(&mut self, kind: TaskKind, job: u32) -> (&mut Queue, u32) {
-        (&mut self.queues[index(kind)], self.pool_of[job as usize])
-    }
-    pub(super) fn offer(&mut self, kind: TaskKind, job: u32) {
-        let (queue, pool) = self.at(kind, job);
-        queue.offer(pool, job);
-    }
-    pub(super) fn withdraw(&mut self, kind: TaskKind, job: u32) {
-        let (queue, pool) = self.at(kind, job);
-        queue.withdraw(pool, job);
-    }
-    pub(super) fn started(&mut self, kind: TaskKind, job: u32) {
-        let (queue, pool) = self.at(kind, job);
-        queue.count(pool, job, 1);
-    }
-    pub(super) fn finished(&mut self, kind: TaskKind, job: u32) {
-        let (queue, pool) = self.at(kind, job);
-        queue.count(pool, job, -1);
-    }
-    pub(super) fn pick(&self, kind: TaskKind) -> Option<u32> {
-        self.queues[index(kind)].pick()
-    }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn rank(&self, k: usize, pool: u32) -> Rank {
+        let Pool { running, waiting, .. } = self.pools[k][pool as usize];
+        let shares = &self.shares[pool as usize];
+        let min = shares.min[k].min(running.saturating_add(waiting));
+        let satisfied = running >= min;
+        let over = if satisfied { shares.weight_milli } else { min };
+        Rank { satisfied, of: (u64::from(running), u64::from(over.max(1))), pool }
+    }
 
-    const MAP: TaskKind = TaskKind::Map;
-
-    fn serve(fair: &mut Fair, slots: u32, jobs: usize) -> Vec<u32> {
-        let mut got = vec![0; jobs];
-        for _ in 0..slots {
-            let job = fair.pick(MAP).expect("somebody waits");
-            fair.started(MAP, job);
-            got[job as usize] += 1;
+    pub(super) fn update(&mut self, kind: TaskKind, job: u32, was: Load, now: Load) {
+        let k = index(kind);
+        let number = self.owners[job as usize].pool;
+        let before = self.rank(k, number);
+        self.ranked[k].remove(&before);
+        let place = |running| match self.shares[number as usize].order {
+            PoolOrder::Fair => (running, job),
+            PoolOrder::Fifo => (0, job),
+        };
+        let (old, new) = (place(was.running), place(now.running));
+        let pool = &mut self.pools[k][number as usize];
+        pool.running = pool.running - was.running + now.running;
+        pool.waiting = pool.waiting - was.waiting + now.waiting;
+        pool.jobs.remove(&old);
+        if now.waiting > 0 {
+            pool.jobs.insert(new);
         }
-        got
+        if pool.waiting > 0 {
+            let after = self.rank(k, number);
+            self.ranked[k].insert(after);
+        }
     }
 
-    #[test]
-    fn pools_share_equally_and_jobs_within_a_pool_too() {
-        let mut fair = Fair::new(vec![0, 0, 0, 1]);
-        (0..4).for_each(|job| fair.offer(MAP, job));
-        assert_eq!(serve(&mut fair, 12, 4), [2, 2, 2, 6]);
-        fair.withdraw(MAP, 3);
-        assert_eq!(serve(&mut fair, 3, 4), [1, 1, 1, 0]);
-        assert_eq!(fair.pick(TaskKind::Reduce), None);
-    }
-
-    #[test]
-    fn a_newcomer_catches_up_first() {
-        let mut fair = Fair::new(vec![0, 1]);
-        fair.offer(MAP, 0);
-        serve(&mut fair, 4, 2);
-        fair.offer(MAP, 1);
-        assert_eq!(serve(&mut fair, 6, 2), [1, 5]);
-        (0..5).for_each(|_| fair.finished(MAP, 0));
-        assert_eq!(fair.pick(MAP), Some(0));
+    pub(super) fn find(&self, kind: TaskKind, accept: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        let k = index(kind);
+        let pools = self.ranked[k].iter().map(|rank| &self.pools[k][rank.pool as usize]);
+        pools.flat_map(|pool| pool.jobs.iter()).map(|&(_, job)| job).find(|&job| accept(job))
     }
 }

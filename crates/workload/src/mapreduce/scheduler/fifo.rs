@@ -1,7 +1,7 @@
 //! First in, first out: all slots go to the job submitted first as long as it has tasks to give out
 //! (Hadoop 1's JobQueueTaskScheduler, with all jobs of one priority).
 
-use super::index;
+use super::{Load, index};
 use eastwest_types::TaskKind;
 use std::collections::BTreeSet;
 
@@ -12,13 +12,15 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    pub(super) fn offer(&mut self, kind: TaskKind, job: u32) {
-        self.waiting[index(kind)].insert(job);
+    pub(super) fn update(&mut self, kind: TaskKind, job: u32, now: Load) {
+        let waiting = &mut self.waiting[index(kind)];
+        match now.waiting {
+            0 => waiting.remove(&job),
+            _ => waiting.insert(job),
+        };
     }
-    pub(super) fn withdraw(&mut self, kind: TaskKind, job: u32) {
-        self.waiting[index(kind)].remove(&job);
-    }
-    pub(super) fn pick(&self, kind: TaskKind) -> Option<u32> {
-        self.waiting[index(kind)].first().copied()
+
+    pub(super) fn find(&self, kind: TaskKind, accept: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        self.waiting[index(kind)].iter().copied().find(|&job| accept(job))
     }
 }

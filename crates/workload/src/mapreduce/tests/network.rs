@@ -199,7 +199,9 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     assert!(world.finished, "it stopped before the end");
     assert_eq!(model.progress(), (config.jobs.len() as u32, config.jobs.len() as u32));
     assert!(model.jobs.iter().all(Option::is_none), "finished jobs are forgotten");
-    assert_eq!((model.waiting, model.running), ([0; 2], [0; 2]));
+    for kind in [TaskKind::Map, TaskKind::Reduce] {
+        assert_eq!((model.scheduler.waiting(kind), model.scheduler.running(kind)), (0, 0));
+    }
     let (used, slots) = model.tasks.count();
     assert_eq!(used, 0);
     world.seen.most_tasks = slots;

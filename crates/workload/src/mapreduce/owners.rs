@@ -1,0 +1,54 @@
+//! Pools, queues and users of jobs, by number.
+
+use super::config::MapReduceConfig;
+use super::scheduler::{Owner, SchedulerKind};
+use std::collections::BTreeMap;
+
+/// The queue of jobs that name none.
+pub const DEFAULT_QUEUE: &str = "default";
+
+/// Owners of all jobs. Pools that are set have the first numbers, then one follows for each further
+/// name in order of appearance and one for each job without. Queues are numbered as they are set;
+/// [`super::check`] has seen that jobs name such.
+pub fn owners(config: &MapReduceConfig) -> Vec<Owner> {
+    let users = users(config);
+    let pools = match config.scheduler {
+        SchedulerKind::Capacity => queues(config),
+        _ => pools(config),
+    };
+    pools.into_iter().zip(users).map(|(pool, user)| Owner { pool, user }).collect()
+}
+
+fn pools(config: &MapReduceConfig) -> Vec<u32> {
+    let set = config.scheduling.pools.iter().map(|p| p.name.as_str());
+    let mut named: BTreeMap<&str, u32> = set.zip(0..).collect();
+    let mut next = config.scheduling.pools.len() as u32;
+    let mut fresh = || {
+        next += 1;
+        next - 1
+    };
+    let mut pools = Vec::with_capacity(config.jobs.len());
+    for job in &config.jobs {
+        pools.push(match &job.pool {
+            Some(name) => *named.entry(name).or_insert_with(&mut fresh),
+            None => fresh(),
+        });
+    }
+    pools
+}
+
+fn queues(config: &MapReduceConfig) -> Vec<u32> {
+    let set = config.scheduling.queues.iter().map(|q| q.name.as_str());
+    let named: BTreeMap<&str, u32> = set.zip(0..).collect();
+    let queue = |name: &str| named.get(name).copied().unwrap_or(0);
+    config.jobs.iter().map(|job| queue(job.pool.as_deref().unwrap_or(DEFAULT_QUEUE))).collect()
+}
+
+fn users(config: &MapReduceConfig) -> Vec<u32> {
+    let mut named: BTreeMap<Option<&str>, u32> = BTreeMap::new();
+    let mut number = |name| {
+        let next = named.len() as u32;
+        *named.entry(name).or_insert(next)
+    };
+    config.jobs.iter().map(|job| number(job.user.as_deref())).collect()
+}

@@ -1,0 +1,227 @@
+//! Maps of a job that wait to be given out, found by node and by rack without looking at every map,
+//! as Hadoop's JobInProgress does. Lists keep maps that were since given out elsewhere until they
+//! come up. Only workers and racks that hold a split have a list: ten thousand small jobs on two
+//! thousand workers stay small.
+
+use super::hdfs::Racks;
+use eastwest_types::Locality;
+use std::collections::BTreeMap;
+
+/// Maps of one job and the workers that hold their splits.
+#[derive(Clone, Debug)]
+pub struct WaitingMaps {
+    /// Replicas of all splits, `copies` workers each; empty for a job that reads nothing.
+    replicas: Vec<u32>,
+    copies: usize,
+    /// Bytes of a split, rounded down.
+    split_bytes: u64,
+    given: Vec<bool>,
+    /// Maps with a replica on a worker, the next one last.
+    by_worker: BTreeMap<u32, Vec<u32>>,
+    /// Maps with a replica in a rack, the next one last.
+    by_rack: BTreeMap<u32, Vec<u32>>,
+    /// No map below this one waits.
+    next: u32,
+    left: u32,
+}
+
+/// Drops what was given out from the end of a list; the last entry then waits.
+fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
+    let list = list?;
+    while let Some(&m) = list.last() {
+        if !given[m as usize] {
+            return Some(m);
+        }
+        list.pop();
+    }
+    None
+}
+
+impl WaitingMaps {
+    /// All of `maps` maps wait. `replicas` lists `copies` workers for each in turn; no copies for
+    /// a job that reads nothing. All maps together read `input` bytes.
+    pub fn new(
+        (maps, input): (u32, u64),
+        replicas: Vec<u32>,
+        copies: usize,
+        racks: &Racks,
+    ) -> WaitingMaps {
+        assert_eq!(replicas.len(), maps as usize * copies);
+        let mut waiting = WaitingMaps {
+            replicas,
+            copies,
+            split_bytes: input / u64::from(maps.max(1)),
+            given: vec![false; maps as usize],
+            by_worker: BTreeMap::new(),
+            by_rack: BTreeMap::new(),
+            next: 0,
+            left: maps,
+        };
+        (0..maps).rev().for_each(|m| waiting.list(m, racks));
+        waiting
+    }
+
+    fn list(&mut self, map: u32, racks: &Racks) {
+        for i in 0..self.copies {
+            let w = self.replicas[map as usize * self.copies + i];
+            self.by_worker.entry(w).or_default().push(map);
+            let rack = self.by_rack.entry(racks.of(w)).or_default();
+            if rack.last() != Some(&map) {
+                rack.push(map);
+            }
+        }
+    }
+
+    /// How many wait.
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// Workers that hold a map's split.
+    pub fn replicas(&self, map: u32) -> &[u32] {
+        &self.replicas[map as usize * self.copies..][..self.copies]
+    }
+
+    /// Bytes of a split, rounded down.
+    pub fn split_bytes(&self) -> u64 {
+        self.split_bytes
+    }
+
+    /// Whether the job reads splits at all.
+    pub fn reads(&self) -> bool {
+        self.copies > 0
+    }
+
+    /// The waiting map nearest to a worker of a rack: one with its split there, else in the rack,
+    /// else the first of all.
+    pub fn nearest(&mut self, worker: u32, rack: u32) -> Option<(u32, Locality)> {
+        let given = &self.given;
+        if let Some(m) = last_waiting(self.by_worker.get_mut(&worker), given) {
+            return Some((m, Locality::Node));
+        }
+        if let Some(m) = last_waiting(self.by_rack.get_mut(&rack), given) {
+            return Some((m, Locality::Rack));
+        }
+        self.next = (self.next..given.len() as u32).find(|&m| !given[m as usize])?;
+        Some((self.next, if self.reads() { Locality::Remote } else { Locality::None }))
+    }
+
+    /// Waiting maps with a split on a worker, the next ones first, `most` at most.
+    pub fn on_worker(&self, worker: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
+        self.waiting_of(self.by_worker.get(&worker), most)
+    }
+
+    /// Waiting maps with a split in a rack, the next ones first, `most` at most.
+    pub fn in_rack(&self, rack: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
+        self.waiting_of(self.by_rack.get(&rack), most)
+    }
+
+    fn waiting_of<'a>(
+        &'a self,
+        list: Option<&'a Vec<u32>>,
+        most: usize,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let waiting = list.into_iter().flatten().rev().copied();
+        waiting.filter(|&m| !self.given[m as usize]).take(most)
+    }
+
+    /// The first maps that wait, `most` at most.
+    pub fn first(&self, most: usize) -> impl Iterator<Item = u32> + '_ {
+        (self.next..self.given.len() as u32).filter(|&m| !self.given[m as usize]).take(most)
+    }
+
+    /// How near a worker of a rack is to a map's split.
+    pub fn locality(&self, map: u32, worker: u32, racks: &Racks) -> Locality {
+        let held = self.replicas(map);
+        if held.is_empty() {
+            Locality::None
+        } else if held.contains(&worker) {
+            Locality::Node
+        } else if held.iter().any(|&w| racks.of(w) == racks.of(worker)) {
+            Locality::Rack
+        } else {
+            Locality::Remote
+        }
+    }
+
+    /// Gives a waiting map out.
+    pub fn take(&mut self, map: u32) {
+        let was = std::mem::replace(&mut self.given[map as usize], true);
+        assert!(!was, "a map is given out once");
+        self.left -= 1;
+    }
+
+    /// A map that was given out waits again, and is the next where its split is.
+    pub fn put_back(&mut self, map: u32, racks: &Racks) {
+        let was = std::mem::replace(&mut self.given[map as usize], false);
+        assert!(was, "only what was given out comes back");
+        self.left += 1;
+        self.next = self.next.min(map);
+        self.list(map, racks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+
+    fn sixty(copies: usize) -> (WaitingMaps, Racks) {
+        let racks = Racks::new(&[0, 0, 1, 1, 2, 2]);
+        let mut stream = Stream::new(3, "t");
+        let place = |_| racks.place(None, copies as u32, &mut stream);
+        let replicas = (0..60).flat_map(place).collect();
+        (WaitingMaps::new((60, 600), replicas, copies, &racks), racks)
+    }
+
+    fn drain(waiting: &mut WaitingMaps, racks: &Racks, worker: u32) -> Vec<Locality> {
+        let mut seen = Vec::new();
+        while let Some((m, locality)) = waiting.nearest(worker, racks.of(worker)) {
+            assert_eq!(waiting.locality(m, worker, racks), locality);
+            waiting.take(m);
+            seen.push(locality);
+        }
+        seen
+    }
+
+    #[test]
+    fn near_splits_go_first_and_every_map_once() {
+        let (mut waiting, racks) = sixty(2);
+        let seen = drain(&mut waiting, &racks, 3);
+        assert_eq!((seen.len(), waiting.left()), (60, 0));
+        assert!(seen.is_sorted() && seen[0] == Locality::Node && seen[59] == Locality::Remote);
+        let (mut waiting, racks) = sixty(0);
+        assert_eq!(drain(&mut waiting, &racks, 3), [Locality::None; 60]);
+    }
+
+    #[test]
+    fn what_comes_back_is_given_out_again_and_once() {
+        let (mut waiting, racks) = sixty(3);
+        let (first, _) = waiting.nearest(0, 0).unwrap();
+        waiting.take(first);
+        waiting.put_back(first, &racks);
+        assert_eq!(waiting.nearest(0, 0).unwrap().0, first);
+        drain(&mut waiting, &racks, 5);
+        waiting.put_back(7, &racks);
+        waiting.put_back(4, &racks);
+        assert_eq!(waiting.first(9).collect::<Vec<_>>(), [4, 7]);
+        assert_eq!(drain(&mut waiting, &racks, 1).len(), 2);
+        assert_eq!(waiting.left(), 0);
+    }
+
+    #[test]
+    fn lists_of_workers_and_racks_hold_what_waits() {
+        let (mut waiting, racks) = sixty(2);
+        for m in (0..60).step_by(3) {
+            waiting.take(m);
+        }
+        for worker in 0..6 {
+            let listed: Vec<u32> = waiting.on_worker(worker, 100).collect();
+            let held = |m: &u32| m % 3 != 0 && waiting.replicas(*m).contains(&worker);
+            assert_eq!(listed, (0..60).filter(held).collect::<Vec<_>>());
+            assert_eq!(waiting.on_worker(worker, 2).count(), 2);
+        }
+        let near = |m: &u32| m % 3 != 0 && waiting.replicas(*m).iter().any(|&w| racks.of(w) == 1);
+        assert_eq!(waiting.in_rack(1, 100).collect::<Vec<_>>(), (0..60).filter(near).collect::<Vec<_>>());
+    }
+}
