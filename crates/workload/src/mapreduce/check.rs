@@ -1,8 +1,8 @@
 //! Demands no cluster can meet, refused with the reason before anything runs.
 
+use super::config::{MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use super::owners::DEFAULT_QUEUE;
 use super::scheduler::{SchedulerKind, WHOLE};
-use super::config::{MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use crate::Cluster;
 use eastwest_types::{HostId, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,10 +128,10 @@ fn check_pools(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (i, pool) in config.scheduling.pools.iter().enumerate() {
         if pool.weight_milli == 0 {
-            problems.push(format!("pool[{i}].weight: must be above 0"));
+            problems.push(format!("pool.{i}.weight: must be above 0"));
         }
         if !seen.insert(&pool.name) {
-            problems.push(format!("pool[{i}].name: {} is named twice", pool.name));
+            problems.push(format!("pool.{i}.name: {} is named twice", pool.name));
         }
     }
 }
@@ -142,16 +142,16 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut sums: BTreeMap<Option<u32>, u64> = BTreeMap::new();
     for (i, q) in queues.iter().enumerate() {
         if q.parent.is_some_and(|p| p as usize >= i) {
-            problems.push(format!("queue[{i}].parent: must stand before {}", q.name));
+            problems.push(format!("queue.{i}.parent: must stand before {}", q.name));
         }
         if !seen.insert(&q.name) {
-            problems.push(format!("queue[{i}].name: {} is named twice", q.name));
+            problems.push(format!("queue.{i}.name: {} is named twice", q.name));
         }
         if q.capacity == 0 {
-            problems.push(format!("queue[{i}].capacity: must be above 0"));
+            problems.push(format!("queue.{i}.capacity: must be above 0"));
         }
         if q.maximum < q.capacity {
-            problems.push(format!("queue[{i}].maximum: is below the queue's capacity"));
+            problems.push(format!("queue.{i}.maximum: is below the queue's capacity"));
         }
         *sums.entry(q.parent).or_default() += u64::from(q.capacity);
     }
@@ -166,7 +166,11 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let parents: BTreeSet<u32> = queues.iter().filter_map(|q| q.parent).collect();
     let leaves: BTreeSet<&str> = match queues.len() {
         0 => BTreeSet::from([DEFAULT_QUEUE]),
-        _ => (0..).zip(queues).filter(|(i, _)| !parents.contains(i)).map(|(_, q)| &q.name[..]).collect(),
+        _ => (0..)
+            .zip(queues)
+            .filter(|(i, _)| !parents.contains(i))
+            .map(|(_, q)| &q.name[..])
+            .collect(),
     };
     for (i, job) in config.jobs.iter().enumerate() {
         let queue = job.pool.as_deref().unwrap_or(DEFAULT_QUEUE);

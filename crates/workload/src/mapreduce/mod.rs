@@ -32,8 +32,7 @@ mod write;
 
 pub use config::{
     Clients, ControlConfig, CostConfig, Framework, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS,
-    MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig, SizeRule, SortConfig,
-    YarnConfig,
+    MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig, SizeRule, SortConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,

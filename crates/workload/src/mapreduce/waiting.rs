@@ -222,6 +222,9 @@ mod tests {
             assert_eq!(waiting.on_worker(worker, 2).count(), 2);
         }
         let near = |m: &u32| m % 3 != 0 && waiting.replicas(*m).iter().any(|&w| racks.of(w) == 1);
-        assert_eq!(waiting.in_rack(1, 100).collect::<Vec<_>>(), (0..60).filter(near).collect::<Vec<_>>());
+        assert_eq!(
+            waiting.in_rack(1, 100).collect::<Vec<_>>(),
+            (0..60).filter(near).collect::<Vec<_>>()
+        );
     }
 }

@@ -147,9 +147,12 @@ fn read_queue(s: &mut Section, before: &[String]) -> QueueConfig {
         "What each of several users can count on (minimum-user-limit-percent: 100).",
     );
     let user_factor = s.get(
-        key("user_factor", "Most one user may use, of the queue's capacity (user-limit-factor: 1).")
-            .value(Ratio(1.0))
-            .range("0.001", "1000000"),
+        key(
+            "user_factor",
+            "Most one user may use, of the queue's capacity (user-limit-factor: 1).",
+        )
+        .value(Ratio(1.0))
+        .range("0.001", "1000000"),
     );
     QueueConfig {
         name: name.0,

@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Queue {
     parent: Option<u32>,
     children: Vec<u32>,
+    /// Its share of the cluster, in parts of `WHOLE`².
+    share: u128,
     /// Slots of each kind it is guaranteed and may use at most.
     guaranteed: [u64; 2],
     most: [u64; 2],
@@ -86,6 +88,7 @@ impl Capacity {
             queues.push(Queue {
                 parent: q.parent,
                 children: Vec::new(),
+                share,
                 guaranteed: slots_of(share),
                 most: slots_of(most),
                 user_minimum: u64::from(q.user_minimum),
@@ -137,12 +140,9 @@ impl Capacity {
         };
         let mut order: Vec<u32> = queues.iter().copied().filter(open).collect();
         order.sort_by(|&a, &b| {
-            let at = |q: u32| {
-                let guaranteed = self.queues[q as usize].guaranteed[k].max(1);
-                (u128::from(self.usage[k][q as usize].running), u128::from(guaranteed))
-            };
-            let ((used_a, of_a), (used_b, of_b)) = (at(a), at(b));
-            (used_a * of_b).cmp(&(used_b * of_a)).then(a.cmp(&b))
+            let used = |q: u32| u128::from(self.usage[k][q as usize].running);
+            let share = |q: u32| self.queues[q as usize].share.max(1);
+            (used(a) * share(b)).cmp(&(used(b) * share(a))).then(a.cmp(&b))
         });
         order.into_iter().find_map(|q| match &self.queues[q as usize].children[..] {
             [] => self.find_in_leaf(q, k, accept),

@@ -66,11 +66,7 @@ struct Shares {
 
 impl Shares {
     fn of(config: &PoolConfig) -> Shares {
-        Shares {
-            weight_milli: config.weight_milli,
-            min: config.min_share,
-            order: config.order,
-        }
+        Shares { weight_milli: config.weight_milli, min: config.min_share, order: config.order }
     }
 }
 

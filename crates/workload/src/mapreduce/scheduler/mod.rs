@@ -126,8 +126,12 @@ impl Scheduler {
         let policy = match kind {
             SchedulerKind::Fifo => Policy::Fifo(Fifo::default()),
             SchedulerKind::Fair => Policy::Fair(Fair::new(&config.pools, owners)),
-            SchedulerKind::Capacity => Policy::Capacity(Capacity::new(&config.queues, owners, slots)),
-            SchedulerKind::Quincy if config.quincy.fair => Policy::Fair(Fair::new(&config.pools, owners)),
+            SchedulerKind::Capacity => {
+                Policy::Capacity(Capacity::new(&config.queues, owners, slots))
+            }
+            SchedulerKind::Quincy if config.quincy.fair => {
+                Policy::Fair(Fair::new(&config.pools, owners))
+            }
             SchedulerKind::Quincy => Policy::Fifo(Fifo::default()),
         };
         let quincy = (kind == SchedulerKind::Quincy).then(|| Quincy::new(&config.quincy, racks));
@@ -221,7 +225,12 @@ impl Scheduler {
     }
 
     /// The next map for a worker that asks, given out: (job, map). Counts it as started.
-    pub fn next_map(&mut self, worker: u32, racks: &Racks, jobs: &mut impl Jobs) -> Option<(u32, u32)> {
+    pub fn next_map(
+        &mut self,
+        worker: u32,
+        racks: &Racks,
+        jobs: &mut impl Jobs,
+    ) -> Option<(u32, u32)> {
         const MAP: TaskKind = TaskKind::Map;
         if self.quincy.is_some() {
             return self.planned_map(worker, racks, jobs);
@@ -229,7 +238,8 @@ impl Scheduler {
         let rack = racks.of(worker);
         let job = match &mut self.delay {
             Some(delay) => self.policy.find(MAP, &mut |job| {
-                let (_, near) = jobs.maps(job).nearest(worker, rack).expect("an offered job has maps");
+                let (_, near) =
+                    jobs.maps(job).nearest(worker, rack).expect("an offered job has maps");
                 delay.accepts(job, near)
             })?,
             None => self.pick(MAP)?,
@@ -241,7 +251,12 @@ impl Scheduler {
         Some((job, map))
     }
 
-    fn planned_map(&mut self, worker: u32, racks: &Racks, jobs: &mut impl Jobs) -> Option<(u32, u32)> {
+    fn planned_map(
+        &mut self,
+        worker: u32,
+        racks: &Racks,
+        jobs: &mut impl Jobs,
+    ) -> Option<(u32, u32)> {
         let mut quincy = self.quincy.take()?;
         while let Some(room) = quincy.room() {
             let mut quotas = quincy::Quotas::default();

@@ -1,7 +1,10 @@
 //! When and where tasks run, what heartbeats cost, what is refused.
 
 use super::network::{Outcome, cluster, run};
-use crate::mapreduce::{JobBytes, JobSpec, MAX_TASKS, MapReduce, MapReduceConfig, SchedulerKind};
+use crate::mapreduce::{
+    DelayConfig, JobBytes, JobSpec, MAX_TASKS, MapReduce, MapReduceConfig, QueueConfig,
+    SchedulerKind,
+};
 use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, TaskRecord, Time};
 
 fn at(seconds: u64) -> Time {
@@ -254,6 +257,57 @@ fn jobs_of_one_pool_share_what_one_job_alone_gets() {
     };
     assert!((given(0) - given(1)).abs() <= 4, "{} {}", given(0), given(1));
     assert!((given(0) + given(1) - given(2)).abs() <= 8, "{}", given(2));
+}
+
+#[test]
+fn who_waits_or_plans_reads_nearer() {
+    // Small jobs: a head of the queue rarely has a split on the worker that asks.
+    let jobs = (0..40).map(|i| terasort(Time::ZERO + Span::from_ms(500 * i), 192, 3, 1)).collect();
+    let mut config = with(jobs);
+    config.scheduler = SchedulerKind::Fair;
+    let near = |config: &MapReduceConfig| {
+        let seen = run(config, &cluster(31, 6, 1));
+        assert_eq!(seen.jobs.len(), 40);
+        let maps = seen.tasks.iter().filter(|t| t.kind == TaskKind::Map);
+        maps.filter(|t| t.locality == Locality::Node).count()
+    };
+    let plain = near(&config);
+    let node = Span::from_secs(6);
+    config.scheduling.delay = Some(DelayConfig { node, rack: node });
+    let delayed = near(&config);
+    config.scheduling.delay = None;
+    config.scheduler = SchedulerKind::Quincy;
+    let planned = near(&config);
+    assert!(plain < 60 && delayed > 110 && planned > 95, "{plain} {delayed} {planned}");
+}
+
+#[test]
+fn queues_share_a_cluster_and_wrong_ones_are_refused() {
+    let in_queue = |name: &str| {
+        let mut job = terasort(Time::ZERO, 1280, 60, 0);
+        job.bytes.shuffle = 0;
+        job.pool = Some(name.to_string());
+        job
+    };
+    let mut config = with(vec![in_queue("a"), in_queue("b")]);
+    config.scheduler = SchedulerKind::Capacity;
+    let queue = |name: &str, capacity| QueueConfig {
+        capacity,
+        user_factor_milli: 10_000,
+        ..QueueConfig::plain(name)
+    };
+    config.scheduling.queues = vec![queue("a", 25_000), queue("b", 75_000)];
+    let seen = run(&config, &cluster(9, 3, 1));
+    let until = seen.tasks_of(1, TaskKind::Map).iter().map(|t| t.assigned).max().unwrap();
+    let given = seen.tasks_of(0, TaskKind::Map).iter().filter(|t| t.assigned <= until).count();
+    assert!((18..=24).contains(&given), "{given}");
+    config.jobs[0].pool = Some("c".to_string());
+    config.scheduling.queues[1].maximum = 1000;
+    config.scheduling.queues.push(queue("a", 1000));
+    let objections = MapReduce::new(config, &cluster(9, 3, 1)).unwrap_err();
+    for part in ["jobs[0].pool: c is", "queue.1.maximum", "queue.2.name", "add up to 101 %"] {
+        assert!(objections.iter().any(|o| o.contains(part)), "{part}: {objections:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Not a byte more or less than the job's goes through the network and the local disks.
 
 use super::network::{Outcome, cluster, run};
-use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, SchedulerKind, SizeRule};
+use crate::mapreduce::{
+    DelayConfig, JobBytes, JobSpec, MapReduceConfig, PoolConfig, QueueConfig, SchedulerKind,
+    Scheduling, SizeRule, WHOLE,
+};
 use eastwest_types::{Locality, Purpose, Span, TaskKind, Time};
 use proptest::prelude::*;
 
@@ -107,6 +110,29 @@ fn any_job() -> impl Strategy<Value = JobSpec> {
     )
 }
 
+fn any_scheduler() -> impl Strategy<Value = SchedulerKind> {
+    prop_oneof![
+        Just(SchedulerKind::Fifo),
+        Just(SchedulerKind::Fair),
+        Just(SchedulerKind::Capacity),
+        Just(SchedulerKind::Quincy),
+    ]
+}
+
+/// Pools and queues for the names that jobs may give, and waits in milliseconds.
+fn scheduling(delay: Option<(u64, u64)>) -> Scheduling {
+    let delay = delay.map(|(a, b)| DelayConfig { node: Span::from_ms(a), rack: Span::from_ms(b) });
+    let weighted = PoolConfig { weight_milli: 2500, min_share: [2, 1], ..PoolConfig::plain("1") };
+    let quarter = |name: &str| QueueConfig {
+        capacity: WHOLE / 4,
+        maximum: WHOLE / 2,
+        user_minimum: WHOLE / 2,
+        ..QueueConfig::plain(name)
+    };
+    let queues = ["default", "0", "1", "2"].map(quarter).to_vec();
+    Scheduling { delay, pools: vec![weighted], queues, ..Scheduling::default() }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -115,13 +141,16 @@ proptest! {
         jobs in proptest::collection::vec(any_job(), 0..8),
         (hosts, per_rack) in (4..12u32, 1..6u32),
         (map_slots, reduce_slots) in (1..4u32, 1..4u32),
-        (fair, spread, out_of_band) in any::<(bool, bool, bool)>(),
+        scheduler in any_scheduler(),
+        delay in proptest::option::of((0..9000u64, 0..9000u64)),
+        (spread, out_of_band) in any::<(bool, bool)>(),
         (copies, per_fetch) in (1..6u32, 1..5u32),
         slowstart in 0.0..1.0f64,
         seed in any::<u64>(),
     ) {
         let mut config = MapReduceConfig { jobs, map_slots, reduce_slots, ..MapReduceConfig::default() };
-        config.scheduler = if fair { SchedulerKind::Fair } else { SchedulerKind::Fifo };
+        config.scheduler = scheduler;
+        config.scheduling = scheduling(delay);
         config.control.spread = spread;
         config.control.out_of_band_heartbeat = out_of_band;
         config.control.slowstart = slowstart;
