@@ -365,7 +365,10 @@ fn scheduler(class: &str) -> Result<&'static str, String> {
     match class.rsplit('.').next().unwrap_or(class) {
         "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),
         "FairScheduler" => Ok("fair"),
-        _ => Err("is not a scheduler that is modelled: FifoScheduler, FairScheduler".to_owned()),
+        "CapacityScheduler" | "CapacityTaskScheduler" => Ok("capacity"),
+        _ => Err("is not a scheduler that is modelled: FifoScheduler, FairScheduler, \
+                  CapacityScheduler"
+            .to_owned()),
     }
 }
 

@@ -58,6 +58,8 @@ pub const MODELLED: &[Modelled] = &[
     ),
     setting("mapreduce.jobtracker.heartbeat.interval.min", Form::Millis, &["control.heartbeat"]),
     setting("mapreduce.jobtracker.taskscheduler", Form::Scheduler, &["scheduler"]),
+    setting("yarn.scheduler.fair.locality-delay-node-ms", Form::Millis, &["delay.node"]),
+    setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
     setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
 ];
 
