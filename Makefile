@@ -51,7 +51,8 @@ $(BIN)/maturin:
 # Compiles the extension into the source tree and installs the dependencies and the command;
 # Python files are used where they lie. Done again only when Rust or pyproject.toml has changed.
 $(BIN)/.installed: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	@echo "Installing what Eastwest needs and compiling it: a few minutes the first time."
+	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 $(BIN)/.test-tools: pyproject.toml | $(BIN)/maturin
