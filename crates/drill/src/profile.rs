@@ -4,6 +4,7 @@ use eastwest_transport::congestion::rules::{
     CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
 };
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
+use eastwest_transport::tcp::offload::OffloadRules;
 use eastwest_transport::tcp::rules::{
     AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
@@ -60,6 +61,7 @@ fn classic() -> TcpConfig {
         timers: TimerRules::default(),
         recovery: RecoveryRules::default(),
         receiver: ReceiverRules::default(),
+        offload: OffloadRules::default(),
         nagle: false,
     }
 }

@@ -47,9 +47,9 @@ const DEFAULTS: [(&str, &str); 14] = [
 /// How many of [`DEFAULTS`] hold for every profile.
 const FOR_ALL: usize = 8;
 
-/// Settings that make no difference to a simulated endpoint: how bursts are put together, what is
+/// Settings that make no difference to a simulated endpoint: what is
 /// remembered between connections, and what it does not do at all.
-const NO_MATTER: [&str; 24] = [
+const NO_MATTER: [&str; 22] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
     "tcp_early_demux",
@@ -61,7 +61,6 @@ const NO_MATTER: [&str; 24] = [
     "tcp_invalid_ratelimit",
     "tcp_limit_output_bytes",
     "tcp_max_syn_backlog",
-    "tcp_min_tso_segs",
     "tcp_mtu_probing",
     "tcp_no_metrics_save",
     "tcp_notsent_lowat",
@@ -70,18 +69,18 @@ const NO_MATTER: [&str; 24] = [
     "tcp_retries1",
     "tcp_syncookies",
     "tcp_tso_rtt_log",
-    "tcp_tso_win_divisor",
     "tcp_tw_reuse",
     "tcp_wmem",
     "tcp_thin_linear_timeouts",
 ];
-const MATTER: [&str; 19] = [
+const MATTER: [&str; 21] = [
     "tcp_congestion_control",
     "tcp_dsack",
     "tcp_early_retrans",
     "tcp_ecn",
     "tcp_ecn_fallback",
     "tcp_frto",
+    "tcp_min_tso_segs",
     "tcp_recovery",
     "tcp_reordering",
     "tcp_retries2",
@@ -94,6 +93,7 @@ const MATTER: [&str; 19] = [
     "tcp_syn_retries",
     "tcp_synack_retries",
     "tcp_timestamps",
+    "tcp_tso_win_divisor",
     "tcp_window_scaling",
 ];
 
@@ -101,7 +101,9 @@ impl Setup {
     /// As the profile has it.
     pub fn new(profile: Profile, mss: u16) -> Setup {
         // a socket holds small segments back until TCP_NODELAY; hosts of scenarios set it
-        let config = TcpConfig { nagle: true, ..profile.config() };
+        let mut config = TcpConfig { nagle: true, ..profile.config() };
+        // a kernel hands bursts down whatever its card can do; what is behind it is not seen here
+        config.offload.on = profile == Profile::Linux;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
         Setup {
             profile,
@@ -184,6 +186,12 @@ impl Setup {
             "tcp_frto" => config.recovery.frto = number(name, value, 0, 2)? > 0,
             "tcp_dsack" => config.recovery.dsack = flag(name, value)?,
             "tcp_reordering" => config.recovery.reordering = number(name, value, 1, 300)? as u32,
+            "tcp_min_tso_segs" => {
+                config.offload.min_segments = number(name, value, 1, 65_535)? as u32;
+            }
+            "tcp_tso_win_divisor" => {
+                config.offload.window_divisor = number(name, value, 1, 65_535)? as u32;
+            }
             "tcp_retries2" => config.max_retries = number(name, value, 1, 255)? as u32,
             "tcp_syn_retries" => self.syn_retries.0 = number(name, value, 1, 127)? as u32,
             "tcp_synack_retries" => self.syn_retries.1 = number(name, value, 0, 255)? as u32,

@@ -35,6 +35,7 @@ fn tcp() -> TcpConfig {
         timers: Default::default(),
         recovery: Default::default(),
         receiver: Default::default(),
+        offload: Default::default(),
         nagle: false,
         rules: Default::default(),
     }

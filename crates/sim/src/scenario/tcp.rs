@@ -41,6 +41,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         timers: tcp_rules::read_timers(s, loss.max_retries),
         recovery: tcp_rules::read_recovery(s, loss.sack),
         receiver: tcp_rules::read_receiver(s, loss.sack, sizes.segment, sizes.max_window),
+        offload: tcp_rules::read_offload(s),
         nagle: tcp_rules::read_nagle(s),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::quantity::Bytes;
 use super::reader::{Section, key};
+use eastwest_transport::tcp::offload::OffloadRules;
 use eastwest_transport::tcp::rules::{
     AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
@@ -229,6 +230,38 @@ pub fn read_receiver(s: &mut Section, sack: bool, segment: u32, max_window: u64)
         );
     }
     ReceiverRules { acks, compress, window_from: window_from.map(|w| w.0) }
+}
+
+/// Segmentation offload.
+pub fn read_offload(s: &mut Section) -> OffloadRules {
+    OffloadRules {
+        on: s.get(
+            key(
+                "segmentation_offload",
+                "Bursts leave the host back to back, of what passes in about 1 ms at the pacing rate, \
+                 at most 64 KB; small ones wait for room (Linux, TSO and GSO: tcp_tso_autosize, \
+                 tcp_tso_should_defer).",
+            )
+            .default("false"),
+        ),
+        min_segments: s.get(
+            key(
+                "min_tso_segs",
+                "With segmentation_offload: segments of a burst at least (Linux, tcp_min_tso_segs).",
+            )
+            .default("2")
+            .range("1", "65535"),
+        ),
+        window_divisor: s.get(
+            key(
+                "tso_win_divisor",
+                "With segmentation_offload: a burst does not wait where the window has room for one \
+                 part in so many (Linux, tcp_tso_win_divisor).",
+            )
+            .default("3")
+            .range("1", "65535"),
+        ),
+    }
 }
 
 /// Nagle's algorithm.

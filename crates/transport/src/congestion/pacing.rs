@@ -1,5 +1,5 @@
 //! Pacing: segments leave spaced by the time that the rate gives each (Linux's internal pacing,
-//! `tcp_update_skb_after_send`).
+//! `tcp_update_skb_after_send`); with [offload](crate::tcp::offload) bursts do.
 //!
 //! Without an algorithm that says otherwise the rate is 200 % of cwnd/SRTT while the window is below
 //! half of the threshold, else 120 % (Linux, `tcp_update_pacing_rate`). The first ten segments of a
@@ -21,6 +21,12 @@ pub struct Pacing {
     /// A segment waits for that.
     pub waits: bool,
     sent: u32,
+    /// Segments of the present burst that may leave with the one before.
+    pub burst_left: u32,
+    /// A burst waits until the window has more room.
+    pub held_by_window: bool,
+    /// How late the present burst is, as far as it is not made up for.
+    late: Span,
 }
 
 impl Pacing {
@@ -34,11 +40,15 @@ impl Pacing {
     /// `bytes` leave.
     pub fn sent(&mut self, now: Time, bytes: u64) {
         self.sent = self.sent.saturating_add(1);
-        if self.rate == 0 || self.sent <= UNPACED {
+        if self.rate == 0 || self.sent < UNPACED {
             return;
         }
         let takes = (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.rate)) as u64;
-        let late = now.since(self.next).0.min(takes / 2);
+        if now >= self.next {
+            self.late = now.since(self.next);
+        }
+        let late = self.late.0.min(takes / 2);
+        self.late = Span(self.late.0 - late);
         self.next = self.next.max(now) + Span(takes - late);
     }
 }
@@ -51,7 +61,7 @@ mod tests {
     fn segments_are_spaced_by_the_rate() {
         let mut p = Pacing { rate: 1_000_000, ..Pacing::default() };
         let start = Time::ZERO + Span::from_ms(5);
-        for _ in 0..10 {
+        for _ in 0..9 {
             p.sent(start, 1000);
             assert!(p.next <= start);
         }
@@ -67,6 +77,11 @@ mod tests {
         let late = p.next + Span::from_ms(10);
         p.sent(late, 1000);
         assert_eq!(p.next, late + Span::from_us(500));
+        // a burst of two as one of its length: 2 ms less the 700 us it is late
+        let late = p.next + Span::from_us(700);
+        p.sent(late, 1000);
+        p.sent(late, 1000);
+        assert_eq!(p.next, late + Span::from_us(1300));
     }
 
     #[test]

@@ -97,6 +97,9 @@ impl Endpoint {
             self.inform(now, packet, None, (acked, acked), answered, config);
         }
         self.on_progress(now, acked, flight_before, config, sink);
+        if self.controlled {
+            self.follow_window(config);
+        }
         self.linger_if_finished(now, config);
         let before = self.snd_max;
         self.transmit(now, config, sink);

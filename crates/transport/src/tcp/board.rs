@@ -317,6 +317,11 @@ impl Board {
         None
     }
 
+    /// When the first outstanding segment was last sent.
+    pub(super) fn first_sent(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.at)
+    }
+
     /// The last outstanding segment.
     pub(super) fn last(&self) -> Option<(u64, u64)> {
         let i = self.segments.len().checked_sub(1)?;

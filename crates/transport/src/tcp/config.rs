@@ -1,5 +1,6 @@
 //! Settings of a TCP endpoint.
 
+use super::offload::OffloadRules;
 use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use eastwest_types::Span;
@@ -48,6 +49,8 @@ pub struct TcpConfig {
     pub recovery: RecoveryRules,
     /// Acknowledging and the receive window.
     pub receiver: ReceiverRules,
+    /// Bursts that leave in one piece.
+    pub offload: OffloadRules,
     /// A segment that is not full waits while another such is not acknowledged (Nagle's algorithm, RFC
     /// 896, in Minshall's form, as Linux has it).
     pub nagle: bool,
@@ -86,6 +89,7 @@ impl TcpConfig {
         self.congestion == CongestionKind::NewReno
             && self.rules.hystart == HyStartRule::Off
             && !self.rules.pacing
+            && !self.offload.on
     }
 
     /// Whether segments leave spaced by a rate.
@@ -119,6 +123,7 @@ pub(crate) fn test_config() -> TcpConfig {
         timers: TimerRules::default(),
         recovery: RecoveryRules::default(),
         receiver: ReceiverRules::default(),
+        offload: OffloadRules::default(),
         nagle: false,
     }
 }

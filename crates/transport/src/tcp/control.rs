@@ -69,11 +69,6 @@ impl Endpoint {
         if let Algorithm::Bbr(b) = &mut control.algorithm {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
             b.sample = b.sampler.on_ack(now, una, blocks, delivered, b.min_rtt);
-        } else if config.rules.pacing
-            && let Some(srtt) = self.rtt.srtt()
-        {
-            let w = &self.window;
-            control.pacing.follow_window(w.cwnd, w.ssthresh, next - una, srtt);
         }
         let Some(rtt) = rtt.map(|us| Span::from_us(u64::from(us))) else { return };
         if let Algorithm::Cubic(c) = &mut control.algorithm {

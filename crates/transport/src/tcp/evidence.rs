@@ -123,6 +123,9 @@ impl Endpoint {
             };
             self.follow_model(now, change, config);
         }
+        if self.controlled {
+            self.follow_window(config);
+        }
         if resend_first {
             self.send_lost(now, config, sink);
         }

@@ -19,6 +19,7 @@ mod frto;
 mod handshake;
 mod inbound;
 pub mod info;
+pub mod offload;
 mod output;
 mod pace;
 mod persist;

@@ -5,6 +5,7 @@ use super::board::Board;
 use super::config::{CongestionKind, TcpConfig};
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
+use super::offload::Room;
 use super::rules::{AckRule, PrrRule};
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
@@ -68,8 +69,11 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            if self.controlled && self.must_wait(now, config) {
-                break;
+            if self.controlled {
+                let room = Room { window: allowance.saturating_sub(pipe), right_edge };
+                if self.must_wait(now, room, config) {
+                    break;
+                }
             }
             let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
             if sent == 0 {
@@ -87,7 +91,8 @@ impl Endpoint {
             pipe += sent;
         }
         if self.controlled {
-            self.note_usage(before, pipe + segment > self.window.cwnd);
+            let held = self.end_burst();
+            self.note_usage(before, held || pipe + segment > self.window.cwnd);
         }
     }
 

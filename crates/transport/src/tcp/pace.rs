@@ -3,6 +3,7 @@
 
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::{Endpoint, Phase};
+use super::offload::{Burst, Room};
 use crate::congestion::bbr::Ack;
 use crate::congestion::{Algorithm, Control};
 use eastwest_types::Time;
@@ -19,11 +20,51 @@ pub(super) struct Change {
 }
 
 impl Endpoint {
-    /// Whether the next segment has to wait for its time; it is sent then.
-    pub(super) fn must_wait(&mut self, now: Time, config: &TcpConfig) -> bool {
+    /// Whether the next segment has to wait: for its time, when it is sent, or for a
+    /// [burst](super::offload) to be worth sending.
+    pub(super) fn must_wait(&mut self, now: Time, room: Room, config: &TcpConfig) -> bool {
         let Some(control) = self.control.as_deref_mut() else { return false };
-        control.pacing.waits = config.paces() && control.pacing.next > now;
-        control.pacing.waits
+        let pacing = &mut control.pacing;
+        if pacing.burst_left > 0 {
+            pacing.burst_left -= 1;
+            return false;
+        }
+        pacing.waits = config.paces() && pacing.next > now;
+        if pacing.waits || !config.offload.on {
+            return pacing.waits;
+        }
+        let burst = self.next_burst(now, room, config);
+        let Some(control) = self.control.as_deref_mut() else { return false };
+        match burst {
+            Burst::Leaves(segments) => {
+                control.pacing.burst_left = segments - 1;
+                false
+            }
+            Burst::Waits { for_window } => {
+                control.pacing.held_by_window = for_window;
+                true
+            }
+        }
+    }
+
+    /// Nothing more leaves for now. Returns whether a burst waits for the window to have room.
+    pub(super) fn end_burst(&mut self) -> bool {
+        let Some(control) = self.control.as_deref_mut() else { return false };
+        control.pacing.burst_left = 0;
+        std::mem::take(&mut control.pacing.held_by_window)
+    }
+
+    /// The rate that follows from the window after an ACK (Linux, `tcp_update_pacing_rate`).
+    #[inline(never)]
+    pub(super) fn follow_window(&mut self, config: &TcpConfig) {
+        if (config.rules.pacing || config.offload.on)
+            && let Some(srtt) = self.rtt.srtt()
+            && let Some(control) = self.control.as_deref_mut()
+            && !matches!(control.algorithm, Algorithm::Bbr(_))
+        {
+            let (w, out) = (&self.window, self.snd_max - self.snd_una);
+            control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
+        }
     }
 
     /// The time has come.

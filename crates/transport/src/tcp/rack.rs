@@ -87,6 +87,11 @@ impl Rack {
         }
     }
 
+    /// The smallest round trip; [`Span::MAX`] before the first.
+    pub(super) fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
     /// Whether the latest arrival was sent after a segment sent at `at` that ends at `end`.
     #[inline]
     pub(super) fn is_after(&self, at: Time, end: u64) -> bool {

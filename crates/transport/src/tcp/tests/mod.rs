@@ -12,6 +12,7 @@ mod linux_acks;
 mod linux_timers;
 mod needless;
 mod net;
+mod offload;
 mod persist;
 mod properties;
 mod rack;

@@ -4,6 +4,7 @@
 
 use super::super::Notice;
 use super::super::config::{CongestionKind, TcpConfig};
+use super::super::offload::OffloadRules;
 use super::super::rules::{
     AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
@@ -34,6 +35,7 @@ struct Case {
     recovery: RecoveryRules,
     receiver: ReceiverRules,
     nagle: bool,
+    offload: bool,
     control: (CongestionKind, CongestionRules),
 }
 
@@ -106,9 +108,10 @@ fn case() -> impl Strategy<Value = Case> {
     let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
     let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
     let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
-    let rules = (receiver(), any::<bool>(), control());
+    let rules = (receiver(), any::<bool>(), any::<bool>(), control());
     (network, writes, tcp, timers(), recovery(), rules).prop_map(
-        |(n, writes, t, timers, recovery, (receiver, nagle, control))| Case {
+        |(n, writes, t, timers, recovery, (receiver, nagle, offload, control))| Case {
+            offload,
             seed: n.0,
             loss_percent: n.1,
             late_percent: n.2,
@@ -158,6 +161,7 @@ fn net_of(case: &Case) -> Net {
         recovery: case.recovery.clone(),
         receiver: case.receiver.clone(),
         nagle: case.nagle,
+        offload: OffloadRules { on: case.offload, ..OffloadRules::default() },
         congestion: case.control.0,
         rules: case.control.1,
         ..settings()
@@ -261,6 +265,7 @@ fn simple(seed: u64, max_window: u64) -> Case {
         },
         receiver: ReceiverRules::default(),
         nagle: false,
+        offload: false,
         control: (CongestionKind::NewReno, CongestionRules::default()),
     }
 }
