@@ -49,10 +49,10 @@ impl<T: Copy> Ring<T> {
         if self.len as usize == self.cells.len() {
             self.grow(value);
         }
-        let cell = self.cell(self.len);
+        let (cell, ahead) = (self.cell(self.len), self.cell(self.len + 1 + AHEAD));
+        memory::prefetch_item(&self.cells, ahead);
         self.cells[cell] = value;
         self.len += 1;
-        memory::prefetch_item(&self.cells, self.cell(self.len + AHEAD));
     }
 
     /// Takes the oldest value out.
