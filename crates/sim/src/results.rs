@@ -35,7 +35,8 @@ impl Results {
         let links = links(&world);
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let World { mut records, tracer, .. } = world;
-        let events = std::mem::take(&mut records.events).into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
+        let events = std::mem::take(&mut records.events)
+            .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = std::mem::take(&mut records.flows).into_table(&workloads, &classes);
         let tables = vec![
             jobs(&records, &workloads, &classes),

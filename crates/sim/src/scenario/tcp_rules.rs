@@ -73,25 +73,19 @@ pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
 /// Rules of loss recovery.
 pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
     let (rack, probes) = read_rack(s, sack);
-    let dsack: bool = s.get(
-        key(
-            "dsack",
-            "Segments that arrive twice are reported, and reports heeded (RFC 2883; on in Linux); \
-             needs sack.",
-        )
-        .default("false"),
+    let dsack = read_of_sack(
+        s,
+        sack,
+        "dsack",
+        "Segments that arrive twice are reported, and reports heeded (RFC 2883; on in Linux); \
+         needs sack.",
     );
-    s.demand(sack || !dsack, &["dsack", "sack"], || "needs selective acknowledgements".to_owned());
-    let late_sacks: bool = s.get(
-        key(
-            "late_sacks",
-            "SACK blocks of ACKs that a later ACK has overtaken are heeded (on in Linux); needs sack.",
-        )
-        .default("false"),
+    let late_sacks = read_of_sack(
+        s,
+        sack,
+        "late_sacks",
+        "SACK blocks of ACKs that a later ACK has overtaken are heeded (on in Linux); needs sack.",
     );
-    s.demand(sack || !late_sacks, &["late_sacks", "sack"], || {
-        "needs selective acknowledgements".to_owned()
-    });
     RecoveryRules {
         rack,
         probes,
@@ -142,17 +136,28 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             )
             .default("false"),
         ),
-        prr: s.choice(
-            "prr",
-            "How the window falls in fast recovery.",
-            Some("off"),
-            &[
-                ("off", PrrRule::Off, "to the threshold at once (RFC 5681, RFC 6675)"),
-                ("rfc6937", PrrRule::Rfc6937, "in proportion to what arrives (RFC 6937)"),
-                ("linux", PrrRule::Linux, "the same as Linux does it (after RFC 9937)"),
-            ],
-        ),
+        prr: read_prr(s),
     }
+}
+
+/// A switch that does nothing without SACK.
+fn read_of_sack(s: &mut Section, sack: bool, name: &'static str, doc: &'static str) -> bool {
+    let on: bool = s.get(key(name, doc).default("false"));
+    s.demand(sack || !on, &[name, "sack"], || "needs selective acknowledgements".to_owned());
+    on
+}
+
+fn read_prr(s: &mut Section) -> PrrRule {
+    s.choice(
+        "prr",
+        "How the window falls in fast recovery.",
+        Some("off"),
+        &[
+            ("off", PrrRule::Off, "to the threshold at once (RFC 5681, RFC 6675)"),
+            ("rfc6937", PrrRule::Rfc6937, "in proportion to what arrives (RFC 6937)"),
+            ("linux", PrrRule::Linux, "the same as Linux does it (after RFC 9937)"),
+        ],
+    )
 }
 
 /// Losses found by time, and whether the last segments of a flight are probed for.
