@@ -18,7 +18,7 @@ from eastwest.claims.catalogue import choose, find, papers_folder
 from eastwest.claims.figures import draw
 from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
 from eastwest.claims.measures import incast as curves
-from eastwest.claims.measures.base import Measured
+from eastwest.claims.measures.base import Measured, Row
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
@@ -383,6 +383,11 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
         "bars": [Part(metric(), Measured(0.0, rows=[dict(burst)]))],
         "intervals": [Part(metric(), Measured(0.005, 0.004, 0.006)), Part(metric(low=None), None)],
     }
+    window = Part(
+        metric(arguments={"case": "a"}), Measured(9.0, rows=[{"time_s": 0.0, "window": 9.0}])
+    )
+    reads: Row = {"case": "a", "senders": 2, "goodput_bps": 9e7, "low": None, "high": 9.1e7}
+    panels |= {"windows": [window], "reads": [Part(metric(), Measured(9e7, rows=[reads]))]}
     assert sorted(panels) == sorted(FIGURES)
     for kind, parts in panels.items():
         pictures = draw(shown(claim, kind, parts))

@@ -1,8 +1,8 @@
 """Figures of claims: what was measured, its interval, and what was published.
 
-A claim file chooses among three kinds: ``bars`` of what is counted beside what is published,
-``intervals`` of metrics with their bands, and ``goodput`` against the number of senders with the
-models' lines.
+A claim file chooses a kind: ``bars`` of what is counted beside what is published, ``intervals`` of
+metrics with their bands, ``goodput`` against the number of senders with the models' lines; laid on
+what others have measured (beside.py): ``windows`` over time and ``reads``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.claims import beside
 from eastwest.claims.spec import Figure as Wanted
 from eastwest.claims.verdict import DIFFERS, Outcome, Part
 from eastwest.plot.style import (
@@ -186,4 +187,6 @@ _KINDS: Mapping[str, Callable[[Wanted, Sequence[Part]], Figure]] = {
     "bars": _bars,
     "goodput": _goodput,
     "intervals": _intervals,
+    "reads": beside.reads,
+    "windows": beside.windows,
 }

@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -38,8 +38,8 @@ _KEYS = (
 _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
 _EXPLANATION_KEYS = ("of", "profiles", "text", "metric")
-_FIGURE_KEYS = ("kind", "title", "caption", "metrics")
-FIGURES = ("intervals", "bars", "goodput")
+_FIGURE_KEYS = ("kind", "title", "caption", "metrics", "beside")
+FIGURES = ("intervals", "bars", "goodput", "windows", "reads")
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class Figure:
     title: str
     caption: str
     metrics: tuple[str, ...]
+    #: What others have measured, drawn beside: name in the legend, and a table in the study.
+    beside: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -400,7 +402,20 @@ class _Reader:
             title=self._text(entry, "title", "figure."),
             caption=self._text(entry, "caption", "figure."),
             metrics=self._names(entry, "metrics", "figure.", metrics),
+            beside=tuple(self._beside(entry)),
         )
+
+    def _beside(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+        """Tables that a figure shows too: files of the study, by their names in the legend."""
+        given = entry.get("beside", {})
+        study = self.path.parent.parent.resolve()
+        for name, file in given.items() if isinstance(given, dict) else [("", given)]:
+            path = (self.path.parent / file).resolve() if isinstance(file, str) else study
+            if path.is_file() and path.is_relative_to(study):
+                yield name, path
+            else:
+                message = "must be a table of names and files in the folder of the study"
+                self.wrong("figure.beside", file, message)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ interval over seeds. Both are pure functions; a claim file holds no code.
 
 from __future__ import annotations
 
-from eastwest.claims.measures import incast, means, runs, segments
+from eastwest.claims.measures import incast, kernel, means, runs, segments
 from eastwest.claims.measures.base import (
     MEASURES,
     VALUES,
@@ -29,6 +29,7 @@ __all__ = [
     "Sample",
     "Signature",
     "incast",
+    "kernel",
     "means",
     "runs",
     "segments",

@@ -1,0 +1,140 @@
+"""Figures that lay what was simulated on what others have measured.
+
+The tables of others are CSV files of the study, named in ``[figure] beside``. For ``windows`` they
+have the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion window in segments, a
+row whenever it has changed. For ``reads``: ``case``, ``senders``, ``goodput_mbps`` and ``sd``. Only
+the rows of the metric's own ``case`` are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from eastwest.claims.measures import Row
+from eastwest.claims.spec import Figure as Wanted
+from eastwest.claims.verdict import Part
+from eastwest.errors import InputError
+from eastwest.plot.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, nothing
+
+#: Colours of those beside, in their order; what is simulated is blue.
+_OTHERS = (ORANGE, GREEN, PURPLE, MUTED)
+_WINDOWS = {"case": pl.String, "run": pl.Int64, "time_s": pl.Float64, "window": pl.Float64}
+_READS = {"case": pl.String, "senders": pl.Int64, "goodput_mbps": pl.Float64, "sd": pl.Float64}
+#: Lengths of the panels of windows: the beginning, and all of it.
+_BEGINNING_S, _WHOLE_S = 0.5, 10.0
+
+
+def windows(wanted: Wanted, shown: Sequence[Part]) -> Figure:
+    """Draw congestion windows over time: the beginning, and the whole flow, for each metric."""
+    parts = [part for part in shown if part.measured and part.measured.rows]
+    rows = max(1, len(parts))
+    figure = Figure(figsize=(10.6, 2.9 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, 2, squeeze=False, width_ratios=(1, 2))
+    if not parts:
+        grid[0, 0].set_axis_off()
+        nothing(grid[0, 1], "nothing was measured")
+        return figure
+    for (near, whole), part in zip(grid, parts, strict=True):
+        for axes, until in ((near, _BEGINNING_S), (whole, _WHOLE_S)):
+            _windows_panel(axes, wanted, part, until)
+        near.set_title("the first half second")
+        whole.set_title("all ten seconds")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
+    return figure
+
+
+def _windows_panel(axes: Axes, wanted: Wanted, part: Part, until_s: float) -> None:
+    case = str(part.metric.arguments.get("case", ""))
+    most = 1.0
+    for (name, path), colour in zip(wanted.beside, _OTHERS, strict=False):
+        table = _read(path, _WINDOWS).filter(pl.col("case") == case)
+        for number, (_, run) in enumerate(table.group_by("run", maintain_order=True)):
+            times, sizes = _until(run["time_s"].to_list(), run["window"].to_list(), until_s)
+            label = name if number == 0 else None
+            axes.step(times, sizes, where="post", color=colour, lw=2.0, alpha=0.4, label=label)
+            most = max([most, *sizes])
+    rows = part.measured.rows if part.measured else []
+    told = [(float(str(row["time_s"])), float(str(row["window"]))) for row in rows]
+    times, sizes = _until([time for time, _ in told], [size for _, size in told], until_s)
+    axes.step(times, sizes, where="post", color=BLUE, lw=0.9, label="simulated")
+    axes.set_xlim(0, until_s)
+    axes.set_ylim(0, 1.08 * max([most, *sizes]))
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("window (segments)")
+
+
+def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[float], list[float]]:
+    """Rows before a time; the last of them lasts until then, where the flow does."""
+    inside = sum(time < end for time in times)
+    if not 0 < inside < len(times):
+        return times, sizes
+    return [*times[:inside], end], [*sizes[:inside], sizes[inside - 1]]
+
+
+def reads(wanted: Wanted, shown: Sequence[Part]) -> Figure:
+    """Draw goodput of synchronized reads against the number of senders, a panel for each case."""
+    rows = [row for part in shown if part.measured for row in part.measured.rows if "case" in row]
+    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
+    columns = min(2, max(1, len(cases)))
+    lines = max(1, math.ceil(len(cases) / columns))
+    figure = Figure(figsize=(5.3 * columns, 3.0 * lines + 0.4), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False).flatten()
+    if not cases:
+        nothing(grid[0], "nothing was measured")
+        return figure
+    for axes, case in zip(grid, cases, strict=False):
+        _reads_panel(axes, wanted, [row for row in rows if row["case"] == case], case)
+    for axes in grid[len(cases) :]:
+        axes.set_axis_off()
+    grid[0].legend(loc="lower left")
+    return figure
+
+
+def _reads_panel(axes: Axes, wanted: Wanted, rows: Sequence[Row], case: str) -> None:
+    ticks: set[float] = set()
+    for (name, path), colour in zip(wanted.beside, _OTHERS, strict=False):
+        table = _read(path, _READS).filter(pl.col("case") == case).sort("senders")
+        senders = table["senders"].to_list()
+        ticks |= {*senders}
+        axes.errorbar(
+            senders, table["goodput_mbps"].to_list(), yerr=table["sd"].to_list(), fmt="s--", ms=4,
+            lw=1, capsize=4, color=colour, label=f"{name} ± standard deviation",
+        )  # fmt: skip
+    points = [[_mbps(row, key) for key in ("goodput_bps", "low", "high")] for row in rows]
+    senders = [float(str(row["senders"])) for row in rows]
+    ticks |= {*senders}
+    means = [point[0] for point in points]
+    around = [[max(0.0, m - low) for m, low, _ in points], [max(0.0, h - m) for m, _, h in points]]
+    label = "simulated, 95 % interval of the mean"
+    axes.errorbar(
+        senders, means, yerr=around, fmt="o-", ms=3, lw=1.4, capsize=2, color=BLUE, label=label
+    )
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(ticks)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("senders")
+    axes.set_ylabel("goodput (Mbit/s)")
+    axes.set_title(case.replace("_", ", "))
+
+
+def _mbps(row: Row, key: str) -> float:
+    value = row["goodput_bps"] if row[key] is None else row[key]
+    return float(str(value)) / 1e6
+
+
+def _read(path: Path, columns: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Read a table of others. Raises ``InputError`` where it is not what it should be."""
+    try:
+        return pl.read_csv(path, columns=list(columns), schema_overrides=columns)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None

@@ -1,0 +1,263 @@
+"""Windows of one sender over time, and a table of goodput: held against a measured kernel.
+
+``Windows`` is what a kernel tells of a connection (``TCP_INFO``) every 5 ms; a simulated sender is
+looked at in the same way, so that peaks, thresholds and periods mean the same of both.
+papers/kernel_tcp/measured/derive.py uses it for measured flows, papers/kernel_tcp/ns3/run.py for
+those of ns-3. A sawtooth begins after the recoveries of slow start, at 1.5 s.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eastwest.claims.measures.base import (
+    Data,
+    Measured,
+    MeasureError,
+    Row,
+    Settings,
+    measure,
+    run_value,
+)
+from eastwest.results import Result
+from eastwest.stats import mean_interval
+
+#: How often windows are looked at, as in the measurement.
+SAMPLE_S = 0.005
+#: From here on a flow is in its sawtooth; before, it recovers from slow start.
+SAWTOOTH_S = 1.5
+#: From here on medians are taken.
+STEADY_S = 2.0
+#: Rows that a figure shows: every sample of the first second, then every fourth.
+_DENSE_S = 1.0
+_THIN = 4
+_RUN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A sender's state every 5 ms since it began to send, windows in segments."""
+
+    times_s: Sequence[float]
+    segments: Sequence[float]
+    #: Slow start threshold; infinite before the first.
+    thresholds: Sequence[float]
+    #: Whether it was in fast recovery.
+    recovering: Sequence[bool]
+
+    def _cuts(self) -> list[int]:
+        """Samples at which a fast recovery of the sawtooth has begun."""
+        pairs = itertools.pairwise(self.recovering)
+        begun = [at for at, (before, now) in enumerate(pairs, 1) if now and not before]
+        return [at for at in begun if self.times_s[at] > SAWTOOTH_S]
+
+    def numbers(self) -> dict[str, float]:
+        """What is compared, by name; what a flow does not have is missing."""
+        cuts = self._cuts()
+        found = {"largest-window": max(self.segments, default=math.nan)}
+        if True in self.recovering:
+            found["first-recovery-s"] = self.times_s[list(self.recovering).index(True)]
+        started = [threshold for threshold in self.thresholds if math.isfinite(threshold)]
+        if started:
+            found["slow-start-end"] = started[0]
+        if len(cuts) > 1:
+            found["sawtooth-peak"] = statistics.mean(self.segments[at - 1] for at in cuts)
+            found["sawtooth-threshold"] = statistics.mean(self.thresholds[at] for at in cuts)
+            found["sawtooth-period-s"] = (self.times_s[cuts[-1]] - self.times_s[cuts[0]]) / (
+                len(cuts) - 1
+            )
+        steady = [at for at, time_s in enumerate(self.times_s) if time_s > STEADY_S]
+        if steady:
+            found["median-window"] = statistics.median(self.segments[at] for at in steady)
+        return found
+
+    def thinned(self) -> list[tuple[float, float]]:
+        """Times and windows for a picture: rows where the window has changed, and the last."""
+        rows: list[tuple[float, float]] = []
+        last = len(self.times_s) - 1
+        for at, (time_s, window) in enumerate(zip(self.times_s, self.segments, strict=True)):
+            shown = time_s <= _DENSE_S or at % _THIN == 0
+            if at == last or (shown and (not rows or rows[-1][1] != window)):
+                rows.append((round(time_s, 4), round(window, 1)))
+        return rows
+
+
+def windows_of(result: Result) -> Windows:
+    """Look at the only traced sender of a run every 5 ms, for at most 10 s."""
+    trace = result.tcp_trace.sort("time_s", maintain_order=True)
+    if trace.is_empty() or trace["connection"].n_unique() > 1:
+        raise MeasureError(f"{result.path} has not exactly one sender in tcp_trace")
+    segment = 1448.0
+    times = trace["time_s"].to_list()
+    last = min(times[-1] - times[0], _RUN_S)
+    rows, samples = -1, []
+    for number in range(int(last / SAMPLE_S) + 1):
+        now = number * SAMPLE_S + times[0]
+        while rows + 1 < len(times) and times[rows + 1] <= now:
+            rows += 1
+        samples.append(rows)
+    thresholds = trace["ssthresh_bytes"].to_list()
+    phases = trace["phase"].to_list()
+    windows = trace["cwnd_bytes"].to_list()
+    return Windows(
+        [number * SAMPLE_S for number in range(len(samples))],
+        [windows[at] // segment for at in samples],
+        [thresholds[at] // segment if thresholds[at] > 0 else math.inf for at in samples],
+        [phases[at] == "recovery" for at in samples],
+    )
+
+
+def _number(name: str, result: Result) -> float:
+    found = windows_of(result).numbers()
+    if name not in found:
+        raise MeasureError(f"{result.path}: the windows have no {name}")
+    return found[name]
+
+
+@run_value("largest-window")
+def largest_window(result: Result) -> float:
+    """Largest window of the only traced sender, in segments, looked at every 5 ms."""
+    return _number("largest-window", result)
+
+
+@run_value("slow-start-end")
+def slow_start_end(result: Result) -> float:
+    """First slow start threshold, in segments: where HyStart or the first loss ends slow start."""
+    return _number("slow-start-end", result)
+
+
+@run_value("first-recovery-s")
+def first_recovery_s(result: Result) -> float:
+    """Seconds from the first packet to the beginning of the first fast recovery."""
+    return _number("first-recovery-s", result)
+
+
+@run_value("sawtooth-peak")
+def sawtooth_peak(result: Result) -> float:
+    """Mean window at the beginning of recoveries, in segments, from 1.5 s on."""
+    return _number("sawtooth-peak", result)
+
+
+@run_value("sawtooth-threshold")
+def sawtooth_threshold(result: Result) -> float:
+    """Mean threshold that a recovery sets, in segments, from 1.5 s on."""
+    return _number("sawtooth-threshold", result)
+
+
+@run_value("sawtooth-period-s")
+def sawtooth_period_s(result: Result) -> float:
+    """Mean time between the beginnings of recoveries, from 1.5 s on."""
+    return _number("sawtooth-period-s", result)
+
+
+@run_value("median-window")
+def median_window(result: Result) -> float:
+    """Median window, in segments, from 2 s on, looked at every 5 ms."""
+    return _number("median-window", result)
+
+
+@run_value("median-round-trip-ms")
+def median_round_trip_ms(result: Result) -> float:
+    """Median time of a packet with payload to its host, and that of an ACK back.
+
+    ``tcp_trace`` cannot tell it: it has a row when the window changes, and under BBR that is when
+    the queue does.
+    """
+    return sum(_median_ms(result, kind) for kind in ("data", "ack"))
+
+
+def _median_ms(result: Result, kind: str) -> float:
+    rows = result.latency.filter(result.latency["kind"] == kind).sort("upper_us")
+    counts = rows["count"].to_list()
+    seen = list(itertools.accumulate(counts))
+    for upper_us, count in zip(rows["upper_us"].to_list(), seen, strict=True):
+        if 2 * count >= seen[-1]:
+            return float(upper_us) / 1e3
+    raise MeasureError(f"{result.path} has no packets of kind {kind}")
+
+
+@run_value("flow-goodput-bps")
+def flow_goodput_bps(result: Result) -> float:
+    """Payload bits per second of the only flow, from its first packet to its last byte."""
+    flows = result.flows
+    if flows.height != 1:
+        raise MeasureError(f"{result.path} has {flows.height} flows that have arrived, not one")
+    return float(flows["bytes"][0]) * 8e6 / float(flows["fct_us"][0])
+
+
+@run_value("drops-of-first-second")
+def drops_of_first_second(result: Result) -> float:
+    """Packets lost in the first second of the only flow."""
+    until = float(result.flows["start_s"][0]) + 1.0
+    events = result.events
+    return float(((events["what"] == "drop") & (events["time_s"] < until)).sum())
+
+
+@measure("window-over-time")
+def window_over_time(data: Data, at: Settings, case: str) -> Measured:
+    """Largest window in segments; its rows are the windows over time of the first seed."""
+    found = data.results(at)
+    looked = [windows_of(result) for _, _, result in found]
+    interval = mean_interval([windows.numbers()["largest-window"] for windows in looked])
+    rows: list[Row] = [{"time_s": time_s, "window": w} for time_s, w in looked[0].thinned()]
+    return Measured(interval.value, interval.low, interval.high, interval.n, rows=rows)
+
+
+#: Columns of a row of reads, and the metric of the summary whose mean each is.
+_COUNTS: Mapping[str, str] = {
+    "timeouts": "tcp.timeouts",
+    "spurious_timeouts": "tcp.spurious_timeouts",
+    "probes": "tcp.probes",
+    "retransmits": "tcp.retransmits",
+    "drops": "packets.dropped",
+}
+
+
+@measure("reads-goodput")
+def reads_goodput(data: Data, at: Settings, case: str, senders: int) -> Measured:
+    """Mean goodput of synchronized reads at one point, in bits per second.
+
+    Its row has the name of the ``case``, the number of senders, and means of what was counted.
+    """
+    sample = data.sample("rounds.goodput_bps", at)
+    interval = mean_interval(list(sample.values.values()))
+    row: Row = {"case": case, "senders": senders, "goodput_bps": interval.value}
+    row |= {"low": interval.low, "high": interval.high}
+    row |= {name: data.sample(metric, at).mean for name, metric in _COUNTS.items()}
+    return Measured(interval.value, interval.low, interval.high, interval.n, rows=[row])
+
+
+@measure("reversed-pairs")
+def reversed_pairs(
+    data: Data, value: str, at: Settings, measured: list[float], spread: list[float]
+) -> Measured:
+    """Count pairs of points whose means lie the other way round than measured.
+
+    ``measured`` and ``spread`` are the measured means and standard deviations of the points, in
+    the order of the sweep. Pairs count whose means are further apart than their two deviations.
+    """
+    samples = data.samples(value, at)
+    if not len(samples) == len(measured) == len(spread):
+        raise MeasureError(f"{len(samples)} points, but {len(measured)} and {len(spread)} numbers")
+    told = 0
+    rows: list[Row] = []
+    ours = [sample.mean for sample in samples]
+    for a, b in itertools.combinations(range(len(samples)), 2):
+        gap = measured[a] - measured[b]
+        if abs(gap) <= spread[a] + spread[b]:
+            continue
+        told += 1
+        if gap * (ours[a] - ours[b]) < 0:
+            pair = {"first": _words(samples[a].settings), "second": _words(samples[b].settings)}
+            theirs = {"measured_first": measured[a], "measured_second": measured[b]}
+            rows.append({**pair, **theirs, "first_value": ours[a], "second_value": ours[b]})
+    seeds = min(len(sample.values) for sample in samples)
+    return Measured(float(len(rows)), seeds=seeds, text=f"{len(rows)} of {told}", rows=rows)
+
+
+def _words(settings: Settings) -> str:
+    return ", ".join(str(value) for value in settings.values())

@@ -1,0 +1,162 @@
+"""papers/kernel_tcp: measures on windows made by hand; bands that follow the measurement."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eastwest.claims.beside import reads
+from eastwest.claims.measures import MeasureError, Sample, kernel
+from eastwest.claims.measures.base import Measured, Row
+from eastwest.claims.spec import Claim, Metric, load
+from eastwest.claims.spec import Figure as Wanted
+from eastwest.claims.verdict import Part
+from eastwest.errors import InputError, ProblemsError
+
+STUDY = Path(__file__).parents[1] / "papers" / "kernel_tcp"
+
+
+def sawtooth() -> kernel.Windows:
+    """Slow start to 80, then from 50 to 100 in a second, a recovery of two samples each time."""
+    times = [number * 0.005 for number in range(1000)]
+    return kernel.Windows(
+        times,
+        [80 if time < 0.1 else 50 + 50 * (time % 1.0) for time in times],
+        [math.inf if time < 0.1 else 40 if time < 1 else 50 for time in times],
+        [0.1 <= time < 0.11 or (time >= 1 and time % 1.0 < 0.0099) for time in times],
+    )
+
+
+def test_numbers_of_a_sawtooth() -> None:
+    found = sawtooth().numbers()
+    assert found["sawtooth-period-s"] == pytest.approx(1.0)
+    assert found["sawtooth-peak"] == pytest.approx(50 + 50 * 0.995)
+    assert found["sawtooth-threshold"] == 50 and found["slow-start-end"] == 40
+    assert found["first-recovery-s"] == pytest.approx(0.1)
+    assert found["median-window"] == pytest.approx(75, abs=0.3)
+    quiet = kernel.Windows([0.0, 0.005], [10, 20], [math.inf] * 2, [False] * 2)
+    assert quiet.numbers() == {"largest-window": 20}
+
+
+def test_a_picture_has_the_changes_and_the_end() -> None:
+    still = kernel.Windows([0.0, 0.005, 0.01, 0.015], [10, 10, 20, 20], [math.inf] * 4, [False] * 4)
+    assert still.thinned() == [(0.0, 10), (0.01, 20), (0.015, 20)]
+
+
+class Points:
+    """Points of a sweep with their means."""
+
+    def __init__(self, means: list[float]) -> None:
+        self.means = means
+
+    def samples(self, _: str, __: Mapping[str, object]) -> list[Sample]:
+        return [Sample({"n": n}, {1: mean}) for n, mean in enumerate(self.means)]
+
+
+def reversed_in(means: list[float], measured: list[float], spread: list[float]) -> Measured:
+    data: Any = Points(means)
+    return kernel.reversed_pairs(data, "v", {}, measured, spread)
+
+
+def test_reversed_pairs_are_those_that_the_measurement_tells_apart() -> None:
+    # 1 and 2 are too close to tell, 1 and 9 are not
+    found = reversed_in([5, 4, 3], [1, 2, 9], [1, 1, 1])
+    assert found.value == 2 and found.text == "2 of 2"
+    assert reversed_in([1, 0, 3], [1, 2, 9], [1, 1, 1]).value == 0
+    assert {row["second"] for row in found.rows} == {"2"}
+    with pytest.raises(MeasureError, match="3 points, but 2"):
+        reversed_in([1, 2, 3], [1, 2], [0, 0])
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (STUDY / "measured" / name).open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def claims() -> list[Claim]:
+    return [load(path) for path in sorted((STUDY / "claims").glob("*.toml"))]
+
+
+NUMBERS = {
+    "largest window": "largest-window",
+    "end of slow start": "slow-start-end",
+    "peak": "sawtooth-peak",
+    "threshold": "sawtooth-threshold",
+    "period": "sawtooth-period-s",
+    "median window": "median-window",
+    "median round trip": "median-round-trip-ms",
+    "goodput": "goodput-mbps",
+    "drops in the first second": "drops-of-first-second",
+    "drops in all": "drops",
+    "drops": "drops",
+}
+
+
+def allowed(claim: str, metric: str) -> float:
+    if metric.startswith("drops"):
+        return 0.1
+    return 0.05 if claim.startswith("bbr") else 0.03
+
+
+def test_bands_of_flows_are_shares_of_what_was_measured() -> None:
+    flows = {(row["case"], row["number"]): float(row["mean"]) for row in table("flows.csv")}
+    seen = 0
+    for claim in claims():
+        if claim.name.startswith("incast"):
+            continue
+        for metric in claim.metrics:
+            mean = flows[claim.name, NUMBERS[metric.name]]
+            share = allowed(claim.name, metric.name)
+            band = (metric.low, metric.high)
+            assert band == pytest.approx((mean * (1 - share), mean * (1 + share)), rel=1e-3)
+            seen += 1
+    assert seen == 40
+
+
+def test_bands_of_reads_are_those_of_what_was_measured() -> None:
+    rows = {(row["case"], int(row["senders"])): row for row in table("reads.csv")}
+    seen = 0
+    for claim in claims():
+        for metric in claim.metrics:
+            if metric.measure != "reads-goodput":
+                continue
+            row = rows[metric.arguments["case"], metric.arguments["senders"]]
+            mean = float(row["goodput_mbps"])
+            allowed = max(0.15 * mean, float(row["sd"]))
+            assert (metric.low, metric.high) == pytest.approx(
+                (mean - allowed, mean + allowed), 1e-3
+            )
+            assert claim.name == f"incast_{metric.arguments['case']}"
+            assert metric.arguments["at"] == {"fabric.hosts": metric.arguments["senders"] + 1}
+            seen += 1
+    assert seen == 24
+    order = next(claim for claim in claims() if claim.name == "incast_order").metrics[0].arguments
+    cases = ("modern_200ms", "modern_1ms", "classic_200ms", "classic_1ms")
+    means = [float(rows[case, n]["goodput_mbps"]) for case in cases for n in (1, 2, 4, 8, 16, 32)]
+    assert order["measured"] == means
+
+
+def test_tables_beside_lie_in_the_study_and_are_tables(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    (study / "claims").mkdir(parents=True)
+    text = (STUDY / "claims" / "reno_codel.toml").read_text().replace("../open.toml", "../o.toml")
+    text = text.replace("../scenarios/flow.toml", str(STUDY / "scenarios" / "flow.toml"))
+    path = study / "claims" / "reno_codel.toml"
+    (study / "o.toml").write_text("")
+    (tmp_path / "out.csv").write_text("x")
+    for other in ("../../out.csv", "../none.csv"):
+        path.write_text(text.replace("../measured/windows.csv.gz", other))
+        with pytest.raises(ProblemsError) as raised:
+            load(path)
+        assert "folder of the study" in str(raised.value)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("case,senders\na,1\n")
+    row: Row = {"case": "a", "senders": 1, "goodput_bps": 1.0, "low": None, "high": None}
+    part = Part(Metric("m", "r", "mean", {}, "", 1, 3, 0, 1), Measured(1.0, rows=[row]))
+    with pytest.raises(InputError, match=r"wrong\.csv"):
+        reads(Wanted("reads", "", "", ("m",), (("a", wrong),)), [part])
