@@ -106,14 +106,14 @@ def _reads_panel(axes: Axes, wanted: Wanted, rows: Sequence[Row], case: str) -> 
         ticks |= {*senders}
         axes.errorbar(
             senders, table["goodput_mbps"].to_list(), yerr=table["sd"].to_list(), fmt="s--", ms=4,
-            lw=1, capsize=4, color=colour, label=f"{name} ± standard deviation",
+            lw=1, capsize=4, color=colour, label=name,
         )  # fmt: skip
     points = [[_mbps(row, key) for key in ("goodput_bps", "low", "high")] for row in rows]
     senders = [float(str(row["senders"])) for row in rows]
     ticks |= {*senders}
     means = [point[0] for point in points]
     around = [[max(0.0, m - low) for m, low, _ in points], [max(0.0, h - m) for m, _, h in points]]
-    label = "simulated, 95 % interval of the mean"
+    label = "simulated"
     axes.errorbar(
         senders, means, yerr=around, fmt="o-", ms=3, lw=1.4, capsize=2, color=BLUE, label=label
     )

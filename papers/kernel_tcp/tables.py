@@ -1,0 +1,155 @@
+"""Writes the tables of README.md from what was measured, the kept results, and ns-3.
+
+    python papers/kernel_tcp/tables.py
+
+Each table stands between two marks in the page; the text around them is left as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+_FLOWS = {
+    "reno_droptail50": "Reno, drop-tail 50",
+    "cubic_droptail50": "CUBIC, drop-tail 50",
+    "reno_codel": "Reno, CoDel",
+    "cubic_codel": "CUBIC, CoDel",
+    "bbr_droptail50": "BBR, drop-tail 50",
+    "bbr_droptail500": "BBR, drop-tail 500",
+}
+#: Number in the tables by the name of its metric in the claims.
+NUMBERS = {
+    "largest window": "largest-window",
+    "end of slow start": "slow-start-end",
+    "peak": "sawtooth-peak",
+    "threshold": "sawtooth-threshold",
+    "period": "sawtooth-period-s",
+    "median window": "median-window",
+    "median round trip": "median-round-trip-ms",
+    "goodput": "goodput-mbps",
+    "drops in the first second": "drops-of-first-second",
+    "drops in all": "drops",
+    "drops": "drops",
+}
+_READS = {
+    "modern_200ms": "modern, 200 ms",
+    "modern_1ms": "modern, 1 ms",
+    "classic_200ms": "classic, 200 ms",
+    "classic_1ms": "classic, 1 ms",
+}
+Row = dict[str, str]
+
+
+def rows(path: Path) -> list[Row]:
+    """All rows of a table."""
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def number(value: float | str) -> str:
+    """Four digits at most, without an exponent."""
+    value = float(value)
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "results" / f"{name}.json").read_text())
+    return found
+
+
+def _inside(value: float, part: dict[str, Any]) -> str:
+    """A number, bold where it lies outside of the band."""
+    band = part["band"]
+    shown = number(value)
+    return shown if band["low"] <= value <= band["high"] else f"**{shown}**"
+
+
+def flows() -> Iterator[str]:
+    """Numbers of the single flows."""
+    measured = {(row["case"], row["number"]): row for row in rows(HERE / "measured" / "flows.csv")}
+    peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}
+    yield "| flow | | Linux 6.18 (least to greatest) | allowed | simulated | ns-3.37 |"
+    yield "|---|---|---|---|---|---|"
+    for case, title in _FLOWS.items():
+        for part in _result(case)["metrics"]:
+            row = measured[case, NUMBERS[part["name"]]]
+            peer = peers.get((case, NUMBERS[part["name"]]))
+            theirs = _inside(float(peer["mean"]), part) if peer else "–"
+            unit = {"segments": "", "packets": ""}.get(part["unit"], f", {part['unit']}")
+            told = f"{number(row['mean'])} ({number(row['least'])} to {number(row['greatest'])})"
+            band = f"{number(part['band']['low'])} to {number(part['band']['high'])}"
+            ours = _inside(part["value"], part)
+            yield f"| {title} | {part['name']}{unit} | {told} | {band} | {ours} | {theirs} |"
+            title = ""
+
+
+def _peers(name: str) -> dict[tuple[str, str], Row]:
+    return {(row["case"], row["senders"]): row for row in rows(HERE / "ns3" / name)}
+
+
+def reads() -> Iterator[str]:
+    """Goodput of synchronized reads."""
+    measured = {(row["case"], row["senders"]): row for row in rows(HERE / "measured" / "reads.csv")}
+    second, every = _peers("reads.csv"), _peers("reads_every_packet.csv")
+    yield (
+        "| Mbit/s | senders | Linux 6.18 ± standard deviation | allowed | simulated (95 %) | "
+        "ns-3.37 | ns-3.37, every packet acknowledged |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for case, title in _READS.items():
+        for part in _result(f"incast_{case}")["metrics"]:
+            senders = part["name"].split()[0]
+            row = measured[case, senders]
+            told = f"{number(row['goodput_mbps'])} ± {number(row['sd'])}"
+            band = f"{number(part['band']['low'])} to {number(part['band']['high'])}"
+            around = f"{number(part['low'])} to {number(part['high'])}"
+            ours = f"{_inside(part['value'], part)} ({around})"
+            theirs = [_inside(float(p[case, senders]["goodput_mbps"]), part) for p in (second, every)]
+            cells = (title, senders, told, band, ours, *theirs)
+            yield f"| {' | '.join(cells)} |"
+            title = ""
+
+
+def counts() -> Iterator[str]:
+    """What was counted in them: Linux, and simulated."""
+    measured = {(row["case"], row["senders"]): row for row in rows(HERE / "measured" / "reads.csv")}
+    every = _peers("reads_every_packet.csv")
+    yield (
+        "| | senders | drops: Linux | simulated | ns-3.37 | timeouts: Linux | simulated | ns-3.37 | "
+        "probes: Linux | simulated |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for case, title in _READS.items():
+        for row in rows(HERE / "results" / f"incast_{case}.csv"):
+            key = (case, row["senders"])
+            probes = ("", "")
+            if case.startswith("modern"):
+                probes = (number(measured[key]["probes"]), number(row["probes"]))
+            cells = [title, row["senders"]]
+            for name in ("drops", "timeouts"):
+                cells += [number(table[name]) for table in (measured[key], row, every[key])]
+            yield f"| {' | '.join((*cells, *probes))} |"
+            title = ""
+
+
+def page(text: str) -> str:
+    """The page with its tables written anew."""
+    for table in (flows, reads, counts):
+        begin, end = (f"<!-- {word} of {table.__name__} -->" for word in ("table", "end"))
+        lines = "\n".join(table())
+        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
+        text, found = re.subn(pattern, lambda _: f"{begin}\n\n{lines}\n\n{end}", text, flags=re.S)  # noqa: B023
+        if found != 1:
+            raise SystemExit(f"README.md has {found} places for the table of {table.__name__}")
+    return text
+
+
+if __name__ == "__main__":
+    readme = HERE / "README.md"
+    readme.write_text(page(readme.read_text()))
