@@ -63,11 +63,19 @@ def _result(name: str) -> dict[str, Any]:
     return found
 
 
+def _within(value: float, part: dict[str, Any]) -> bool:
+    """Whether a number lies in a band."""
+    return bool(part["band"]["low"] <= value <= part["band"]["high"])
+
+
 def _inside(value: float, part: dict[str, Any]) -> str:
     """A number, bold where it lies outside of the band."""
-    band = part["band"]
-    shown = number(value)
-    return shown if band["low"] <= value <= band["high"] else f"**{shown}**"
+    return number(value) if _within(value, part) else f"**{number(value)}**"
+
+
+def _once(title: str, place: int) -> str:
+    """A title for the first row of a group alone."""
+    return "" if place else title
 
 
 def flows() -> Iterator[str]:
@@ -77,16 +85,17 @@ def flows() -> Iterator[str]:
     yield "| flow | | Linux 6.18 (least to greatest) | allowed | simulated | ns-3.37 |"
     yield "|---|---|---|---|---|---|"
     for case, title in _FLOWS.items():
-        for part in _result(case)["metrics"]:
+        for place, part in enumerate(_result(case)["metrics"]):
             row = measured[case, NUMBERS[part["name"]]]
             peer = peers.get((case, NUMBERS[part["name"]]))
             theirs = _inside(float(peer["mean"]), part) if peer else "–"
-            unit = {"segments": "", "packets": ""}.get(part["unit"], f", {part['unit']}")
+            counted = part["unit"] in {"", "segments", "packets"}
+            unit = "" if counted else f", {part['unit']}"
             told = f"{number(row['mean'])} ({number(row['least'])} to {number(row['greatest'])})"
             band = f"{number(part['band']['low'])} to {number(part['band']['high'])}"
             ours = _inside(part["value"], part)
-            yield f"| {title} | {part['name']}{unit} | {told} | {band} | {ours} | {theirs} |"
-            title = ""
+            cells = (_once(title, place), part["name"] + unit, told, band, ours, theirs)
+            yield f"| {' | '.join(cells)} |"
 
 
 def _peers(name: str) -> dict[tuple[str, str], Row]:
@@ -103,17 +112,18 @@ def reads() -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|"
     for case, title in _READS.items():
-        for part in _result(f"incast_{case}")["metrics"]:
+        for place, part in enumerate(_result(f"incast_{case}")["metrics"]):
             senders = part["name"].split()[0]
             row = measured[case, senders]
             told = f"{number(row['goodput_mbps'])} ± {number(row['sd'])}"
             band = f"{number(part['band']['low'])} to {number(part['band']['high'])}"
             around = f"{number(part['low'])} to {number(part['high'])}"
             ours = f"{_inside(part['value'], part)} ({around})"
-            theirs = [_inside(float(p[case, senders]["goodput_mbps"]), part) for p in (second, every)]
-            cells = (title, senders, told, band, ours, *theirs)
+            theirs = [
+                _inside(float(p[case, senders]["goodput_mbps"]), part) for p in (second, every)
+            ]
+            cells = (_once(title, place), senders, told, band, ours, *theirs)
             yield f"| {' | '.join(cells)} |"
-            title = ""
 
 
 def counts() -> Iterator[str]:
@@ -121,26 +131,48 @@ def counts() -> Iterator[str]:
     measured = {(row["case"], row["senders"]): row for row in rows(HERE / "measured" / "reads.csv")}
     every = _peers("reads_every_packet.csv")
     yield (
-        "| | senders | drops: Linux | simulated | ns-3.37 | timeouts: Linux | simulated | ns-3.37 | "
-        "probes: Linux | simulated |"
+        "| | senders | drops: Linux | simulated | ns-3.37 | timeouts: Linux | simulated | "
+        "ns-3.37 | probes: Linux | simulated |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for case, title in _READS.items():
-        for row in rows(HERE / "results" / f"incast_{case}.csv"):
+        for place, row in enumerate(rows(HERE / "results" / f"incast_{case}.csv")):
             key = (case, row["senders"])
             probes = ("", "")
             if case.startswith("modern"):
                 probes = (number(measured[key]["probes"]), number(row["probes"]))
-            cells = [title, row["senders"]]
+            cells = [_once(title, place), row["senders"]]
             for name in ("drops", "timeouts"):
                 cells += [number(table[name]) for table in (measured[key], row, every[key])]
             yield f"| {' | '.join((*cells, *probes))} |"
-            title = ""
+
+
+def summary() -> Iterator[str]:
+    """How many numbers lie inside of what is allowed."""
+    yield "| inside of what is allowed | numbers | simulated | ns-3.37 | acknowledging every packet |"
+    yield "|---|---|---|---|---|"
+    peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}
+    parts = [(case, part) for case in _FLOWS for part in _result(case)["metrics"]]
+    theirs = [(peers.get((case, NUMBERS[part["name"]])), part) for case, part in parts]
+    ours = sum(part["verdict"] == "holds" for _, part in parts)
+    inside = sum(_within(float(row["mean"]), part) for row, part in theirs if row)
+    yield f"| single flows | {len(parts)} | {ours} | {inside} | |"
+    tables = [_peers("reads.csv"), _peers("reads_every_packet.csv")]
+    parts = [(case, part) for case in _READS for part in _result(f"incast_{case}")["metrics"]]
+    ours = sum(part["verdict"] == "holds" for _, part in parts)
+    counted = [
+        sum(
+            _within(float(table[case, part["name"].split()[0]]["goodput_mbps"]), part)
+            for case, part in parts
+        )
+        for table in tables
+    ]
+    yield f"| goodput of reads | {len(parts)} | {ours} | {counted[0]} | {counted[1]} |"
 
 
 def page(text: str) -> str:
     """The page with its tables written anew."""
-    for table in (flows, reads, counts):
+    for table in (summary, flows, reads, counts):
         begin, end = (f"<!-- {word} of {table.__name__} -->" for word in ("table", "end"))
         lines = "\n".join(table())
         pattern = f"{re.escape(begin)}.*?{re.escape(end)}"

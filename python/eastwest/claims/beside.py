@@ -85,16 +85,19 @@ def reads(wanted: Wanted, shown: Sequence[Part]) -> Figure:
     cases = list(dict.fromkeys(str(row["case"]) for row in rows))
     columns = min(2, max(1, len(cases)))
     lines = max(1, math.ceil(len(cases) / columns))
-    figure = Figure(figsize=(5.3 * columns, 3.0 * lines + 0.4), layout="constrained")
+    figure = Figure(figsize=(5.3 * columns, 3.0 * lines + 0.8), layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).flatten()
     if not cases:
         nothing(grid[0], "nothing was measured")
         return figure
     for axes, case in zip(grid, cases, strict=False):
         _reads_panel(axes, wanted, [row for row in rows if row["case"] == case], case)
+        if len(cases) > 1:
+            axes.set_title(case.replace("_", ", "))
     for axes in grid[len(cases) :]:
         axes.set_axis_off()
-    grid[0].legend(loc="lower left")
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
 
@@ -124,7 +127,6 @@ def _reads_panel(axes: Axes, wanted: Wanted, rows: Sequence[Row], case: str) -> 
     axes.set_ylim(0, 100)
     axes.set_xlabel("senders")
     axes.set_ylabel("goodput (Mbit/s)")
-    axes.set_title(case.replace("_", ", "))
 
 
 def _mbps(row: Row, key: str) -> float:
