@@ -242,8 +242,9 @@ pub fn congestion(name: &str) -> Result<CongestionKind, String> {
         "cubic" => Ok(CongestionKind::Cubic),
         "dctcp" => Ok(CongestionKind::Dctcp),
         "bbr" => Ok(CongestionKind::Bbr),
+        "bbr3" => Ok(CongestionKind::Bbr3),
         other => {
-            let near = hint(other, ["reno", "cubic", "dctcp", "bbr"]);
+            let near = hint(other, ["reno", "cubic", "dctcp", "bbr", "bbr3"]);
             Err(format!("the congestion control '{other}' is not simulated{near}"))
         }
     }

@@ -37,6 +37,11 @@ pub fn read_kind(s: &mut Section) -> CongestionKind {
                 CongestionKind::Bbr,
                 "version 1: rate and window follow a model of the path (Linux, tcp_bbr.c)",
             ),
+            (
+                "bbr3",
+                CongestionKind::Bbr3,
+                "version 3: the same, bounded by losses (draft-ietf-ccwg-bbr)",
+            ),
         ],
     )
 }
@@ -90,7 +95,7 @@ pub fn read_rules(s: &mut Section, kind: CongestionKind) -> CongestionRules {
                 "Segments leave spaced by a rate: 200 % of cwnd/SRTT in slow start and 120 % later \
                  (Linux, tcp_update_pacing_rate), or what bbr says.",
             )
-            .computed("true with bbr, else false", kind == CongestionKind::Bbr),
+            .computed("true with bbr and bbr3, else false", kind.is_modelled()),
         ),
         ecn: read_ecn(s, kind),
         dctcp: read_dctcp(s),

@@ -1,6 +1,7 @@
 //! Whole scenarios through the reader, the run and its results: properties every run must have,
 //! closed forms, published effects, and the determinism of digests. One file for each theme.
 
+mod bbr3;
 mod conservation;
 mod digest;
 mod fairness;

@@ -56,8 +56,6 @@ pub struct Bbr {
     pub mode: Mode,
     /// Segments under way and what they tell.
     pub sampler: RateSampler,
-    /// What the last ACK told, until the model has taken it.
-    pub sample: Option<RateSample>,
     /// The window in bytes.
     pub cwnd: u64,
     /// Rate to send at.
@@ -131,7 +129,6 @@ impl Bbr {
         Bbr {
             mode: Mode::Startup,
             sampler: RateSampler::default(),
-            sample: None,
             cwnd: initial,
             // Linux: the initial window in 1 ms until a round trip is known
             pacing_rate: scaled(initial * 1000, HIGH_GAIN),
@@ -172,7 +169,7 @@ impl Bbr {
 
     /// An ACK, whose sample is there.
     pub fn on_ack(&mut self, ack: &Ack) {
-        let sample = &self.sample.take();
+        let sample = &self.sampler.sample.take();
         let sample = sample.as_ref();
         if let Some(s) = sample {
             self.note_round(s, ack);

@@ -2,6 +2,8 @@
 //! one for what they share.
 
 pub mod bbr;
+pub mod bbr3;
+mod bbr3_bounds;
 pub mod cubic;
 pub mod dctcp;
 pub mod growth;
@@ -15,10 +17,13 @@ pub mod usage;
 pub mod windowed_max;
 
 use bbr::Bbr;
+use bbr3::Bbr3;
 use cubic::Cubic;
 use dctcp::Dctcp;
+use eastwest_types::{Span, Time};
 use hystart::HyStart;
 use pacing::Pacing;
+use rate::RateSampler;
 use usage::Usage;
 
 /// The congestion window of one sender, in bytes.
@@ -68,4 +73,61 @@ pub enum Algorithm {
     Cubic(Cubic),
     /// See [`bbr`].
     Bbr(Box<Bbr>),
+    /// See [`bbr3`].
+    Bbr3(Box<Bbr3>),
+}
+
+/// What the algorithms share that follow a model of the path.
+impl Algorithm {
+    /// What it remembers of segments under way.
+    pub fn sampler(&mut self) -> Option<&mut RateSampler> {
+        match self {
+            Algorithm::Bbr(b) => Some(&mut b.sampler),
+            Algorithm::Bbr3(b) => Some(&mut b.sampler),
+            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+        }
+    }
+
+    /// The smallest round-trip time of the model, [`Span::MAX`] before the first.
+    pub fn min_rtt(&self) -> Span {
+        match self {
+            Algorithm::Bbr(b) => b.min_rtt,
+            Algorithm::Bbr3(b) => b.min_rtt,
+            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => Span::MAX,
+        }
+    }
+
+    /// The rate that the model gives.
+    pub fn pacing_rate(&self) -> Option<u64> {
+        match self {
+            Algorithm::Bbr(b) => Some(b.pacing_rate),
+            Algorithm::Bbr3(b) => Some(b.pacing_rate),
+            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+        }
+    }
+
+    /// The model takes an ACK in; returns the window that follows.
+    pub fn follow(&mut self, ack: &bbr::Ack) -> Option<u64> {
+        match self {
+            Algorithm::Bbr(b) => {
+                b.on_ack(ack);
+                Some(b.cwnd)
+            }
+            Algorithm::Bbr3(b) => {
+                b.on_ack(ack);
+                Some(b.cwnd)
+            }
+            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+        }
+    }
+
+    /// Something is sent after nothing was under way.
+    pub fn resume(&mut self, now: Time, idle: Span) {
+        match self {
+            Algorithm::Cubic(c) => c.shift(now, idle),
+            Algorithm::Bbr(b) if b.sampler.is_app_limited() => b.on_restart(now),
+            Algorithm::Bbr3(b) if b.sampler.is_app_limited() => b.on_restart(now),
+            _ => {}
+        }
+    }
 }

@@ -18,6 +18,9 @@ struct Record {
     delivered_at: Time,
     /// When the sending began that its sample covers.
     first_sent: Time,
+    /// Under way with it, and lost in all by then.
+    in_flight: u64,
+    lost: u64,
     app_limited: bool,
     again: bool,
     arrived: bool,
@@ -34,6 +37,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Round-trip time of the newest segment acknowledged that was sent once.
     pub rtt: Option<Span>,
+    /// Under way when that segment was sent, with it.
+    pub in_flight: u64,
+    /// Lost in all by then.
+    pub prior_lost: u64,
     /// Whether the application was the limit.
     pub app_limited: bool,
 }
@@ -55,6 +62,10 @@ pub struct RateSampler {
     pub delivered: u64,
     /// When the latest of them was.
     pub delivered_at: Time,
+    /// Bytes lost in all, as far as the algorithm has been told.
+    pub lost: u64,
+    /// What the last ACK told, until the model has taken it.
+    pub sample: Option<RateSample>,
     first_sent: Time,
     /// Until more than this is delivered the application counts as the limit; 0: it does not.
     app_limited_to: u64,
@@ -73,6 +84,8 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
+            in_flight: in_flight + (end - start),
+            lost: self.lost,
             app_limited: self.app_limited_to > 0,
             again,
             arrived: false,
@@ -137,6 +150,8 @@ impl RateSampler {
             interval: if min_rtt < Span::MAX && interval < min_rtt { Span::ZERO } else { interval },
             prior_delivered: r.delivered,
             rtt,
+            in_flight: r.in_flight,
+            prior_lost: r.lost,
             app_limited: r.app_limited,
         })
     }

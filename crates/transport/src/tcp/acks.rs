@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::board::Answered;
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase, State};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
@@ -80,7 +80,7 @@ impl Endpoint {
             && self.sacked.is_empty()
             && packet.flags & flag::ECE == 0
             && self.ecn & ecn::HELD == 0
-            && config.congestion != CongestionKind::Bbr
+            && !config.congestion.is_modelled()
             && !(config.recovery.probes && self.probe_is_out());
         if !quiet {
             self.on_evidence(now, packet, sack, ack, config, sink);

@@ -67,6 +67,8 @@ pub enum CongestionKind {
     Cubic,
     /// BBR version 1, as in Linux.
     Bbr,
+    /// BBR version 3.
+    Bbr3,
 }
 
 impl CongestionKind {
@@ -74,6 +76,12 @@ impl CongestionKind {
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         self == CongestionKind::Dctcp
+    }
+
+    /// Whether rate and window follow a model of the path.
+    #[inline]
+    pub fn is_modelled(self) -> bool {
+        matches!(self, CongestionKind::Bbr | CongestionKind::Bbr3)
     }
 }
 
@@ -95,7 +103,7 @@ impl TcpConfig {
     /// Whether segments leave spaced by a rate.
     #[inline]
     pub fn paces(&self) -> bool {
-        self.rules.pacing || self.congestion == CongestionKind::Bbr
+        self.rules.pacing || self.congestion.is_modelled()
     }
 }
 

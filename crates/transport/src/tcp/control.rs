@@ -6,6 +6,7 @@ use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::Endpoint;
 use super::output::timestamp_us;
 use crate::congestion::bbr::Bbr;
+use crate::congestion::bbr3::Bbr3;
 use crate::congestion::cubic::{Ack, Cubic};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{HyStart, Sample};
@@ -32,6 +33,10 @@ impl Endpoint {
             CongestionKind::Bbr => {
                 let initial = u64::from(config.initial_window) * u64::from(config.segment);
                 Algorithm::Bbr(Box::new(Bbr::new(initial)))
+            }
+            CongestionKind::Bbr3 => {
+                let initial = u64::from(config.initial_window) * u64::from(config.segment);
+                Algorithm::Bbr3(Box::new(Bbr3::new(initial)))
             }
         };
         let hystart = HyStart::new(config.rules.hystart);
@@ -66,9 +71,10 @@ impl Endpoint {
             let ece = packet.flags & flag::ECE != 0;
             d.observe(delivered, ece, una, next, &config.rules.dctcp);
         }
-        if let Algorithm::Bbr(b) = &mut control.algorithm {
+        let min_rtt = control.algorithm.min_rtt();
+        if let Some(sampler) = control.algorithm.sampler() {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
-            b.sample = b.sampler.on_ack(now, una, blocks, delivered, b.min_rtt);
+            sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
         }
         let Some(rtt) = rtt.map(|us| Span::from_us(u64::from(us))) else { return };
         if let Algorithm::Cubic(c) = &mut control.algorithm {
@@ -149,7 +155,7 @@ impl Endpoint {
                 new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &config.rules);
             }
             Algorithm::Cubic(c) => c.on_ack(w, &ack, &config.rules),
-            Algorithm::Bbr(_) => {} // see `follow_model`
+            Algorithm::Bbr(_) | Algorithm::Bbr3(_) => {} // see `follow_model`
         }
     }
 
@@ -163,7 +169,7 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
-            Some(Algorithm::Bbr(_)) => self.window.cwnd.max(2 * segment),
+            Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno | Algorithm::Dctcp(_)) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
             }
@@ -176,7 +182,7 @@ impl Endpoint {
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
-            Some(Algorithm::Bbr(_)) => self.window.cwnd.max(2 * segment),
+            Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
             }
@@ -190,6 +196,7 @@ impl Endpoint {
             match &mut control.algorithm {
                 Algorithm::Cubic(c) => c.forget(),
                 Algorithm::Bbr(b) => b.on_timeout(u64::from(config.segment)),
+                Algorithm::Bbr3(b) => b.on_timeout(u64::from(config.segment)),
                 Algorithm::NewReno | Algorithm::Dctcp(_) => {}
             }
         }
@@ -199,10 +206,8 @@ impl Endpoint {
     #[inline]
     pub(super) fn resume(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
-        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
-            Some(Algorithm::Cubic(c)) => c.shift(now, idle),
-            Some(Algorithm::Bbr(b)) if b.sampler.is_app_limited() => b.on_restart(now),
-            _ => {}
+        if let Some(control) = self.control.as_deref_mut() {
+            control.algorithm.resume(now, idle);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Sink;
 use super::board::{Answered, Context, Delivery};
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use super::pace::Change;
 use super::probe::Answer;
@@ -29,7 +29,7 @@ impl Endpoint {
         let flight_before = self.snd_max - self.snd_una;
         let mut resend_first = false;
         let arrived_before = self.arrived(config);
-        let modelled = config.congestion == CongestionKind::Bbr;
+        let modelled = config.congestion.is_modelled();
         let (pipe_before, lost_before) = match modelled {
             true => (self.pipe(config), self.deemed_lost()),
             false => (0, 0),

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::board::Board;
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::offload::Room;
@@ -164,7 +164,7 @@ impl Endpoint {
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.snd_una == self.snd_max
             && config.idle_restart
-            && config.congestion != CongestionKind::Bbr
+            && !config.congestion.is_modelled()
             && now.since(self.last_sent) > self.rto(config)
         {
             let initial = u64::from(config.initial_window) * u64::from(config.segment);

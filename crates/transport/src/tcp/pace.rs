@@ -1,11 +1,11 @@
-//! Where an endpoint meets pacing and the model of BBR: when the next segment may leave, what is noted
+//! Where an endpoint meets pacing and the models of BBR: when the next segment may leave, what is noted
 //! of those that do, and the window and rate that follow from their arrival.
 
 use super::config::{CongestionKind, TcpConfig};
 use super::endpoint::{Endpoint, Phase};
 use super::offload::{Burst, Room};
+use crate::congestion::Control;
 use crate::congestion::bbr::Ack;
-use crate::congestion::{Algorithm, Control};
 use eastwest_types::Time;
 
 /// What an ACK has changed.
@@ -60,7 +60,7 @@ impl Endpoint {
         if (config.rules.pacing || config.offload.on)
             && let Some(srtt) = self.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
-            && !matches!(control.algorithm, Algorithm::Bbr(_))
+            && !config.congestion.is_modelled()
         {
             let (w, out) = (&self.window, self.snd_max - self.snd_una);
             control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
@@ -90,11 +90,17 @@ impl Endpoint {
         again: bool,
         config: &TcpConfig,
     ) {
-        let in_flight = if again { 1 } else { start - self.snd_una };
+        let in_flight = match (config.congestion, again) {
+            (CongestionKind::Bbr3, _) => self.pipe(config).saturating_sub(stop - start),
+            (_, true) => 1,
+            (_, false) => start - self.snd_una,
+        };
         let Some(control) = self.control.as_deref_mut() else { return };
-        if let Algorithm::Bbr(b) = &mut control.algorithm {
-            b.sampler.sent(now, start, stop, again, in_flight);
-            control.pacing.rate = b.pacing_rate;
+        if let Some(sampler) = control.algorithm.sampler() {
+            sampler.sent(now, start, stop, again, in_flight);
+        }
+        if let Some(rate) = control.algorithm.pacing_rate() {
+            control.pacing.rate = rate;
         }
         if config.paces() {
             control.pacing.sent(now, stop - start);
@@ -104,36 +110,33 @@ impl Endpoint {
     /// The application is about to write: notes whether it has left window unused (Linux,
     /// `tcp_rate_check_app_limited`).
     pub(super) fn note_unused_window(&mut self, config: &TcpConfig) {
-        if config.congestion != CongestionKind::Bbr {
+        if !config.congestion.is_modelled() {
             return;
         }
         let pipe = self.pipe(config);
         let empty = self.write_end - self.snd_max.min(self.write_end) < u64::from(config.segment);
         if empty
             && pipe < self.window.cwnd
-            && let Some(Algorithm::Bbr(b)) = self.control.as_deref_mut().map(|c| &mut c.algorithm)
+            && let Some(sampler) = self.control.as_deref_mut().and_then(|c| c.algorithm.sampler())
         {
-            b.sampler.limited_by_application(pipe);
+            sampler.limited_by_application(pipe);
         }
     }
 
-    /// BBR: an ACK has been taken in, losses are known; the window and rate follow from the model.
+    /// An ACK has been taken in, losses are known; the window and rate follow from the model.
     #[inline(never)]
     pub(super) fn follow_model(&mut self, now: Time, change: Change, config: &TcpConfig) {
         let in_flight = self.pipe(config);
         let recovering = self.phase != Phase::Open;
         let srtt = self.rtt.srtt();
         let seed = u64::from(self.id.0) << 16 | u64::from(self.hash);
-        let Some(Control { algorithm: Algorithm::Bbr(b), pacing, .. }) =
-            self.control.as_deref_mut()
-        else {
-            return;
-        };
-        b.on_ack(&Ack {
+        let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };
+        let delivered = algorithm.sampler().map_or(0, |s| s.delivered);
+        let cwnd = algorithm.follow(&Ack {
             now,
             acked: change.delivered,
             lost: change.lost,
-            delivered: b.sampler.delivered,
+            delivered,
             in_flight_before: change.in_flight_before,
             in_flight,
             recovering,
@@ -141,8 +144,10 @@ impl Endpoint {
             srtt,
             seed,
         });
-        pacing.rate = b.pacing_rate;
-        self.window.cwnd = b.cwnd;
+        if let (Some(cwnd), Some(rate)) = (cwnd, algorithm.pacing_rate()) {
+            self.window.cwnd = cwnd;
+            pacing.rate = rate;
+        }
     }
 
     /// Bytes deemed lost now, where they are known one by one.

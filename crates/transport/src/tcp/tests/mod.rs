@@ -2,6 +2,7 @@
 
 mod aimd;
 mod bbr;
+mod bbr3;
 mod causes;
 mod closing;
 mod cubic;

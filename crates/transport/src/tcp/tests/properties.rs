@@ -46,6 +46,7 @@ fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
         1 => Just(CongestionKind::Dctcp),
         2 => Just(CongestionKind::Cubic),
         1 => Just(CongestionKind::Bbr),
+        1 => Just(CongestionKind::Bbr3),
     ];
     let counting = prop_oneof![
         (1..9u32).prop_map(|limit| Counting::Bytes { limit }),

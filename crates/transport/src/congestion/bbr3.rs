@@ -1,0 +1,495 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path as in
+//! [version 1](super::bbr), but losses bound it: what was in flight when more than 2 % of it was lost is
+//! not exceeded for long, so that it lives with short queues and with flows that losses slow down.
+//!
+//! Startup paces at 4·ln 2 until in three rounds the delivery rate has grown by less than a quarter, or
+//! a round of a recovery has lost too much in six places; Drain at half of it. ProbeBW goes Down (0.9)
+//! until there is headroom and no queue, cruises (1.0) for 2 to 3 s or as many rounds as Reno would need
+//! to grow as much, refills the pipe for a round (1.0) and goes Up (1.25) until the rate grows no more
+//! or too much is lost. ProbeRTT halves the window for 200 ms where no round trip as small has been
+//! seen for 5 s. [`super::bbr3_bounds`] has the bounds. As in Linux's version a loss counts with the
+//! ACK that reveals it and is judged by the newest segment delivered; the draft judges each lost segment
+//! by itself. Left out: what follows from losses found needless, and ECN.
+//!
+//! Rates in bytes per second, gains in thousandths.
+
+use super::bbr::Ack;
+use super::bbr3_bounds::Bounds;
+use super::rate::{RateSample, RateSampler};
+use super::windowed_max::WindowedMax;
+use eastwest_engine::random::mix;
+use eastwest_types::{Span, Time};
+
+pub(super) const UNIT: u64 = 1000;
+const STARTUP_GAIN: u64 = 2_773;
+const DRAIN_GAIN: u64 = 500;
+const CWND_GAIN: u64 = 2_000;
+const UP_CWND_GAIN: u64 = 2_250;
+const PROBE_RTT_CWND_GAIN: u64 = 500;
+/// Share of the rate that is not used.
+const MARGIN_PERCENT: u64 = 1;
+/// Cycles over which the largest rate counts, and rounds over which aggregation does.
+const RATE_CYCLES: u64 = 2;
+const AGGREGATION_ROUNDS: u64 = 10;
+/// How long the smallest round-trip time counts, after which time without it is probed, and how long.
+const RTT_WINDOW: Span = Span::from_secs(10);
+const PROBE_RTT_EVERY: Span = Span::from_secs(5);
+const PROBE_RTT: Span = Span::from_ms(200);
+/// Segments that stay under way at least.
+pub(super) const LEAST_SEGMENTS: u64 = 4;
+/// Rounds without a quarter more that end Startup.
+const FULL_ROUNDS: u32 = 3;
+/// ACKs of a round that report losses which end Startup.
+const FULL_LOSSES: u32 = 6;
+/// A cruise is never longer than so many rounds.
+const MOST_RENO_ROUNDS: u64 = 63;
+
+/// What it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Looks for the bandwidth.
+    Startup,
+    /// Empties the queue that made.
+    Drain,
+    /// Makes room after probing.
+    Down,
+    /// Leaves headroom to others.
+    Cruise,
+    /// Fills the pipe without a queue.
+    Refill,
+    /// Probes for more.
+    Up,
+    /// Looks for the smallest round-trip time.
+    ProbeRtt,
+}
+
+impl Mode {
+    /// Whether it is one of the four phases of ProbeBW.
+    pub(super) fn probes_bandwidth(self) -> bool {
+        matches!(self, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
+    }
+}
+
+/// The model and what is done with it.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    /// What it is about.
+    pub mode: Mode,
+    /// Segments under way and what they tell.
+    pub sampler: RateSampler,
+    /// The window in bytes.
+    pub cwnd: u64,
+    /// Rate to send at.
+    pub pacing_rate: u64,
+    /// Smallest round-trip time, [`Span::MAX`] before the first.
+    pub min_rtt: Span,
+    min_rtt_at: Time,
+    /// The same of the last five seconds, and when it was.
+    recent_rtt: Span,
+    recent_rtt_at: Time,
+    pub(super) max_rate: WindowedMax,
+    pub(super) cycle: u64,
+    round: u64,
+    pub(super) round_start: bool,
+    next_round_delivered: u64,
+    pub(super) full_rate: u64,
+    full_rounds: u32,
+    /// The rate grows no more: now, or it has been so once.
+    pub(super) full_now: bool,
+    pub(super) full: bool,
+    pub(super) bounds: Bounds,
+    losses_in_round: u32,
+    rounds_since_probe: u64,
+    probe_wait: Span,
+    phase_at: Time,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    prior_cwnd: u64,
+    recovering: bool,
+    idle_restart: bool,
+    seen_rtt: bool,
+    epoch_acked: u64,
+    epoch_at: Time,
+    extra: WindowedMax,
+}
+
+/// `amount` times `gain`.
+pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
+    (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
+}
+
+/// What passes at `rate` in `time`.
+fn passes(rate: u64, time: Span) -> u64 {
+    (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
+}
+
+impl Bbr3 {
+    /// A new connection with this window.
+    pub fn new(initial: u64) -> Bbr3 {
+        Bbr3 {
+            mode: Mode::Startup,
+            sampler: RateSampler::default(),
+            cwnd: initial,
+            // as if the round trip took 1 ms, until one is known
+            pacing_rate: scaled(initial * 1000, STARTUP_GAIN),
+            min_rtt: Span::MAX,
+            min_rtt_at: Time::ZERO,
+            recent_rtt: Span::MAX,
+            recent_rtt_at: Time::ZERO,
+            max_rate: WindowedMax::default(),
+            cycle: 0,
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            full_rate: 0,
+            full_rounds: 0,
+            full_now: false,
+            full: false,
+            bounds: Bounds::default(),
+            losses_in_round: 0,
+            rounds_since_probe: 0,
+            probe_wait: Span::ZERO,
+            phase_at: Time::ZERO,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            prior_cwnd: 0,
+            recovering: false,
+            idle_restart: false,
+            seen_rtt: false,
+            epoch_acked: 0,
+            epoch_at: Time::ZERO,
+            extra: WindowedMax::default(),
+        }
+    }
+
+    /// Gains of rate and window.
+    fn gains(&self) -> (u64, u64) {
+        match self.mode {
+            Mode::Startup => (STARTUP_GAIN, CWND_GAIN),
+            Mode::Drain => (DRAIN_GAIN, CWND_GAIN),
+            Mode::Down => (900, CWND_GAIN),
+            Mode::Cruise | Mode::Refill => (UNIT, CWND_GAIN),
+            Mode::Up => (1_250, UP_CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, PROBE_RTT_CWND_GAIN),
+        }
+    }
+
+    /// An ACK, whose sample is there.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        self.sampler.lost += ack.lost;
+        let sample = self.sampler.sample.take();
+        let sample = sample.as_ref();
+        if ack.lost > 0 {
+            self.bounds.note_loss(ack.delivered);
+        }
+        if let Some(s) = sample {
+            self.note_round(s, ack);
+            self.adapt_lower_bounds(s, ack);
+            self.note_aggregation(s, ack);
+            self.judge_full_pipe(s);
+            self.judge_startup(s, ack);
+        }
+        if self.mode == Mode::Drain && ack.in_flight <= self.inflight(UNIT, ack.segment) {
+            self.go_down(ack);
+        }
+        if let Some(s) = sample {
+            self.advance_cycle(s, ack);
+        }
+        self.note_rtt(sample, ack);
+        if let Some(s) = sample {
+            self.bounds.forget_latest(s);
+        }
+        self.set_pacing_rate(ack);
+        self.set_cwnd(ack);
+        if self.mode == Mode::ProbeRtt {
+            self.sampler.limited_by_application(ack.in_flight);
+        }
+    }
+
+    fn note_round(&mut self, s: &RateSample, ack: &Ack) {
+        self.round_start = s.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round(ack);
+            self.round += 1;
+            self.rounds_since_probe += 1;
+        }
+        let rate = s.rate();
+        if rate > 0 && (!s.app_limited || rate >= self.max_rate.get()) {
+            self.max_rate.update(RATE_CYCLES - 1, self.cycle, rate);
+        }
+    }
+
+    fn start_round(&mut self, ack: &Ack) {
+        self.next_round_delivered = ack.delivered;
+    }
+
+    /// The rate that counts: the largest, or what losses have left of it.
+    fn rate(&self) -> u64 {
+        self.max_rate.get().min(self.bounds.short_rate)
+    }
+
+    /// How much more than the rate explains comes in one go.
+    fn note_aggregation(&mut self, s: &RateSample, ack: &Ack) {
+        if s.interval == Span::ZERO || ack.acked == 0 {
+            return;
+        }
+        let mut expected = passes(self.rate(), ack.now.since(self.epoch_at));
+        if self.epoch_acked <= expected {
+            (self.epoch_acked, self.epoch_at, expected) = (0, ack.now, 0);
+        }
+        self.epoch_acked += ack.acked;
+        let extra = (self.epoch_acked - expected).min(self.cwnd);
+        self.extra.update(if self.full { AGGREGATION_ROUNDS } else { 1 }, self.round, extra);
+    }
+
+    pub(super) fn reset_full_pipe(&mut self, rate: u64) {
+        (self.full_rate, self.full_rounds, self.full_now) = (rate, 0, false);
+    }
+
+    fn judge_full_pipe(&mut self, s: &RateSample) {
+        if self.full_now || !self.round_start || s.app_limited {
+            return;
+        }
+        if s.rate() >= scaled(self.full_rate, 1_250) {
+            self.reset_full_pipe(s.rate());
+            return;
+        }
+        self.full_rounds += 1;
+        self.full_now = self.full_rounds >= FULL_ROUNDS;
+        self.full |= self.full_now;
+    }
+
+    fn judge_startup(&mut self, s: &RateSample, ack: &Ack) {
+        if !self.full {
+            self.losses_in_round += u32::from(ack.lost > 0);
+            let many = self.losses_in_round >= FULL_LOSSES && ack.recovering;
+            if self.bounds.round_start && many && self.loses_too_much(s) {
+                self.full = true;
+                self.bounds.long = self.product(UNIT).max(self.bounds.latest_inflight());
+            }
+            if self.bounds.round_start {
+                self.losses_in_round = 0;
+            }
+        }
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+    }
+
+    fn advance_cycle(&mut self, s: &RateSample, ack: &Ack) {
+        if !self.full {
+            return;
+        }
+        self.adapt_upper_bound(s, ack);
+        match self.mode {
+            Mode::Down | Mode::Cruise if self.is_time_to_probe(ack) => self.refill(ack),
+            Mode::Down => {
+                let empty = ack.in_flight <= self.inflight(UNIT, ack.segment);
+                if empty && ack.in_flight <= self.bounds.with_headroom(ack.segment) {
+                    self.mode = Mode::Cruise;
+                }
+            }
+            Mode::Refill if self.round_start => self.go_up(s, ack),
+            Mode::Up => {
+                let limited = ack.in_flight_before + ack.segment >= self.cwnd;
+                if limited && self.cwnd >= self.bounds.long {
+                    self.reset_full_pipe(s.rate());
+                } else if self.full_now {
+                    self.go_down(ack);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// After two to three seconds, or the rounds in which Reno would win back half of this window.
+    fn is_time_to_probe(&self, ack: &Ack) -> bool {
+        let reno = self.target(ack.segment) / ack.segment;
+        ack.now.since(self.phase_at) > self.probe_wait
+            || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
+    }
+
+    /// A bandwidth-delay product, or less where the window is.
+    pub(super) fn target(&self, segment: u64) -> u64 {
+        self.product(UNIT).max(segment).min(self.cwnd)
+    }
+
+    pub(super) fn go_down(&mut self, ack: &Ack) {
+        let draw = mix(ack.seed ^ mix(ack.now.0));
+        self.rounds_since_probe = draw & 1;
+        self.probe_wait = Span::from_secs(2) + Span::from_us((draw >> 1) % 1_000_000);
+        self.phase_at = ack.now;
+        self.bounds.stop_probing();
+        self.start_round(ack);
+        self.mode = Mode::Down;
+    }
+
+    fn refill(&mut self, ack: &Ack) {
+        self.bounds.refill();
+        self.start_round(ack);
+        self.mode = Mode::Refill;
+    }
+
+    fn go_up(&mut self, s: &RateSample, ack: &Ack) {
+        self.bounds.start_probing(self.cwnd, ack.segment);
+        self.start_round(ack);
+        self.reset_full_pipe(s.rate());
+        self.phase_at = ack.now;
+        self.mode = Mode::Up;
+    }
+
+    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &Ack) {
+        if self.min_rtt == Span::MAX {
+            (self.min_rtt_at, self.recent_rtt_at) = (ack.now, ack.now);
+        }
+        let due = ack.now.since(self.recent_rtt_at) > PROBE_RTT_EVERY;
+        if let Some(rtt) = sample.and_then(|s| s.rtt)
+            && (rtt < self.recent_rtt || due)
+        {
+            (self.recent_rtt, self.recent_rtt_at) = (rtt, ack.now);
+        }
+        if self.recent_rtt < self.min_rtt || ack.now.since(self.min_rtt_at) > RTT_WINDOW {
+            (self.min_rtt, self.min_rtt_at) = (self.recent_rtt, self.recent_rtt_at);
+        }
+        if due && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_done = None;
+            self.bounds.stop_probing();
+            self.start_round(ack);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(ack);
+        }
+        if sample.is_some_and(|s| s.delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn probe_rtt(&mut self, ack: &Ack) {
+        match self.probe_rtt_done {
+            None if ack.in_flight <= self.probe_rtt_cwnd(ack.segment) => {
+                self.probe_rtt_done = Some(ack.now + PROBE_RTT);
+                self.probe_rtt_round_done = false;
+                self.start_round(ack);
+            }
+            None => {}
+            Some(done) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done && ack.now > done {
+                    self.leave_probe_rtt(ack);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, ack: &Ack) {
+        self.recent_rtt_at = ack.now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.bounds.forget_short();
+        if self.full {
+            self.go_down(ack);
+            self.mode = Mode::Cruise;
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn probe_rtt_cwnd(&self, segment: u64) -> u64 {
+        self.product(PROBE_RTT_CWND_GAIN).max(LEAST_SEGMENTS * segment)
+    }
+
+    fn set_pacing_rate(&mut self, ack: &Ack) {
+        if !self.seen_rtt
+            && let Some(srtt) = ack.srtt
+        {
+            self.seen_rtt = true;
+            let rate = u128::from(self.cwnd) * 1_000_000_000_000 / u128::from(srtt.0.max(1));
+            self.pacing_rate = scaled(rate as u64, STARTUP_GAIN);
+        }
+        let rate = scaled(self.rate(), self.gains().0) / 100 * (100 - MARGIN_PERCENT);
+        if rate > 0 && (self.full || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// `gain` bandwidth-delay products; the window while no round trip is known.
+    pub(super) fn product(&self, gain: u64) -> u64 {
+        if self.min_rtt == Span::MAX {
+            return self.cwnd;
+        }
+        scaled(passes(self.rate(), self.min_rtt), gain)
+    }
+
+    /// Room for bursts: three of a millisecond's worth each, two to 45 segments.
+    fn with_room(&self, bytes: u64, segment: u64) -> u64 {
+        let burst = (self.pacing_rate / 1000).clamp(2 * segment, 65_536.max(2 * segment));
+        let room = bytes.max(3 * burst).max(LEAST_SEGMENTS * segment);
+        room + if self.mode == Mode::Up { 2 * segment } else { 0 }
+    }
+
+    fn inflight(&self, gain: u64, segment: u64) -> u64 {
+        self.with_room(self.product(gain), segment)
+    }
+
+    fn set_cwnd(&mut self, ack: &Ack) {
+        let segment = ack.segment;
+        if ack.acked > 0 {
+            self.recover_or_restore(ack);
+            let most = self.with_room(self.product(self.gains().1) + self.extra.get(), segment);
+            if self.full {
+                self.cwnd = (self.cwnd + ack.acked).min(most);
+            } else if self.cwnd < most || ack.delivered < 10 * segment {
+                self.cwnd += ack.acked;
+            }
+            self.cwnd = self.cwnd.max(LEAST_SEGMENTS * segment);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd(segment));
+        }
+        let cap = match self.mode {
+            Mode::Cruise | Mode::ProbeRtt => self.bounds.with_headroom(segment),
+            Mode::Down | Mode::Refill | Mode::Up => self.bounds.long,
+            Mode::Startup | Mode::Drain => u64::MAX,
+        };
+        self.cwnd = self.cwnd.min(cap.min(self.bounds.short).max(LEAST_SEGMENTS * segment));
+    }
+
+    /// A recovery begins with what is under way; at its end the window from before is restored.
+    fn recover_or_restore(&mut self, ack: &Ack) {
+        match (self.recovering, ack.recovering) {
+            (false, true) => {
+                self.save_cwnd();
+                self.cwnd = ack.in_flight.max(ack.segment);
+            }
+            (true, false) => self.cwnd = self.cwnd.max(self.prior_cwnd),
+            _ => {}
+        }
+        self.recovering = ack.recovering;
+    }
+
+    fn save_cwnd(&mut self) {
+        self.prior_cwnd = if self.recovering || self.mode == Mode::ProbeRtt {
+            self.prior_cwnd.max(self.cwnd)
+        } else {
+            self.cwnd
+        };
+    }
+
+    /// A timeout: from one segment on.
+    pub fn on_timeout(&mut self, segment: u64) {
+        self.save_cwnd();
+        self.recovering = true;
+        self.cwnd = segment;
+        self.bounds.note_loss(self.sampler.delivered);
+    }
+
+    /// Something is sent after nothing was under way, and the application had been the limit.
+    pub fn on_restart(&mut self, now: Time) {
+        self.idle_restart = true;
+        (self.epoch_at, self.epoch_acked) = (now, 0);
+        if self.mode.probes_bandwidth() {
+            self.pacing_rate = self.rate() / 100 * (100 - MARGIN_PERCENT);
+        }
+    }
+}
