@@ -11,7 +11,8 @@
 //! Everything is integer: bytes, microseconds, a digit-by-digit cube root. Where [`Variant`] says so
 //! it is Linux's (`tcp_cubic.c`): the smallest delay stands for the RTT, α stays where RFC 9438 makes
 //! it 1 once W_est has come back to the window before the loss, and while no loss is known the window
-//! grows by at least 5 % in a round trip. The clock of Linux (jiffies and 1/1024 s) is not copied.
+//! grows by at least 5 % in a round trip; and curve and estimate are looked at when the window has
+//! changed or 1/32 s has passed. The clock of Linux (jiffies and 1/1024 s) is not copied.
 
 use super::Window;
 use super::growth::{additive, slow_start};
@@ -21,6 +22,8 @@ use eastwest_types::{Span, Time};
 
 /// Samples so soon after a reduction do not count for the smallest delay (Linux).
 const UNSETTLED: Span = Span::from_secs(1);
+/// For so long the curve is not looked at again while the window stays (Linux, HZ/32).
+const LOOK_EVERY: Span = Span::from_us(31_250);
 /// So many microseconds from K the cube is far above every window.
 const FAR_US: u64 = 10_000_000_000;
 
@@ -41,6 +44,8 @@ pub struct Cubic {
     estimate_credit: u64,
     /// Smallest round-trip time seen.
     delay_min: Span,
+    /// Linux: when the curve was last looked at, at which window, and what that gave.
+    looked: (Time, u64, u64),
 }
 
 impl Default for Cubic {
@@ -54,6 +59,7 @@ impl Default for Cubic {
             estimate: 0,
             estimate_credit: 0,
             delay_min: Span::MAX,
+            looked: (Time::ZERO, 0, 0),
         }
     }
 }
@@ -92,8 +98,13 @@ impl Cubic {
     /// After how many acknowledged bytes the window grows by a segment.
     fn every(&mut self, cwnd: u64, ack: Ack, rules: &CubicRules) -> u64 {
         let segment = ack.segment;
+        self.estimate_credit += ack.acked;
+        let (at, window, before) = self.looked;
+        if rules.variant == Variant::Linux && window == cwnd && ack.now.since(at) <= LOOK_EVERY {
+            return before;
+        }
         if self.epoch == Time::NEVER {
-            self.begin(ack.now, cwnd, segment);
+            self.begin(ack.now, cwnd, ack.acked, segment);
         }
         let ahead = match rules.variant {
             Variant::Linux => self.delay_min,
@@ -113,12 +124,14 @@ impl Cubic {
                 every = every.min(per(self.estimate - cwnd));
             }
         }
-        every.max(2 * segment)
+        let every = every.max(2 * segment);
+        self.looked = (ack.now, cwnd, every);
+        every
     }
 
-    fn begin(&mut self, now: Time, cwnd: u64, segment: u64) {
+    fn begin(&mut self, now: Time, cwnd: u64, acked: u64, segment: u64) {
         self.epoch = now;
-        (self.estimate, self.estimate_credit) = (cwnd, 0);
+        (self.estimate, self.estimate_credit) = (cwnd, acked);
         if self.last_max <= cwnd {
             (self.k_us, self.origin) = (0, cwnd);
         } else {
@@ -145,7 +158,6 @@ impl Cubic {
             Variant::Rfc9438 if self.estimate >= self.prior => cwnd,
             Variant::Rfc9438 => cwnd * (1024 + beta) / (3 * (1024 - beta)),
         };
-        self.estimate_credit += ack.acked;
         while self.estimate_credit > window {
             self.estimate_credit -= window;
             self.estimate += ack.segment;
@@ -288,6 +300,23 @@ mod tests {
         let mut w = Window { cwnd: 100 * S, ssthresh: 100 * S, credit: 0 };
         let windows = rounds(&mut Cubic::default(), &mut w, Span::from_ms(1), 10, &r);
         assert!(windows[9] >= 155 && windows[9] <= 165, "{windows:?}");
+    }
+
+    #[test]
+    fn while_the_window_stays_linux_looks_at_the_curve_32_times_a_second() {
+        let r = rules(Variant::Linux, false);
+        let mut c = Cubic::default();
+        c.threshold(&Window { cwnd: 1000 * S, ssthresh: 0, credit: 0 }, 0, S, &r);
+        let mut w = Window { cwnd: 700 * S, ssthresh: 700 * S, credit: 0 };
+        let mut every = |ms: u64| {
+            let now = Time::ZERO + Span::from_ms(ms);
+            let ack = Ack { now, acked: S, segment: S, after_timeout: false, srtt: Span::ZERO };
+            c.on_ack(&mut w, &ack, &r);
+            c.looked.2
+        };
+        let first = every(1_000);
+        assert_eq!(every(1_031), first);
+        assert!(every(1_032) < first, "it has moved on since");
     }
 
     #[test]

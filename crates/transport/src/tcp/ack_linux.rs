@@ -10,7 +10,8 @@
 //! segment). A timer that strikes doubles the ATO or ends ping-pong mode.
 //!
 //! ACKs of segments out of order beyond the third in a row wait for a twentieth of the round trip, at
-//! most 1 ms and 44 of them, where `compress` says so (SACK compression, Linux 4.18).
+//! most 1 ms and 44 of them, where `compress` says so (SACK compression, Linux 4.18). What begins or
+//! touches a third range sends the ACK that waits at once.
 
 use eastwest_types::{Span, Time};
 
@@ -157,9 +158,18 @@ impl LinuxAcks {
         }
     }
 
+    /// Whether ACKs of segments out of order wait.
+    pub(super) fn holds_back(&self) -> bool {
+        self.held_back > 0
+    }
+
     /// A segment out of order has arrived: how long its ACK waits, if it is not sent at once; nothing
     /// where one waits already.
     pub(super) fn compress(&mut self, rtt: Option<Span>) -> Compression {
+        if self.quick > 0 && !self.pingpong {
+            self.quick -= 1;
+            return Compression::Send;
+        }
         if self.duplicates < COMPRESS_AFTER {
             self.duplicates += 1;
             return Compression::Send;

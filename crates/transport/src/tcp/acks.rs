@@ -96,7 +96,7 @@ impl Endpoint {
         if self.controlled {
             self.inform(now, packet, None, (acked, acked), answered, config);
         }
-        self.on_progress(now, acked, flight_before, config, sink);
+        self.on_progress(now, (acked, acked), flight_before, config, sink);
         if self.controlled {
             self.follow_window(config);
         }
@@ -135,7 +135,7 @@ impl Endpoint {
     pub(super) fn on_progress(
         &mut self,
         now: Time,
-        acked: u64,
+        (acked, counted): (u64, u64),
         flight_before: u64,
         config: &TcpConfig,
         sink: &mut impl Sink,
@@ -146,7 +146,7 @@ impl Endpoint {
                 return false;
             }
             if self.window.cwnd < config.max_window && self.was_limited(flight_before, config) {
-                self.grow(now, acked, false, config);
+                self.grow(now, counted, false, config);
             }
             return false;
         }

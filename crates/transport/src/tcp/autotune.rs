@@ -1,12 +1,15 @@
-//! The receive window that grows with what arrives in a round trip, as in Linux (`tcp_rcv_space_adjust`,
-//! `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng 2001).
+//! The receive window that grows with what arrives in a round trip, as in Linux 6.18
+//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and
+//! Feng 2001).
 //!
 //! Once in each round trip, as the receiver measures it, the bytes of that round trip are compared with
-//! the most of any before. Where they are more, the bound becomes `w = 2·bytes + 16·MSS`, and
-//! `w·(bytes − before)/before` twice on top, at most the largest window. The window offered follows by two
-//! segments for each that arrives; its right edge never moves back. Bytes count as read when they
-//! arrive: the application reads at once. Where Linux bounds memory and converts, the window itself is
-//! bounded here.
+//! the most of any before. Where they are more, the bound becomes `w = 2·bytes`, and
+//! `w·(bytes − before)/before` twice on top. What lies out of order takes room and delays reading: the
+//! bound is raised by the span up to its end, also as it arrives, so that a recovery does not stall for
+//! want of window, and what is stored counts against it. The bound is at most the largest window. The
+//! window offered follows by two segments for each that arrives; its right edge never moves back. Bytes
+//! in order count as read when they arrive: the application reads at once. Where Linux bounds memory and
+//! converts, the window itself is bounded here.
 
 use eastwest_types::{Span, Time};
 
@@ -40,17 +43,17 @@ impl Autotune {
         }
     }
 
-    /// The window to offer.
-    pub(super) fn window(&self) -> u64 {
-        self.window
+    /// The window to offer while so many bytes are stored out of order.
+    pub(super) fn window(&self, stored: u64) -> u64 {
+        self.window.min(self.bound.saturating_sub(stored))
     }
 
     /// Data has arrived in order up to `next`; `echoed` is the time since what its segment echoes left,
-    /// where that is known.
+    /// where that is known, and `span` how far data out of order reaches beyond.
     pub(super) fn on_data(
         &mut self,
         now: Time,
-        next: u64,
+        (next, span): (u64, u64),
         echoed: Option<Span>,
         segment: u64,
         largest: u64,
@@ -68,19 +71,30 @@ impl Autotune {
             }
             None => {}
         }
-        self.window = (self.window + 2 * segment).min(self.bound).max(self.window);
+        self.follow(segment);
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
             return;
         }
         let bytes = next - self.from;
         if bytes > self.most {
-            let twice = 2 * bytes + 16 * segment;
+            let twice = 2 * bytes;
             let growth = u128::from(twice) * u128::from(bytes - self.most) / u128::from(self.most);
             let wanted = twice.saturating_add(2 * growth.min(u128::from(largest)) as u64);
-            self.bound = self.bound.max(wanted.min(largest));
+            self.bound = self.bound.max(wanted.saturating_add(span).min(largest));
             self.most = bytes;
         }
         (self.from, self.since) = (next, now);
+    }
+
+    /// Data has arrived out of order, which now reaches `span` beyond what is in order.
+    pub(super) fn on_late_data(&mut self, span: u64, segment: u64, largest: u64) {
+        self.bound = self.bound.max((2 * self.most).saturating_add(span).min(largest));
+        self.follow(segment);
+    }
+
+    /// Two segments more for one that arrives.
+    fn follow(&mut self, segment: u64) {
+        self.window = (self.window + 2 * segment).min(self.bound).max(self.window);
     }
 }
 
@@ -102,9 +116,9 @@ mod tests {
                     + Span::from_ms(10 * (1 + round as u64))
                     + Span::from_us(i * 10_000 / segments);
                 let echoed = timestamps.then_some(Span::from_ms(10));
-                tune.on_data(at, next, echoed, S, 1000 * S);
+                tune.on_data(at, (next, 0), echoed, S, 1000 * S);
             }
-            all.push(tune.window() / S);
+            all.push(tune.window(0) / S);
         }
         all
     }
@@ -123,6 +137,19 @@ mod tests {
     #[test]
     fn it_stays_where_nothing_more_arrives() {
         assert_eq!(windows(&[5, 5, 10, 8, 10, 10], true), [64; 6]);
+    }
+
+    #[test]
+    fn what_arrives_out_of_order_raises_the_bound_and_takes_room() {
+        let mut tune = Autotune::new(Time::ZERO, 1, 64 * S, S);
+        for n in 1..=60 {
+            tune.on_late_data((n + 1) * S, S, 1000 * S);
+        }
+        // twice the ten segments of the start, and the span of 61
+        assert_eq!(tune.window(0), 81 * S);
+        assert_eq!(tune.window(60 * S), 21 * S);
+        tune.on_late_data(5000 * S, S, 1000 * S);
+        assert_eq!(tune.bound, 1000 * S, "up to the largest");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::probe::Answer;
 use super::prr::Report;
 use super::rules::{PrrRule, RackRule};
 use super::undo::{Advice, Evidence};
+use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
@@ -37,6 +38,8 @@ impl Endpoint {
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let mut news = News::default();
+        // reordering shows by what was SACKed before this ACK (Linux, `prior_fack`)
+        let context = self.context(now, packet, config);
         let newly_sacked = match sack {
             Some(blocks) if config.sack => {
                 self.take_sack(now, packet, blocks, ack, &mut news, config)
@@ -48,7 +51,7 @@ impl Endpoint {
         let mut answered = None;
         if acked > 0 {
             if config.recovery.uses_rack() {
-                answered = self.clear_board(now, packet, ack, &mut news, config);
+                answered = self.clear_board(ack, context, &mut news, config);
             } else if self.phase == Phase::Loss {
                 news.delivery.original |= self.has_original(self.snd_una, ack);
             } else if config.recovery.adapt_reordering && !self.sacked.is_empty() {
@@ -79,7 +82,8 @@ impl Endpoint {
             advice = self.reconsider(packet, evidence, config, sink);
         }
         if acked > 0 {
-            resend_first = self.on_progress(now, acked, flight_before, config, sink);
+            let counted = self.counted(acked, arrived_before, config);
+            resend_first = self.on_progress(now, (acked, counted), flight_before, config, sink);
             self.linger_if_finished(now, config);
         } else if duplicate {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
@@ -143,6 +147,18 @@ impl Endpoint {
         }
         if config.recovery.probes && self.snd_max == before && (acked > 0 || newly_sacked > 0) {
             self.schedule_probe(now, config);
+        }
+    }
+
+    /// What an ACK that moves on counts for when the window grows, `arrived` being known before it. In
+    /// Linux (`tcp_cong_control`) what had arrived does not count again; RFC 3465 counts all of it.
+    fn counted(&self, acked: u64, arrived: u64, config: &TcpConfig) -> u64 {
+        if config.rules.counting != Counting::Segments {
+            return acked;
+        }
+        match config.sack {
+            true => (acked + self.arrived(config)).saturating_sub(arrived),
+            false => acked.saturating_sub(arrived).max(acked.min(config.segment.into())),
         }
     }
 
@@ -264,13 +280,11 @@ impl Endpoint {
     /// Everything below `ack` leaves the scoreboard.
     fn clear_board(
         &mut self,
-        now: Time,
-        packet: &Packet,
         ack: u64,
+        context: Context,
         news: &mut News,
         config: &TcpConfig,
     ) -> Option<Answered> {
-        let context = self.context(now, packet, config);
         let board = self.board.as_mut();
         let answered = board.and_then(|b| b.acknowledge(ack, context, &mut news.delivery));
         self.note_reordering(news, ack, config);

@@ -25,7 +25,8 @@ impl Endpoint {
     pub(super) fn offered_window(&self, first: u64) -> u32 {
         let window = match &self.inbound {
             Some(inbound) => {
-                let window = inbound.window.map_or(first, |w| w.window());
+                let stored = self.out_of_order.total();
+                let window = inbound.window.map_or(first, |w| w.window(stored));
                 window.max(inbound.right_edge.saturating_sub(self.rcv_nxt))
             }
             None => first,
@@ -73,18 +74,19 @@ impl Endpoint {
         let unacked = next - self.last_ack_sent;
         let mut window = config.max_window;
         if let Some(first) = config.receiver.window_from {
+            let (stored, span) = self.stored();
             let inbound = self.inbound.get_or_insert_default();
             let tune =
                 inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
             // what was offered with the last ACK
-            inbound.right_edge = inbound.right_edge.max(self.last_ack_sent + tune.window());
+            inbound.right_edge = inbound.right_edge.max(self.last_ack_sent + tune.window(stored));
             let full = u64::from(packet.payload) >= segment;
             let echoed = (config.timestamps && full && packet.ts_echo_us != 0).then(|| {
                 let us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
                 Span::from_us(u64::from(us).max(1))
             });
-            tune.on_data(now, next, echoed, segment, config.max_window);
-            window = tune.window();
+            tune.on_data(now, (next, span), echoed, segment, config.max_window);
+            window = tune.window(stored);
         }
         if config.receiver.acks == AckRule::Count {
             return u32::from(self.unacked_segments) >= config.ack_every;
@@ -92,6 +94,25 @@ impl Endpoint {
         let pushes = packet.flags & flag::PSH != 0;
         let arrival = Arrival { now, payload: packet.payload, pushes, unacked, window, rto };
         self.inbound.get_or_insert_default().acks.on_data(&arrival)
+    }
+
+    /// Bytes stored out of order, and how far they reach beyond what is in order.
+    fn stored(&self) -> (u64, u64) {
+        let span = self.out_of_order.end().saturating_sub(self.rcv_nxt);
+        (self.out_of_order.total(), span)
+    }
+
+    /// Data up to `end` has arrived out of order and is about to be stored.
+    #[inline(never)]
+    pub(super) fn on_inbound_late(&mut self, now: Time, end: u64, config: &TcpConfig) {
+        let Some(first) = config.receiver.window_from else { return };
+        let (segment, next) = (u64::from(config.segment), self.rcv_nxt);
+        let (stored, span) = self.stored();
+        let span = span.max(end - next);
+        let inbound = self.inbound.get_or_insert_default();
+        let tune = inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
+        inbound.right_edge = inbound.right_edge.max(self.last_ack_sent + tune.window(stored));
+        tune.on_late_data(span, segment, config.max_window);
     }
 
     /// A duplicate has arrived: Linux acknowledges quickly for a while.
@@ -103,20 +124,54 @@ impl Endpoint {
         }
     }
 
-    /// Whether the ACK of a segment out of order waits.
+    /// A segment out of order that touches none of the two ranges reported last is about to be stored:
+    /// an ACK that waits goes first, so that each range is in the first two blocks of one ACK at least
+    /// (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
-    pub(super) fn holds_back(&mut self, now: Time, config: &TcpConfig) -> bool {
-        if !config.receiver.compress || !config.sack {
-            return false;
+    pub(super) fn send_waiting_ack(
+        &mut self,
+        now: Time,
+        (start, end): (u64, u64),
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
+        if !self.inbound.as_ref().is_some_and(|i| i.acks.holds_back()) {
+            return;
         }
+        let touched = |r: (u64, u64)| r.0 <= end && start <= r.1;
+        let ranges = &self.out_of_order;
+        let [first, second, _] = ranges.reported();
+        let front = [first, second].into_iter().filter_map(|p| ranges.containing(p)).any(touched);
+        let second_of_two = ranges.iter().len() < 2 && !ranges.iter().any(touched);
+        if !front && !second_of_two {
+            self.send_dup_ack(now, 0, None, config, sink);
+        }
+    }
+
+    /// Whether the ACK of a segment out of order that begins at `start` waits.
+    #[inline(never)]
+    pub(super) fn holds_back(&mut self, now: Time, start: u64) -> bool {
         let srtt = self.rtt.srtt();
-        match self.inbound.get_or_insert_default().acks.compress(srtt) {
-            Compression::Send => false,
-            Compression::Wait(span) => {
-                self.ack_at = self.ack_at.min(now + span);
-                true
-            }
-            Compression::Waits => true,
-        }
+        let wait = match self.inbound.get_or_insert_default().acks.compress(srtt) {
+            Compression::Send => return false,
+            Compression::Wait(span) => now + span,
+            Compression::Waits => Time::NEVER,
+        };
+        self.ack_at = self.ack_at.min(wait);
+        self.touch(start);
+        true
+    }
+
+    /// The range that holds `position` is the first to be reported.
+    fn touch(&mut self, position: u64) {
+        let range = self.out_of_order.containing(position);
+        let [a, b, c] = self.out_of_order.reported();
+        let again = |p: u64| self.out_of_order.containing(p) == range;
+        let order = match (again(a), again(b)) {
+            (true, _) => [position, b, c],
+            (false, true) => [position, a, c],
+            (false, false) => [position, a, b],
+        };
+        self.out_of_order.set_reported(order);
     }
 }

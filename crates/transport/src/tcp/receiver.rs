@@ -99,8 +99,15 @@ impl Endpoint {
             return;
         }
         let fits = end - self.rcv_nxt <= config.max_window;
+        let compress = fits && config.receiver.compress && config.sack;
+        if compress {
+            self.send_waiting_ack(now, (start, end), config, sink);
+        }
+        if fits && config.receiver.window_from.is_some() {
+            self.on_inbound_late(now, end, config);
+        }
         let twice = fits && self.out_of_order.insert(start, end) == 0;
-        if at_once || twice || !config.receiver.compress || !self.holds_back(now, config) {
+        if at_once || twice || !compress || !self.holds_back(now, start) {
             self.send_dup_ack(now, start, twice.then_some((start, end)), config, sink);
         }
     }
