@@ -8,11 +8,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test docs pictures reference wheel clean
+.PHONY: help build demo test docs pictures reference hadoop-check wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 build: $(BIN)/.installed ## Prepare .venv/bin/eastwest
 
@@ -33,6 +33,9 @@ reference: build ## Write the reference pages that come from the code
 
 pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png for one
 	@$(BIN)/python tools/pictures.py $(ONLY)
+
+hadoop-check: build ## Measure a real Hadoop in network namespaces and compare (needs root)
+	@PYTHONPATH=tools $(BIN)/python -m hadoop_check $(ARGS)
 
 wheel: $(BIN)/maturin ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/maturin build --release --sdist --out dist

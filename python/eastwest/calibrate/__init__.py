@@ -1,9 +1,9 @@
 """Machine profiles from the job histories of a real Hadoop.
 
->>> import eastwest as ew
->>> found = ew.calibrate(["job_1.jhist", "job_2.jhist.gz"])        # doctest: +SKIP
+>>> from eastwest.calibrate import calibrate, toml_text
+>>> found = calibrate(["job_1.jhist", "job_2.jhist.gz"])           # doctest: +SKIP
 >>> found.value("costs.map_rate")                                  # doctest: +SKIP
->>> print(found.profile())                                         # doctest: +SKIP
+>>> print(toml_text(found))                                        # doctest: +SKIP
 """
 
 from __future__ import annotations

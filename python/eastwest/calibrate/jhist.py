@@ -70,6 +70,8 @@ class History:
     path: Path
     job: str
     name: str
+    #: When it was submitted, in seconds since 1970.
+    submitted_at_s: float
     master_s: float | None
     inited_s: float | None
     finished_s: float
@@ -222,7 +224,16 @@ class _Walk:
         finished, status = (self.end[0] - start) / 1000, self.end[1]
         skews = _skews(attempts, finished)
         return History(
-            self.path, self.job, self.name, master, inited, finished, status, attempts, skews
+            path=self.path,
+            job=self.job,
+            name=self.name,
+            submitted_at_s=start / 1000,
+            master_s=master,
+            inited_s=inited,
+            finished_s=finished,
+            status=status,
+            attempts=attempts,
+            skews_s=skews,
         )
 
 
