@@ -1,6 +1,9 @@
 //! What a fabric is made of, as the scenario describes it. Every value is already checked.
 
 use crate::fault::Fault;
+use crate::queue::{
+    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, PieConfig, RedConfig, StepMarkingConfig,
+};
 use eastwest_types::{Rate, Span};
 
 /// The whole fabric.
@@ -102,40 +105,65 @@ pub enum Limit {
 pub enum QueueConfig {
     /// First in, first out; what does not fit is lost.
     DropTail(Limit),
-    /// The same, and packets that find more than a threshold waiting are marked (RFC 8257, 3.1).
-    StepMarking {
-        /// So much may wait before marking begins.
-        threshold: Limit,
-        /// What does not fit is lost.
-        limit: Limit,
-    },
+    /// The same, and packets are marked behind a threshold (RFC 8257, 3.1).
+    StepMarking(StepMarkingConfig),
     /// Drops or marks at the head while packets wait too long (RFC 8289).
-    CoDel {
-        /// How long a packet may wait.
-        target: Span,
-        /// How long all may have to wait for longer.
-        interval: Span,
-        /// Mark packets of transports that understand marks instead of dropping them.
-        ecn: bool,
-        /// What does not fit is lost.
-        limit: Limit,
-    },
+    CoDel(CoDelConfig),
+    /// Random early detection (Floyd and Jacobson 1993).
+    Red(RedConfig),
+    /// The same with thresholds from a delay.
+    AdaptiveRed(AdaptiveRedConfig),
+    /// A controller holds the delay (RFC 8033).
+    Pie(PieConfig),
+    /// CoDel for every flow, flows in turn (RFC 8290).
+    FqCoDel(FqCoDelConfig),
 }
 
 impl QueueConfig {
     /// Whether it decides about packets when they leave, which needs two-event ports.
     pub fn decides_at_dequeue(&self) -> bool {
-        matches!(self, QueueConfig::CoDel { .. })
+        match self {
+            QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) => true,
+            QueueConfig::StepMarking(c) => c.at_dequeue,
+            _ => false,
+        }
     }
 }
 
 /// How a port serves its priorities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SchedulerConfig {
     /// One queue for all.
     Fifo,
     /// Two queues, each with the port's limit: priority 4–7 before 0–3, without preemption.
     StrictPriority,
+    /// A queue for each of these, which together have every priority once.
+    Classes(Vec<PortClass>),
+}
+
+impl SchedulerConfig {
+    /// The classes of a port; none where it has one queue for all.
+    pub fn classes(&self) -> Vec<PortClass> {
+        match self {
+            SchedulerConfig::Fifo => Vec::new(),
+            SchedulerConfig::StrictPriority => [0xf0, 0x0f]
+                .map(|priorities| PortClass { priorities, weight: None, queue: None })
+                .to_vec(),
+            SchedulerConfig::Classes(classes) => classes.clone(),
+        }
+    }
+}
+
+/// A queue of a port for some of the priorities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortClass {
+    /// Bit p is set for priority p.
+    pub priorities: u8,
+    /// Its share of what strict classes leave, in proportion to the others'; none if it is strict
+    /// itself: served before all weighted ones, and before strict ones that come later.
+    pub weight: Option<u32>,
+    /// Its discipline, if not the port's.
+    pub queue: Option<QueueConfig>,
 }
 
 /// How switches choose among equal paths.

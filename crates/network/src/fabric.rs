@@ -1,6 +1,6 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, SchedulerConfig, Topology};
+use crate::config::{FabricConfig, Topology};
 use crate::fault::{Change, Effect, Schedule};
 use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
@@ -203,7 +203,8 @@ impl Fabric {
         match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped => self.lose(now, link, passage, Cause::QueueFull),
+            Offer::Dropped(cause) => self.lose(now, link, passage, cause),
+            Offer::Displaced => self.lose_dropped(now, link),
         }
     }
 
@@ -284,8 +285,14 @@ impl Fabric {
         if let Some((passage, cause)) = lost {
             self.lose(key.time(), link, passage, cause);
         }
-        for passage in self.links[link as usize].take_dropped() {
-            self.lose(key.time(), link, passage, Cause::Early);
+        self.lose_dropped(key.time(), link);
+    }
+
+    /// Packets are lost that a discipline has dropped out of its queue.
+    #[inline(never)]
+    fn lose_dropped(&mut self, now: Time, link: u32) {
+        for (passage, cause) in self.links[link as usize].take_dropped() {
+            self.lose(now, link, passage, cause);
         }
     }
 
@@ -350,9 +357,9 @@ fn link_spec(
     to: u32,
     cable: crate::config::CableConfig,
 ) -> LinkSpec {
-    let strict_priority = config.scheduler == SchedulerConfig::StrictPriority;
+    let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { config.host_queue } else { config.switch_queue };
-    let two_event = config.reference_ports || strict_priority || queue.decides_at_dequeue();
+    let two_event = config.reference_ports || !classes.is_empty() || queue.decides_at_dequeue();
     LinkSpec {
         from,
         to,
@@ -364,7 +371,8 @@ fn link_spec(
         jitter: if to < graph.hosts { config.processing_jitter } else { Span::ZERO },
         jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
         mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
-        strict_priority,
+        classes,
+        seed: (seed, link as u64),
     }
 }
 

@@ -16,17 +16,20 @@
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
 mod conditions;
+#[cfg(test)]
+mod tests;
+mod waiting;
 
-use crate::config::{CableConfig, QueueConfig};
+use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Backlog, Head, Queue, Verdict};
+use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
 use crate::ring::Ring;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
-use std::collections::VecDeque;
+use waiting::{Entry, Waiting};
 
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,20 +86,6 @@ impl Passage {
     }
 }
 
-/// What waits at a two-event port.
-#[derive(Debug)]
-struct Waiting {
-    /// Queue 0 is the urgent one; a port with one FIFO uses it alone.
-    queues: [VecDeque<Passage>; 2],
-    bytes: [u64; 2],
-    /// Packets that the discipline has dropped, until [`Link::take_dropped`].
-    dropped: Vec<Passage>,
-    /// When the packet being sent has left, or never.
-    sent_at: Time,
-    /// Priorities of this value and above go to queue 0.
-    urgent_from: u8,
-}
-
 /// Counters of one link. The first two are taken when a packet arrives at the far end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
@@ -113,12 +102,14 @@ pub struct Counters {
 /// What became of a packet offered to a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offer {
-    /// It did not fit.
-    Dropped,
+    /// It is lost.
+    Dropped(Cause),
     /// It is in; the link's next event stays.
     Queued,
     /// It is in, and the link's next event is now this one, not later than before.
     Sooner(Key),
+    /// It is in and others are lost for it, see [`Link::take_dropped`]; the next event stays.
+    Displaced,
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
@@ -148,6 +139,7 @@ pub struct Link {
     plain: bool,
 
     waiting: Option<Box<Waiting>>,
+    /// The discipline of an eager port.
     queue: Queue,
     /// Packets marked, by kind; made with the first.
     marks: Option<Box<[u64; PacketKind::COUNT]>>,
@@ -187,17 +179,30 @@ pub struct LinkSpec {
     pub jitter_seed: u64,
     /// How the port works.
     pub mode: Mode,
-    /// Two queues instead of one; needs [`Mode::TwoEvent`].
-    pub strict_priority: bool,
+    /// Queues instead of one for all; they need [`Mode::TwoEvent`].
+    pub classes: Vec<PortClass>,
+    /// Seed of what disciplines draw, and the number of this link.
+    pub seed: (u64, u64),
 }
 
 impl Link {
     /// A link without packets.
     pub fn new(spec: &LinkSpec) -> Link {
-        assert!(!spec.strict_priority || spec.mode == Mode::TwoEvent, "priorities need two events");
         let two_event = spec.mode == Mode::TwoEvent;
+        assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
-        let queue = Queue::new(spec.queue, spec.mtu);
+        let place = Place {
+            rate: spec.cable.rate,
+            mtu: spec.mtu,
+            framing: u32::from(spec.framing),
+            seed: spec.seed.0,
+            number: spec.seed.1,
+        };
+        let waiting = two_event.then(|| Waiting::new(&spec.classes, spec.queue, &place));
+        let queue = match waiting {
+            None => Queue::new(spec.queue, &place),
+            Some(_) => Queue::DropTail(Limit::Packets(0)),
+        };
         Link {
             on_wire: Ring::default(),
             surely_fits: queue.surely_lets_in(spec.mtu),
@@ -209,7 +214,7 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: !two_event,
+            plain: !two_event && !queue.sees_all(),
             conditions: None,
             queue,
             held_bytes: 0,
@@ -217,15 +222,7 @@ impl Link {
             full: [0; PacketKind::COUNT],
             others: None,
             marks: None,
-            waiting: two_event.then(|| {
-                Box::new(Waiting {
-                    queues: Default::default(),
-                    bytes: [0; 2],
-                    dropped: Vec::new(),
-                    sent_at: Time::NEVER,
-                    urgent_from: if spec.strict_priority { 4 } else { 0 },
-                })
-            }),
+            waiting: waiting.map(Box::new),
             from: spec.from,
             cable: spec.cable,
         }
@@ -292,16 +289,19 @@ impl Link {
     }
 
     #[inline(always)]
-    fn offer_eager(&mut self, now: Time, mut passage: Passage, pool: &mut PacketPool) -> Offer {
-        let ip_len = u32::from(passage.ip_len);
-        if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
-            let (packets, bytes) = self.queue(now);
-            match self.queue.at_enqueue(Backlog { packets: packets as usize, bytes }, ip_len) {
-                Verdict::Enqueue => {}
-                Verdict::Mark => self.mark(now, passage.slot, passage.identity, pool),
-                Verdict::Drop => return Offer::Dropped,
-            }
+    fn offer_eager(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+        if self.on_wire.len() >= self.surely_fits as usize
+            && self.busy_until > now
+            && let Some(cause) = self.judge(now, &passage, pool)
+        {
+            return Offer::Dropped(cause);
         }
+        self.enqueue(now, passage)
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, mut passage: Passage) -> Offer {
+        let ip_len = u32::from(passage.ip_len);
         let depart = self.extend_backlog(now, self.send_time(ip_len));
         let arrive = depart + self.delay;
         self.held_bytes += u64::from(ip_len);
@@ -311,14 +311,51 @@ impl Link {
         if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
     }
 
+    /// What the discipline knows of a packet that comes to a port with this backlog.
+    fn arrival<'p>(
+        &self,
+        now: Time,
+        passage: &Passage,
+        backlog: Backlog,
+        pool: &'p PacketPool,
+    ) -> Arrival<'p> {
+        let ip_len = u32::from(passage.ip_len);
+        Arrival {
+            now,
+            ip_len,
+            send_time: self.send_time(ip_len),
+            backlog,
+            clear_at: self.busy_until,
+            packet: pool.get(passage.slot),
+        }
+    }
+
+    /// Lets the discipline of an eager port look at a packet: marks it, or tells why it is lost.
+    fn judge(&mut self, now: Time, passage: &Passage, pool: &mut PacketPool) -> Option<Cause> {
+        let (packets, bytes) = self.queue(now);
+        let backlog = Backlog { packets: packets as usize, bytes };
+        let arrival = self.arrival(now, passage, backlog, pool);
+        let verdict = self.queue.at_enqueue(&arrival);
+        if verdict == Verdict::Mark {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+        verdict.loss()
+    }
+
     /// At ports that are not plain.
     #[inline(never)]
     fn offer_elsewhere(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         if self.waiting.is_some() {
             return self.offer_two_event(now, passage, pool);
         }
-        let offer = self.offer_eager(now, passage, pool);
-        if offer == Offer::Dropped {
+        let waits = self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now;
+        if (waits || self.queue.sees_all())
+            && let Some(cause) = self.judge(now, &passage, pool)
+        {
+            return Offer::Dropped(cause);
+        }
+        let offer = self.enqueue(now, passage);
+        if self.conditions.is_none() {
             return offer;
         }
         let place = self.on_wire.len() as u32 - 1;
@@ -423,7 +460,8 @@ impl Link {
     /// Packets and IP bytes that wait at the port now, the one being sent not counted.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if let Some(w) = &self.waiting {
-            return (w.queues.iter().map(|q| q.len() as u32).sum(), w.bytes.iter().sum());
+            let held = w.backlog();
+            return (held.packets as u32, held.bytes);
         }
         if self.conditions.is_some() {
             let (waiting, bytes, _) = self.count_waiting(now);
@@ -445,330 +483,62 @@ impl Link {
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.queues.iter().map(VecDeque::len).sum());
+        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets);
         self.on_wire.len() + waiting
     }
 
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        let ip_len = u32::from(passage.ip_len);
-        let w = self.waiting.as_ref().expect("a two-event port has queues");
-        let queue = usize::from(pool.get(passage.slot).priority() < w.urgent_from);
-        let sending = w.sent_at != Time::NEVER;
-        let backlog = Backlog { packets: w.queues[queue].len(), bytes: w.bytes[queue] };
-        if sending {
-            match self.queue.at_enqueue(backlog, ip_len) {
-                Verdict::Enqueue => {}
-                Verdict::Mark => self.mark(now, passage.slot, passage.identity, pool),
-                Verdict::Drop => return Offer::Dropped,
-            }
-        }
+        let arrival = self.arrival(now, &passage, Backlog::default(), pool);
+        let send_time = arrival.send_time;
         let w = self.waiting.as_mut().expect("a two-event port has queues");
-        w.queues[queue].push_back(Passage { arrive: now, ..passage });
-        w.bytes[queue] += u64::from(ip_len);
-        self.extend_backlog(now, self.send_time(ip_len));
-        if sending {
-            return Offer::Queued;
+        let sending = w.sent_at != Time::NEVER;
+        match w.push(passage, arrival) {
+            Entry::In { mark: true } => self.mark(now, passage.slot, passage.identity, pool),
+            Entry::In { mark: false } => {}
+            Entry::Lost(cause) => return Offer::Dropped(cause),
         }
-        self.start_sending(now, pool);
-        Offer::Sooner(self.next_key(now))
+        self.extend_backlog(now, send_time);
+        if !sending {
+            self.start_sending(now, pool);
+            return Offer::Sooner(self.next_key(now));
+        }
+        if self.shorten_backlog(0) { Offer::Displaced } else { Offer::Queued }
     }
 
-    /// Lets the discipline drop or mark at the head of the queue that is next in turn.
-    #[inline(never)]
-    fn thin_out(&mut self, now: Time, pool: &mut PacketPool) {
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let Queue::CoDel(codel) = &mut self.queue else { return };
-        let Some(queue) = (0..2).find(|&q| !w.queues[q].is_empty()) else {
-            codel.at_dequeue(0, now, std::iter::empty());
-            return;
-        };
-        let mut left = w.bytes[queue];
-        let heads = w.queues[queue].iter().map(|p| {
-            left -= u64::from(p.ip_len);
-            Head { since: p.arrive, left, ecn: pool.get(p.slot).understands_marks() }
-        });
-        let plan = codel.at_dequeue(queue, now, heads);
-        let marked = w.queues[queue].get(plan.drop).filter(|_| plan.mark).copied();
-        for _ in 0..plan.drop {
-            let passage = w.queues[queue].pop_front().expect("the plan drops what waits");
-            w.bytes[queue] -= u64::from(passage.ip_len);
-            w.dropped.push(passage);
-        }
-        let lens: Vec<u16> = w.dropped.iter().map(|p| p.ip_len).collect();
-        for ip_len in lens {
-            self.busy_until = Time(self.busy_until.0 - self.send_time(u32::from(ip_len)).0);
-        }
-        if let Some(passage) = marked {
-            self.mark(now, passage.slot, passage.identity, pool);
-        }
+    /// Takes packets that were dropped, after the first `before` of them, out of the time until which
+    /// the port is busy; tells whether there are any.
+    fn shorten_backlog(&mut self, before: usize) -> bool {
+        let w = self.waiting.as_ref().expect("a two-event port has queues");
+        let spans = w.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
+        let saved: u64 = spans.sum();
+        self.busy_until = Time(self.busy_until.0 - saved);
+        saved > 0
     }
 
     /// Packets that the discipline has dropped since the last call.
-    pub fn take_dropped(&mut self) -> Vec<Passage> {
+    pub fn take_dropped(&mut self) -> Vec<(Passage, Cause)> {
         self.waiting.as_mut().map_or(Vec::new(), |w| std::mem::take(&mut w.dropped))
     }
 
     /// Starts to send the packet that is next in turn, if any waits.
     fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
-        if matches!(self.queue, Queue::CoDel(_)) {
-            self.thin_out(now, pool);
-        }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let Some(queue) = (0..2).find(|&q| !w.queues[q].is_empty()) else {
-            w.sent_at = Time::NEVER;
-            return;
-        };
-        let mut passage = w.queues[queue].pop_front().expect("found not empty");
-        w.bytes[queue] -= u64::from(passage.ip_len);
-        let sent_at = now + self.send_time(u32::from(passage.ip_len));
-        passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
-        self.held_bytes += u64::from(passage.ip_len);
-        self.on_wire.push(passage);
+        let before = w.dropped.len();
+        let next = w.pop(now, pool);
+        if w.dropped.len() > before {
+            self.shorten_backlog(before);
+        }
+        let mut sent_at = Time::NEVER;
+        if let Some((mut passage, mark)) = next {
+            if mark {
+                self.mark(now, passage.slot, passage.identity, pool);
+            }
+            sent_at = now + self.send_time(u32::from(passage.ip_len));
+            passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
+            self.held_bytes += u64::from(passage.ip_len);
+            self.on_wire.push(passage);
+        }
         self.waiting.as_mut().expect("a two-event port has queues").sent_at = sent_at;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Limit;
-    use eastwest_engine::random::Stream;
-    use eastwest_types::{HostId, Rate, ecn};
-
-    fn spec(limit: Limit, mode: Mode) -> LinkSpec {
-        LinkSpec {
-            from: 0,
-            to: 1,
-            cable: CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) },
-            queue: QueueConfig::DropTail(limit),
-            framing: 38,
-            min_frame: 84,
-            mtu: 1500,
-            jitter: Span::ZERO,
-            jitter_seed: 7,
-            mode,
-            strict_priority: false,
-        }
-    }
-
-    fn packet(ip_len: u16, priority: u8) -> Packet {
-        Packet { ip_len, tos: priority << 2, ..Packet::blank(HostId(1)) }
-    }
-
-    /// What a link did: (time of arrival, number of the packet), and the numbers of those lost and of
-    /// those marked.
-    #[derive(Debug, PartialEq, Default)]
-    struct Log {
-        arrived: Vec<(Time, u32)>,
-        lost: Vec<u32>,
-        marked: Vec<u32>,
-        queues: Vec<(u32, u64)>,
-    }
-
-    /// Offers packets in order of time to one link and runs it empty. As in a run, what happens at
-    /// the link at the time of an offer or before goes first if it is a departure.
-    fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
-        let mut log = Log::default();
-        let mut next = Key::NEVER;
-        let mut pool = PacketPool::default();
-        for (at, packet) in offers {
-            let number = pool.insert(packet);
-            while next < Key::new(*at, Class::Arrival) {
-                next = step(link, next, &mut log, &mut pool);
-            }
-            log.queues.push(link.queue(*at));
-            let passage = Passage::new(number, packet);
-            match link.offer(*at, passage, &mut pool) {
-                Offer::Dropped => {
-                    link.count_loss(*at, &passage, packet.kind(), Cause::QueueFull);
-                    log.lost.push(number);
-                }
-                Offer::Queued => {}
-                Offer::Sooner(key) => next = key,
-            }
-        }
-        while next != Key::NEVER {
-            next = step(link, next, &mut log, &mut pool);
-        }
-        assert_eq!(link.held(), 0);
-        let is_marked = |slot: &u32| pool.remove(*slot).tos & ecn::MASK == ecn::CE;
-        log.marked = (0..offers.len() as u32).filter(is_marked).collect();
-        log
-    }
-
-    fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key {
-        if key.is_departure() {
-            return link.depart(key, pool).1;
-        }
-        let (passage, next) = link.arrive(key);
-        log.arrived.push((key.time(), passage.slot));
-        next
-    }
-
-    /// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent; four
-    /// packets of five understand marks.
-    fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
-        let mut random = Stream::new(seed, "traffic");
-        let mut now = Time::ZERO;
-        // an ACK of 80 B is the one packet that a very small MTU does not keep out
-        let sizes: &[u16] = if mtu < 80 { &[40, 52, 68, 68, 80] } else { &[40, 52, 80, 576, 1500] };
-        (0..400)
-            .map(|_| {
-                if random.below(3) == 0 {
-                    now += Span::from_ns(672 * random.below(if mtu < 80 { 4 } else { 40 }));
-                }
-                let mut packet = packet(sizes[random.below(5) as usize], random.below(8) as u8);
-                packet.tos |= [0, 1, 2, 2, 2][random.below(5) as usize];
-                (now, packet)
-            })
-            .collect()
-    }
-
-    const QUEUES: [QueueConfig; 9] = [
-        QueueConfig::DropTail(Limit::Packets(0)),
-        QueueConfig::DropTail(Limit::Packets(1)),
-        QueueConfig::DropTail(Limit::Packets(9)),
-        QueueConfig::DropTail(Limit::Bytes(79)),
-        QueueConfig::DropTail(Limit::Bytes(1_500)),
-        QueueConfig::DropTail(Limit::Bytes(9_001)),
-        marking(Limit::Packets(0), Limit::Packets(9)),
-        marking(Limit::Packets(4), Limit::Bytes(9_001)),
-        marking(Limit::Bytes(300), Limit::Packets(9)),
-    ];
-
-    const fn marking(threshold: Limit, limit: Limit) -> QueueConfig {
-        QueueConfig::StepMarking { threshold, limit }
-    }
-
-    #[test]
-    fn both_modes_do_the_same_to_every_packet() {
-        for queue in QUEUES {
-            for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
-                let (mut lost, mut marked) = (0, 0);
-                for seed in 0..20 {
-                    let offers = traffic(seed, mtu);
-                    let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
-                        let jitter = Span::from_ns(jitter);
-                        let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
-                        let mut link = Link::new(&spec);
-                        let log = play(&mut link, &offers);
-                        (log, (link.drops(), link.marks()), link.counters)
-                    });
-                    let [(eager, counts, counters), (reference, other_counts, others)] = &both;
-                    assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");
-                    assert_eq!(counts, other_counts);
-                    assert_eq!(counters.trail, others.trail);
-                    assert_eq!(
-                        (counters.packets, counters.bytes, counters.max_backlog),
-                        (others.packets, others.bytes, others.max_backlog)
-                    );
-                    assert_eq!(eager.arrived.len() + eager.lost.len(), offers.len());
-                    assert_eq!(eager.marked.len() as u64, counts.1.iter().sum::<u64>());
-                    lost += eager.lost.len();
-                    marked += eager.marked.len();
-                }
-                assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
-                let marks = matches!(queue, QueueConfig::StepMarking { .. });
-                assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
-            }
-        }
-    }
-
-    #[test]
-    fn a_packet_takes_its_bytes_framing_and_the_way() {
-        let mut link = Link::new(&spec(Limit::Packets(10), Mode::Eager));
-        let offers = [(Time(7), packet(1500, 0)), (Time(7), packet(40, 0))];
-        let log = play(&mut link, &offers);
-        let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
-        // 40 B are padded to 84 B
-        assert_eq!(log.arrived, [(first, 0), (first + Span::from_ns(672), 1)]);
-        assert_eq!((link.counters.packets, link.counters.bytes), (2, 1538 + 84));
-        assert_eq!(link.counters.max_backlog, Span::from_ns(12_304));
-    }
-
-    #[test]
-    fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
-        for mode in [Mode::Eager, Mode::TwoEvent] {
-            for (limit, fit) in
-                [(Limit::Packets(3), 4), (Limit::Bytes(4_500), 4), (Limit::Bytes(4_499), 3)]
-            {
-                let offers = vec![(Time::ZERO, packet(1500, 0)); 6];
-                let log = play(&mut Link::new(&spec(limit, mode)), &offers);
-                assert_eq!(log.arrived.len(), fit, "{limit:?} {mode:?}");
-                assert_eq!(log.lost.first(), Some(&(fit as u32)));
-            }
-        }
-    }
-
-    #[test]
-    fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
-        for mode in [Mode::Eager, Mode::TwoEvent] {
-            let spec = LinkSpec { mtu: 68, ..spec(Limit::Bytes(4_000), mode) };
-            let log = play(&mut Link::new(&spec), &[(Time::ZERO, packet(80, 0)); 60]);
-            assert_eq!(log.arrived.len(), 51, "{mode:?}");
-        }
-    }
-
-    #[test]
-    fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
-        let sent = 12_304_000;
-        for mode in [Mode::Eager, Mode::TwoEvent] {
-            for (at, lost) in [(sent - 1, vec![2]), (sent, vec![])] {
-                let offers = [
-                    (Time(0), packet(1500, 0)),
-                    (Time(0), packet(1500, 0)),
-                    (Time(at), packet(40, 0)),
-                ];
-                let log = play(&mut Link::new(&spec(Limit::Packets(1), mode)), &offers);
-                assert_eq!(log.lost, lost, "{mode:?} at {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn jitter_delays_each_packet_by_less_than_its_width_and_keeps_the_order() {
-        let width = Span::from_us(30);
-        let plain = play(&mut Link::new(&spec(Limit::Packets(99), Mode::Eager)), &traffic(3, 1500));
-        let spec = LinkSpec { jitter: width, ..spec(Limit::Packets(99), Mode::Eager) };
-        let shaken = play(&mut Link::new(&spec), &traffic(3, 1500));
-        assert_eq!(plain.lost, shaken.lost);
-        let mut moved = 0;
-        for (a, b) in plain.arrived.iter().zip(&shaken.arrived) {
-            assert_eq!(a.1, b.1);
-            assert!(b.0 >= a.0 && b.0 < a.0 + width);
-            moved += usize::from(b.0 > a.0 + Span::from_us(10));
-        }
-        assert!(moved > 50 && shaken.arrived.windows(2).all(|w| w[0].0 <= w[1].0));
-    }
-
-    #[test]
-    fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
-        let spec = LinkSpec { strict_priority: true, ..spec(Limit::Packets(2), Mode::TwoEvent) };
-        let at = |us| Time::ZERO + Span::from_us(us);
-        let offers = [
-            (at(0), packet(1500, 0)),
-            (at(1), packet(1500, 3)),
-            (at(2), packet(1500, 4)),
-            (at(3), packet(1500, 7)),
-            (at(4), packet(1500, 5)), // the urgent queue is full
-            (at(5), packet(1500, 0)),
-            (at(6), packet(1500, 0)), // and so is the other
-            (at(20), packet(1500, 4)),
-        ];
-        let mut link = Link::new(&spec);
-        let log = play(&mut link, &offers);
-        assert_eq!(log.lost, [4, 6]);
-        let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
-        assert_eq!(order, [0, 2, 3, 7, 1, 5]);
-        // never idle while something waits
-        let sent = Span::from_ns(12_304);
-        assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent));
-    }
-
-    #[test]
-    #[should_panic(expected = "priorities need two events")]
-    fn priorities_need_two_events() {
-        Link::new(&LinkSpec { strict_priority: true, ..spec(Limit::Packets(2), Mode::Eager) });
     }
 }

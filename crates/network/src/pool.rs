@@ -31,7 +31,7 @@ impl Stored {
     /// Bit of `tos`: `echo_or_sack` is the place of SACK blocks. Packets do not use it.
     const WITH_SACK: u8 = 1 << 7;
 
-    fn new(packet: &Packet) -> Stored {
+    pub(crate) fn new(packet: &Packet) -> Stored {
         let with_sack = packet.sack != NO_SACK;
         Stored {
             born: packet.born,
@@ -54,6 +54,11 @@ impl Stored {
     /// See [`Packet::kind`].
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload, self.flags, self.tos)
+    }
+
+    /// TCP flags, see [`eastwest_types::flag`].
+    pub fn flags(&self) -> u8 {
+        self.flags
     }
 
     /// Whether its transport understands marks (RFC 3168).

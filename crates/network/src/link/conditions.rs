@@ -150,7 +150,7 @@ impl Link {
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
         let Some(w) = &self.waiting else { return self.retime_eager(now, change) };
         let sent_at = w.sent_at;
-        let waiting: Vec<u32> = w.queues.iter().flatten().map(|p| u32::from(p.ip_len)).collect();
+        let waiting = w.lengths();
         change(self);
         if sent_at < Time::NEVER {
             let rest = waiting.into_iter().map(|ip_len| self.send_time(ip_len));
@@ -261,7 +261,8 @@ mod tests {
             jitter,
             jitter_seed: 7,
             mode,
-            strict_priority: false,
+            classes: Vec::new(),
+            seed: (7, 3),
         });
         link.expect_faults(3, 17);
         link
@@ -314,8 +315,8 @@ mod tests {
             let slot = self.pool.insert(packet);
             self.log.queues.push(self.link.queue(at));
             match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
-                Offer::Dropped => self.log.lost.push((at, slot, Cause::QueueFull)),
-                Offer::Queued => {}
+                Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
+                Offer::Queued | Offer::Displaced => {}
                 Offer::Sooner(key) => self.next = key,
             }
         }

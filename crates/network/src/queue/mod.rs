@@ -2,22 +2,37 @@
 //!
 //! One file each. Most decide when a packet comes ([`Queue::at_enqueue`]), from what waits then;
 //! [eager ports](crate::link::Mode) know that as well as two-event ones. CoDel decides when one leaves
-//! ([`CoDel::at_dequeue`]), which needs two-event ports.
+//! ([`CoDel::at_dequeue`]), which needs two-event ports. What a discipline does to a packet it wants to
+//! tell of congestion is in [`protection`].
 
+mod adaptive_red;
 mod codel;
 mod drop_tail;
+mod fq_codel;
+mod pie;
+mod protection;
+mod red;
 mod step_marking;
 
 use crate::config::{Limit, QueueConfig};
-pub use codel::{CoDel, Head};
-pub use step_marking::StepMarking;
+use crate::losses::Cause;
+use crate::pool::Stored;
+pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
+pub use codel::{CoDel, CoDelConfig};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
+pub use pie::{Pie, PieConfig};
+pub use protection::{Protection, Signal};
+pub use red::{Level, Red, RedConfig};
+pub use step_marking::{StepMarking, StepMarkingConfig};
 
 /// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
 /// timestamps and three SACK blocks.
 const LARGEST_BARE_PACKET: u32 = 80;
 
 /// What waits at a port before a packet: the one being sent does not count.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Backlog {
     /// Packets.
     pub packets: usize,
@@ -35,6 +50,38 @@ impl Backlog {
     }
 }
 
+/// A packet that comes to a port, as far as disciplines ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'p> {
+    /// When.
+    pub now: Time,
+    /// Its IP bytes.
+    pub ip_len: u32,
+    /// The time it takes to be sent.
+    pub send_time: Span,
+    /// What waits before it.
+    pub backlog: Backlog,
+    /// When the port will have sent all that came before; in the past if it is idle.
+    pub clear_at: Time,
+    /// The packet.
+    pub packet: &'p Stored,
+}
+
+impl Arrival<'_> {
+    /// Whether the port is idle: the packet is sent at once and needs no room.
+    pub fn idle(&self) -> bool {
+        self.clear_at <= self.now
+    }
+
+    /// What a queue does that has nothing but a limit.
+    fn fits(&self, limit: Limit) -> Verdict {
+        if self.idle() {
+            return Verdict::Enqueue;
+        }
+        drop_tail::at_enqueue(limit, self.backlog, self.ip_len)
+    }
+}
+
 /// What is done with a packet that comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -42,11 +89,69 @@ pub enum Verdict {
     Enqueue,
     /// It waits, marked if its transport understands marks.
     Mark,
-    /// It is lost.
+    /// It does not fit and is lost.
     Drop,
+    /// It is lost though there was room.
+    DropEarly,
 }
 
-/// The discipline of one port: small where there is nothing but a limit.
+/// A packet at the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'p> {
+    /// When it came.
+    pub since: Time,
+    /// What waits behind it.
+    pub left: Backlog,
+    /// The packet.
+    pub packet: &'p Stored,
+}
+
+/// What to do with the head of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Plan {
+    /// So many packets are dropped.
+    pub drop: usize,
+    /// The one after them is marked.
+    pub mark: bool,
+}
+
+impl Verdict {
+    /// Why the packet is lost, if it is.
+    pub fn loss(self) -> Option<Cause> {
+        match self {
+            Verdict::Enqueue | Verdict::Mark => None,
+            Verdict::Drop => Some(Cause::QueueFull),
+            Verdict::DropEarly => Some(Cause::Early),
+        }
+    }
+}
+
+/// What a discipline knows of its port.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Bytes per packet beyond its IP length.
+    pub framing: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the link; one for each class of the port.
+    pub number: u64,
+}
+
+impl Place {
+    fn random(&self, what: &str) -> Stream {
+        Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
+    }
+
+    fn packet_ps(&self, ip_len: u32) -> u64 {
+        self.rate.time_for(u64::from(ip_len + self.framing)).0
+    }
+}
+
+/// The discipline of one port or of one class of it: small where there is nothing but a limit.
 #[derive(Clone, Debug)]
 pub enum Queue {
     /// See [`drop_tail`].
@@ -55,39 +160,78 @@ pub enum Queue {
     StepMarking(Box<StepMarking>),
     /// See [`codel`].
     CoDel(Box<CoDel>),
+    /// See [`red`].
+    Red(Box<Red>),
+    /// See [`adaptive_red`].
+    AdaptiveRed(Box<AdaptiveRed>),
+    /// See [`pie`].
+    Pie(Box<Pie>),
 }
 
 impl Queue {
-    /// A queue of this kind for packets of at most `mtu` bytes.
-    pub fn new(config: QueueConfig, mtu: u32) -> Queue {
+    /// A queue of this kind, without packets.
+    pub fn new(config: QueueConfig, place: &Place) -> Queue {
         match config {
             QueueConfig::DropTail(limit) => Queue::DropTail(limit),
-            QueueConfig::StepMarking { threshold, limit } => {
-                Queue::StepMarking(Box::new(StepMarking { threshold, limit }))
+            QueueConfig::StepMarking(c) => Queue::StepMarking(Box::new(StepMarking::new(c))),
+            QueueConfig::CoDel(c) => Queue::CoDel(Box::new(CoDel::new(c, place.mtu))),
+            QueueConfig::Red(c) => {
+                let packet_ps = place.packet_ps(c.mean_packet);
+                Queue::Red(Box::new(Red::new(c, packet_ps, place.random("red"))))
             }
-            QueueConfig::CoDel { target, interval, ecn, limit } => {
-                Queue::CoDel(Box::new(CoDel::new(limit, target, interval, ecn, mtu)))
+            QueueConfig::AdaptiveRed(c) => {
+                let packet_ps = place.packet_ps(c.red.mean_packet);
+                let random = place.random("red");
+                Queue::AdaptiveRed(Box::new(AdaptiveRed::new(c, place.rate, packet_ps, random)))
             }
+            QueueConfig::Pie(c) => {
+                Queue::Pie(Box::new(Pie::new(c, place.mtu, place.random("pie"))))
+            }
+            QueueConfig::FqCoDel(_) => unreachable!("its flows have queues of their own"),
         }
     }
 
-    /// While no more packets than this are held, [`Queue::at_enqueue`] lets every packet in.
+    /// Whether it has to see every packet, even one that comes to an idle port.
+    pub fn sees_all(&self) -> bool {
+        matches!(self, Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_))
+    }
+
+    /// While no more packets than this are held, [`Queue::at_enqueue`] lets every packet in and
+    /// changes nothing.
     pub fn surely_lets_in(&self, mtu: u32) -> u32 {
         match self {
             Queue::DropTail(limit) => least_packets(*limit, mtu),
-            Queue::CoDel(c) => least_packets(c.limit, mtu),
-            Queue::StepMarking(s) => {
-                least_packets(s.threshold, mtu).min(least_packets(s.limit, mtu))
-            }
+            Queue::CoDel(c) => least_packets(c.limit(), mtu),
+            Queue::StepMarking(s) => s.surely_lets_in(mtu),
+            Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_) => 0,
         }
     }
 
-    /// What to do with a packet of `ip_len` bytes behind `backlog`.
-    pub fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
+    /// What to do with a packet.
+    pub fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         match self {
-            Queue::DropTail(limit) => drop_tail::at_enqueue(*limit, backlog, ip_len),
-            Queue::CoDel(c) => drop_tail::at_enqueue(c.limit, backlog, ip_len),
-            Queue::StepMarking(s) => s.at_enqueue(backlog, ip_len),
+            Queue::DropTail(limit) => arrival.fits(*limit),
+            Queue::CoDel(c) => arrival.fits(c.limit()),
+            Queue::StepMarking(s) => s.at_enqueue(arrival),
+            Queue::Red(r) => r.at_enqueue(arrival),
+            Queue::AdaptiveRed(r) => r.at_enqueue(arrival),
+            Queue::Pie(p) => p.at_enqueue(arrival),
+        }
+    }
+}
+
+impl Queue {
+    /// What to do with the packet at the head, and with those behind it that it takes along; `heads`
+    /// is called where the discipline looks at them.
+    pub fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
+        &mut self,
+        now: Time,
+        heads: impl FnOnce() -> I,
+    ) -> Plan {
+        match self {
+            Queue::CoDel(c) => c.at_dequeue(now, heads()),
+            Queue::StepMarking(s) if s.looks_at_dequeue() => s.at_dequeue(heads()),
+            _ => Plan::default(),
         }
     }
 }
@@ -99,5 +243,41 @@ fn least_packets(limit: Limit, mtu: u32) -> u32 {
         Limit::Bytes(b) => {
             u32::try_from(b / u64::from(mtu.max(LARGEST_BARE_PACKET))).unwrap_or(u32::MAX)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::PacketPool;
+    use eastwest_types::{HostId, Packet};
+
+    /// What a packet of 1500 B without ECT finds at a port.
+    pub(super) struct Port {
+        pub now: Time,
+        pub packets: usize,
+        pub bytes: u64,
+        pub clear_at: Time,
+    }
+
+    impl Port {
+        pub fn waiting(packets: usize) -> Port {
+            let clear_at = Time(if packets > 0 { 2 } else { 1 });
+            Port { now: Time(1), packets, bytes: packets as u64 * 1500, clear_at }
+        }
+    }
+
+    pub(super) fn arrive(port: &Port, judge: impl FnOnce(&Arrival) -> Verdict) -> Verdict {
+        let mut pool = PacketPool::default();
+        let packet = Packet { ip_len: 1500, payload: 1460, ..Packet::blank(HostId(1)) };
+        let slot = pool.insert(&packet);
+        judge(&Arrival {
+            now: port.now,
+            ip_len: 1500,
+            send_time: Span::from_us(12),
+            backlog: Backlog { packets: port.packets, bytes: port.bytes },
+            clear_at: port.clear_at,
+            packet: pool.get(slot),
+        })
     }
 }

@@ -1,44 +1,107 @@
 //! Marking at a threshold: a packet that finds more than K waiting gets the mark "congestion
 //! experienced" of RFC 3168 if its transport understands marks. It is the marking of DCTCP (Alizadeh
 //! et al. 2010, section 3.1; RFC 8257, section 3.1), by the queue of the moment and without
-//! averaging. Packets of other transports wait unmarked; what does not fit is lost.
+//! averaging. What happens to packets of other transports is the [protection](super::protection); by
+//! default they wait unmarked. What does not fit is lost.
+//!
+//! With `at_dequeue` the packet that leaves is marked if it leaves more than K behind: the sender
+//! learns of the queue a waiting time earlier (ECN*, Wu et al. 2012).
 
-use super::{Backlog, Verdict, drop_tail};
+use super::protection::{Protection, Signal};
+use super::{Arrival, Head, Plan, Verdict, least_packets};
 use crate::config::Limit;
 
-/// A port's threshold and limit.
-#[derive(Clone, Copy, Debug)]
-pub struct StepMarking {
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepMarkingConfig {
     /// So much may wait before marking begins.
     pub threshold: Limit,
+    /// Mark what leaves instead of what comes.
+    pub at_dequeue: bool,
+    /// What is not dropped behind the threshold though it cannot be marked.
+    pub protection: Protection,
     /// What does not fit is lost.
     pub limit: Limit,
 }
 
+/// A port's settings; it has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct StepMarking {
+    config: StepMarkingConfig,
+}
+
 impl StepMarking {
-    pub(super) fn at_enqueue(&self, backlog: Backlog, ip_len: u32) -> Verdict {
-        match drop_tail::at_enqueue(self.limit, backlog, ip_len) {
-            Verdict::Enqueue if backlog.exceeds(self.threshold) => Verdict::Mark,
+    /// A queue without packets.
+    pub fn new(config: StepMarkingConfig) -> StepMarking {
+        StepMarking { config }
+    }
+
+    fn signal(&self) -> Signal {
+        Signal { ecn: true, protection: self.config.protection }
+    }
+
+    pub(super) fn surely_lets_in(&self, mtu: u32) -> u32 {
+        let StepMarkingConfig { threshold, limit, .. } = self.config;
+        least_packets(threshold, mtu).min(least_packets(limit, mtu))
+    }
+
+    pub(super) fn at_enqueue(&self, arrival: &Arrival) -> Verdict {
+        let c = &self.config;
+        match arrival.fits(c.limit) {
+            Verdict::Enqueue if !c.at_dequeue && arrival.backlog.exceeds(c.threshold) => {
+                self.signal().verdict(arrival.packet)
+            }
             verdict => verdict,
         }
+    }
+
+    /// Whether it decides when packets leave.
+    pub(super) fn looks_at_dequeue(&self) -> bool {
+        self.config.at_dequeue
+    }
+
+    /// The first packet that is not dropped leaves, marked where it leaves too much behind.
+    pub(super) fn at_dequeue<'p>(&self, heads: impl Iterator<Item = Head<'p>>) -> Plan {
+        let mut plan = Plan::default();
+        for head in heads {
+            if !head.left.exceeds(self.config.threshold) {
+                break;
+            }
+            match self.signal().verdict(head.packet) {
+                Verdict::Drop | Verdict::DropEarly => plan.drop += 1,
+                verdict => {
+                    plan.mark = verdict == Verdict::Mark;
+                    break;
+                }
+            }
+        }
+        plan
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{Port, arrive};
     use super::*;
 
     fn verdict(threshold: Limit, packets: usize, bytes: u64) -> Verdict {
-        let marking = StepMarking { threshold, limit: Limit::Packets(100) };
-        marking.at_enqueue(Backlog { packets, bytes }, 1500)
+        let config = StepMarkingConfig {
+            threshold,
+            at_dequeue: false,
+            protection: Protection::Default,
+            limit: Limit::Packets(100),
+        };
+        let port = Port { bytes, ..Port::waiting(packets) };
+        arrive(&port, |a| StepMarking::new(config).at_enqueue(a))
     }
 
+    // the packet is not ECT and nothing is protected: where another is marked it is dropped
     #[test]
-    fn marks_behind_more_than_the_threshold_and_drops_behind_the_limit() {
+    fn signals_behind_more_than_the_threshold_and_drops_behind_the_limit() {
         let at = |packets| verdict(Limit::Packets(20), packets, packets as u64 * 1500);
         assert_eq!(at(20), Verdict::Enqueue);
-        assert_eq!(at(21), Verdict::Mark);
-        assert_eq!(at(99), Verdict::Mark);
+        assert_eq!(at(21), Verdict::DropEarly);
+        assert_eq!(at(99), Verdict::DropEarly);
         assert_eq!(at(100), Verdict::Drop);
     }
 
@@ -46,6 +109,6 @@ mod tests {
     fn the_threshold_may_count_bytes() {
         let at = |bytes| verdict(Limit::Bytes(30_000), 1, bytes);
         assert_eq!(at(30_000), Verdict::Enqueue);
-        assert_eq!(at(30_001), Verdict::Mark);
+        assert_eq!(at(30_001), Verdict::DropEarly);
     }
 }

@@ -60,7 +60,7 @@ impl Classes {
     }
 
     /// Completes the resolved text and tells what looks unintended.
-    pub fn finish(&self, s: &mut Section, scheduler: SchedulerConfig, notes: &mut Vec<String>) {
+    pub fn finish(&self, s: &mut Section, scheduler: &SchedulerConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;
         }
@@ -73,13 +73,13 @@ impl Classes {
             notes.push(format!("no workload is in class {}", class.0.name));
         }
         let high = self.list.iter().filter(|c| c.priority >= 4).count();
-        let strict = scheduler == SchedulerConfig::StrictPriority;
+        let strict = *scheduler == SchedulerConfig::StrictPriority;
         if strict && (high == 0 || high == self.list.len()) {
             notes.push(
                 "strict-priority serves 4–7 before 0–3, but all classes are on one side".to_owned(),
             );
         }
-        if !strict && self.list.iter().any(|c| c.priority > 0) {
+        if *scheduler == SchedulerConfig::Fifo && self.list.iter().any(|c| c.priority > 0) {
             notes.push("priorities have no effect with fabric.scheduler = \"fifo\"".to_owned());
         }
         let rows = self.list.iter().map(|class| {

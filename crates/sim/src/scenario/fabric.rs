@@ -9,13 +9,12 @@
 use super::graph;
 use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
 use super::quantity::{Name, Octets};
+use super::queues::{Ports, read_queue, read_scheduler};
 use super::reader::{Section, key};
 use super::{Context, Files};
-use eastwest_network::config::{
-    CableConfig, ExplicitRoute, FabricConfig, Limit, QueueConfig, RoutingConfig, SchedulerConfig,
-    Topology,
-};
+use eastwest_network::config::{CableConfig, ExplicitRoute, FabricConfig, RoutingConfig, Topology};
 use eastwest_types::{Rate, Span};
+use std::cell::Cell;
 
 /// The upper end of the range of `processing_jitter`.
 const MOST_JITTER: Span = Span::from_secs(1);
@@ -23,13 +22,6 @@ const MOST_JITTER: Span = Span::from_secs(1);
 /// Most nodes and most cables a fabric may have.
 const MOST_NODES: u64 = 1_000_000;
 const MOST_CABLES: u64 = 4_000_000;
-
-#[derive(Clone, Copy)]
-enum Discipline {
-    DropTail,
-    StepMarking,
-    CoDel,
-}
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -47,6 +39,8 @@ pub struct Fabric {
     pub nodes: Option<Nodes>,
     /// Its MTU, if that is known.
     pub mtu: Option<u32>,
+    /// Whether a queue was asked to mark packets.
+    pub asked_to_mark: bool,
 }
 
 const SWITCH_QUEUE: &str = "Packets or IP bytes that may wait; the packet being sent does not \
@@ -63,20 +57,6 @@ pub fn read(
     let topology = read_topology(s, context, files, notes);
     let nodes = topology.as_ref().map(Nodes::new);
     let Packets { mtu, framing, min_frame } = read_packets(s);
-    let scheduler = s.choice(
-        "scheduler",
-        "How ports choose among packets of different priority.",
-        Some("fifo"),
-        &[
-            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
-            (
-                "strict-priority",
-                SchedulerConfig::StrictPriority,
-                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
-                 without preemption",
-            ),
-        ],
-    );
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
     let packet = packet.min(MOST_JITTER); // below some 12 kbit/s
     let processing_jitter = s.get(
@@ -96,11 +76,14 @@ pub fn read(
         .default("false"),
     );
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
+    let asked_to_mark = Cell::new(false);
+    let ports = Ports { mtu: known_mtu, rates: rates(topology.as_ref()), asked_to_mark };
+    let scheduler = read_scheduler(s, &ports, "200 packets", SWITCH_QUEUE, notes);
     let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
-        read_queue(q, known_mtu, "200 packets", SWITCH_QUEUE)
+        read_queue(q, &ports, "200 packets", SWITCH_QUEUE, notes)
     });
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
-        read_queue(q, known_mtu, "1000 packets", HOST_QUEUE)
+        read_queue(q, &ports, "1000 packets", HOST_QUEUE, notes)
     });
     let routing = read_routing(s, nodes.as_ref());
     let config = FabricConfig {
@@ -117,7 +100,7 @@ pub fn read(
         reference_ports,
         faults: Vec::new(),
     };
-    Fabric { config, nodes, mtu: known_mtu }
+    Fabric { config, nodes, mtu: known_mtu, asked_to_mark: ports.asked_to_mark.get() }
 }
 
 /// What a packet takes on a link.
@@ -172,6 +155,21 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
         }
         None => Rate::gbit(1),
     }
+}
+
+/// Rates of links, each once, the lowest first.
+fn rates(topology: Option<&Topology>) -> Vec<Rate> {
+    let mut rates = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            vec![host.rate, uplink.rate]
+        }
+        Some(Topology::Star { host, .. }) => vec![host.rate],
+        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| c.rate).collect(),
+        None => Vec::new(),
+    };
+    rates.sort_unstable();
+    rates.dedup();
+    rates
 }
 
 fn read_topology(
@@ -330,86 +328,6 @@ fn note_over_subscription(
             bits(up)
         ));
     }
-}
-
-fn read_queue(
-    s: &mut Section,
-    mtu: Option<u32>,
-    limit: &'static str,
-    doc: &'static str,
-) -> QueueConfig {
-    let kind = s.kind(
-        "Queue discipline.",
-        Some("drop-tail"),
-        &[
-            ("drop-tail", Discipline::DropTail, "first in, first out; what does not fit is lost"),
-            (
-                "step-marking",
-                Discipline::StepMarking,
-                "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
-            ),
-            (
-                "codel",
-                Discipline::CoDel,
-                "drops at the head while packets wait too long (RFC 8289); two-event ports",
-            ),
-        ],
-    );
-    let limit: Limit = s.get(key("limit", doc).default(limit));
-    if let (Limit::Bytes(bytes), Some(mtu)) = (limit, mtu) {
-        s.demand(bytes >= u64::from(mtu), &["limit"], || {
-            format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
-        });
-    }
-    match kind.unwrap_or(Discipline::DropTail) {
-        Discipline::DropTail => QueueConfig::DropTail(limit),
-        Discipline::StepMarking => read_step_marking(s, limit),
-        Discipline::CoDel => read_codel(s, limit),
-    }
-}
-
-fn read_codel(s: &mut Section, limit: Limit) -> QueueConfig {
-    QueueConfig::CoDel {
-        target: s.get(
-            key("target", "How long a packet may wait (RFC 8289, 4.4).")
-                .default("5 ms")
-                .range("1 us", "10 s"),
-        ),
-        interval: s.get(
-            key(
-                "interval",
-                "A packet is dropped once all have waited for longer during this time (RFC 8289, \
-                 4.3: a round trip of the longer kind).",
-            )
-            .default("100 ms")
-            .range("10 us", "100 s"),
-        ),
-        ecn: s.get(
-            key(
-                "ecn",
-                "Packets of ECN transports are marked instead (Linux, sch_codel; off there).",
-            )
-            .default("false"),
-        ),
-        limit,
-    }
-}
-
-fn read_step_marking(s: &mut Section, limit: Limit) -> QueueConfig {
-    let threshold: Limit = s.get(key(
-        "threshold",
-        "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
-         2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s).",
-    ));
-    let bytes_or_packets = |l: Limit| match l {
-        Limit::Packets(n) => (true, u64::from(n)),
-        Limit::Bytes(n) => (false, n),
-    };
-    let (k, room) = (bytes_or_packets(threshold), bytes_or_packets(limit));
-    s.demand(k.0 != room.0 || k.1 < room.1, &["threshold", "limit"], || {
-        "never marks: it is not below the limit".to_owned()
-    });
-    QueueConfig::StepMarking { threshold, limit }
 }
 
 /// Most explicit routes.

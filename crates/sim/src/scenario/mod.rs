@@ -18,6 +18,7 @@ mod places;
 mod problem;
 mod profiles;
 mod quantity;
+mod queues;
 mod reader;
 mod resolve;
 mod syntax;
@@ -36,6 +37,7 @@ pub use problem::Problem;
 pub use workload::{WorkloadKind, WorkloadSpec};
 
 use eastwest_network::config::FabricConfig;
+use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 use files::Files;
@@ -144,6 +146,13 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     fabric.config.faults = faults::read(s, &fabric);
     let tcp =
         s.table("tcp", "Settings of every TCP endpoint.", |t| tcp::read(t, fabric.mtu, &mut notes));
+    if fabric.asked_to_mark && tcp.rules.ecn.rule != EcnRule::On && !s.describing() {
+        notes.push(
+            "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
+             would be marked is dropped, or left alone where it is protected"
+                .to_owned(),
+        );
+    }
     let mut classes = classes::read(s);
     let ground = workload::Ground::new(&fabric, seed, context);
     let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
@@ -151,7 +160,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     s.demand(ends, &["duration", "workload"], || {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
     });
-    classes.finish(s, fabric.config.scheduler, &mut notes);
+    classes.finish(s, &fabric.config.scheduler, &mut notes);
     let measure =
         s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
             measure::read(m, fabric.nodes.as_ref())

@@ -15,6 +15,7 @@ mod mapreduce;
 mod marking;
 mod ordering;
 mod priority;
+mod queues;
 mod queueing;
 mod snapshot;
 mod unfinished;

@@ -1,0 +1,385 @@
+//! Ports of both modes under all disciplines, and what classes and flows share.
+
+use super::*;
+use crate::config::SchedulerConfig;
+use crate::queue::{
+    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
+    StepMarkingConfig,
+};
+use eastwest_engine::random::Stream;
+use eastwest_types::{HostId, Rate, ecn};
+
+fn spec(limit: Limit, mode: Mode) -> LinkSpec {
+    LinkSpec {
+        from: 0,
+        to: 1,
+        cable: CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) },
+        queue: QueueConfig::DropTail(limit),
+        framing: 38,
+        min_frame: 84,
+        mtu: 1500,
+        jitter: Span::ZERO,
+        jitter_seed: 7,
+        mode,
+        classes: Vec::new(),
+        seed: (7, 3),
+    }
+}
+
+fn packet(ip_len: u16, priority: u8) -> Packet {
+    Packet { ip_len, tos: priority << 2, ..Packet::blank(HostId(1)) }
+}
+
+/// What a link did: (time of arrival, number of the packet), and the numbers of those lost and of
+/// those marked.
+#[derive(Debug, PartialEq, Default)]
+struct Log {
+    arrived: Vec<(Time, u32)>,
+    lost: Vec<u32>,
+    marked: Vec<u32>,
+    queues: Vec<(u32, u64)>,
+}
+
+impl Log {
+    fn take_dropped(&mut self, link: &mut Link, pool: &PacketPool, at: Time) {
+        for (passage, cause) in link.take_dropped() {
+            link.count_loss(at, &passage, pool.get(passage.slot).kind(), cause);
+            self.lost.push(passage.slot);
+        }
+    }
+}
+
+/// Offers packets in order of time to one link and runs it empty. As in a run, what happens at
+/// the link at the time of an offer or before goes first if it is a departure.
+fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
+    let mut log = Log::default();
+    let mut next = Key::NEVER;
+    let mut pool = PacketPool::default();
+    for (at, packet) in offers {
+        let number = pool.insert(packet);
+        while next < Key::new(*at, Class::Arrival) {
+            next = step(link, next, &mut log, &mut pool);
+        }
+        log.queues.push(link.queue(*at));
+        let passage = Passage::new(number, packet);
+        match link.offer(*at, passage, &mut pool) {
+            Offer::Dropped(cause) => {
+                link.count_loss(*at, &passage, packet.kind(), cause);
+                log.lost.push(number);
+            }
+            Offer::Queued => {}
+            Offer::Displaced => log.take_dropped(link, &pool, *at),
+            Offer::Sooner(key) => next = key,
+        }
+    }
+    while next != Key::NEVER {
+        next = step(link, next, &mut log, &mut pool);
+    }
+    assert_eq!(link.held(), 0);
+    let is_marked = |slot: &u32| pool.remove(*slot).tos & ecn::MASK == ecn::CE;
+    log.marked = (0..offers.len() as u32).filter(is_marked).collect();
+    log
+}
+
+fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key {
+    if key.is_departure() {
+        let next = link.depart(key, pool).1;
+        log.take_dropped(link, pool, key.time());
+        return next;
+    }
+    let (passage, next) = link.arrive(key);
+    log.arrived.push((key.time(), passage.slot));
+    next
+}
+
+/// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent; four
+/// packets of five understand marks.
+fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
+    let mut random = Stream::new(seed, "traffic");
+    let mut now = Time::ZERO;
+    // an ACK of 80 B is the one packet that a very small MTU does not keep out
+    let sizes: &[u16] = if mtu < 80 { &[40, 52, 68, 68, 80] } else { &[40, 52, 80, 576, 1500] };
+    (0..400)
+        .map(|_| {
+            if random.below(3) == 0 {
+                now += Span::from_ns(672 * random.below(if mtu < 80 { 4 } else { 40 }));
+            }
+            let mut packet = packet(sizes[random.below(5) as usize], random.below(8) as u8);
+            packet.tos |= [0, 1, 2, 2, 2][random.below(5) as usize];
+            (now, packet)
+        })
+        .collect()
+}
+
+/// Disciplines that decide at enqueue, and whether they mark.
+fn queues() -> Vec<(QueueConfig, bool)> {
+    let packets = |n: u32| Limit::Packets(n);
+    let drop_tail = [
+        packets(0),
+        packets(1),
+        packets(9),
+        Limit::Bytes(79),
+        Limit::Bytes(1_500),
+        Limit::Bytes(9_001),
+    ];
+    let mut queues: Vec<_> = drop_tail.map(|limit| (QueueConfig::DropTail(limit), false)).to_vec();
+    for (threshold, limit, protection) in [
+        (packets(0), packets(9), Protection::Bypass),
+        (packets(4), Limit::Bytes(9_001), Protection::Bypass),
+        (Limit::Bytes(300), packets(9), Protection::AckSyn),
+    ] {
+        let config = StepMarkingConfig { threshold, at_dequeue: false, protection, limit };
+        queues.push((QueueConfig::StepMarking(config), true));
+    }
+    for (weight, ecn, limit) in
+        [(1.0, true, packets(9)), (0.1, true, Limit::Bytes(9_001)), (0.02, false, packets(1))]
+    {
+        queues.push((QueueConfig::Red(red(weight, ecn, limit)), ecn));
+    }
+    let (target, red) = (Span::from_us(20), red(0.3, true, packets(9)));
+    queues.push((QueueConfig::AdaptiveRed(AdaptiveRedConfig { target, adapt: true, red }), true));
+    let pie = PieConfig {
+        target: Span::from_us(1),
+        update: Span::from_us(10),
+        alpha: 100_000.0,
+        beta: 100_000.0,
+        burst: Span::from_us(10),
+        mark_up_to: 1.0,
+        signal: Signal { ecn: true, protection: Protection::Default },
+        limit: packets(9),
+    };
+    queues.push((QueueConfig::Pie(pie), true));
+    queues
+}
+
+fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
+    RedConfig {
+        min: Level::Packets(1.0),
+        max: Level::Packets(6.0),
+        weight,
+        max_probability: 0.5,
+        gentle: true,
+        even: true,
+        mean_packet: 500,
+        signal: Signal { ecn, protection: Protection::Default },
+        limit,
+    }
+}
+
+#[test]
+fn both_modes_do_the_same_to_every_packet() {
+    for (queue, marks) in queues() {
+        for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
+            let (mut lost, mut marked) = (0, 0);
+            for seed in 0..20 {
+                let offers = traffic(seed, mtu);
+                let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
+                    let jitter = Span::from_ns(jitter);
+                    let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
+                    let mut link = Link::new(&spec);
+                    let log = play(&mut link, &offers);
+                    (log, (link.drops(), link.marks()), link.counters)
+                });
+                let [(eager, counts, counters), (reference, other_counts, others)] = &both;
+                assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");
+                assert_eq!(counts, other_counts);
+                assert_eq!(counters.trail, others.trail);
+                assert_eq!(
+                    (counters.packets, counters.bytes, counters.max_backlog),
+                    (others.packets, others.bytes, others.max_backlog)
+                );
+                assert_eq!(eager.arrived.len() + eager.lost.len(), offers.len());
+                assert_eq!(eager.marked.len() as u64, counts.1.iter().sum::<u64>());
+                lost += eager.lost.len();
+                marked += eager.marked.len();
+            }
+            assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
+            assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
+        }
+    }
+}
+
+#[test]
+fn a_packet_takes_its_bytes_framing_and_the_way() {
+    let mut link = Link::new(&spec(Limit::Packets(10), Mode::Eager));
+    let offers = [(Time(7), packet(1500, 0)), (Time(7), packet(40, 0))];
+    let log = play(&mut link, &offers);
+    let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
+    // 40 B are padded to 84 B
+    assert_eq!(log.arrived, [(first, 0), (first + Span::from_ns(672), 1)]);
+    assert_eq!((link.counters.packets, link.counters.bytes), (2, 1538 + 84));
+    assert_eq!(link.counters.max_backlog, Span::from_ns(12_304));
+}
+
+#[test]
+fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
+    for mode in [Mode::Eager, Mode::TwoEvent] {
+        for (limit, fit) in
+            [(Limit::Packets(3), 4), (Limit::Bytes(4_500), 4), (Limit::Bytes(4_499), 3)]
+        {
+            let offers = vec![(Time::ZERO, packet(1500, 0)); 6];
+            let log = play(&mut Link::new(&spec(limit, mode)), &offers);
+            assert_eq!(log.arrived.len(), fit, "{limit:?} {mode:?}");
+            assert_eq!(log.lost.first(), Some(&(fit as u32)));
+        }
+    }
+}
+
+#[test]
+fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
+    for mode in [Mode::Eager, Mode::TwoEvent] {
+        let spec = LinkSpec { mtu: 68, ..spec(Limit::Bytes(4_000), mode) };
+        let log = play(&mut Link::new(&spec), &[(Time::ZERO, packet(80, 0)); 60]);
+        assert_eq!(log.arrived.len(), 51, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
+    let sent = 12_304_000;
+    for mode in [Mode::Eager, Mode::TwoEvent] {
+        for (at, lost) in [(sent - 1, vec![2]), (sent, vec![])] {
+            let offers =
+                [(Time(0), packet(1500, 0)), (Time(0), packet(1500, 0)), (Time(at), packet(40, 0))];
+            let log = play(&mut Link::new(&spec(Limit::Packets(1), mode)), &offers);
+            assert_eq!(log.lost, lost, "{mode:?} at {at}");
+        }
+    }
+}
+
+#[test]
+fn jitter_delays_each_packet_by_less_than_its_width_and_keeps_the_order() {
+    let width = Span::from_us(30);
+    let plain = play(&mut Link::new(&spec(Limit::Packets(99), Mode::Eager)), &traffic(3, 1500));
+    let spec = LinkSpec { jitter: width, ..spec(Limit::Packets(99), Mode::Eager) };
+    let shaken = play(&mut Link::new(&spec), &traffic(3, 1500));
+    assert_eq!(plain.lost, shaken.lost);
+    let mut moved = 0;
+    for (a, b) in plain.arrived.iter().zip(&shaken.arrived) {
+        assert_eq!(a.1, b.1);
+        assert!(b.0 >= a.0 && b.0 < a.0 + width);
+        moved += usize::from(b.0 > a.0 + Span::from_us(10));
+    }
+    assert!(moved > 50 && shaken.arrived.windows(2).all(|w| w[0].0 <= w[1].0));
+}
+
+#[test]
+fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
+    let classes = SchedulerConfig::StrictPriority.classes();
+    let spec = LinkSpec { classes, ..spec(Limit::Packets(2), Mode::TwoEvent) };
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let offers = [
+        (at(0), packet(1500, 0)),
+        (at(1), packet(1500, 3)),
+        (at(2), packet(1500, 4)),
+        (at(3), packet(1500, 7)),
+        (at(4), packet(1500, 5)), // the urgent queue is full
+        (at(5), packet(1500, 0)),
+        (at(6), packet(1500, 0)), // and so is the other
+        (at(20), packet(1500, 4)),
+    ];
+    let mut link = Link::new(&spec);
+    let log = play(&mut link, &offers);
+    assert_eq!(log.lost, [4, 6]);
+    let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+    assert_eq!(order, [0, 2, 3, 7, 1, 5]);
+    // never idle while something waits
+    let sent = Span::from_ns(12_304);
+    assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent));
+}
+
+#[test]
+#[should_panic(expected = "classes need two events")]
+fn classes_need_two_events() {
+    let classes = SchedulerConfig::StrictPriority.classes();
+    Link::new(&LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });
+}
+
+/// Bytes of each class among the packets that arrive while all classes wait.
+fn shares(classes: &[PortClass], sizes: [u16; 3]) -> [u64; 3] {
+    let spec =
+        LinkSpec { classes: classes.to_vec(), ..spec(Limit::Packets(100_000), Mode::TwoEvent) };
+    let mut offers = Vec::new();
+    for n in 0..30_000 {
+        let class = n % 3;
+        offers.push((Time::ZERO, packet(sizes[class], class as u8)));
+    }
+    let log = play(&mut Link::new(&spec), &offers);
+    let mut bytes = [0; 3];
+    for (_, slot) in &log.arrived[..9_000] {
+        let class = *slot as usize % 3;
+        bytes[class] += u64::from(sizes[class]);
+    }
+    bytes
+}
+
+#[test]
+fn weights_share_what_strict_classes_leave() {
+    let class = |priority: u8, weight| PortClass { priorities: 1 << priority, weight, queue: None };
+    let rest = PortClass { priorities: 0xf8, weight: Some(1), queue: None };
+    let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest];
+    let [a, b, c] = shares(&weighted, [1500, 576, 1000]).map(|n| n as f64);
+    assert!((b / a - 3.0).abs() < 0.02 && (c / a - 4.0).abs() < 0.02, "{a} {b} {c}");
+    // the first one found the port idle
+    let [a, b, c] =
+        shares(&[class(0, Some(1)), class(1, None), class(2, Some(1)), rest], [1500; 3]);
+    assert!(a == 1500 && c == 0 && b == 8_999 * 1500, "{a} {b} {c}");
+}
+
+#[test]
+fn each_class_has_a_queue_of_its_own() {
+    let red = RedConfig {
+        min: Level::Packets(0.0),
+        max: Level::Packets(0.0),
+        ..red(1.0, true, Limit::Packets(9))
+    };
+    let classes = [
+        PortClass { priorities: 0x0f, weight: Some(1), queue: None },
+        PortClass { priorities: 0xf0, weight: Some(1), queue: Some(QueueConfig::Red(red)) },
+    ];
+    let spec = LinkSpec { classes: classes.to_vec(), ..spec(Limit::Packets(2), Mode::TwoEvent) };
+    let mut offers = vec![(Time::ZERO, packet(1500, 0)); 4];
+    let mut marked = packet(1500, 4);
+    marked.tos |= ecn::ECT0;
+    offers.extend(vec![(Time::ZERO, marked); 3]);
+    let log = play(&mut Link::new(&spec), &offers);
+    assert_eq!((log.lost, log.marked), (vec![3], vec![4, 5, 6]));
+}
+
+fn fq_codel(limit: Limit) -> QueueConfig {
+    let signal = Signal::default();
+    let (target, interval) = (Span::from_ms(5), Span::from_ms(100));
+    let codel = CoDelConfig { target, interval, signal, limit };
+    QueueConfig::FqCoDel(FqCoDelConfig { flows: 1024, quantum: 1514, codel })
+}
+
+#[test]
+fn flows_share_by_bytes_and_a_new_one_goes_first() {
+    let queue = fq_codel(Limit::Packets(10_000));
+    let spec = LinkSpec { queue, ..spec(Limit::Packets(0), Mode::TwoEvent) };
+    let flow = |ip_len, hash| Packet { hash, ..packet(ip_len, 0) };
+    let mut offers = vec![(Time::ZERO, flow(1500, 1)); 200];
+    offers.extend(vec![(Time::ZERO, flow(500, 2)); 600]);
+    // when both have long been old ones a third sends a single packet
+    offers.push((Time::ZERO + Span::from_us(2_000), flow(100, 3)));
+    let log = play(&mut Link::new(&spec), &offers);
+    assert!(log.lost.is_empty());
+    let first: Vec<u32> = log.arrived.iter().take(400).map(|a| a.1).collect();
+    let of = |range: std::ops::Range<u32>| first.iter().filter(|n| range.contains(n)).count();
+    let (a, b) = (of(0..200) * 1500, of(200..800) * 500);
+    assert!(a.abs_diff(b) <= 3_028, "{a} {b}");
+    let at = log.arrived.iter().find(|a| a.1 == 800).expect("it arrives").0;
+    assert!(at < Time::ZERO + Span::from_us(2_000 + 2 * 13 + 5), "{at:?}");
+}
+
+#[test]
+fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
+    let queue = fq_codel(Limit::Packets(10));
+    let spec = LinkSpec { queue, ..spec(Limit::Packets(0), Mode::TwoEvent) };
+    let flow = |hash| Packet { hash, ..packet(1500, 0) };
+    let mut offers = vec![(Time::ZERO, flow(1)); 11];
+    offers.extend(vec![(Time(1), flow(2)); 3]);
+    let log = play(&mut Link::new(&spec), &offers);
+    assert_eq!(log.lost, [1, 2, 3]);
+    assert_eq!(log.arrived.len(), 11);
+}

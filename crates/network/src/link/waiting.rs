@@ -1,0 +1,201 @@
+//! What waits at a two-event port: a queue for each of its classes, and whose turn it is.
+//!
+//! Strict classes go first, in their order. What they leave is shared by weight: deficit round robin
+//! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one
+//! packet and pays back before its next turn. A packet that is being sent is never interrupted.
+
+use super::Passage;
+use crate::config::{PortClass, QueueConfig};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
+use eastwest_engine::random::mix;
+use eastwest_types::Time;
+use std::collections::VecDeque;
+
+/// The packets of one class, in the order its discipline serves them.
+#[derive(Debug)]
+enum Store {
+    Fifo { queue: Queue, packets: VecDeque<Passage>, bytes: u64 },
+    Flows(Box<FqCoDel>),
+}
+
+#[derive(Debug)]
+struct Class {
+    store: Store,
+    /// Bytes it may send in its turn; none if it is strict.
+    quantum: Option<i64>,
+    deficit: i64,
+}
+
+/// What waits at a two-event port.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    classes: Vec<Class>,
+    /// Class of every priority.
+    class_of: [u8; 8],
+    /// The class with weight whose turn it is.
+    turn: usize,
+    /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
+    pub dropped: Vec<(Passage, Cause)>,
+    /// When the packet being sent has left, or never.
+    pub sent_at: Time,
+}
+
+/// What a class did with a packet that came.
+pub(super) enum Entry {
+    /// It waits, marked or not.
+    In { mark: bool },
+    /// It is lost.
+    Lost(Cause),
+}
+
+impl Waiting {
+    /// A port without packets; `classes` is empty where all packets wait in one queue.
+    pub fn new(classes: &[PortClass], queue: QueueConfig, place: &Place) -> Waiting {
+        let all = [PortClass { priorities: 0xff, weight: None, queue: None }];
+        let classes = if classes.is_empty() { &all[..] } else { classes };
+        let mut class_of = [0; 8];
+        for (number, class) in classes.iter().enumerate() {
+            for priority in (0..8).filter(|p| class.priorities >> p & 1 == 1) {
+                class_of[priority] = number as u8;
+            }
+        }
+        let made = classes.iter().zip(0u64..).map(|(class, number)| {
+            let place = Place { number: place.number | number << 32, ..*place };
+            Class {
+                store: Store::new(class.queue.unwrap_or(queue), &place),
+                quantum: class.weight.map(|w| i64::from(w) * i64::from(place.mtu)),
+                deficit: 0,
+            }
+        });
+        let classes = made.collect();
+        Waiting { classes, class_of, turn: 0, dropped: Vec::new(), sent_at: Time::NEVER }
+    }
+
+    /// Packets and bytes of all classes.
+    pub fn backlog(&self) -> Backlog {
+        let mut all = Backlog { packets: 0, bytes: 0 };
+        for class in &self.classes {
+            let held = class.store.backlog();
+            all.packets += held.packets;
+            all.bytes += held.bytes;
+        }
+        all
+    }
+
+    /// IP bytes of every packet that waits.
+    pub fn lengths(&self) -> Vec<u32> {
+        let of = |p: &Passage| u32::from(p.ip_len);
+        let mut lengths = Vec::new();
+        for class in &self.classes {
+            match &class.store {
+                Store::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
+                Store::Flows(flows) => lengths.extend(flows.iter().map(of)),
+            }
+        }
+        lengths
+    }
+
+    /// Hands a packet to its class. `arrival` says nothing of what waits in it.
+    pub fn push(&mut self, passage: Passage, mut arrival: Arrival) -> Entry {
+        let class = self.class_of[usize::from(arrival.packet.priority())];
+        match &mut self.classes[usize::from(class)].store {
+            Store::Fifo { queue, packets, bytes } => {
+                arrival.backlog = Backlog { packets: packets.len(), bytes: *bytes };
+                let verdict = queue.at_enqueue(&arrival);
+                if let Some(cause) = verdict.loss() {
+                    return Entry::Lost(cause);
+                }
+                packets.push_back(Passage { arrive: arrival.now, ..passage });
+                *bytes += u64::from(passage.ip_len);
+                Entry::In { mark: verdict == Verdict::Mark }
+            }
+            Store::Flows(flows) => {
+                let out = flows.push(Passage { arrive: arrival.now, ..passage }, arrival.idle());
+                self.dropped.extend(out.into_iter().map(|passage| (passage, Cause::QueueFull)));
+                Entry::In { mark: false }
+            }
+        }
+    }
+
+    /// Takes out the packet that is next in turn; tells whether it is to be marked.
+    pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(Passage, bool)> {
+        while let Some(number) = self.next_class() {
+            let class = &mut self.classes[number];
+            let Some((passage, mark)) = class.store.pop(now, pool, &mut self.dropped) else {
+                continue; // its discipline has dropped everything
+            };
+            class.deficit -= i64::from(passage.ip_len);
+            return Some((passage, mark));
+        }
+        None
+    }
+
+    /// The class that is served next; none if nothing waits.
+    fn next_class(&mut self) -> Option<usize> {
+        let waits = |class: &Class| class.store.backlog().packets > 0;
+        let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
+        if strict.is_some() || !self.classes.iter().any(waits) {
+            return strict;
+        }
+        loop {
+            let class = &mut self.classes[self.turn];
+            match class.quantum {
+                Some(_) if waits(class) && class.deficit > 0 => return Some(self.turn),
+                Some(quantum) if waits(class) => class.deficit += quantum,
+                _ => class.deficit = 0,
+            }
+            self.turn = (self.turn + 1) % self.classes.len();
+        }
+    }
+}
+
+impl Store {
+    fn new(config: QueueConfig, place: &Place) -> Store {
+        match config {
+            QueueConfig::FqCoDel(c) => {
+                let seed = mix(place.seed ^ mix(0x6671_0000 ^ place.number));
+                Store::Flows(Box::new(FqCoDel::new(c, place.mtu, seed)))
+            }
+            config => {
+                Store::Fifo { queue: Queue::new(config, place), packets: VecDeque::new(), bytes: 0 }
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        match self {
+            Store::Fifo { packets, bytes, .. } => Backlog { packets: packets.len(), bytes: *bytes },
+            Store::Flows(flows) => flows.backlog(),
+        }
+    }
+
+    fn pop(
+        &mut self,
+        now: Time,
+        pool: &PacketPool,
+        dropped: &mut Vec<(Passage, Cause)>,
+    ) -> Option<(Passage, bool)> {
+        let (queue, packets, bytes) = match self {
+            Store::Fifo { queue, packets, bytes } => (queue, packets, bytes),
+            Store::Flows(flows) => return flows.pop(now, pool, dropped),
+        };
+        let plan = queue.at_dequeue(now, || {
+            let mut left = Backlog { packets: packets.len(), bytes: *bytes };
+            packets.iter().map(move |p| {
+                left.packets -= 1;
+                left.bytes -= u64::from(p.ip_len);
+                Head { since: p.arrive, left, packet: pool.get(p.slot) }
+            })
+        });
+        for _ in 0..plan.drop {
+            let passage = packets.pop_front().expect("the plan drops what waits");
+            *bytes -= u64::from(passage.ip_len);
+            dropped.push((passage, Cause::Early));
+        }
+        let passage = packets.pop_front()?;
+        *bytes -= u64::from(passage.ip_len);
+        Some((passage, plan.mark))
+    }
+}

@@ -1,0 +1,169 @@
+//! RED that finds its thresholds from a delay, and its probability by itself.
+//!
+//! **Thresholds** follow from the delay `d` that packets may find and the rate of the port: `min` is
+//! `d` times the packets a second of the port at a mean packet size, `max = 3·min`. For 1000 B these
+//! are the "auto" thresholds of E-EON, table 5.2 (100 µs at 1 Gbit/s: 12.5 and 37.5 packets). ns-2 and
+//! Floyd, Gummadi and Shenker (*Adaptive RED*, 2001, section 4.2) take half of it, and 5 at least.
+//!
+//! **The probability** at the upper threshold is adapted if asked (same paper, section 4.1): every
+//! half second it grows by min(0.01, a quarter of itself) while the average is above the middle fifth
+//! between the thresholds, and shrinks to 0.9 of itself while it is below, within 0.01 and 0.5.
+
+use super::red::{Level, Red, RedConfig};
+use super::{Arrival, Verdict};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+
+/// Time between two adaptations.
+const INTERVAL: Span = Span::from_ms(500);
+/// Adaptations after which the probability has reached one of its bounds from wherever it was.
+const MOST_STEPS: u64 = 100;
+
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaptiveRedConfig {
+    /// How long a packet may have to wait on average.
+    pub target: Span,
+    /// Whether the probability is adapted.
+    pub adapt: bool,
+    /// Everything else; its thresholds are not used.
+    pub red: RedConfig,
+}
+
+impl AdaptiveRedConfig {
+    /// Thresholds in packets for a port of this rate.
+    pub fn thresholds(&self, rate: Rate) -> (f64, f64) {
+        let bits = 8.0 * f64::from(self.red.mean_packet);
+        let min = self.target.0 as f64 * 1e-12 * rate.0 as f64 / bits;
+        (min, 3.0 * min)
+    }
+}
+
+/// Settings and state of one port.
+#[derive(Clone, Debug)]
+pub struct AdaptiveRed {
+    red: Red,
+    adapt: bool,
+    min: f64,
+    max: f64,
+    /// When the probability was last adapted.
+    adapted: Time,
+}
+
+impl AdaptiveRed {
+    /// A queue without packets at a port of this rate.
+    pub fn new(
+        config: AdaptiveRedConfig,
+        rate: Rate,
+        packet_ps: u64,
+        random: Stream,
+    ) -> AdaptiveRed {
+        let (min, max) = config.thresholds(rate);
+        let red = RedConfig { min: Level::Packets(min), max: Level::Packets(max), ..config.red };
+        let red = Red::new(red, packet_ps, random);
+        AdaptiveRed { red, adapt: config.adapt, min, max, adapted: Time::ZERO }
+    }
+
+    /// The average changes with packets that come only, so that all steps since the last one see the
+    /// same.
+    fn adapt(&mut self, now: Time) {
+        let steps = now.since(self.adapted).0 / INTERVAL.0;
+        self.adapted += INTERVAL * steps;
+        let (average, fifth) = (self.red.average(), (self.max - self.min) / 5.0);
+        let (low, high) = (self.min + 2.0 * fifth, self.min + 3.0 * fifth);
+        let p = &mut self.red.config_mut().max_probability;
+        for _ in 0..steps.min(MOST_STEPS) {
+            if average > high && *p <= 0.5 {
+                *p += (*p / 4.0).min(0.01);
+            } else if average < low && *p >= 0.01 {
+                *p *= 0.9;
+            }
+        }
+    }
+
+    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        if self.adapt {
+            self.adapt(arrival.now);
+        }
+        self.red.at_enqueue(arrival)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protection::Signal;
+    use super::super::tests::{Port, arrive};
+    use super::*;
+    use crate::config::Limit;
+
+    fn config(target: Span, adapt: bool) -> AdaptiveRedConfig {
+        let red = RedConfig {
+            min: Level::Packets(0.0),
+            max: Level::Packets(0.0),
+            weight: 1.0,
+            max_probability: if adapt { 0.1 } else { 1.0 },
+            gentle: adapt,
+            even: true,
+            mean_packet: 1000,
+            signal: Signal::default(),
+            limit: Limit::Packets(2000),
+        };
+        AdaptiveRedConfig { target, adapt, red }
+    }
+
+    #[test]
+    fn thresholds_are_those_of_table_5_2_and_6_4() {
+        let us = Span::from_us;
+        for (target, min, max) in [
+            (us(100), 12.5, 37.5),
+            (us(200), 25.0, 75.0),
+            (us(250), 31.25, 93.75),
+            (us(300), 37.5, 112.5),
+            (us(400), 50.0, 150.0),
+            (us(500), 62.5, 187.5),
+            (us(1_000), 125.0, 375.0),
+            (us(2_000), 250.0, 750.0),
+            (us(4_000), 500.0, 1500.0),
+        ] {
+            let config = config(target, false);
+            for (rate, times) in [(Rate::gbit(1), 1.0), (Rate::gbit(10), 10.0)] {
+                let (a, b) = config.thresholds(rate);
+                assert!((a - min * times).abs() < 1e-9 && (b - max * times).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_hold_at_the_port() {
+        let config = config(Span::from_us(100), false);
+        let mut red = AdaptiveRed::new(config, Rate::gbit(1), 8_000_000, Stream::new(1, "red"));
+        let mut at = |queue| arrive(&Port::waiting(queue), |a| red.at_enqueue(a));
+        assert!((0..100).all(|_| at(12) == Verdict::Enqueue));
+        assert!((0..100).all(|_| at(38) == Verdict::DropEarly));
+        let signalled = (0..100).filter(|_| at(25) == Verdict::DropEarly).count();
+        assert!((50..80).contains(&signalled), "even gaps of 1 and 2: {signalled}");
+    }
+
+    #[test]
+    fn the_probability_follows_the_average_within_its_bounds() {
+        let config = config(Span::from_ms(1), true);
+        let mut red = AdaptiveRed::new(config, Rate::gbit(1), 8_000_000, Stream::new(1, "red"));
+        let p = |red: &mut AdaptiveRed| red.red.config_mut().max_probability;
+        let at = |red: &mut AdaptiveRed, ms, queue| {
+            let port = Port { now: Time::ZERO + Span::from_ms(ms), ..Port::waiting(queue) };
+            arrive(&port, |a| red.at_enqueue(a));
+        };
+        at(&mut red, 0, 300);
+        at(&mut red, 500, 250);
+        assert_eq!(p(&mut red), 0.1 + 0.01);
+        at(&mut red, 1_000, 250); // in the middle fifth
+        at(&mut red, 1_500, 130);
+        assert_eq!(p(&mut red), 0.11);
+        at(&mut red, 2_000, 300);
+        assert_eq!(p(&mut red), 0.11 * 0.9);
+        at(&mut red, 10_000_000, 0);
+        assert!(p(&mut red) > 0.5);
+        at(&mut red, 20_000_000, 0);
+        assert!(p(&mut red) < 0.01);
+    }
+}

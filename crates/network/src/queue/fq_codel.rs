@@ -1,0 +1,207 @@
+//! FQ-CoDel (RFC 8290): flows are hashed to queues, each with a CoDel of its own, and queues are served
+//! in turn by deficit round robin, those of new flows first.
+//!
+//! A queue that gets its first packet joins the list of new flows with one `quantum` of bytes; served
+//! until that is spent it moves to the list of old ones, and a new flow's queue that empties moves there
+//! too before it is forgotten, so that a flow cannot stay new by being slow (4.2). A packet beyond
+//! the limit drops one from the head of the longest queue in bytes (4.1.3; Linux drops up to 64 at
+//! once). CoDel leaves a queue alone while all queues together hold no more than one full packet,
+//! as Linux does.
+
+use super::codel::{CoDel, CoDelConfig};
+use super::{Backlog, Head};
+use crate::config::Limit;
+use crate::link::Passage;
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use eastwest_engine::random::mix;
+use eastwest_types::Time;
+use std::collections::VecDeque;
+
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCoDelConfig {
+    /// Number of queues that flows are hashed to.
+    pub flows: u32,
+    /// IP bytes a queue may send in its turn.
+    pub quantum: u32,
+    /// The CoDel of every queue; its limit is that of all together.
+    pub codel: CoDelConfig,
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    packets: VecDeque<Passage>,
+    bytes: u64,
+    deficit: i64,
+    codel: CoDel,
+    listed: bool,
+}
+
+/// The queues of one port or one class of it.
+#[derive(Clone, Debug)]
+pub struct FqCoDel {
+    config: FqCoDelConfig,
+    mtu: u32,
+    seed: u64,
+    /// Made with their first packet.
+    flows: Vec<Option<Box<Flow>>>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    held: Backlog,
+}
+
+impl FqCoDel {
+    /// Queues without packets; `seed` makes the hash this port's own.
+    pub fn new(config: FqCoDelConfig, mtu: u32, seed: u64) -> FqCoDel {
+        FqCoDel {
+            config,
+            mtu,
+            seed,
+            flows: vec![None; config.flows.max(1) as usize],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            held: Backlog { packets: 0, bytes: 0 },
+        }
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    /// Packets that wait, in no order that matters.
+    pub fn iter(&self) -> impl Iterator<Item = &Passage> {
+        self.flows.iter().flatten().flat_map(|flow| flow.packets.iter())
+    }
+
+    fn flow(&mut self, number: u32) -> &mut Flow {
+        let (config, mtu) = (self.config.codel, self.mtu);
+        self.flows[number as usize].get_or_insert_with(|| {
+            Box::new(Flow {
+                packets: VecDeque::new(),
+                bytes: 0,
+                deficit: 0,
+                codel: CoDel::new(config, mtu),
+                listed: false,
+            })
+        })
+    }
+
+    /// Takes in a packet; returns those that have to make room, which it may be itself. At an `idle`
+    /// port it goes out at once and needs none.
+    pub fn push(&mut self, passage: Passage, idle: bool) -> Vec<Passage> {
+        self.insert(passage);
+        let mut out = Vec::new();
+        while !idle && !self.fits() {
+            out.extend(self.drop_from_longest());
+        }
+        out
+    }
+
+    fn fits(&self) -> bool {
+        match self.config.codel.limit {
+            Limit::Packets(n) => self.held.packets <= n as usize,
+            Limit::Bytes(n) => self.held.bytes <= n,
+        }
+    }
+
+    fn insert(&mut self, passage: Passage) {
+        let ip_len = u32::from(passage.ip_len());
+        let random = mix(self.seed ^ u64::from(passage.hash));
+        let number = ((u128::from(random) * self.flows.len() as u128) >> 64) as u32;
+        let quantum = i64::from(self.config.quantum);
+        let flow = self.flow(number);
+        flow.packets.push_back(passage);
+        flow.bytes += u64::from(ip_len);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = quantum;
+            self.new.push_back(number);
+        }
+        self.held.packets += 1;
+        self.held.bytes += u64::from(ip_len);
+    }
+
+    fn drop_from_longest(&mut self) -> Option<Passage> {
+        let bytes = |n: u32| self.flows[n as usize].as_ref().map_or(0, |flow| flow.bytes);
+        let longest = self.new.iter().chain(&self.old).copied().max_by_key(|&n| bytes(n))?;
+        let flow = self.flow(longest);
+        let dropped = flow.packets.pop_front()?;
+        flow.bytes -= u64::from(dropped.ip_len());
+        self.release(&dropped);
+        Some(dropped)
+    }
+
+    fn release(&mut self, passage: &Passage) {
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(passage.ip_len());
+    }
+
+    /// The packet that is next in turn and whether it is to be marked; what CoDel drops before it goes
+    /// to `dropped`.
+    pub fn pop(
+        &mut self,
+        now: Time,
+        pool: &PacketPool,
+        dropped: &mut Vec<(Passage, Cause)>,
+    ) -> Option<(Passage, bool)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let number = *list.front()?;
+            let quantum = i64::from(self.config.quantum);
+            let flow = self.flow(number);
+            if flow.deficit <= 0 {
+                flow.deficit += quantum;
+                self.move_on(is_new, true);
+                continue;
+            }
+            let Some((passage, mark)) = self.take(number, now, pool, dropped) else {
+                // a new flow goes through the old ones once before it is forgotten
+                let keep = is_new && !self.old.is_empty();
+                self.flow(number).listed = keep;
+                self.move_on(is_new, keep);
+                continue;
+            };
+            self.flow(number).deficit -= i64::from(passage.ip_len());
+            return Some((passage, mark));
+        }
+    }
+
+    /// Takes the first flow off its list; `keep` puts it at the end of the old ones.
+    fn move_on(&mut self, is_new: bool, keep: bool) {
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        let number = list.pop_front().expect("a flow is in turn");
+        if keep {
+            self.old.push_back(number);
+        }
+    }
+
+    fn take(
+        &mut self,
+        number: u32,
+        now: Time,
+        pool: &PacketPool,
+        dropped: &mut Vec<(Passage, Cause)>,
+    ) -> Option<(Passage, bool)> {
+        let mut left = self.held;
+        let flow = self.flows[number as usize].as_mut().expect("a listed flow has a queue");
+        let heads = flow.packets.iter().map(|p| {
+            left.packets -= 1;
+            left.bytes -= u64::from(p.ip_len());
+            Head { since: p.arrived(), left, packet: pool.get(p.slot) }
+        });
+        let plan = flow.codel.at_dequeue(now, heads);
+        let early: Vec<Passage> = flow.packets.drain(..plan.drop).collect();
+        let next = flow.packets.pop_front();
+        for passage in early.iter().chain(&next) {
+            flow.bytes -= u64::from(passage.ip_len());
+        }
+        for passage in early.iter().chain(&next) {
+            self.release(passage);
+        }
+        dropped.extend(early.into_iter().map(|passage| (passage, Cause::Early)));
+        next.map(|passage| (passage, plan.mark))
+    }
+}

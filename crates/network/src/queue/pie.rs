@@ -1,0 +1,276 @@
+//! PIE (RFC 8033; Pan et al. 2013): a packet that comes is dropped or marked with a probability that a
+//! controller holds where the time spent waiting is near a target.
+//!
+//! Every `update`, with `d` the delay a packet would find and `d'` the one found an update earlier,
+//!
+//! ```text
+//! p ← p + scale(p) · (α·(d − target) + β·(d − d'))          (RFC 8033, 4.2)
+//! ```
+//!
+//! where `scale` makes steps small while `p` is small, a step is at most 0.02 once `p` is 0.1, and `p`
+//! decays by 2 % while the queue stays empty. Nothing is dropped during the first `burst` of
+//! congestion (4.4), while the delay was below half the target and `p` below 0.2, or behind no more
+//! than two packets (5.1). Drops are spread: their accumulated probability must reach 0.85 and not
+//! exceed 8.5 between two (5.4). Packets that understand marks are marked while `p` is at most
+//! `mark_up_to`, and dropped above (5.1).
+//!
+//! The delay is known here: it is the time the port needs to send what waits, so that no rate of
+//! departure is estimated (4.3). Updates are carried out with the next packet, each with the delay at
+//! its time; PIE is never off (the RFC's 5.3 is not used).
+
+use super::protection::Signal;
+use super::{Arrival, Verdict};
+use crate::config::Limit;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Span, Time};
+
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// The delay to hold (RFC 8033: QDELAY_REF, 15 ms).
+    pub target: Span,
+    /// Time between updates (T_UPDATE, 15 ms).
+    pub update: Span,
+    /// Weight of the distance to the target, 1/s (0.125).
+    pub alpha: f64,
+    /// Weight of the change, 1/s (1.25).
+    pub beta: f64,
+    /// Congestion of less than this goes unpunished (MAX_BURST, 150 ms).
+    pub burst: Span,
+    /// Packets are marked up to this probability (MARK_ECNTH, 0.1).
+    pub mark_up_to: f64,
+    /// Whether to mark or to drop.
+    pub signal: Signal,
+    /// What does not fit is lost.
+    pub limit: Limit,
+}
+
+/// Settings and state of one port.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: PieConfig,
+    /// Bytes of two packets (the RFC's twice MEAN_PKTSIZE).
+    two_packets: u64,
+    probability: f64,
+    /// Probability added up since the last drop.
+    accumulated: f64,
+    burst_left: Span,
+    /// The delay at the last update.
+    delay: Span,
+    updated: Time,
+    /// When what came until the last packet has been sent, its own time not counted.
+    clear_at: Time,
+    random: Stream,
+}
+
+impl Pie {
+    /// A queue without packets.
+    pub fn new(config: PieConfig, mtu: u32, random: Stream) -> Pie {
+        Pie {
+            config,
+            two_packets: 2 * u64::from(mtu),
+            probability: 0.0,
+            accumulated: 0.0,
+            burst_left: config.burst,
+            delay: Span::ZERO,
+            updated: Time::ZERO,
+            clear_at: Time::ZERO,
+            random,
+        }
+    }
+
+    /// Steps are small while the probability is (RFC 8033, 4.2).
+    fn scale(&self) -> f64 {
+        match self.probability {
+            p if p < 0.000_001 => 1.0 / 2048.0,
+            p if p < 0.000_01 => 1.0 / 512.0,
+            p if p < 0.000_1 => 1.0 / 128.0,
+            p if p < 0.001 => 1.0 / 32.0,
+            p if p < 0.01 => 1.0 / 8.0,
+            p if p < 0.1 => 1.0 / 2.0,
+            _ => 1.0,
+        }
+    }
+
+    fn update(&mut self, delay: Span) {
+        let seconds = |span: Span| span.0 as f64 * 1e-12;
+        let (new, old) = (seconds(delay), seconds(self.delay));
+        let c = &self.config;
+        let mut step = self.scale() * (c.alpha * (new - seconds(c.target)) + c.beta * (new - old));
+        if self.probability >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        if delay > Span::from_ms(250) {
+            step = 0.02;
+        }
+        self.probability += step;
+        if delay == Span::ZERO && self.delay == Span::ZERO {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        if self.probability < 1e-12 {
+            self.probability = 0.0;
+        }
+        let half = c.target.0 / 2;
+        self.burst_left = Span(self.burst_left.0.saturating_sub(c.update.0));
+        if self.probability == 0.0 && delay.0 < half && self.delay.0 < half {
+            self.burst_left = c.burst;
+        }
+        self.delay = delay;
+    }
+
+    /// Carries out the updates that were due before a packet comes.
+    fn catch_up(&mut self, arrival: &Arrival) {
+        let at_rest = |p: &Pie| {
+            p.probability == 0.0 && p.delay == Span::ZERO && p.burst_left == p.config.burst
+        };
+        while self.updated + self.config.update <= arrival.now {
+            let at = self.updated + self.config.update;
+            if self.clear_at <= at && at_rest(self) {
+                // nothing changes until the next packet
+                let steps = arrival.now.since(self.updated).0 / self.config.update.0;
+                self.updated += self.config.update * steps;
+                break;
+            }
+            // what came since the update before had come by then, or has been sent since
+            self.update(Span(self.clear_at.0.saturating_sub(at.0)));
+            self.updated = at;
+        }
+    }
+
+    fn spread(&mut self) -> bool {
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+            return false;
+        }
+        self.accumulated += self.probability;
+        if self.accumulated < 0.85 {
+            return false;
+        }
+        let hit = self.accumulated >= 8.5 || self.random.unit() < self.probability;
+        if hit {
+            self.accumulated = 0.0;
+        }
+        hit
+    }
+
+    fn signals(&mut self, arrival: &Arrival) -> bool {
+        let calm = self.delay.0 < self.config.target.0 / 2 && self.probability < 0.2;
+        if self.burst_left > Span::ZERO || calm || arrival.backlog.bytes <= self.two_packets {
+            return false;
+        }
+        self.spread()
+    }
+
+    /// The port tells when it will have sent what waits, this packet included if it waits.
+    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        self.catch_up(arrival);
+        let verdict = self.judge(arrival);
+        self.clear_at = match verdict {
+            Verdict::Enqueue | Verdict::Mark => {
+                arrival.clear_at.max(arrival.now) + arrival.send_time
+            }
+            Verdict::Drop | Verdict::DropEarly => arrival.clear_at,
+        };
+        verdict
+    }
+
+    fn judge(&mut self, arrival: &Arrival) -> Verdict {
+        let fits = arrival.fits(self.config.limit);
+        if fits != Verdict::Enqueue || !self.signals(arrival) {
+            return fits;
+        }
+        let ecn = self.config.signal.ecn && self.probability <= self.config.mark_up_to;
+        Signal { ecn, ..self.config.signal }.verdict(arrival.packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Port, arrive};
+    use super::*;
+
+    fn pie() -> Pie {
+        let config = PieConfig {
+            target: Span::from_ms(15),
+            update: Span::from_ms(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: Span::from_ms(150),
+            mark_up_to: 0.1,
+            signal: Signal::default(),
+            limit: Limit::Packets(10_000),
+        };
+        Pie::new(config, 1500, Stream::new(3, "pie"))
+    }
+
+    /// A packet every millisecond that finds `delay_ms` of waiting.
+    fn offer(pie: &mut Pie, from_ms: u64, to_ms: u64, delay_ms: u64) -> Vec<(u64, Verdict)> {
+        (from_ms..to_ms)
+            .map(|ms| {
+                let now = Time::ZERO + Span::from_ms(ms);
+                let clear_at = now + Span::from_ms(delay_ms);
+                let waiting = if delay_ms > 0 { 100 } else { 0 };
+                let port = Port { now, clear_at, bytes: 150_000, ..Port::waiting(waiting) };
+                (ms, arrive(&port, |a| pie.at_enqueue(a)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_update_is_that_of_the_rfc() {
+        let mut pie = pie();
+        pie.probability = 0.05;
+        pie.delay = Span::from_ms(20);
+        pie.update(Span::from_ms(30));
+        let step = 0.5 * (0.125 * 0.015 + 1.25 * 0.010);
+        assert!((pie.probability - (0.05 + step)).abs() < 1e-12);
+        pie.probability = 0.5;
+        pie.update(Span::from_ms(200));
+        assert!((pie.probability - 0.52).abs() < 1e-12);
+        (pie.delay, pie.probability) = (Span::ZERO, 0.5);
+        pie.update(Span::ZERO);
+        assert!((pie.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_burst_shorter_than_allowed_is_not_punished_and_lasting_delay_is() {
+        let mut pie = pie();
+        let early = |log: &[(u64, Verdict)]| {
+            log.iter()
+                .filter(|(_, v)| *v == Verdict::DropEarly)
+                .map(|(ms, _)| *ms)
+                .collect::<Vec<_>>()
+        };
+        assert!(early(&offer(&mut pie, 0, 140, 60)).is_empty());
+        let drops = early(&offer(&mut pie, 140, 4_000, 60));
+        assert!(drops.len() > 50, "{}", drops.len());
+        // more and more often
+        let half = drops.partition_point(|&ms| ms < 2_000);
+        assert!(half * 2 < drops.len());
+        // and no longer once the queue has been empty for a while
+        offer(&mut pie, 4_000, 60_000, 0);
+        assert!(early(&offer(&mut pie, 60_000, 60_100, 60)).is_empty());
+    }
+
+    #[test]
+    fn years_of_rest_cost_nothing() {
+        let mut pie = pie();
+        offer(&mut pie, 0, 1, 0);
+        offer(&mut pie, 1_000_000_000, 1_000_000_001, 0);
+        assert_eq!(pie.probability, 0.0);
+        assert!(pie.updated.0 > Span::from_secs(999_999).0);
+    }
+
+    #[test]
+    fn short_queues_are_left_alone() {
+        let mut pie = pie();
+        pie.probability = 1.0;
+        pie.burst_left = Span::ZERO;
+        pie.delay = Span::from_ms(30);
+        let port = Port { bytes: 3_000, ..Port::waiting(2) };
+        assert_eq!(arrive(&port, |a| pie.at_enqueue(a)), Verdict::Enqueue);
+        let port = Port { bytes: 3_001, ..Port::waiting(3) };
+        assert_eq!(arrive(&port, |a| pie.at_enqueue(a)), Verdict::DropEarly);
+    }
+}

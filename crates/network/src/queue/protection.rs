@@ -1,0 +1,106 @@
+//! Which packets a discipline spares when it would drop one early.
+//!
+//! A discipline that signals congestion marks a packet whose transport understands marks (RFC 3168)
+//! and drops any other. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped where
+//! data is only marked. The modes are those of E-EON, chapter 6: *default* spares nothing; *ece-bit*
+//! spares packets whose TCP header has the ECE bit (SYN and SYN-ACK of ECN connections, ACKs that echo
+//! a mark); *ack+syn* spares also every other packet without payload, which makes true simple marking
+//! out of step marking; *bypass* spares whatever does not understand marks, as some switches do. A
+//! spared packet waits like any other and is lost only where it does not fit.
+
+use super::Verdict;
+use crate::pool::Stored;
+use eastwest_types::{PacketKind, flag};
+
+/// What is spared from early drop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Protection {
+    /// Nothing but what can be marked.
+    #[default]
+    Default,
+    /// Packets with the ECE bit in the TCP header.
+    EceBit,
+    /// Those, and all packets of connections without payload.
+    AckSyn,
+    /// Everything that cannot be marked.
+    Bypass,
+}
+
+impl Protection {
+    fn spares(self, packet: &Stored) -> bool {
+        let bare = || !matches!(packet.kind(), kind if carries_payload(kind));
+        match self {
+            Protection::Default => false,
+            Protection::EceBit => packet.flags() & flag::ECE != 0,
+            Protection::AckSyn => packet.flags() & flag::ECE != 0 || bare(),
+            Protection::Bypass => !packet.understands_marks(),
+        }
+    }
+}
+
+fn carries_payload(kind: PacketKind) -> bool {
+    matches!(kind, PacketKind::Data | PacketKind::Retransmission | PacketKind::Datagram)
+}
+
+/// How a discipline tells a packet's sender of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Signal {
+    /// Mark packets of transports that understand marks instead of dropping them.
+    pub ecn: bool,
+    /// What else is not dropped.
+    pub protection: Protection,
+}
+
+impl Signal {
+    /// What becomes of a packet that is to carry the signal.
+    pub fn verdict(self, packet: &Stored) -> Verdict {
+        if self.ecn && packet.understands_marks() {
+            Verdict::Mark
+        } else if self.protection.spares(packet) {
+            Verdict::Enqueue
+        } else {
+            Verdict::DropEarly
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::PacketPool;
+    use eastwest_types::{HostId, Packet, ecn};
+
+    fn verdict(protection: Protection, payload: u16, flags: u8, tos: u8) -> Verdict {
+        let mut pool = PacketPool::default();
+        let slot = pool.insert(&Packet { payload, flags, tos, ..Packet::blank(HostId(1)) });
+        Signal { ecn: true, protection }.verdict(pool.get(slot))
+    }
+
+    #[test]
+    fn each_mode_spares_what_its_name_says() {
+        use Protection::{AckSyn, Bypass, Default, EceBit};
+        let all = [Default, EceBit, AckSyn, Bypass];
+        let spared = |payload, flags, tos| {
+            all.map(|mode| match verdict(mode, payload, flags, tos) {
+                Verdict::Enqueue => true,
+                Verdict::DropEarly => false,
+                other => panic!("{other:?}"),
+            })
+        };
+        let (ack, syn, ece) = (flag::ACK, flag::SYN, flag::ECE);
+        assert_eq!(spared(0, ack, 0), [false, false, true, true]);
+        assert_eq!(spared(0, ack | ece, 0), [false, true, true, true]);
+        assert_eq!(spared(0, syn, 0), [false, false, true, true]);
+        assert_eq!(spared(0, syn | ece | flag::CWR, 0), [false, true, true, true]);
+        assert_eq!(spared(0, syn | ack | ece, 0), [false, true, true, true]);
+        assert_eq!(spared(0, ack | flag::FIN, 0), [false, false, true, true]);
+        // data without ECT: retransmissions are such (RFC 3168, 6.1.5)
+        assert_eq!(spared(1448, ack, Packet::TOS_RETRANSMISSION), [false, false, false, true]);
+        assert_eq!(spared(1448, ack | ece, 0), [false, true, true, true]);
+        assert_eq!(spared(0, 0, Packet::TOS_DATAGRAM), [false, false, false, true]);
+        for mode in all {
+            assert_eq!(verdict(mode, 1448, ack, ecn::ECT0), Verdict::Mark);
+            assert_eq!(verdict(mode, 1448, ack, ecn::CE), Verdict::Mark);
+        }
+    }
+}

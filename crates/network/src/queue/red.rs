@@ -1,0 +1,287 @@
+//! Random early detection (Floyd and Jacobson 1993): the longer the queue, the more likely a packet
+//! that comes is dropped or marked, so that senders slow down before the queue is full.
+//!
+//! With every packet that comes an average of the queue follows `avg ← avg + w·(q − avg)`; after an
+//! idle time that would have let `m` packets pass it is `avg ← avg·(1 − w)^m` (section 4 and equation
+//! 2.1 of the paper's algorithm). `w = 1` takes the queue of the moment, as E-EON does. Below `min`
+//! nothing is done. Between the thresholds the probability grows to `max_probability`,
+//!
+//! ```text
+//! p_b = max_probability · (avg − min) / (max − min)        p = p_b / (1 − n·p_b)
+//! ```
+//!
+//! where the second form, for `n` packets let through since the last signal, spreads signals evenly:
+//! gaps are uniform on 1 … 1/p_b (section 7). From `max` on every packet is signalled, or with
+//! `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In the paper the queue
+//! counts all packets at the gateway; here the one being sent does not count, as in ns-2.
+
+use super::protection::Signal;
+use super::{Arrival, Verdict};
+use crate::config::Limit;
+use eastwest_engine::random::Stream;
+
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Average from which on packets are signalled.
+    pub min: Level,
+    /// Average from which on all are.
+    pub max: Level,
+    /// Weight of the queue of the moment in its average.
+    pub weight: f64,
+    /// Probability just below `max`.
+    pub max_probability: f64,
+    /// From `max` on the probability grows further instead of jumping to one.
+    pub gentle: bool,
+    /// Spread signals evenly.
+    pub even: bool,
+    /// IP bytes of the packets that would have passed in an idle time.
+    pub mean_packet: u32,
+    /// Whether to mark or to drop.
+    pub signal: Signal,
+    /// What does not fit is lost.
+    pub limit: Limit,
+}
+
+/// A length of the queue, which may be a mean and so need not be whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Level {
+    /// Packets.
+    Packets(f64),
+    /// IP bytes.
+    Bytes(f64),
+}
+
+impl Level {
+    /// The number alone.
+    pub fn value(self) -> f64 {
+        match self {
+            Level::Packets(n) | Level::Bytes(n) => n,
+        }
+    }
+}
+
+/// Settings and state of one port.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    /// Picoseconds a mean packet takes.
+    packet_ps: f64,
+    average: f64,
+    /// Packets let through since the last signal while the average was between the thresholds.
+    unsignalled: u32,
+    random: Stream,
+}
+
+impl Red {
+    /// A queue without packets. `packet_ps` is the time a mean packet takes to be sent.
+    pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
+        Red { config, packet_ps: packet_ps.max(1) as f64, average: 0.0, unsignalled: 0, random }
+    }
+
+    /// The average queue in the unit of the thresholds.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Settings, to adapt them.
+    pub(super) fn config_mut(&mut self) -> &mut RedConfig {
+        &mut self.config
+    }
+
+    fn follow(&mut self, arrival: &Arrival) {
+        let queue = match self.config.min {
+            Level::Packets(_) => arrival.backlog.packets as f64,
+            Level::Bytes(_) => arrival.backlog.bytes as f64,
+        };
+        let w = self.config.weight;
+        if w >= 1.0 {
+            self.average = queue;
+        } else if !arrival.idle() {
+            self.average += w * (queue - self.average);
+        } else if self.average > 0.0 {
+            let idle = arrival.now.since(arrival.clear_at).0 as f64;
+            self.average *= power(1.0 - w, (idle / self.packet_ps) as u64);
+        }
+    }
+
+    /// The probability of a signal before it is spread.
+    fn probability(&self) -> f64 {
+        let c = &self.config;
+        let (avg, min, max) = (self.average, c.min.value(), c.max.value());
+        if avg < min {
+            0.0
+        } else if avg < max {
+            c.max_probability * (avg - min) / (max - min)
+        } else if c.gentle && avg < 2.0 * max {
+            c.max_probability + (1.0 - c.max_probability) * (avg - max) / max
+        } else {
+            1.0
+        }
+    }
+
+    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        self.follow(arrival);
+        let fits = arrival.fits(self.config.limit);
+        if fits != Verdict::Enqueue {
+            return fits;
+        }
+        let p = self.probability();
+        if p <= 0.0 {
+            // the average is below `min`, or not above it
+            self.unsignalled = 0;
+            return Verdict::Enqueue;
+        }
+        let before = if self.config.even { f64::from(self.unsignalled) } else { 0.0 };
+        // where 1 − n·p is not above p the packet is the last of its gap
+        let signalled = p >= 1.0 || self.random.unit() * (1.0 - before * p) < p;
+        if !signalled {
+            self.unsignalled += 1;
+            return Verdict::Enqueue;
+        }
+        self.unsignalled = 0;
+        self.config.signal.verdict(arrival.packet)
+    }
+}
+
+/// `base` to a whole power by squaring: the same bits on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 && result > 0.0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Port, arrive};
+    use super::*;
+    use eastwest_types::Time;
+
+    fn config(min: f64, max: f64, weight: f64) -> RedConfig {
+        RedConfig {
+            min: Level::Packets(min),
+            max: Level::Packets(max),
+            weight,
+            max_probability: 1.0,
+            gentle: false,
+            even: true,
+            mean_packet: 1000,
+            signal: Signal::default(),
+            limit: Limit::Packets(1000),
+        }
+    }
+
+    fn red(config: RedConfig) -> Red {
+        Red::new(config, 12_304_000, Stream::new(7, "red"))
+    }
+
+    fn times(base: f64, exponent: u32) -> f64 {
+        (0..exponent).fold(1.0, |product, _| product * base)
+    }
+
+    #[test]
+    fn the_average_is_that_of_check_13() {
+        // L arrivals fill a queue from 0 to L: L+1 + ((1−w)^(L+1) − 1)/w, for 50 and 0.0042 5.005
+        let mut red = red(config(100.0, 200.0, 0.0042));
+        for queue in 0..=50 {
+            let busy = Port { clear_at: Time(2), ..Port::waiting(queue) };
+            assert_eq!(arrive(&busy, |a| red.at_enqueue(a)), Verdict::Enqueue);
+        }
+        let (w, l) = (0.0042, 50.0);
+        let expected = l + 1.0 + (times(1.0 - w, 51) - 1.0) / w;
+        assert!((red.average() - expected).abs() < 1e-9 && (expected - 5.005).abs() < 5e-4);
+    }
+
+    #[test]
+    fn the_average_decays_while_nothing_is_sent() {
+        let mut red = red(config(100.0, 200.0, 0.002));
+        red.average = 50.0;
+        // 1000 packets' time and a half
+        let idle = Port { now: Time(12_304_000 * 1_000 + 6_152_000), ..Port::waiting(0) };
+        arrive(&idle, |a| red.at_enqueue(a));
+        assert!((red.average() - 50.0 * times(0.998, 1_000)).abs() < 1e-9);
+        let busy = Port { clear_at: Time(2), ..Port::waiting(0) };
+        let before = red.average();
+        arrive(&busy, |a| red.at_enqueue(a));
+        assert!((red.average() - before * 0.998).abs() < 1e-12);
+    }
+
+    /// Packets from one signal to the next while the queue stays at `queue`.
+    fn gaps(mut red: Red, queue: usize, packets: usize) -> Vec<usize> {
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        for _ in 0..packets {
+            gap += 1;
+            if arrive(&Port::waiting(queue), |a| red.at_enqueue(a)) == Verdict::DropEarly {
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        gaps
+    }
+
+    #[test]
+    fn gaps_are_those_of_check_14() {
+        // p_b = 1/20: uniform on 1 … 20, mean 10.5
+        let gaps =
+            gaps(red(RedConfig { max_probability: 0.1, ..config(10.0, 20.0, 1.0) }), 15, 200_000);
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        assert!((mean - 10.5).abs() < 0.1, "{mean}");
+        let mut counts = [0usize; 21];
+        gaps.iter().for_each(|&g| counts[g] += 1);
+        assert_eq!(counts[0], 0);
+        let each = gaps.len() as f64 / 20.0;
+        for n in &counts[1..] {
+            assert!((*n as f64 / each - 1.0).abs() < 0.15, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn without_spreading_gaps_are_geometric() {
+        let config = RedConfig { max_probability: 0.1, even: false, ..config(10.0, 20.0, 1.0) };
+        let gaps = gaps(red(config), 15, 200_000);
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        assert!((mean - 20.0).abs() < 0.6, "{mean}");
+        assert!(gaps.iter().max() > Some(&60));
+    }
+
+    #[test]
+    fn probability_grows_to_the_upper_threshold_and_gently_on() {
+        let at = |gentle, average| {
+            let config = RedConfig { gentle, max_probability: 0.4, ..config(10.0, 20.0, 1.0) };
+            let mut red = red(config);
+            red.average = average;
+            (red.probability() * 1e6).round() / 1e6
+        };
+        assert_eq!([9.9, 10.0, 15.0, 20.0].map(|a| at(false, a)), [0.0, 0.0, 0.2, 1.0]);
+        assert_eq!([15.0, 20.0, 30.0, 40.0].map(|a| at(true, a)), [0.2, 0.4, 0.7, 1.0]);
+    }
+
+    #[test]
+    fn equal_thresholds_are_a_step_and_the_limit_holds() {
+        let mut red = red(RedConfig { limit: Limit::Packets(80), ..config(70.0, 70.0, 1.0) });
+        let mut at = |queue| arrive(&Port::waiting(queue), |a| red.at_enqueue(a));
+        assert_eq!(at(69), Verdict::Enqueue);
+        assert_eq!(at(70), Verdict::DropEarly);
+        assert_eq!(at(79), Verdict::DropEarly);
+        assert_eq!(at(80), Verdict::Drop);
+    }
+
+    #[test]
+    fn levels_may_count_bytes() {
+        let mut red = red(RedConfig {
+            min: Level::Bytes(30_000.0),
+            max: Level::Bytes(30_000.0),
+            ..config(0.0, 0.0, 1.0)
+        });
+        let mut at = |bytes| {
+            let port = Port { bytes, ..Port::waiting(1) };
+            arrive(&port, |a| red.at_enqueue(a))
+        };
+        assert_eq!((at(29_999), at(30_000)), (Verdict::Enqueue, Verdict::DropEarly));
+    }
+}

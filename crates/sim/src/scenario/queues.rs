@@ -1,0 +1,438 @@
+//! `[fabric.queue]`, `[fabric.host_queue]` and `[[fabric.class]]`: what becomes of packets that wait.
+//!
+//! Defaults are those of the RFC or the paper that defines a discipline; where these were meant for
+//! the Internet the explanation says so, since a data centre needs other ones. Marks are on by default
+//! (RFC 7567, section 4.2.1): they concern transports that ask for them only.
+
+use super::quantity::{Fraction, Octets, Ratio};
+use super::reader::{Section, key};
+use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
+use eastwest_network::queue::{
+    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
+    StepMarkingConfig,
+};
+use eastwest_types::{Rate, Span};
+use std::cell::Cell;
+
+/// What queues are read for.
+#[derive(Debug)]
+pub struct Ports {
+    /// Largest packet, if that is known.
+    pub mtu: Option<u32>,
+    /// Rates of links, each once.
+    pub rates: Vec<Rate>,
+    /// Whether a queue was asked to mark packets: set while queues are read.
+    pub asked_to_mark: Cell<bool>,
+}
+
+#[derive(Clone, Copy)]
+enum Discipline {
+    DropTail,
+    StepMarking,
+    CoDel,
+    Red,
+    AdaptiveRed,
+    Pie,
+    FqCoDel,
+}
+
+/// Reads a queue; `limit` is its default limit, `doc` explains it.
+pub fn read_queue(
+    s: &mut Section,
+    ports: &Ports,
+    limit: &'static str,
+    doc: &'static str,
+    notes: &mut Vec<String>,
+) -> QueueConfig {
+    let kind = s.kind(
+        "Queue discipline.",
+        Some("drop-tail"),
+        &[
+            ("drop-tail", Discipline::DropTail, "first in, first out; what does not fit is lost"),
+            (
+                "step-marking",
+                Discipline::StepMarking,
+                "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
+            ),
+            (
+                "codel",
+                Discipline::CoDel,
+                "drops at the head while packets wait too long (RFC 8289); two-event ports",
+            ),
+            (
+                "red",
+                Discipline::Red,
+                "drops at random, more often the longer the queue (Floyd and Jacobson 1993)",
+            ),
+            (
+                "adaptive-red",
+                Discipline::AdaptiveRed,
+                "RED with thresholds from a delay (Floyd et al. 2001; E-EON, table 5.2)",
+            ),
+            ("pie", Discipline::Pie, "a controller holds the delay (RFC 8033)"),
+            (
+                "fq-codel",
+                Discipline::FqCoDel,
+                "a CoDel queue for every flow, served in turn (RFC 8290); two-event ports",
+            ),
+        ],
+    );
+    let limit: Limit = s.get(key("limit", doc).default(limit));
+    if let (Limit::Bytes(bytes), Some(mtu)) = (limit, ports.mtu) {
+        s.demand(bytes >= u64::from(mtu), &["limit"], || {
+            format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+        });
+    }
+    match kind.unwrap_or(Discipline::DropTail) {
+        Discipline::DropTail => QueueConfig::DropTail(limit),
+        Discipline::StepMarking => read_step_marking(s, limit, ports),
+        Discipline::CoDel => QueueConfig::CoDel(read_codel(s, limit, ports)),
+        Discipline::Red => read_red(s, limit, ports, notes),
+        Discipline::AdaptiveRed => read_adaptive_red(s, limit, ports, notes),
+        Discipline::Pie => read_pie(s, limit, ports),
+        Discipline::FqCoDel => read_fq_codel(s, limit, ports),
+    }
+}
+
+fn read_protection(s: &mut Section, default: &'static str) -> Protection {
+    s.choice(
+        "protection",
+        "Packets that cannot be marked and yet are not dropped before the queue is full (E-EON, \
+         chapter 6).",
+        Some(default),
+        &[
+            ("default", Protection::Default, "none"),
+            ("ece-bit", Protection::EceBit, "those with the ECE bit in the TCP header"),
+            (
+                "ack+syn",
+                Protection::AckSyn,
+                "those and all others of connections without payload: ACK, SYN, SYN-ACK, FIN",
+            ),
+            ("bypass", Protection::Bypass, "all"),
+        ],
+    )
+}
+
+fn read_signal(s: &mut Section, ports: &Ports) -> Signal {
+    let given = s.has("ecn");
+    let ecn = s.get(
+        key("ecn", "Packets of ECN transports are marked instead of dropped (RFC 7567, 4.2.1).")
+            .default("true"),
+    );
+    ports.asked_to_mark.set(ports.asked_to_mark.get() || given && ecn);
+    Signal { ecn, protection: read_protection(s, "default") }
+}
+
+fn read_codel(s: &mut Section, limit: Limit, ports: &Ports) -> CoDelConfig {
+    CoDelConfig {
+        target: s.get(
+            key("target", "How long a packet may wait (RFC 8289, 4.4; E-EON takes 300 to 800 us).")
+                .default("5 ms")
+                .range("1 us", "10 s"),
+        ),
+        interval: s.get(
+            key(
+                "interval",
+                "A packet is dropped once all have waited for longer during this time (RFC 8289, \
+                 4.3: a round trip of the longer kind; E-EON takes 0.75 to 20 ms).",
+            )
+            .default("100 ms")
+            .range("10 us", "100 s"),
+        ),
+        signal: read_signal(s, ports),
+        limit,
+    }
+}
+
+/// Whether it counts packets, and how many.
+fn bytes_or_packets(limit: Limit) -> (bool, u64) {
+    match limit {
+        Limit::Packets(n) => (true, u64::from(n)),
+        Limit::Bytes(n) => (false, n),
+    }
+}
+
+fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+    let threshold: Limit = s.get(key(
+        "threshold",
+        "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
+         2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s).",
+    ));
+    let at_dequeue = s.choice(
+        "at",
+        "When the queue is looked at.",
+        Some("enqueue"),
+        &[
+            ("enqueue", false, "when a packet comes (DCTCP)"),
+            ("dequeue", true, "when it leaves, by what it leaves behind (ECN*); two-event ports"),
+        ],
+    );
+    let protection = read_protection(s, "bypass");
+    ports.asked_to_mark.set(true);
+    let (k, room) = (bytes_or_packets(threshold), bytes_or_packets(limit));
+    s.demand(k.0 != room.0 || k.1 < room.1, &["threshold", "limit"], || {
+        "never marks: it is not below the limit".to_owned()
+    });
+    QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
+}
+
+fn read_red(s: &mut Section, limit: Limit, ports: &Ports, notes: &mut Vec<String>) -> QueueConfig {
+    let min: Limit = s.get(key(
+        "min",
+        "Average queue, in packets or IP bytes, from which on packets are signalled (E-EON, table \
+         5.3: 25, 50 or 70 packets).",
+    ));
+    let max: Limit = s.get(key(
+        "max",
+        "Average queue from which on all are, or with `gentle` half of the rest (E-EON, table 5.3: \
+         51 to 150 packets; Floyd advises three times `min`).",
+    ));
+    let (low, high, room) = (bytes_or_packets(min), bytes_or_packets(max), bytes_or_packets(limit));
+    s.demand(low.0 == high.0, &["max", "min"], || {
+        "must count what `min` counts, packets or bytes".to_owned()
+    });
+    s.demand(low.0 != high.0 || low.1 <= high.1, &["min", "max"], || "is above `max`".to_owned());
+    if s.all_good() && low.0 == room.0 && low.1 >= room.1 {
+        notes.push(format!(
+            "red never acts: its lower threshold of {} is not below the limit of {} {}",
+            low.1,
+            room.1,
+            if low.0 { "packets" } else { "bytes" }
+        ));
+    } else if s.all_good() && high.0 == room.0 && high.1 > room.1 {
+        let share = (room.1 - low.1) as f64 / (high.1 - low.1).max(1) as f64;
+        notes.push(format!(
+            "red's upper threshold of {} is above the limit of {}: the queue is full when the \
+             probability has gone {:.0} % of its way",
+            high.1,
+            room.1,
+            share * 100.0
+        ));
+    }
+    let level = |limit: Limit| match limit {
+        Limit::Packets(n) => Level::Packets(f64::from(n)),
+        Limit::Bytes(n) => Level::Bytes(n as f64),
+    };
+    let red = read_red_rest(s, limit, ports);
+    QueueConfig::Red(RedConfig { min: level(min), max: level(max), ..red })
+}
+
+/// What RED and adaptive RED share.
+fn read_red_rest(s: &mut Section, limit: Limit, ports: &Ports) -> RedConfig {
+    let weight: Ratio = s.get(
+        key(
+            "weight",
+            "Weight of the queue of the moment in its average; 1 takes the queue of the moment \
+             (Floyd and Jacobson 1993: 0.002; E-EON: 1).",
+        )
+        .default("0.002")
+        .range("0.000001", "1"),
+    );
+    let max_probability: Fraction = s.get(
+        key(
+            "max_probability",
+            "Probability just below the upper threshold (Floyd 1997: 0.1; E-EON: 1).",
+        )
+        .default("0.1")
+        .range("0.0001", "1"),
+    );
+    RedConfig {
+        min: Level::Packets(0.0),
+        max: Level::Packets(0.0),
+        weight: weight.0,
+        max_probability: max_probability.0,
+        gentle: s.get(
+            key(
+                "gentle",
+                "Above the upper threshold the probability grows on to one at twice of it (Floyd \
+                 2000) instead of jumping to one.",
+            )
+            .default("true"),
+        ),
+        even: s.get(
+            key("even", "Signals are spread evenly (Floyd and Jacobson 1993, section 7).")
+                .default("true"),
+        ),
+        mean_packet: s.get(
+            key::<Octets>(
+                "mean_packet",
+                "IP bytes of a typical packet: how fast the average decays while a port is idle, \
+                 and what a delay is in packets (E-EON: 1000 B).",
+            )
+            .default("1000")
+            .range("40", "9216"),
+        )
+        .0,
+        signal: read_signal(s, ports),
+        limit,
+    }
+}
+
+fn read_adaptive_red(
+    s: &mut Section,
+    limit: Limit,
+    ports: &Ports,
+    notes: &mut Vec<String>,
+) -> QueueConfig {
+    let target = s.get(
+        key::<Span>(
+            "target",
+            "Delay that packets may find: the lower threshold is what the port sends in this time, \
+             the upper one three times that (E-EON, tables 5.2 and 6.4: 100 us to 4 ms).",
+        )
+        .range("1 us", "10 s"),
+    );
+    let adapt = s.get(
+        key(
+            "adapt",
+            "The probability at the upper threshold follows the average queue (Floyd et al. 2001); \
+             E-EON's does not.",
+        )
+        .default("true"),
+    );
+    let red = read_red_rest(s, limit, ports);
+    let config = AdaptiveRedConfig { target, adapt, red };
+    if let (true, Limit::Packets(room)) = (s.all_good(), limit) {
+        for &rate in &ports.rates {
+            let (min, max) = config.thresholds(rate);
+            if min >= f64::from(room) {
+                notes.push(format!(
+                    "adaptive-red never acts at {rate}: {target} are {min} to {max} packets of {} B, \
+                     the limit is {room}",
+                    red.mean_packet
+                ));
+            }
+        }
+    }
+    QueueConfig::AdaptiveRed(config)
+}
+
+fn read_pie(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+    let span = |s: &mut Section, name, doc, default| {
+        s.get(key::<Span>(name, doc).default(default).range("1 us", "100 s"))
+    };
+    let gain = |s: &mut Section, name, doc, default| {
+        s.get(key::<Ratio>(name, doc).default(default).range("0", "1000000")).0
+    };
+    let target =
+        span(s, "target", "Delay to hold (RFC 8033, QDELAY_REF: for the Internet).", "15 ms");
+    let update = span(s, "update", "Time between updates (RFC 8033, T_UPDATE).", "15 ms");
+    let alpha = gain(s, "alpha", "Weight of the distance to the target, 1/s (RFC 8033).", "0.125");
+    let beta = gain(s, "beta", "Weight of the change of delay, 1/s (RFC 8033).", "1.25");
+    let burst = span(s, "burst", "Shorter congestion is let pass (RFC 8033, MAX_BURST).", "150 ms");
+    let mark_up_to: Fraction = s.get(
+        key(
+            "mark_up_to",
+            "Up to this probability ECN packets are marked, above dropped (RFC 8033, MARK_ECNTH).",
+        )
+        .default("0.1")
+        .range("0", "1"),
+    );
+    let signal = read_signal(s, ports);
+    let mark_up_to = mark_up_to.0;
+    QueueConfig::Pie(PieConfig { target, update, alpha, beta, burst, mark_up_to, signal, limit })
+}
+
+fn read_fq_codel(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+    let flows: u32 = s.get(
+        key("flows", "Queues that flows are hashed to (RFC 8290, 5.2.3).")
+            .default("1024")
+            .range("1", "65536"),
+    );
+    let quantum = s.get(
+        key::<Octets>("quantum", "IP bytes a queue may send in its turn (RFC 8290, 5.2.4).")
+            .computed("fabric.mtu", Octets(ports.mtu.unwrap_or(1500)))
+            .range("40", "65536"),
+    );
+    let quantum = quantum.0;
+    QueueConfig::FqCoDel(FqCoDelConfig { flows, quantum, codel: read_codel(s, limit, ports) })
+}
+
+/// Reads `scheduler` and `[[fabric.class]]`.
+pub fn read_scheduler(
+    s: &mut Section,
+    ports: &Ports,
+    limit: &'static str,
+    doc: &'static str,
+    notes: &mut Vec<String>,
+) -> SchedulerConfig {
+    let scheduler = s.choice(
+        "scheduler",
+        "How ports choose among packets of different priority.",
+        Some("fifo"),
+        &[
+            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
+            (
+                "strict-priority",
+                SchedulerConfig::StrictPriority,
+                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
+                 without preemption",
+            ),
+            ("classes", SchedulerConfig::Classes(Vec::new()), "a queue for each [[fabric.class]]"),
+        ],
+    );
+    let classes =
+        s.tables("class", "A queue of every port for some of the priorities.", 8, |c, _| {
+            read_class(c, ports, limit, doc, notes)
+        });
+    if s.describing() {
+        return scheduler;
+    }
+    match scheduler {
+        SchedulerConfig::Classes(_) => {
+            check_classes(s, &classes);
+            SchedulerConfig::Classes(classes)
+        }
+        other => {
+            if !classes.is_empty() {
+                s.wrong("class", "classes are only served with scheduler = \"classes\"");
+            }
+            other
+        }
+    }
+}
+
+fn read_class(
+    c: &mut Section,
+    ports: &Ports,
+    limit: &'static str,
+    doc: &'static str,
+    notes: &mut Vec<String>,
+) -> PortClass {
+    let priorities: Vec<u32> =
+        c.get(key("priorities", "Priorities of traffic classes, 0 to 7, whose packets wait here."));
+    let weight: Option<u32> = c.find(
+        key("weight", "Its share of what strict classes leave, by bytes.")
+            .range("1", "1000")
+            .optional("strict: served before all with a weight and before later ones without"),
+    );
+    let own = c.has("queue");
+    let queue =
+        c.table("queue", "Discipline of this class.", |q| read_queue(q, ports, limit, doc, notes));
+    c.demand(!priorities.is_empty(), &["priorities"], || "names no priority".to_owned());
+    let mut bits = 0u8;
+    for &p in &priorities {
+        c.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
+        bits |= 1u8.checked_shl(p).unwrap_or(0);
+    }
+    PortClass { priorities: bits, weight, queue: own.then_some(queue) }
+}
+
+/// Every priority must have one class.
+fn check_classes(s: &mut Section, classes: &[PortClass]) {
+    if !s.good(&["class"]) {
+        return;
+    }
+    let of = |p: u32| classes.iter().filter(|c| c.priorities >> p & 1 == 1).count();
+    let list = |wanted: fn(usize) -> bool| {
+        let found: Vec<String> = (0..8).filter(|&p| wanted(of(p))).map(|p| p.to_string()).collect();
+        found.join(", ")
+    };
+    let (none, several) = (list(|n| n == 0), list(|n| n > 1));
+    if !none.is_empty() {
+        s.wrong("class", format!("no class has these priorities: {none}"));
+    }
+    if !several.is_empty() {
+        s.wrong("class", format!("more than one class has these priorities: {several}"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Queue disciplines in whole scenarios: who is dropped under each protection, what delays they hold,
+//! and that eager and two-event ports do the same.
+
+use crate::harness::{Outcome, attempt, finish, outcome, scenario};
+
+/// An all-to-all among eight hosts, whose ports see data and the ACKs of other data.
+fn shuffle(queue: &str, ecn: &str) -> String {
+    format!(
+        "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\
+         host_rate = '1 Gbit/s'\nuplink_rate = '2 Gbit/s'\nqueue = {queue}\n[tcp]\n\
+         ecn = '{ecn}'\nmin_rto = '10 ms'\ninitial_rto = '20 ms'\n[[workload]]\nname = 'all'\n\
+         kind = 'all-to-all'\nbytes = '1 MB'\n"
+    )
+}
+
+const RED: &str = "kind = 'red', min = '5 packets', max = '15 packets', weight = 1, \
+                   max_probability = 1, limit = '200 packets'";
+
+fn early(done: &Outcome) -> u64 {
+    done.u64s("links", "drops_early").iter().sum()
+}
+
+fn dropped(done: &Outcome, kind: &str) -> u64 {
+    done.u64s("links", &format!("drops_{kind}")).iter().sum()
+}
+
+#[test]
+fn each_protection_spares_what_it_names() {
+    let run = |protection: &str| {
+        let queue = format!("{{ {RED}, protection = '{protection}' }}");
+        // a connection whose SYN was dropped asks for marks again
+        let done = outcome(&shuffle(&queue, "on"), &[("tcp.ecn_fallback", "false")]);
+        done.assert_conserved();
+        assert!(done.count("marks.data") > 100, "{protection}");
+        done
+    };
+    let default = run("default");
+    // data is marked and never dropped early, ACKs are dropped instead (E-EON, claim C6.1)
+    assert_eq!(dropped(&default, "data"), 0);
+    assert!(dropped(&default, "ack") > 100 && early(&default) >= dropped(&default, "ack"));
+    let ece_bit = run("ece-bit");
+    assert!(dropped(&default, "syn") > 0 && dropped(&ece_bit, "ack") > 0);
+    assert_eq!(dropped(&ece_bit, "syn") + dropped(&ece_bit, "syn_ack"), 0);
+    let ack_syn = run("ack+syn");
+    for kind in ["ack", "syn", "syn_ack", "fin", "data"] {
+        assert_eq!(dropped(&ack_syn, kind), 0, "{kind}");
+    }
+    assert_eq!(early(&run("bypass")), 0);
+}
+
+#[test]
+fn without_ecn_data_is_dropped_early() {
+    let done = outcome(&shuffle(&format!("{{ {RED} }}"), "off"), &[]);
+    done.assert_conserved();
+    assert!(dropped(&done, "data") > 100 && early(&done) > 100);
+    assert_eq!(done.count("marks.data"), 0);
+}
+
+#[test]
+fn both_kinds_of_ports_do_the_same() {
+    for queue in [
+        format!("{{ {RED} }}"),
+        "{ kind = 'red', min = '4 KB', max = '12 KB', weight = 0.05, limit = '40 KB' }".to_owned(),
+        "{ kind = 'adaptive-red', target = '40 us', adapt = false, weight = 1 }".to_owned(),
+        "{ kind = 'adaptive-red', target = '40 us' }".to_owned(),
+        "{ kind = 'pie', target = '50 us', update = '50 us', alpha = 50, beta = 500, \
+         burst = '100 us' }"
+            .to_owned(),
+        "{ kind = 'step-marking', threshold = '9 packets', protection = 'default' }".to_owned(),
+    ] {
+        for ecn in ["on", "off"] {
+            let scenario = scenario(&shuffle(&queue, ecn), &[("workload.all.bytes", "200 KB")]);
+            let eager = finish(&scenario);
+            let reference = attempt(&scenario, true).expect("it runs");
+            assert_eq!(eager.digest(), reference.digest(), "{queue}, ecn {ecn}");
+            let signals = early(&eager) + eager.u64s("links", "marks").iter().sum::<u64>();
+            assert!(signals > 20, "{queue}, ecn {ecn}: {signals} signals show little");
+        }
+    }
+}
+
+/// Eight long flows through one port of 1 Gbit/s, 2 ms away; how long data is on its way on average.
+fn latency_us(queue: &str) -> f64 {
+    let text = format!(
+        "schema = 1\nduration = '4 s'\n[fabric]\nkind = 'star'\nhosts = 9\n\
+         host_rate = '1 Gbit/s'\nhost_delay = '500 us'\nqueue = {queue}\n[[workload]]\n\
+         name = 'bulk'\nkind = 'incast'\nreceiver = 'h8'\nblock_bytes = '60 MB'\n"
+    );
+    let done = outcome(&text, &[]);
+    done.assert_conserved();
+    let busy = done.f64s("links", "utilisation").iter().copied().fold(0.0, f64::max);
+    assert!(busy > 0.8, "{queue}: {busy}");
+    done.number("latency_us.classes.bulk.mean")
+}
+
+#[test]
+fn controllers_of_delay_hold_their_target() {
+    let deep = "limit = '2000 packets'";
+    let tail = latency_us(&format!("{{ {deep} }}"));
+    // four links of 12.3 µs and 1 ms on the way
+    let way = 1_025.0;
+    let pie = latency_us(&format!(
+        "{{ kind = 'pie', target = '2 ms', update = '2 ms', burst = '10 ms', {deep} }}"
+    ));
+    let codel =
+        latency_us(&format!("{{ kind = 'codel', target = '2 ms', interval = '20 ms', {deep} }}"));
+    let fq = latency_us(&format!(
+        "{{ kind = 'fq-codel', target = '2 ms', interval = '20 ms', {deep} }}"
+    ));
+    println!("tail {tail} pie {pie} codel {codel} fq-codel {fq}");
+    assert!(tail > way + 8_000.0, "drop-tail fills its queue: {tail}");
+    for (name, value) in [("pie", pie), ("codel", codel), ("fq-codel", fq)] {
+        assert!(value > way + 200.0 && value < way + 4_000.0, "{name}: {value}");
+    }
+}
+
+#[test]
+fn fq_codel_lets_a_sparse_flow_pass_bulk() {
+    let urgent = |queue: &str| {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '1 Gbit/s'\n\
+             queue = {queue}\n[[workload]]\nname = 'service'\nkind = 'service'\n\
+             clients = ['h3', 'h4']\nservers = 'h0'\nmean_gap = '500 us'\nrequests = 400\n\
+             warm_up = '20 ms'\n[[workload]]\nname = 'bulk'\nkind = 'incast'\nbackground = true\n\
+             receiver = 'h0'\nsenders = 'h1..h3'\nblock_bytes = '200 MB'\nrequest_bytes = '0 B'\n"
+        );
+        let done = outcome(&text, &[]);
+        done.assert_conserved();
+        done.number("latency_us.classes.service.mean")
+    };
+    let (tail, fq) = (urgent("{ }"), urgent("{ kind = 'fq-codel', limit = '200 packets' }"));
+    assert!(fq < tail / 4.0, "fq-codel {fq} us, drop-tail {tail} us");
+}
+
+#[test]
+fn classes_share_a_link_by_weight() {
+    let text = "schema = 1\nduration = '100 ms'\n[fabric]\nkind = 'star'\nhosts = 3\n\
+        host_rate = '1 Gbit/s'\nscheduler = 'classes'\n\
+        [[fabric.class]]\npriorities = [0, 1, 2, 3]\nweight = 1\n\
+        [[fabric.class]]\npriorities = [4, 5, 6]\nweight = 3\n\
+        queue = { kind = 'red', min = '20 packets', max = '60 packets' }\n\
+        [[fabric.class]]\npriorities = [7]\n\
+        [[class]]\nname = 'heavy'\npriority = 5\n\
+        [[workload]]\nname = 'light'\nkind = 'datagrams'\nsources = 'h0'\ndestination = 'h2'\n\
+        bytes = 1500\narrivals = 'periodic'\nmean_gap = '13 us'\npackets = 7000\n\
+        [[workload]]\nname = 'heavy'\nkind = 'datagrams'\nsources = 'h1'\ndestination = 'h2'\n\
+        bytes = 1500\narrivals = 'periodic'\nmean_gap = '13 us'\npackets = 7000\n";
+    let done = outcome(text, &[]);
+    done.assert_conserved();
+    let delivered = |class: &str| {
+        let names = done.texts("latency", "class");
+        let kinds = names.iter().zip(done.u64s("latency", "count"));
+        kinds.filter(|(name, _)| **name == class).map(|(_, n)| n).sum::<u64>() as f64
+    };
+    let ratio = delivered("heavy") / delivered("light");
+    assert!((ratio - 3.0).abs() < 0.15, "{ratio}");
+}
