@@ -9,7 +9,7 @@
 use eastwest_types::{Span, Time};
 
 /// Segments of a connection that leave unpaced.
-const UNPACED: u32 = 10;
+const UNPACED: u8 = 10;
 
 /// When the next segment may leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,10 @@ pub struct Pacing {
     pub next: Time,
     /// A segment waits for that.
     pub waits: bool,
-    sent: u32,
+    /// Segments sent, as far as it matters.
+    sent: u8,
     /// Segments of the present burst that may leave with the one before.
-    pub burst_left: u32,
+    pub burst_left: u16,
     /// A burst waits until the window has more room.
     pub held_by_window: bool,
     /// How late the present burst is, as far as it is not made up for.

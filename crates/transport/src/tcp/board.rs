@@ -90,18 +90,15 @@ pub(super) struct Board {
     /// Segments SACKed.
     sacked_segments: u32,
     /// Those sent again, in the order of sending: end and time.
-    resends: VecDeque<(u64, Time)>,
+    resends: Option<Box<VecDeque<(u64, Time)>>>,
     pub(super) rack: Rack,
     /// When the tail loss probe is due, or what may have been overtaken is judged.
     pub(super) probe_at: Time,
 }
 
-/// A board that stands empty keeps no more room than this.
-const ROOM_WHEN_IDLE: usize = 4;
-
 impl Board {
     /// Nothing outstanding; `rtt` is the first round trip if there was one.
-    pub(super) fn new(rtt: Option<Span>) -> Board {
+    pub(super) fn new(now: Time, rtt: Option<Span>) -> Board {
         Board {
             segments: VecDeque::new(),
             base: 0,
@@ -111,8 +108,8 @@ impl Board {
             resend_from: 0,
             judged: 0,
             sacked_segments: 0,
-            resends: VecDeque::new(),
-            rack: Rack::new(rtt),
+            resends: None,
+            rack: Rack::new(now, rtt),
             probe_at: Time::NEVER,
         }
     }
@@ -208,11 +205,8 @@ impl Board {
     /// Nothing is outstanding: gives room back.
     #[inline(never)]
     fn drop_room(&mut self) {
-        self.resends.clear();
-        if self.segments.capacity() > ROOM_WHEN_IDLE {
-            self.segments = VecDeque::new();
-            self.resends = VecDeque::new();
-        }
+        self.segments = VecDeque::new();
+        self.resends = None;
     }
 
     /// Everything below `ack` has arrived.
@@ -339,7 +333,7 @@ impl Board {
             self.unsent -= if s.has(LOST) { len } else { 0 };
         }
         self.segments[i] = Sent { end_flags: s.end_flags | RESENT | OUT, at: now };
-        self.resends.push_back((s.end(), now));
+        self.resends.get_or_insert_default().push_back((s.end(), now));
     }
 
     /// Deems lost what RACK does: everything sent before the latest segment known to have arrived for
@@ -388,13 +382,13 @@ impl Board {
     /// The same for copies sent again.
     fn judge_resends(&mut self, remaining: impl Fn(Time) -> i64) -> (bool, i64) {
         let (mut lost_again, mut longest, mut k) = (false, 0, 0);
-        while let Some(&(end, at)) = self.resends.get(k) {
+        while let Some(&(end, at)) = self.resends.as_ref().and_then(|r| r.get(k)) {
             let i = self.index(end - 1);
             let there =
                 end > self.base && self.segments.get(i).is_some_and(|s| s.has(OUT) && s.at == at);
             if !there {
                 if k == 0 {
-                    self.resends.pop_front();
+                    self.resends.as_mut().and_then(|r| r.pop_front());
                 } else {
                     k += 1;
                 }
@@ -446,7 +440,9 @@ impl Board {
     /// Bytes taken beside the board itself.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
-        16 * (self.segments.capacity() + self.resends.capacity())
+        let list = size_of::<VecDeque<(u64, Time)>>();
+        let resends = self.resends.as_ref().map_or(0, |r| list + 16 * r.capacity());
+        16 * self.segments.capacity() + resends
     }
 
     /// The sums counted afresh must be those kept: lost, unsent and resent bytes, SACKed segments.

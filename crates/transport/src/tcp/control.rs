@@ -21,11 +21,9 @@ use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 const AGGREGATE: u128 = 4 * 65_536;
 
 impl Endpoint {
-    /// The state that the settings ask for from the start.
-    pub(super) fn new_control(config: &TcpConfig) -> Option<Box<Control>> {
-        if config.is_plain() {
-            return None;
-        }
+    /// Something is to be sent for the first time: the state that the settings ask for.
+    #[cold]
+    pub(super) fn begin_control(&mut self, config: &TcpConfig) {
         let algorithm = match config.congestion {
             CongestionKind::NewReno => Algorithm::NewReno,
             CongestionKind::Dctcp => Algorithm::Dctcp(Dctcp::new(&config.rules.dctcp)),
@@ -40,12 +38,12 @@ impl Endpoint {
             }
         };
         let hystart = HyStart::new(config.rules.hystart);
-        Some(Box::new(Control {
+        self.control = Some(Box::new(Control {
             algorithm,
             hystart,
             pacing: Pacing::default(),
             usage: Usage::default(),
-        }))
+        }));
     }
 
     /// Tells the algorithm of an ACK that has moved on by `acked` bytes and reported `delivered`.

@@ -176,7 +176,7 @@ pub struct Endpoint {
     pub(super) rare: Option<Box<Rare>>,
     /// What a receiver that acknowledges or offers its window as Linux does keeps in mind.
     pub(super) inbound: Option<Box<Inbound>>,
-    /// State of the congestion control beside the window.
+    /// State of the congestion control beside the window, from the first write on.
     pub(super) control: Option<Box<Control>>,
     /// First position of what was written last.
     pub(super) written_from: u64,
@@ -236,7 +236,7 @@ impl Endpoint {
             timed_at: Time::ZERO,
             board: None,
             rare: None,
-            control: Endpoint::new_control(config),
+            control: None,
             written_from: 1,
         }
     }

@@ -166,6 +166,9 @@ impl Stack {
         debug_assert_eq!(e.id, id);
         debug_assert!(!e.closing, "written after closing");
         if e.controlled {
+            if e.control.is_none() {
+                e.begin_control(config);
+            }
             e.note_unused_window(config);
         }
         e.written_from = e.write_end;

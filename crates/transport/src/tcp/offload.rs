@@ -56,7 +56,7 @@ pub(super) struct Room {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Burst {
     /// So many segments may.
-    Leaves(u32),
+    Leaves(u16),
     /// It waits for the next ACK; the congestion window is what holds it, or not.
     Waits { for_window: bool },
 }
@@ -83,7 +83,7 @@ impl Endpoint {
         };
         let segment = u64::from(config.segment);
         let segments = self.burst_segments(pacing.rate, config);
-        let leaves = Burst::Leaves(segments as u32);
+        let leaves = Burst::Leaves(segments.min(u64::from(u16::MAX)) as u16);
         let unsent = self.write_end.saturating_sub(self.snd_max);
         let written = now.since(self.last_sent.max(pacing.next)) <= MS;
         if self.phase != Phase::Open || unsent <= segment || !written {

@@ -242,7 +242,7 @@ impl Endpoint {
     fn note_on_board(&mut self, now: Time, start: u64, stop: u64, again: bool) {
         // the handshake has brought a first round trip
         let first = self.rtt.srtt();
-        let board = self.board.get_or_insert_with(|| Box::new(Board::new(first)));
+        let board = self.board.get_or_insert_with(|| Box::new(Board::new(now, first)));
         if again {
             board.resend(start, now);
         } else {

@@ -7,8 +7,8 @@
 //! wait for the window to pass, a timer judges them. A
 //! retransmission is judged like any segment, so a lost one is found without a timeout.
 //!
-//! [`RackRule`] has where Linux and the RFC differ. The smallest round trip is that of the whole
-//! connection; Linux forgets it after five minutes.
+//! [`RackRule`] has where Linux and the RFC differ. The smallest round trip is that of the last five
+//! minutes (Linux, `tcp_min_rtt_wlen`): one that has stood so long gives way to the next, whatever it is.
 
 use super::Sink;
 use super::board::Context;
@@ -20,6 +20,8 @@ use eastwest_types::{Span, Time};
 
 /// Recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
 const KEEP_RECOVERIES: u8 = 16;
+/// How long the smallest round trip counts (Linux, `tcp_min_rtt_wlen`).
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 /// What Linux adds to short timers, `TCP_TIMEOUT_MIN_US`.
 pub(super) const LATER: Span = Span::from_ms(2);
 
@@ -32,6 +34,7 @@ pub(super) struct Rack {
     /// Round trip of the segment that arrived last.
     rtt: Span,
     min_rtt: Span,
+    min_rtt_at: Time,
     /// No further step before this position is acknowledged.
     step_after: u64,
     /// Steps of the reordering window.
@@ -50,6 +53,7 @@ impl Default for Rack {
             end: 0,
             rtt: Span::ZERO,
             min_rtt: Span::MAX,
+            min_rtt_at: Time::ZERO,
             step_after: 0,
             steps: 1,
             keep: 0,
@@ -62,9 +66,14 @@ impl Default for Rack {
 
 impl Rack {
     /// At the start of a connection; `rtt` is the round trip of its handshake.
-    pub(super) fn new(rtt: Option<Span>) -> Rack {
+    pub(super) fn new(now: Time, rtt: Option<Span>) -> Rack {
         let rack = Rack::default();
-        Rack { rtt: rtt.unwrap_or(rack.rtt), min_rtt: rtt.unwrap_or(rack.min_rtt), ..rack }
+        Rack {
+            rtt: rtt.unwrap_or(rack.rtt),
+            min_rtt: rtt.unwrap_or(rack.min_rtt),
+            min_rtt_at: now,
+            ..rack
+        }
     }
 
     /// A segment has arrived (RFC 8985, 6.2 steps 1 and 2).
@@ -77,8 +86,8 @@ impl Rack {
             if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
                 return; // the answer to an earlier copy
             }
-        } else {
-            self.min_rtt = self.min_rtt.min(rtt);
+        } else if rtt <= self.min_rtt || c.now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
+            (self.min_rtt, self.min_rtt_at) = (rtt, c.now);
         }
         self.advanced = true;
         self.rtt = rtt;

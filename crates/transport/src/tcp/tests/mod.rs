@@ -11,6 +11,7 @@ mod growth;
 mod handshake;
 mod linux_acks;
 mod linux_timers;
+mod memory;
 mod needless;
 mod net;
 mod offload;

@@ -1,0 +1,72 @@
+//! What an idle connection takes: the structs of both its ends as they stand in the pool, and all that
+//! they hold on the heap. Not counted: what the allocator adds, and wake-ups that are pending.
+
+use super::super::config::{CongestionKind, TcpConfig};
+use super::super::endpoint::Endpoint;
+use super::super::rules::{AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules};
+use super::net::{Net, settings};
+use crate::congestion::Algorithm;
+use crate::congestion::rules::{CongestionRules, Counting, HyStartRule};
+use eastwest_types::Side;
+
+/// What the profile `linux` switches on that keeps state.
+fn linux() -> TcpConfig {
+    TcpConfig {
+        congestion: CongestionKind::Cubic,
+        rules: CongestionRules {
+            counting: Counting::Segments,
+            hystart: HyStartRule::Linux,
+            ..CongestionRules::default()
+        },
+        recovery: RecoveryRules {
+            prr: PrrRule::Linux,
+            rack: RackRule::Linux,
+            probes: true,
+            dsack: true,
+            frto: true,
+            undo: true,
+            ..RecoveryRules::default()
+        },
+        receiver: ReceiverRules {
+            acks: AckRule::Linux,
+            window_from: Some(65_535),
+            ..ReceiverRules::default()
+        },
+        ..settings()
+    }
+}
+
+/// Bytes of one end.
+fn taken(e: &Endpoint) -> usize {
+    assert!(e.sacked.is_empty() && e.out_of_order.is_empty());
+    let board = e.board.as_ref().map_or(0, |b| size_of_val(&**b) + b.room());
+    let control = e.control.as_ref().map_or(0, |c| {
+        assert!(matches!(c.algorithm, Algorithm::NewReno | Algorithm::Cubic(_)));
+        size_of_val(&**c)
+    });
+    let rare = e.rare.as_ref().map_or(0, |r| size_of_val(&**r));
+    let inbound = e.inbound.as_ref().map_or(0, |i| size_of_val(&**i));
+    size_of::<Endpoint>() + board + control + rare + inbound
+}
+
+/// Bytes of a connection that has carried data, one way or both, and stands idle.
+fn idle(config: TcpConfig, both_ways: bool) -> usize {
+    let mut net = Net::established(config);
+    net.write_segments(500);
+    if both_ways {
+        net.write(Side::Server, 500_000);
+    }
+    net.run_to(5_000);
+    assert_eq!(net.end(Side::Client).outstanding() + net.end(Side::Server).outstanding(), 0);
+    let used = taken(net.end(Side::Client)) + taken(net.end(Side::Server));
+    println!("{used} B");
+    used
+}
+
+#[test]
+fn an_idle_connection_takes_less_than_a_kilobyte() {
+    assert_eq!(idle(settings(), true), 512);
+    assert!(idle(linux(), false) < 1000);
+    // both ends have sent and received: all of it twice
+    assert!(idle(linux(), true) < 1500);
+}
