@@ -424,11 +424,13 @@ def test_a_profile_gives_way_to_what_a_claim_varies(papers: Path) -> None:
 
 
 def test_explanations_are_those_of_the_profile(papers: Path) -> None:
-    path = rewrite(papers, ("[[explanation]]", '[[explanation]]\nprofiles = ["slow"]'))
-    with_profile(papers, OTHER)
-    assert not load(path).explanations and len(load(path, "slow").explanations) == 1
-    rewrite(papers, ("[[explanation]]", "[[explanation]]\nprofiles = 3"))
-    assert "explanation.0.profiles" in problems(path)
+    path = rewrite(papers, ("low = 20", "low = 99"))
+    with_profile(papers, OTHER + 'seeds = 2\nbecause = { "tiny/A1" = "Windows are large." }')
+    assert load(path).explanations[0].metrics and len(load(path).runs["rates"].seeds) == 3
+    code, out, _ = invoke("--record", "--profile", "all")
+    assert code == 1 and "Windows are large." in " ".join(out.split())
+    assert "`slow`: Windows are large." in page.text(papers)
+    assert json.loads((papers / "tiny/results/slow/A1.json").read_text())["seeds"] == 2
 
 
 def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: Path) -> None:
@@ -452,7 +454,9 @@ def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: 
     [
         ("[", "not TOML"),
         ("[a]\nabout = 3\nset = {}", "about is a text"),
-        ("[a]\nset = {}", "with about and set"),
+        ("[a]\nset = {}", "with about, because, seeds, set"),
+        ('[a]\nabout = ""\nset = {}\nseeds = 0', "seeds must be from 1"),
+        ('[a]\nabout = ""\nset = {}\nbecause = 3', "a table of claims"),
         ('["../a"]\nabout = ""\nset = {}', "small letters"),
         ('[slow]\nabout = ""\nset = {}', "did you mean slow"),
         ("", "it has no profiles.toml"),
@@ -628,7 +632,7 @@ def test_shipped_profiles_fit_the_scenarios_and_their_kept_results_are_explained
             check(sweep, source_of(sweep))
         kept = record.read(other)
         assert kept.content is None or kept.current
-        assert kept.verdict != "differs" or (kept.content or {})["explanations"], "explained"
+        assert kept.verdict != "differs" or other.explanations, "explained"
 
 
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:

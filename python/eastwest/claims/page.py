@@ -160,14 +160,13 @@ def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[
         ]
         yield f"| {cell(parts[0]['name'])} | {' | '.join(shown)} |"
     verdicts = []
-    for content in contents[1:]:
+    for other, content in zip(run, contents[1:], strict=True):
         name = cell(content["profile"])
         kept = f"{study.name}/results/{name}/{record.claim.name}"
         links = f"[figure]({kept}.png), [JSON]({kept}.json), [CSV]({kept}.csv)"
         verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
-        for explained in content["explanations"]:
-            numbers = "; ".join(f"{m['name']}: {m['measured']}" for m in explained["metrics"])
-            verdicts.append(f"`{name}`: {cell(explained['text'])} {cell(numbers)}.")
+        if other.verdict == DIFFERS:
+            verdicts += [f"`{name}`: {cell(each.text)}" for each in other.claim.explanations]
     yield ""
     yield "Bold: outside of the band."
     yield ""

@@ -1,7 +1,8 @@
 """Profiles of a study: its claims, run with another TCP.
 
 A study's ``profiles.toml`` names them. Each has ``about``, a sentence on what is changed and what
-the source gives and so stays, and ``set``, settings for all runs of all claims. What a run itself
+the source gives and so stays, ``set``, settings for all runs of all claims, ``seeds``, the most
+that full runs take, and ``because``, why claims differ under it, by their ids. What a run itself
 sets or varies goes before its profile's. Results of a claim under a profile are kept apart from
 those under its own, and have the same bands.
 """
@@ -25,6 +26,8 @@ from eastwest.sweep.spec import flat
 FILE = "profiles.toml"
 _NAME = re.compile(r"[a-z0-9_-]{1,20}")
 _LARGEST_FILE = 64 * 1024
+_KEYS = {"about", "set", "seeds", "because"}
+_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,15 @@ class Profile:
     name: str
     about: str
     settings: Mapping[str, Any]
+    #: Most seeds of full runs.
+    seeds: int
+    #: Why claims differ under it, by their ids.
+    because: Mapping[str, str]
 
     @property
     def digest(self) -> str:
         """Hash of what it changes."""
-        content = json.dumps(dict(self.settings), sort_keys=True)
+        content = json.dumps([dict(self.settings), self.seeds], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +54,9 @@ class Profile:
         own = dict(flat(given)) if isinstance(given, dict) else {}
         decided = {*own, *_varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
-        return {**sweep, "set": {**added, **own}}
+        seeds = sweep.get("seeds")
+        fewer = {"seeds": min(seeds, self.seeds)} if isinstance(seeds, int) else {}
+        return {**sweep, **fewer, "set": {**added, **own}}
 
 
 def _varied(sweep: Mapping[str, Any]) -> set[str]:
@@ -77,12 +86,17 @@ def profiles_of(study: Path) -> dict[str, Profile]:
 def _profile(path: Path, name: str, entry: Any) -> Profile:
     if not _NAME.fullmatch(name):  # it names a folder
         raise InputError(f"{path}: {name!r:.40}: names have small letters, digits, _ and - only")
-    if not isinstance(entry, dict) or {*entry} != {"about", "set"}:
-        raise InputError(f"{path}: {name}: must be a table with about and set, and nothing else")
-    about, settings = entry["about"], entry["set"]
+    if not isinstance(entry, dict) or not {"about", "set"} <= {*entry} <= _KEYS:
+        raise InputError(f"{path}: {name}: must be a table with {', '.join(sorted(_KEYS))}")
+    about, settings, because = entry["about"], entry["set"], entry.get("because", {})
     if not isinstance(about, str) or not isinstance(settings, dict):
         raise InputError(f"{path}: {name}: about is a text, set a table of paths and values")
-    return Profile(name, about.strip(), dict(flat(settings)))
+    if not isinstance(because, dict) or not all(isinstance(why, str) for why in because.values()):
+        raise InputError(f"{path}: {name}: because is a table of claims and texts")
+    seeds = entry.get("seeds", _MOST_SEEDS)
+    if type(seeds) is not int or not 1 <= seeds <= _MOST_SEEDS:
+        raise InputError(f"{path}: {name}: seeds must be from 1 to {_MOST_SEEDS}")
+    return Profile(name, about.strip(), dict(flat(settings)), seeds, because)
 
 
 def profile(study: Path, name: str) -> Profile:

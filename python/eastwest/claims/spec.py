@@ -37,7 +37,7 @@ _KEYS = (
 )  # fmt: skip
 _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
-_EXPLANATION_KEYS = ("of", "profiles", "text", "metric")
+_EXPLANATION_KEYS = ("of", "text", "metric")
 _FIGURE_KEYS = ("kind", "title", "caption", "metrics", "beside")
 FIGURES = ("intervals", "bars", "goodput", "windows", "reads")
 
@@ -180,6 +180,11 @@ class _Reader:
         metrics = tuple(self._metrics(self.table, "metric", True))
         opened = tuple(self._open())
         own = self._text(self.table, "profile", "")
+        names = [metric.name for metric in metrics]
+        explanations = self._explanations(names)
+        if self.variant:  # those of the file are about its own profile
+            why = self.variant.because.get(identity)
+            explanations = [Explanation(tuple(names), why, ())] if why else []
         claim = Claim(
             path=self.path,
             id=identity,
@@ -192,8 +197,8 @@ class _Reader:
             runs=runs,
             quick=quick,
             metrics=metrics,
-            explanations=tuple(self._explanations([m.name for m in metrics], own)),
-            figure=self._figure([m.name for m in metrics]),
+            explanations=tuple(explanations),
+            figure=self._figure(names),
             digest=self.digest,
         )
         if self.problems:
@@ -353,8 +358,7 @@ class _Reader:
                 self.wrong(f"{where}{key}", entry[key], f"must be {_words(kind)}")
         return given
 
-    def _explanations(self, metrics: list[str], own: str) -> list[Explanation]:
-        """Explanations of what differs under the profile of these runs; `own` is the claim's."""
+    def _explanations(self, metrics: list[str]) -> list[Explanation]:
         found = []
         for number, entry in enumerate(self._tables(self.table, "explanation", "")):
             where = f"explanation.{number}."
@@ -362,11 +366,7 @@ class _Reader:
             of = self._names(entry, "of", where, metrics)
             text = self._text(entry, "text", where)
             inner = self._metrics(entry, f"{where}metric", False)
-            meant = entry.get("profiles", [own])
-            if not isinstance(meant, list) or not all(isinstance(name, str) for name in meant):
-                self.wrong(f"{where}profiles", meant, "must be a list of names of profiles")
-            elif (self.variant.name if self.variant else own) in meant:
-                found.append(Explanation(of, text, tuple(inner)))
+            found.append(Explanation(of, text, tuple(inner)))
         return found
 
     def _names(

@@ -115,7 +115,7 @@ class Explained:
         """The explanation and its numbers."""
         shown = "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
         doubt = "" if self.borne_out else " [not borne out by its runs]"
-        return f"{self.explanation.text} {shown}.{doubt}"
+        return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:
         """The explanation with its parts."""

@@ -1,0 +1,202 @@
+"""The study beyond the sources: runs the sweeps of study/ and draws what they show.
+
+    python papers/incast/study.py            # all of them: some minutes
+    python papers/incast/study.py outcast    # one
+    python papers/incast/study.py --draw     # the pictures again, from the kept numbers
+
+Each sweep is a file of its own that ``eastwest sweep`` takes as well; runs come from the store
+where it has them. What is kept, in results/study, is one CSV per sweep with means and 95 %
+intervals over seeds, and the pictures (pictures.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import eastwest as ew
+from eastwest.claims.measures import Data
+from eastwest.claims.measures import incast as curves
+from eastwest.plot.style import style
+from eastwest.stats import mean_interval
+from pictures import CAUSE, GOODPUT, NAMES, PICTURES, TIMEOUTS
+
+HERE = Path(__file__).resolve().parent
+KEPT = HERE / "results" / "study"
+
+#: Place, among the axes of a sweep file, of the rows that have names.
+PLACE = {"mechanisms": 0, "rates": 1, "spurious": 1, "outcast": 1, "alpha": 0, "kernel": 0}
+
+
+def run(name: str) -> pl.DataFrame:
+    """Run a sweep and return its numbers: settings, metric, n, mean, low, high."""
+    with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
+        found = ew.sweep(HERE / "study" / f"{name}.toml", out=Path(folder) / name, yes=True)
+        if found.failures:
+            raise SystemExit(f"{name}: {len(found.failures)} runs failed: {found.failures[0]}")
+        if name.startswith("outcast"):
+            return labelled(name, found, shares(found))
+        if name == "alpha":
+            return labelled(name, found, alphas(found))
+        wanted = pl.col("metric").is_in([GOODPUT, TIMEOUTS, "tcp.spurious_timeouts"])
+        wanted |= pl.col("metric").str.starts_with(CAUSE)
+        points = found.points.filter(wanted).select("point", "metric", "n", "mean", "low", "high")
+        if name == "causes":
+            points = pl.concat([points, victims(found)])
+        return labelled(name, found, points)
+
+
+def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataFrame:
+    """Put settings before the numbers of points; rows of settings by their names."""
+    axes = axes_of(name)
+    sizes = [len(axis["values"]) for axis in axes]
+    rows = []
+    for point in points["point"].unique().sort():
+        settings, rest = {}, int(point)
+        for place in reversed(range(len(axes))):
+            rest, row = divmod(rest, sizes[place])
+            path, value = axes[place]["path"], axes[place]["values"][row]
+            if PLACE.get(name) == place:
+                path, value = "tcp", NAMES[name][row]
+            settings[short(path)] = short_value(value)
+        rows.append({"point": point, **dict(reversed(settings.items()))})
+    frame = pl.DataFrame(rows, schema_overrides={"point": points.schema["point"]})
+    return frame.join(points, on="point").sort("point", "metric").drop("point")
+
+
+def axes_of(name: str) -> list[dict[str, Any]]:
+    """Axes of a sweep file, as they are written."""
+    text = (HERE / "study" / f"{name}.toml").read_text(encoding="utf-8")
+    axes: list[dict[str, Any]] = tomllib.loads(text)["axis"]
+    return axes
+
+
+def short(path: str | list[str]) -> str:
+    """Last step of a path."""
+    return (path if isinstance(path, str) else path[0]).split(".")[-1]
+
+
+def short_value(value: Any) -> Any:
+    """A value that stands in a table: queues by their kind, lists of hosts by their number."""
+    if isinstance(value, dict):
+        return value["kind"]
+    if isinstance(value, list):
+        ends = [int(end[1:]) for end in value[0].split("..")]
+        return ends[-1] - ends[0] + 1
+    return value
+
+
+def interval(point: int, metric: str, values: Sequence[float]) -> dict[str, Any]:
+    """One row of numbers: the mean over seeds with its interval."""
+    found = mean_interval(values)
+    ends = {"low": found.low, "high": found.high}
+    return {"point": point, "metric": metric, "n": found.n, "mean": found.value, **ends}
+
+
+def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows of numbers with the types of a sweep's table of points."""
+    types = {"point": pl.UInt32, "n": pl.UInt32, "mean": pl.Float64, "low": pl.Float64}
+    return pl.DataFrame(rows, schema_overrides={**types, "high": pl.Float64})
+
+
+def shares(sweep: ew.SweepResult) -> pl.DataFrame:
+    """What a near and a far sender get in each run, bit/s that reach h0, and near over equal.
+
+    Run by run, for where one port captures the other a mean says little.
+    """
+    rows = []
+    for row in sweep.runs.sort("point", "seed").iter_rows(named=True):
+        near, far, ratio = share(sweep.run(row["point"], row["seed"]))
+        numbers = {"near_bps": near, "far_bps": far, "near_over_fair": ratio}
+        rows.append({"point": row["point"], "metric": "share", "seed": row["seed"], **numbers})
+    return pl.DataFrame(rows, schema_overrides={"point": pl.UInt32})
+
+
+def share(result: ew.Result) -> tuple[float, float, float]:
+    """Throughput of a near and of a far sender, and the near one's over an equal share."""
+    up = result.links.filter(pl.col("tier") == "host-up").select("src", "bytes")
+    sent = dict(up.iter_rows())
+    lost = result.events.filter(pl.col("what") == "drop").group_by("src")
+    drops = dict(lost.agg(pl.col("bytes").sum() + 90 * pl.len()).iter_rows())
+    seconds = float(result.summary["simulated_s"])
+    senders = range(1, result.links.filter(pl.col("tier") == "host-up").height)
+    got = {h: 8 * (sent[f"h{h}"] - drops.get(h, 0)) / seconds for h in senders}
+    busy = {h: rate for h, rate in got.items() if sent[f"h{h}"] > 0}
+    near = [rate for h, rate in busy.items() if h < 25]
+    far = [rate for h, rate in busy.items() if h >= 25]
+    fair = sum(near + far) / len(near + far)
+    return sum(near) / len(near), sum(far) / len(far), sum(near) / len(near) / fair
+
+
+def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
+    """Alpha of equation (4) at each size of the part, with its bootstrap interval over seeds."""
+    rows = []
+    points = sweep.runs.sort("point").unique("point", keep="first", maintain_order=True)
+    for row in points.iter_rows(named=True):
+        if row["fabric.hosts"] != 3:
+            continue
+        size, profile = row["workload.reads.block_bytes"], row["tcp.profile"]
+        at = {"workload.reads.block_bytes": size, "tcp.profile": profile}
+        block = 1000 * int(size.split()[0])
+        found = curves.alpha(Data(sweep), at, block, 4, 16)
+        ends = {"low": found.low, "high": found.high}
+        rows.append(
+            {
+                "point": row["point"],
+                "metric": "alpha",
+                "n": found.seeds,
+                "mean": found.value,
+                **ends,
+            }
+        )
+    return frame(rows)
+
+
+def victims(sweep: ew.SweepResult) -> pl.DataFrame:
+    """Which parts time out: shares of blocks and parts with a timeout, and how evenly by server."""
+    rows = []
+    found: dict[int, dict[str, list[float]]] = {}
+    for row in sweep.runs.sort("point", "seed").iter_rows(named=True):
+        result = sweep.run(row["point"], row["seed"])
+        parts = result.flows.filter((pl.col("purpose") == "incast") & (pl.col("dst") == 0))
+        rounds = result.rounds.select("round", "started_s").sort("started_s")
+        parts = parts.sort("start_s").join_asof(rounds, left_on="start_s", right_on="started_s")
+        hit = parts.filter(pl.col("timeouts") > 0)
+        by_server = hit.group_by("src").len()["len"]
+        numbers = found.setdefault(row["point"], {})
+        numbers.setdefault("blocks_hit", []).append(hit["round"].n_unique() / rounds.height)
+        numbers.setdefault("parts_hit", []).append(hit.height / parts.height)
+        largest = max(by_server, default=0) / hit.height if hit.height else 0.0
+        numbers.setdefault("largest_server_share", []).append(largest)
+    for point, numbers in found.items():
+        rows += [interval(point, metric, values) for metric, values in numbers.items()]
+    return frame(rows)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run and draw the sweeps named, or all of them."""
+    only_draw = "--draw" in arguments
+    names = [name for name in arguments if name != "--draw"] or list(PICTURES)
+    unknown = [name for name in names if name not in PICTURES]
+    if unknown:
+        raise SystemExit(f"no sweep {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        kept = KEPT / f"{name}.csv"
+        if not only_draw:
+            run(name).write_csv(kept, float_precision=6)
+        table = pl.read_csv(kept)
+        for picture, draw in PICTURES[name].items():
+            with style():
+                draw(table).savefig(KEPT / f"{picture}.png", metadata={"Software": None}, dpi=110)
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
