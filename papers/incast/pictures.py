@@ -334,9 +334,9 @@ def captured(axes: Axes, part: pl.DataFrame, along: str, ink: str, label: str) -
 
 def draw_outcast_rtt(table: pl.DataFrame) -> Figure:
     """Near over equal, by the far senders' round trips."""
-    figure, panels = grid(2, 3, (3.2, 2.3))
+    figure, panels = grid(2, 2, (4.2, 2.3))
     for line, queue in zip(panels, ("drop-tail", "codel"), strict=True):
-        for axes, near in zip(line, (1, 4, 12), strict=True):
+        for axes, near in zip(line, (1, 12), strict=True):
             part = table.filter(pl.col("queue") == queue, pl.col("senders") == near)
             captured(axes, part, "uplink_delay", BLUE, "")
             limit = "100" if queue == "drop-tail" else "1,000"
