@@ -26,6 +26,7 @@ from eastwest.claims.work import run
 from eastwest.cli import app
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, source_of
+from eastwest.sweep.spec import load as load_sweep
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
@@ -633,6 +634,17 @@ def test_shipped_profiles_fit_the_scenarios_and_their_kept_results_are_explained
         kept = record.read(other)
         assert kept.content is None or kept.current
         assert kept.verdict != "differs" or other.explanations, "explained"
+
+
+@pytest.mark.parametrize("file", sorted(PAPERS.glob("*/study/*.toml")), ids=lambda file: file.stem)
+def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Path) -> None:
+    sweep = load_sweep(file)
+    check(sweep, source_of(sweep))
+    kept = file.parents[1] / "results" / "study" / f"{file.stem}.csv"
+    rows = list(csv.DictReader(kept.read_text().splitlines()))
+    points = {tuple(row[name] for name in list(row)[: len(sweep.axes)]) for row in rows}
+    # a point of alpha is a whole curve
+    assert len(points) == sweep.count or file.stem == "alpha"
 
 
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:

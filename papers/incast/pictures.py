@@ -25,7 +25,7 @@ from eastwest.plot.style import (
     rate_ticks,
 )
 
-MEASURED = Path(__file__).resolve().parents[1] / "kernel_tcp" / "measured" / "reads.csv"
+KERNEL = Path(__file__).resolve().parents[1] / "kernel_tcp"
 
 GOODPUT, TIMEOUTS = "rounds.goodput_bps", "tcp.timeouts"
 CAUSES = {
@@ -42,6 +42,8 @@ CAUSE = "tcp.timeout_causes."
 ROUNDS = 20
 #: Shares below this are drawn as this.
 LEAST = 1e-3
+#: Time of a full packet on a link of 1 Gbit/s, with its framing.
+PACKET_US = 12.304
 
 #: Names of rows of settings that are moved together, in the order of the sweep files.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -72,7 +74,6 @@ NAMES: Mapping[str, Sequence[str]] = {
         "DCTCP, 20 packets",
     ),
     "alpha": ("plain", "linux"),
-    "kernel": ("modern", "classic"),
 }
 
 
@@ -333,18 +334,20 @@ def captured(axes: Axes, part: pl.DataFrame, along: str, ink: str, label: str) -
 
 
 def draw_outcast_rtt(table: pl.DataFrame) -> Figure:
-    """Near over equal, by the far senders' round trips."""
-    figure, panels = grid(2, 2, (4.2, 2.3))
+    """Near over equal, by the delay of the uplink."""
+    figure, panels = grid(2, 1, (7.0, 2.2))
     for line, queue in zip(panels, ("drop-tail", "codel"), strict=True):
-        for axes, near in zip(line, (1, 12), strict=True):
-            part = table.filter(pl.col("queue") == queue, pl.col("senders") == near)
-            captured(axes, part, "uplink_delay", BLUE, "")
-            limit = "100" if queue == "drop-tail" else "1,000"
-            axes.set_title(f"{queue}, {limit} packets: {near} near, 12 far", fontsize=8.5)
-        line[0].set_ylabel("near sender over equal share")
-    for axes in panels[-1]:
-        axes.set_xlabel("delay of each uplink cable")
-    return titled(figure, "Do longer round trips of the many help the few? Runs and medians")
+        axes = line[0]
+        part = table.filter(pl.col("queue") == queue)
+        captured(axes, part, "uplink_delay", BLUE, "")
+        delays = part["uplink_delay"].unique(maintain_order=True)
+        phases = [2 * float(delay.split()[0]) % PACKET_US for delay in delays]
+        labels = [f"{d}\n({p:.1f} µs)" for d, p in zip(delays, phases, strict=True)]
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_title(f"{queue}, {'100' if queue == 'drop-tail' else '1,000'} packets")
+        axes.set_ylabel("near over equal share")
+    panels[-1][0].set_xlabel("delay of each uplink cable (of both, modulo a packet's time)")
+    return titled(figure, "One near sender, twelve far: runs and medians")
 
 
 def draw_alpha(table: pl.DataFrame) -> Figure:
@@ -368,14 +371,14 @@ def draw_alpha(table: pl.DataFrame) -> Figure:
 
 def draw_kernel(table: pl.DataFrame) -> Figure:
     """Model, simulation and measurement in one picture."""
-    table = servers(table.filter(pl.col("metric") == GOODPUT))
-    measured = pl.read_csv(MEASURED)
+    measured = pl.read_csv(KERNEL / "measured" / "reads.csv")
     figure, panels = grid(2, 2, (4.4, 2.6))
-    for line, name in zip(panels, NAMES["kernel"], strict=True):
+    for line, name in zip(panels, ("modern", "classic"), strict=True):
         for axes, rto in zip(line, ("200 ms", "1 ms"), strict=True):
-            part = table.filter(pl.col("tcp") == name, pl.col("min_rto") == rto)
-            kept = measured.filter(pl.col("case") == f"{name}_{rto.replace(' ', '')}")
-            three_ways(axes, part, kept.sort("senders"), 0.2 if rto == "200 ms" else 0.004)
+            case = pl.col("case") == f"{name}_{rto.replace(' ', '')}"
+            # a minimum of 1 ms is one of 4 ms where timers strike every 4 ms
+            rto_s = 0.2 if rto == "200 ms" else 0.004
+            three_ways(axes, table.filter(case), measured.filter(case).sort("senders"), rto_s)
             axes.set_title(f"{name}, minimum timeout {rto}")
         line[0].set_ylabel("goodput")
     for axes in panels[-1]:
@@ -384,28 +387,45 @@ def draw_kernel(table: pl.DataFrame) -> Figure:
     return titled(figure, "Model, simulation and Linux 6.18: 100 Mbit/s, 43 packets of buffer")
 
 
+def reads_of_kernel_tcp() -> pl.DataFrame:
+    """The simulated reads that are kept with papers/kernel_tcp."""
+    kept = sorted((KERNEL / "results").glob("incast_*_*ms.csv"))
+    tables = [pl.read_csv(path).rename({"goodput_bps": "mean"}) for path in kept]
+    return pl.concat([table.select("case", "senders", "mean", "low", "high") for table in tables])
+
+
 def three_ways(axes: Axes, simulated: pl.DataFrame, measured: pl.DataFrame, rto_s: float) -> None:
     """One panel: equations (1), (2) and (4), simulated and measured goodput."""
-    block, rtt_s, link = 262_144, 1e-3, 1e8
-    xs = simulated["servers"].to_list()
+    block, rtt_s, link = 262_144, 1e-3, 1e8 * 1448 / 1500  # payload of the link
+    xs = simulated["senders"].to_list()
     before = [models.goodput_before(n, block, rtt_s, link) for n in xs]
     after = [models.goodput_after(n, block, rto_s, rtt_s, link) for n in xs]
     axes.plot(xs, before, "--", color=GREEN, label="equation (1)")
     axes.plot(xs, after, ":", color=ORANGE, label="equation (2)")
-    pairs = zip(xs, simulated["mean"], strict=True)
-    found = [models.alpha_of(v, n, block, rto_s, rtt_s, link) for n, v in pairs if n >= 4]
-    alpha = max(0.0, sum(found) / len(found))
-    fit = [models.goodput_partial(n, block, alpha, rto_s, rtt_s, link) for n in xs]
-    axes.plot(xs, fit, "-.", color=PURPLE, label="equation (4), alpha fitted")
-    axes.annotate(
-        f"alpha {alpha:.2f}", (0.97, 0.06), xycoords="axes fraction", ha="right", size=7.5
-    )
-    around(axes, simulated, "servers", "o-", BLUE, "simulated, 95 %")
+
+    def alpha(goodput: Sequence[float]) -> float:
+        pairs = [(n, v) for n, v in zip(xs, goodput, strict=True) if n >= 4]
+        found = [models.alpha_of(v, n, block, rto_s, rtt_s, link) for n, v in pairs]
+        return sum(found) / len(found)
+
+    fitted = alpha(simulated["mean"].to_list())
+    ends = (alpha(simulated["high"].to_list()), alpha(simulated["low"].to_list()))
+    fit = [models.goodput_partial(n, block, max(0.0, fitted), rto_s, rtt_s, link) for n in xs]
+    axes.plot(xs, fit, "-.", color=PURPLE, label="equation (4), fitted to the simulation")
+    linux = alpha([1e6 * v for v in measured["goodput_mbps"]])
+    text = f"alpha {fitted:.2f} ({ends[0]:.2f} to {ends[1]:.2f}); Linux {linux:.2f}"
+    axes.annotate(text, (0.97, 0.06), xycoords="axes fraction", ha="right", size=7.5)
+    around(axes, simulated, "senders", "o-", BLUE, "simulated, 95 %")
     axes.errorbar(
-        measured["senders"].to_list(), [1e6 * v for v in measured["goodput_mbps"]],
-        yerr=[1e6 * v for v in measured["sd"]], fmt="D", ms=4, capsize=3, color=INK,
+        measured["senders"].to_list(),
+        [1e6 * v for v in measured["goodput_mbps"]],
+        yerr=[1e6 * v for v in measured["sd"]],
+        fmt="D",
+        ms=4,
+        capsize=3,
+        color=INK,
         label="Linux 6.18, standard deviation",
-    )  # fmt: skip
+    )
     axes.set_xscale("log", base=2)
     axes.set_xticks(xs, [str(x) for x in xs])
     axes.set_ylim(0, 1.05e8)
