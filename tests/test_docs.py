@@ -23,6 +23,7 @@ import eastwest as ew
 from eastwest import shipped
 from eastwest.claims.catalogue import choose
 from eastwest.claims.catalogue import find as find_claims
+from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
@@ -232,6 +233,10 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
             continue
         if "claim" in tomllib.loads(text):
             assert_a_claim(text, tmp_path / f"claim-{number}")
+            continue
+        if "linux" in tomllib.loads(text):  # profiles of a study
+            (tmp_path / "profiles.toml").write_text(text, encoding="utf-8")
+            assert profiles_of(tmp_path)["linux"].because
             continue
         if "switches" in tomllib.loads(text):  # a topology file
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
