@@ -6,9 +6,11 @@
 //! ⌈s · (waiting + running) / all slots⌉ running ones; Quincy spreads by itself.
 
 use super::MapReduce;
+use super::config::Framework;
+use super::memory::Memory;
 use super::scheduler::{Jobs, SchedulerKind, index};
 use super::shuffle::Fetching;
-use super::task::{Stage, Task};
+use super::task::Task;
 use eastwest_types::{Locality, TaskKind, Time};
 
 impl MapReduce {
@@ -18,6 +20,9 @@ impl MapReduce {
         let control = &self.config.control;
         let slots = [self.config.map_slots, self.config.reduce_slots][k];
         let most = [control.maps_per_heartbeat, control.reduces_per_heartbeat][k];
+        if self.config.framework == Framework::Yarn {
+            return self.node_room(worker, kind).min(most);
+        }
         let free = self.workers[worker as usize].free_sent[k];
         let planned = kind == TaskKind::Map && self.config.scheduler == SchedulerKind::Quincy;
         let cap = if control.spread && !planned {
@@ -32,7 +37,10 @@ impl MapReduce {
     }
 
     pub(super) fn assign_maps(&mut self, now: Time, worker: u32) {
-        let free = self.workers[worker as usize].free_sent[index(TaskKind::Map)];
+        let free = match self.config.framework {
+            Framework::Mr1 => self.workers[worker as usize].free_sent[index(TaskKind::Map)],
+            Framework::Yarn => self.node_room(worker, TaskKind::Map),
+        };
         self.scheduler.asked(now, worker, free);
         let plain = self.config.scheduling.delay.is_none()
             && matches!(self.config.scheduler, SchedulerKind::Fifo | SchedulerKind::Fair);
@@ -41,6 +49,7 @@ impl MapReduce {
             let Some((job, map)) = next else { return };
             let locality = self.jobs.maps(job).locality(map, worker, &self.racks);
             let bytes_in = self.spec(job).split_bytes(map);
+            self.job(job).maps_given += 1;
             self.give_out(worker, (job, map, TaskKind::Map), locality, bytes_in);
             if locality == Locality::Remote && plain {
                 return;
@@ -51,6 +60,9 @@ impl MapReduce {
     pub(super) fn assign_reduces(&mut self, worker: u32) {
         for _ in 0..self.room(worker, TaskKind::Reduce) {
             let Some(job) = self.scheduler.pick(TaskKind::Reduce) else { return };
+            if self.config.framework == Framework::Yarn && !self.may_reduce(worker, job) {
+                return;
+            }
             let state = self.job(job);
             let reduce = state.reduces_given;
             state.reduces_given += 1;
@@ -67,24 +79,18 @@ impl MapReduce {
         locality: Locality,
         bytes_in: u64,
     ) {
-        let fetching = (kind == TaskKind::Reduce).then(|| {
+        let mut given = Task::new((job, task, kind), worker);
+        (given.locality, given.bytes_in) = (locality, bytes_in);
+        given.fetching = (kind == TaskKind::Reduce).then(|| {
             let order = self.stream("fetch", job, task);
-            Box::new(Fetching::new(self.workers.len(), order))
+            let memory = Memory::new(&self.config.shuffle, &self.config.sort);
+            Box::new(Fetching::new(self.workers.len(), order, memory))
         });
-        let slot = self.tasks.add(Task {
-            job,
-            index: task,
-            kind,
-            worker,
-            assigned: Time::ZERO,
-            started: Time::ZERO,
-            input_done: Time::ZERO,
-            locality,
-            bytes_in,
-            bytes_out: 0,
-            stage: Stage::Assigned,
-            fetching,
-        });
+        let slot = self.tasks.add(given);
+        if self.config.framework == Framework::Yarn {
+            self.grant(worker, slot, (job, kind));
+            return;
+        }
         let w = &mut self.workers[worker as usize];
         w.assigned.push(slot);
         if kind == TaskKind::Reduce {

@@ -1,6 +1,6 @@
 //! Demands no cluster can meet, refused with the reason before anything runs.
 
-use super::config::{MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
+use super::config::{Clients, Framework, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use super::owners::DEFAULT_QUEUE;
 use super::scheduler::{SchedulerKind, WHOLE};
 use crate::Cluster;
@@ -28,7 +28,10 @@ pub fn check(
     }
     check_workers(master, &workers, hosts, &mut problems);
     check_numbers(config, &mut problems);
-    check_jobs(config, workers.len(), &mut problems);
+    if config.framework == Framework::Yarn {
+        check_yarn(config, workers.len(), &mut problems);
+    }
+    check_jobs(config, workers.len(), hosts, &mut problems);
     check_pools(config, &mut problems);
     check_queues(config, &mut problems);
     if problems.is_empty() { Ok((master, workers)) } else { Err(problems) }
@@ -80,6 +83,8 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
             problems.push(format!("{name}: must be above 0"));
         }
     }
+    check_tasks(config, problems);
+    check_node(config, problems);
     if control.heartbeat < SHORTEST_HEARTBEAT {
         let given = control.heartbeat;
         problems.push(format!("control.heartbeat: {given} is below {SHORTEST_HEARTBEAT}"));
@@ -89,7 +94,104 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
     }
 }
 
-fn check_jobs(config: &MapReduceConfig, workers: usize, problems: &mut Vec<String>) {
+/// Sort buffer, memory of the shuffle, packets and the namenode.
+fn check_tasks(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let (hdfs, shuffle, sort) = (&config.hdfs, &config.shuffle, &config.sort);
+    let positive = [
+        ("hdfs.packet_bytes", u64::from(hdfs.packet_bytes)),
+        ("hdfs.namenode_request_bytes", u64::from(hdfs.namenode_request_bytes)),
+        ("hdfs.namenode_answer_bytes", u64::from(hdfs.namenode_answer_bytes)),
+        ("sort.buffer_bytes", sort.buffer_bytes),
+        ("sort.record_bytes", u64::from(sort.record_bytes)),
+        ("costs.sort_rate", config.costs.sort_rate.map_or(1, |r| r.0)),
+        ("costs.merge_rate", config.costs.merge_rate.map_or(1, |r| r.0)),
+    ];
+    for (name, value) in positive {
+        if value == 0 {
+            problems.push(format!("{name}: must be above 0"));
+        }
+    }
+    if sort.factor < 2 {
+        problems.push(format!("sort.factor: {} files cannot be merged", sort.factor));
+    }
+    let parts = [
+        ("sort.spill_fraction", sort.spill_fraction),
+        ("shuffle.input_buffer_fraction", shuffle.input_buffer_fraction),
+        ("shuffle.memory_limit_fraction", shuffle.memory_limit_fraction),
+        ("shuffle.merge_fraction", shuffle.merge_fraction),
+        ("shuffle.reduce_buffer_fraction", shuffle.reduce_buffer_fraction),
+    ];
+    for (name, part) in parts {
+        if !(0.0..=1.0).contains(&part) {
+            problems.push(format!("{name}: {part} is not from 0 to 1"));
+        }
+    }
+}
+
+/// Whether containers fit, and a cluster of one node has room for more than a master.
+fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<String>) {
+    let yarn = &config.yarn;
+    let containers = [
+        ("yarn.am_memory", yarn.am_memory, "yarn.am_vcores", yarn.am_vcores),
+        ("yarn.map_memory", yarn.map_memory, "yarn.map_vcores", yarn.map_vcores),
+        ("yarn.reduce_memory", yarn.reduce_memory, "yarn.reduce_vcores", yarn.reduce_vcores),
+    ];
+    for (name, memory, vname, vcores) in containers {
+        let (allocated, most) = (yarn.allocated(memory), yarn.node_memory);
+        if memory == 0 || vcores == 0 {
+            let name = if memory == 0 { name } else { vname };
+            problems.push(format!("{name}: must be above 0"));
+        } else if allocated > most {
+            problems.push(format!("{name}: {allocated} B are more than a node has ({most} B)"));
+        } else if yarn.count_vcores && vcores > yarn.node_vcores {
+            problems.push(format!("{vname}: {vcores} are more than a node has"));
+        }
+    }
+    let largest = yarn.map_memory.max(yarn.reduce_memory);
+    let task = yarn.map_vcores.max(yarn.reduce_vcores);
+    let memory = yarn.allocated(yarn.am_memory).saturating_add(yarn.allocated(largest));
+    let vcores = u64::from(yarn.am_vcores) + u64::from(task);
+    let crowded =
+        memory > yarn.node_memory || (yarn.count_vcores && vcores > u64::from(yarn.node_vcores));
+    if problems.is_empty() && workers == 1 && crowded {
+        problems
+            .push("yarn.node_memory: a single node needs room for a master and a task".to_string());
+    }
+    for (name, span) in [("am_heartbeat", yarn.am_heartbeat), ("event_poll", yarn.event_poll)] {
+        if span < SHORTEST_HEARTBEAT {
+            problems.push(format!("yarn.{name}: {span} is below {SHORTEST_HEARTBEAT}"));
+        }
+    }
+    if !(0.0..=0.5).contains(&yarn.am_share) {
+        problems.push(format!("yarn.am_share: {} is not from 0 to 0.5", yarn.am_share));
+    }
+    if !(0.0..=1.0).contains(&yarn.rampup_limit) {
+        problems.push(format!("yarn.rampup_limit: {} is not from 0 to 1", yarn.rampup_limit));
+    }
+}
+
+/// Cores, disks and page cache.
+fn check_node(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let node = &config.node;
+    let positive = [
+        ("node.cores", node.cores.unwrap_or(1)),
+        ("node.disks", node.disks.unwrap_or(1)),
+        ("node.workers_per_machine", node.workers_per_machine),
+    ];
+    for (name, value) in positive {
+        if value == 0 {
+            problems.push(format!("{name}: must be above 0"));
+        }
+    }
+    if node.run_bytes == 0 {
+        problems.push("node.run_bytes: must be above 0".to_string());
+    }
+    if node.dirty_bytes > 0 && node.disks.is_none() {
+        problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
+    }
+}
+
+fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &mut Vec<String>) {
     let mut copies = |name: &str, n: u32| {
         if n == 0 {
             problems.push(format!("{name}: must be above 0"));
@@ -107,6 +209,15 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     for (i, job) in config.jobs.iter().enumerate() {
         if job.maps == 0 {
             problems.push(format!("jobs[{i}].maps: a job needs a map"));
+        }
+        if let Some(Clients::On(HostId(h))) = job.clients {
+            if h >= hosts {
+                problems
+                    .push(format!("jobs[{i}].client: host {h} is not one of the {hosts} hosts"));
+            }
+        }
+        if job.clients.is_some() && job.reduces > 0 {
+            problems.push(format!("jobs[{i}].reduces: stand-alone clients have none"));
         }
         for (name, n) in [("maps", job.maps), ("reduces", job.reduces)] {
             if n > MAX_TASKS {

@@ -15,6 +15,15 @@ pub enum Use {
     Split {
         /// The map.
         task: u32,
+        /// The worker that has it.
+        holder: u32,
+    },
+    /// A stand-alone client reads a block.
+    Read {
+        /// The client.
+        client: u32,
+        /// The worker that has it.
+        holder: u32,
     },
     /// A reduce (client) fetches map outputs of one worker.
     Fetch {
@@ -25,10 +34,40 @@ pub enum Use {
     },
     /// One hop of a write pipeline; the client is nearer to the writer.
     Pipeline {
-        /// The task that writes.
-        task: u32,
+        /// Who writes.
+        writer: u32,
         /// 0 from the writer to the first remote replica, and so on.
         hop: u32,
+    },
+    /// The resource manager (client) tells a node to launch an application master.
+    Master {
+        /// Its job.
+        job: u32,
+    },
+    /// Calls of an application master (client) to the resource manager.
+    Application {
+        /// Its job.
+        job: u32,
+    },
+    /// An application master (client) tells a node to launch a container.
+    Launch {
+        /// The task it is for.
+        task: u32,
+    },
+    /// A task (client) tells its application master that it is done.
+    Report {
+        /// What it tells.
+        report: u32,
+    },
+    /// A reduce (client) asks its application master for finished maps.
+    Events {
+        /// The reduce.
+        task: u32,
+    },
+    /// Questions to the namenode (server).
+    Namenode {
+        /// Who asks.
+        session: u32,
     },
 }
 

@@ -6,11 +6,11 @@
 //! running on the worker, how many of its job's maps have finished; both take effect when it
 //! arrives. A heartbeat that is due while an answer is outstanding leaves when the answer is there.
 
-use super::config::JobSpec;
+use super::config::{Framework, JobSpec};
 use super::connections::Use;
-use super::job::Job;
+use super::job::{Job, Output};
 use super::scheduler::index;
-use super::task::Stage;
+use super::yarn::Containers;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
@@ -18,10 +18,13 @@ use eastwest_types::{ConnId, HostId, JobRecord, Purpose, Side, TaskKind, TaskRec
 
 /// A task that has finished, as a heartbeat reports it.
 #[derive(Clone, Copy, Debug)]
-struct Report {
+pub struct Report {
+    worker: u32,
     job: u32,
     index: u32,
     kind: TaskKind,
+    /// What its worker's machine had written before its output.
+    mark: u64,
 }
 
 /// A worker: what it knows, and what is on the way between it and the master.
@@ -34,6 +37,8 @@ pub struct Worker {
     free: [u32; 2],
     /// Free slots when the last heartbeat was sent.
     pub(super) free_sent: [u32; 2],
+    /// Containers on YARN.
+    pub containers: Containers,
     /// Finished since the last heartbeat.
     finished: Vec<Report>,
     /// Reported by the heartbeat on its way.
@@ -61,6 +66,7 @@ impl Worker {
             conn: ConnId(u32::MAX),
             free: slots,
             free_sent: slots,
+            containers: Containers::default(),
             finished: Vec::new(),
             reported: Vec::new(),
             assigned: Vec::new(),
@@ -104,13 +110,23 @@ impl MapReduce {
     }
 
     /// A job is set up: its maps can be given out.
-    pub(super) fn admit(&mut self, job: u32) {
+    pub(super) fn admit(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
         let mut stream = self.stream("placement", job, 0);
         let spec = &self.config.jobs[job as usize];
+        let clients = spec.clients;
         let copies = self.config.hdfs.replication;
         let state = Job::new(spec, &self.racks, copies, &mut stream);
-        self.scheduler.offer(TaskKind::Map, job, spec.maps);
+        let maps = spec.maps;
         self.jobs[job as usize] = Some(Box::new(state));
+        if let Some(clients) = clients {
+            self.start_clients(now, job, clients, out);
+            return;
+        }
+        if self.config.framework == Framework::Yarn {
+            self.submit_application(job);
+            return;
+        }
+        self.scheduler.offer(TaskKind::Map, job, maps);
         self.offer_reduces(job);
     }
 
@@ -119,8 +135,8 @@ impl MapReduce {
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
         let needed = (self.config.control.slowstart * f64::from(maps)).ceil() as u32;
         let state = self.job(job);
-        if reduces > 0 && !state.reduces_offered && state.maps_done >= needed {
-            state.reduces_offered = true;
+        if reduces > state.reduces_asked && state.maps_done >= needed {
+            state.reduces_asked = reduces;
             self.scheduler.offer(TaskKind::Reduce, job, reduces);
         }
     }
@@ -147,6 +163,7 @@ impl MapReduce {
         w.waiting = true;
         w.reported = std::mem::take(&mut w.finished);
         w.free_sent = w.free;
+        w.containers.report();
         let bytes = self.config.control.heartbeat_bytes;
         out.push(control_message(w.conn, Side::Client, u64::from(bytes), 0, None));
         w.next_heartbeat = now + self.config.control.heartbeat;
@@ -160,10 +177,15 @@ impl MapReduce {
     pub(super) fn heartbeat_arrived(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
         let reported = std::mem::take(&mut self.workers[worker as usize].reported);
         for report in reported {
-            self.task_reported(now, worker, report, out);
+            self.task_reported(now, report, out);
         }
-        self.assign_maps(now, worker);
-        self.assign_reduces(worker);
+        match self.config.framework {
+            Framework::Mr1 => {
+                self.assign_maps(now, worker);
+                self.assign_reduces(worker);
+            }
+            Framework::Yarn => self.fill_node(now, worker, out),
+        }
         let events = self.tell_of_maps(worker);
         let control = &self.config.control;
         let w = &self.workers[worker as usize];
@@ -173,9 +195,15 @@ impl MapReduce {
         out.push(control_message(w.conn, Side::Server, bytes, 0, None));
     }
 
+    /// At the application master: a task tells that it is done.
+    pub(super) fn report_arrived(&mut self, now: Time, report: u32, out: &mut Vec<Action>) {
+        let report = self.reports.remove(report);
+        self.task_reported(now, report, out);
+    }
+
     /// At the master: a task has finished.
-    fn task_reported(&mut self, now: Time, worker: u32, report: Report, out: &mut Vec<Action>) {
-        let Report { job, index: task, kind } = report;
+    fn task_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
+        let Report { worker, job, index: task, kind, mark } = report;
         self.scheduler.finished(kind, job);
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
         let state = self.job(job);
@@ -184,14 +212,15 @@ impl MapReduce {
                 state.maps_done += 1;
                 if reduces > 0 {
                     state.finished_on.push(worker);
-                    state.outputs.entry(worker).or_default().push(task);
+                    let output = Output { map: task, mark };
+                    state.outputs.entry(worker).or_default().push(output);
                 }
             }
             TaskKind::Reduce => state.reduces_done += 1,
         }
         if (state.maps_done, state.reduces_done) == (maps, reduces) {
             out.push(Timer::Cleanup(job).at(now + self.config.control.job_cleanup));
-        } else {
+        } else if self.config.framework == Framework::Mr1 {
             self.offer_reduces(job);
         }
     }
@@ -225,9 +254,9 @@ impl MapReduce {
         for task in assigned {
             let t = self.tasks.get(task);
             t.assigned = now;
-            t.stage = Stage::Starting;
-            self.workers[worker as usize].free[index(t.kind)] -= 1;
-            out.push(Timer::Task(task).at(now + self.config.costs.task_start));
+            let kind = t.kind;
+            self.workers[worker as usize].free[index(kind)] -= 1;
+            self.launch(now, task, out);
         }
         for (task, known) in events {
             self.maps_known(now, task, known, out);
@@ -240,15 +269,14 @@ impl MapReduce {
     /// At the worker: a task is through.
     pub(super) fn task_finished(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.remove(task);
-        let w = &mut self.workers[t.worker as usize];
-        w.free[index(t.kind)] += 1;
-        w.finished.push(Report { job: t.job, index: t.index, kind: t.kind });
-        w.reduces.retain(|&r| r != task);
+        let mark = self.hardware.mark(t.worker).saturating_sub(t.bytes_out);
+        let (worker, host) = (t.worker, self.host(t.worker));
+        let report = Report { worker, job: t.job, index: t.index, kind: t.kind, mark };
         out.push(Action::Task(Box::new(TaskRecord {
             job: t.job,
             task: t.index,
             kind: t.kind,
-            host: w.host,
+            host,
             assigned: t.assigned,
             started: t.started,
             input_done: t.input_done,
@@ -257,8 +285,25 @@ impl MapReduce {
             bytes_in: t.bytes_in,
             bytes_out: t.bytes_out,
         })));
+        if self.config.framework == Framework::Yarn {
+            let report = self.reports.add(report);
+            self.container_ended(now, worker, (t.job, t.kind), report, out);
+        } else {
+            let w = &mut self.workers[worker as usize];
+            w.free[index(t.kind)] += 1;
+            w.finished.push(report);
+            w.reduces.retain(|&r| r != task);
+        }
         if self.config.control.out_of_band_heartbeat {
-            self.heartbeat_soon(now, t.worker, out);
+            self.heartbeat_soon(now, worker, out);
+        }
+    }
+
+    /// A job is committed.
+    pub(super) fn committed(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
+        match self.config.framework {
+            Framework::Mr1 => self.retire(now, job, out),
+            Framework::Yarn => self.unregister(job, out),
         }
     }
 

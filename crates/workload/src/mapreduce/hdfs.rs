@@ -7,6 +7,7 @@
 //! full, load and the limit of replicas per rack from the fourth on are not looked at.
 
 use eastwest_engine::random::Stream;
+use eastwest_types::Locality;
 
 /// Workers by rack, for uniform draws in or outside a rack.
 #[derive(Clone, Debug)]
@@ -104,6 +105,28 @@ impl Racks {
             targets.push(target.unwrap_or_else(|| self.anywhere(&targets, stream)));
         }
         targets
+    }
+
+    /// The replica a client reads that may be on a worker, and how far it is. One that is on no
+    /// worker has no rack.
+    pub fn nearest_to(
+        &self,
+        reader: Option<u32>,
+        replicas: &[u32],
+        stream: &mut Stream,
+    ) -> (u32, Locality) {
+        let Some(reader) = reader else {
+            return (replicas[stream.below(replicas.len() as u64) as usize], Locality::Remote);
+        };
+        let holder = self.nearest(reader, replicas, stream);
+        let locality = if holder == reader {
+            Locality::Node
+        } else if self.of(holder) == self.of(reader) {
+            Locality::Rack
+        } else {
+            Locality::Remote
+        };
+        (holder, locality)
     }
 
     /// The replica a worker reads: its own, else one in its rack, else any.

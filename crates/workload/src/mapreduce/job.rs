@@ -4,27 +4,43 @@ use super::config::JobSpec;
 use super::hdfs::Racks;
 use super::shares::{partition, share};
 use super::waiting::WaitingMaps;
+use super::yarn::Master;
 use eastwest_engine::random::Stream;
 use eastwest_types::Time;
 use std::collections::BTreeMap;
+
+/// Output of a finished map.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// The map.
+    pub map: u32,
+    /// What its worker's machine had written before it.
+    pub mark: u64,
+}
 
 /// A job that can have running tasks.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Maps not given out yet, and where all splits are.
     pub maps: WaitingMaps,
+    /// Maps given out so far.
+    pub maps_given: u32,
     /// Reduces given out so far.
     pub reduces_given: u32,
-    /// Whether reduces may be given out.
-    pub reduces_offered: bool,
+    /// Reduces that may be given out.
+    pub reduces_asked: u32,
+    /// Its application master, on YARN while it runs.
+    pub master: Option<Master>,
+    /// Whether that has called the resource manager.
+    pub registered: bool,
     /// Maps that were reported to have finished.
     pub maps_done: u32,
     /// Reduces that were reported to have finished.
     pub reduces_done: u32,
     /// Worker of every finished map in the order of the reports.
     pub finished_on: Vec<u32>,
-    /// Finished maps of each worker that has some, in the order of the reports.
-    pub outputs: BTreeMap<u32, Vec<u32>>,
+    /// Outputs of each worker that has some, in the order of the reports.
+    pub outputs: BTreeMap<u32, Vec<Output>>,
     /// When its first task started.
     pub started: Option<Time>,
     /// Shuffle bytes that stayed on their worker.
@@ -41,8 +57,11 @@ impl Job {
         }
         Job {
             maps: WaitingMaps::new((spec.maps, spec.bytes.input), replicas, copies as usize, racks),
+            maps_given: 0,
             reduces_given: 0,
-            reduces_offered: false,
+            reduces_asked: 0,
+            master: None,
+            registered: false,
             maps_done: 0,
             reduces_done: 0,
             finished_on: Vec::new(),

@@ -1,30 +1,101 @@
-//! A map task: read a split, compute, then spill for the reduces or write the output.
+//! A map task: read a split, compute, spill for the reduces; or compute and write the output.
 //!
-//! Reading and computing overlap, since records are handed to the map function as they arrive:
-//! a map of `b` bytes that starts at `t` has computed at max(input complete, t + b / map_rate).
-//! Input is complete at t + b / disk_rate for a local split and when TCP has delivered the last byte
-//! for a remote one. A job without input generates its data at the same rate. The spill of `s`
-//! bytes follows and lasts s / disk_rate; Hadoop overlaps all but the last spill with the map
-//! function, which is inside the measured default of `map_rate`.
+//! As in Hadoop's MapTask the output collects in a buffer of `io.sort.mb`. When the part
+//! `spill.percent` of it is filled, a spill begins in the background: sort on a core, then write.
+//! The map function goes on until the buffer is full and then waits for the spill. At the end the
+//! rest is spilled; several spills are merged in passes of `io.sort.factor` files, of which the last
+//! writes the output. A record takes `record_meta_bytes` of the buffer beside its own bytes.
+//!
+//! The function runs in pieces, from one of these moments to the next; in each, reading the local
+//! split and computing overlap. A remote split streams in while the function runs: the function is
+//! through when it has computed and the last byte is there, whichever is later. Departures: with the
+//! default of `sort_rate` sort and spill are inside the measured `map_rate` and only the write takes
+//! time of its own; no combiner (bytes are given after it); records have one size.
 
+use super::MapReduce;
+use super::config::{JobSpec, SortConfig};
 use super::connections::Use;
 use super::control::control_message;
-use super::task::Stage;
-use super::{MapReduce, Timer};
+use super::hardware::Work;
+use super::merge;
+use super::namenode::Caller;
+use super::task::{Stage, Step};
 use crate::Action;
-use eastwest_types::{ConnId, Purpose, Side, Time};
+use eastwest_types::{ConnId, Purpose, Side, Span, Time};
+
+/// A map between its first byte and its last spill. Positions count bytes of output.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    input: u64,
+    output: u64,
+    /// Whether the split is read from the worker's disks.
+    local: bool,
+    /// Output of the pieces that are through.
+    at: u64,
+    /// Output when the running piece is through.
+    to: u64,
+    /// Output handed to spills.
+    spilled: u64,
+    /// A spill runs.
+    spilling: bool,
+    /// Parts of it that are not through.
+    spill_parts: u32,
+    /// The running spill has been sorted.
+    sorted: bool,
+    /// Bytes of the running spill.
+    spill: u64,
+    /// The function waits for the running spill.
+    stalled: bool,
+    /// The function is through.
+    through: bool,
+    /// What the machine had written when the first spill began.
+    mark: u64,
+}
+
+/// Output bytes after which a spill begins, and what still fits while it runs.
+fn buffer(sort: &SortConfig) -> (u64, u64) {
+    let record = u64::from(sort.record_bytes);
+    let held = |bytes: u64| {
+        let all = record + u64::from(sort.record_meta_bytes);
+        (u128::from(bytes) * u128::from(record) / u128::from(all)) as u64
+    };
+    let soft = (sort.buffer_bytes as f64 * sort.spill_fraction) as u64;
+    let soft = soft.min(sort.buffer_bytes);
+    (held(soft).max(1), held(sort.buffer_bytes - soft))
+}
+
+impl Mapping {
+    /// Input read when so much of some output is there.
+    fn read_at(&self, position: u64) -> u64 {
+        (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
+    }
+
+    /// Where the piece from here ends.
+    fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
+        let trigger = self.spilled.saturating_add(soft);
+        let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };
+        self.output.min(trigger).min(full)
+    }
+}
 
 impl MapReduce {
     pub(super) fn map_start(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
+        let (worker, split) = (t.worker, t.bytes_in);
+        t.input_done = now;
+        t.stage = Stage::Locating;
+        if split == 0 || self.config.hdfs.namenode_time.is_none() {
+            self.split_located(now, task, out);
+            return;
+        }
+        let call = self.namenode_session(Caller::Split { task }, self.host(worker));
+        self.ask_namenode(now, call, out);
+    }
+
+    /// It is known where the split is: reading and computing begin.
+    pub(super) fn split_located(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let t = self.tasks.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
-        let spec = self.spec(job);
-        let work = match spec.bytes.input {
-            0 if spec.reduces > 0 => spec.spill_bytes(map),
-            0 => spec.written_bytes(map),
-            _ => split,
-        };
-        let computed = now + self.config.costs.map_rate.time_for(work);
         let holder = if split == 0 {
             worker
         } else {
@@ -32,65 +103,224 @@ impl MapReduce {
             let state = self.jobs[job as usize].as_ref().expect("the job runs");
             self.racks.nearest(worker, state.maps.replicas(map), &mut stream)
         };
-        if holder == worker {
-            let read = now + self.config.node.read_rate.time_for(split);
-            let t = self.tasks.get(task);
-            t.input_done = read;
-            t.stage = Stage::Mapping;
-            out.push(Timer::Task(task).at(read.max(computed)));
-        } else {
+        let local = holder == worker;
+        if !local {
             let ends = (self.host(worker), self.host(holder));
-            let conn = self.conns.open(Use::Split { task }, ends, self.config.class, out);
+            let purpose = Use::Split { task, holder };
+            let conn = self.conns.open(purpose, ends, self.config.class, out);
             let request = u64::from(self.config.hdfs.read_request_bytes);
             out.push(control_message(conn, Side::Client, request, 0, Some(job)));
-            self.tasks.get(task).stage = Stage::Reading { computed };
+            self.tasks.get(task).input_left = 1;
         }
+        let spec = &self.config.jobs[job as usize];
+        if spec.reduces == 0 {
+            self.produce_map_output(now, task, local, out);
+            return;
+        }
+        let output = spec.spill_bytes(map);
+        let t = self.tasks.get(task);
+        t.bytes_out = output;
+        t.stage = Stage::Mapping(Box::new(Mapping {
+            input: split,
+            output,
+            local,
+            at: 0,
+            to: 0,
+            spilled: 0,
+            spilling: false,
+            spill_parts: 0,
+            sorted: false,
+            spill: 0,
+            stalled: false,
+            through: false,
+            mark: 0,
+        }));
+        self.next_piece(now, task, out);
     }
 
-    /// At the holder of a replica: the request has arrived.
-    pub(super) fn send_split(&mut self, task: u32, conn: ConnId, out: &mut Vec<Action>) {
+    /// At the holder of a replica: the request has arrived. The datanode reads while it sends.
+    pub(super) fn send_split(
+        &mut self,
+        now: Time,
+        task: u32,
+        holder: u32,
+        conn: ConnId,
+        out: &mut Vec<Action>,
+    ) {
         let t = self.tasks.get(task);
+        let (job, bytes) = (t.job, t.bytes_in);
+        if self.config.node.disks.is_some() {
+            t.input_left += 1;
+            self.hardware.read(now, holder, bytes, Work::Split(task), out);
+        }
         out.push(Action::Send {
             conn,
             from: Side::Server,
-            payload: t.bytes_in,
-            header: 0,
+            payload: bytes,
+            header: self.config.hdfs.read_framing(bytes),
             tag: 0,
             purpose: Purpose::MapInput,
-            job: Some(t.job),
+            job: Some(job),
             record: true,
         });
     }
 
-    pub(super) fn split_arrived(
-        &mut self,
-        now: Time,
-        task: u32,
-        conn: ConnId,
-        out: &mut Vec<Action>,
-    ) {
-        self.conns.close(conn, out);
+    /// The last byte of a remote split is there, or the datanode has read it.
+    pub(super) fn split_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
-        let Stage::Reading { computed } = t.stage else {
-            unreachable!("a split arrives while its map reads")
-        };
-        t.input_done = now;
-        t.stage = Stage::Mapping;
-        out.push(Timer::Task(task).at(now.max(computed)));
-    }
-
-    /// The map function is through.
-    pub(super) fn mapped(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        let (job, map) = (t.job, t.index);
-        let spec = &self.config.jobs[job as usize];
-        if spec.reduces == 0 {
-            self.write_output(now, task, out);
+        t.input_left -= 1;
+        if t.input_left > 0 {
             return;
         }
+        t.input_done = now;
+        match &t.stage {
+            Stage::Mapping(m) if m.through => self.map_function_done(now, task, out),
+            Stage::Mapping(_) => {}
+            Stage::Producing(_) => self.input_complete(now, task, out),
+            stage => unreachable!("a split arrives while its map runs, not in {stage:?}"),
+        }
+    }
+
+    fn mapping(&mut self, task: u32) -> &mut Mapping {
+        match &mut self.tasks.get(task).stage {
+            Stage::Mapping(m) => m,
+            stage => unreachable!("the map function does not run in {stage:?}"),
+        }
+    }
+
+    /// Runs the map function to the next moment at which something else happens.
+    fn next_piece(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let sizes = buffer(&self.config.sort);
+        let rate = self.config.costs.map_rate;
+        let m = self.mapping(task);
+        m.to = m.next_stop(sizes);
+        let input = if m.output == 0 { m.input } else { m.read_at(m.to) - m.read_at(m.at) };
+        let work = if m.input == 0 { m.to - m.at } else { input };
+        let read = if m.local { input } else { 0 };
+        self.step(now, task, Step { cpu: rate.time_for(work), read, write: 0 }, out);
+    }
+
+    /// A piece of the map function is through.
+    pub(super) fn piece_mapped(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let soft = buffer(&self.config.sort).0;
         let t = self.tasks.get(task);
-        t.bytes_out = spec.spill_bytes(map);
-        t.stage = Stage::Spilling;
-        out.push(Timer::Task(task).at(now + self.config.node.write_rate.time_for(t.bytes_out)));
+        let Stage::Mapping(m) = &mut t.stage else { unreachable!("a piece of a running map") };
+        m.at = m.to;
+        if m.at == m.output {
+            m.through = true;
+            if t.input_left == 0 {
+                self.map_function_done(now, task, out);
+            }
+        } else if m.spilling {
+            m.stalled = true;
+        } else {
+            if m.at == m.spilled + soft {
+                self.spill(now, task, soft, out);
+            }
+            self.next_piece(now, task, out);
+        }
+    }
+
+    /// Begins to spill so much of the buffer.
+    fn spill(&mut self, now: Time, task: u32, bytes: u64, out: &mut Vec<Action>) {
+        let worker = self.tasks.get(task).worker;
+        let mark = self.hardware.mark(worker);
+        let sort = self.config.costs.sort_rate;
+        let m = self.mapping(task);
+        if m.spilled == 0 {
+            m.mark = mark;
+        }
+        m.spilled += bytes;
+        (m.spill, m.spilling) = (bytes, true);
+        m.sorted = sort.is_none();
+        let step = match sort {
+            Some(rate) => Step { cpu: rate.time_for(bytes), ..Step::default() },
+            None => Step { write: bytes, ..Step::default() },
+        };
+        let counters = &mut self.tasks.get(task).counters;
+        counters.spills += 1;
+        counters.file_written += bytes;
+        let parts = self.begin_parts(now, task, step, Work::Spill(task), out);
+        self.mapping(task).spill_parts = parts;
+    }
+
+    /// A part of a spill is through.
+    pub(super) fn spill_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let soft = buffer(&self.config.sort).0;
+        let m = self.mapping(task);
+        m.spill_parts -= 1;
+        if m.spill_parts > 0 {
+            return;
+        }
+        if !m.sorted {
+            m.sorted = true;
+            let step = Step { write: m.spill, ..Step::default() };
+            let parts = self.begin_parts(now, task, step, Work::Spill(task), out);
+            self.mapping(task).spill_parts = parts;
+            return;
+        }
+        m.spilling = false;
+        if m.through {
+            if self.tasks.get(task).input_left == 0 {
+                self.flush_buffer(now, task, out);
+            }
+        } else if std::mem::take(&mut m.stalled) {
+            if m.at == m.spilled + soft {
+                self.spill(now, task, soft, out);
+            }
+            self.next_piece(now, task, out);
+        }
+    }
+
+    /// The map function has seen all of its input.
+    fn map_function_done(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        self.tasks.get(task).computed = now;
+        if !self.mapping(task).spilling {
+            self.flush_buffer(now, task, out);
+        }
+    }
+
+    /// Spills what is left in the buffer; when nothing is, merges the spills.
+    fn flush_buffer(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let m = self.mapping(task);
+        let left = m.output - m.spilled;
+        if left > 0 {
+            let soft = buffer(&self.config.sort).0;
+            self.spill(now, task, left.min(soft), out);
+            return;
+        }
+        self.merge_spills(now, task, out);
+    }
+
+    /// Merges several spills into the output; one is the output as it is.
+    fn merge_spills(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let (soft, factor) = (buffer(&self.config.sort).0, self.config.sort.factor);
+        let (output, mark) = (self.mapping(task).output, self.mapping(task).mark);
+        let t = self.tasks.get(task);
+        let (spills, worker) = (u64::from(t.counters.spills), t.worker);
+        t.stage = Stage::MergingSpills;
+        let mut step = Step::default();
+        if spills > 1 {
+            let mut files = vec![soft; spills as usize - 1];
+            files.push(output - soft * (spills - 1));
+            let bytes = merge::passes(&mut files, factor) + output;
+            t.counters.file_read += bytes;
+            t.counters.file_written += bytes;
+            let cached = self.hardware.in_memory(worker, mark);
+            let cpu = self.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(bytes));
+            step = Step { cpu, read: if cached { 0 } else { bytes }, write: bytes };
+        }
+        self.step(now, task, step, out);
+    }
+}
+
+impl JobSpec {
+    /// What a map computes on: its split, or without input what it puts out.
+    pub(super) fn map_work(&self, map: u32) -> u64 {
+        match self.bytes.input {
+            0 if self.reduces > 0 => self.spill_bytes(map),
+            0 => self.written_bytes(map),
+            _ => self.split_bytes(map),
+        }
     }
 }

@@ -13,22 +13,31 @@
 
 mod assign;
 mod check;
+mod clients;
 mod config;
 mod connections;
 mod control;
+mod hardware;
 pub mod hdfs;
 mod job;
 mod map;
+mod memory;
+mod merge;
+mod namenode;
+mod output;
 mod owners;
 mod reduce;
+mod resource;
 pub mod scheduler;
 mod shares;
 mod shuffle;
+mod slab;
 mod task;
 #[cfg(test)]
 mod tests;
 pub mod waiting;
 mod write;
+mod yarn;
 
 pub use config::{
     Clients, ControlConfig, CostConfig, Framework, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS,
@@ -39,14 +48,20 @@ pub use scheduler::{
 };
 
 use crate::{Action, Cluster, Event};
+use clients::Client;
 use connections::{Connections, Use};
-use control::Worker;
+use control::{Report, Worker};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, HostId, Side, TaskKind, Time};
+use eastwest_types::{ConnId, HostId, Side, Time};
+use hardware::{Hardware, Work};
 use hdfs::Racks;
 use job::Job;
+use namenode::Session;
 use scheduler::{Jobs, Scheduler};
-use task::{Stage, Tasks};
+use slab::Slab;
+use task::Task;
+use write::Writer;
+use yarn::Yarn;
 
 /// A MapReduce cluster with its jobs.
 #[derive(Clone, Debug)]
@@ -58,7 +73,18 @@ pub struct MapReduce {
     racks: Racks,
     scheduler: Scheduler,
     conns: Connections,
-    tasks: Tasks,
+    hardware: Hardware,
+    /// Tasks that are given out and not through.
+    tasks: Slab<Task>,
+    /// Files being written.
+    writers: Slab<Writer>,
+    /// Clients of the namenode.
+    sessions: Slab<Session>,
+    /// Stand-alone clients of HDFS.
+    clients: Slab<Client>,
+    /// Finished tasks on their way to their application masters.
+    reports: Slab<Report>,
+    yarn: Yarn,
     /// Jobs that can have running tasks, by number.
     jobs: Vec<Option<Box<Job>>>,
     /// Jobs submitted so far: the number of the next one.
@@ -78,8 +104,24 @@ enum Timer {
     Cleanup(u32),
     /// A worker's heartbeat is due.
     Heartbeat(u32),
-    /// A task has done what it waited for.
-    Task(u32),
+    /// A task has committed.
+    Commit(u32),
+    /// Work on the cores of a machine may be through.
+    Cores(u32),
+    /// Work on the disks of a machine may be through.
+    Disks(u32),
+    /// The namenode's answer to a client is ready.
+    Namenode(u32),
+    /// A writer may begin its next block.
+    Block(u32),
+    /// A stand-alone client of HDFS runs.
+    Client(u32),
+    /// An application master starts, or calls the resource manager.
+    Master(u32),
+    /// A task's container runs.
+    Container(u32),
+    /// A reduce asks for finished maps.
+    Poll(u32),
 }
 
 impl Timer {
@@ -89,7 +131,15 @@ impl Timer {
             Timer::Setup(job) => (1, job),
             Timer::Cleanup(job) => (2, job),
             Timer::Heartbeat(worker) => (3, worker),
-            Timer::Task(task) => (4, task),
+            Timer::Commit(task) => (4, task),
+            Timer::Cores(machine) => (5, machine),
+            Timer::Disks(machine) => (6, machine),
+            Timer::Namenode(session) => (7, session),
+            Timer::Block(writer) => (8, writer),
+            Timer::Client(client) => (9, client),
+            Timer::Master(job) => (10, job),
+            Timer::Container(task) => (11, task),
+            Timer::Poll(task) => (12, task),
         };
         kind << 56 | u64::from(of)
     }
@@ -101,7 +151,15 @@ impl Timer {
             1 => Timer::Setup(of),
             2 => Timer::Cleanup(of),
             3 => Timer::Heartbeat(of),
-            4 => Timer::Task(of),
+            4 => Timer::Commit(of),
+            5 => Timer::Cores(of),
+            6 => Timer::Disks(of),
+            7 => Timer::Namenode(of),
+            8 => Timer::Block(of),
+            9 => Timer::Client(of),
+            10 => Timer::Master(of),
+            11 => Timer::Container(of),
+            12 => Timer::Poll(of),
             kind => unreachable!("no timer has kind {kind}"),
         }
     }
@@ -120,7 +178,11 @@ impl MapReduce {
         let slots = [config.map_slots, config.reduce_slots];
         let racks = Racks::new(&switch_of);
         let owners = owners::owners(&config);
-        let all_slots = slots.map(|n| u64::from(n) * hosts.len() as u64);
+        let each = match config.framework {
+            Framework::Mr1 => slots,
+            Framework::Yarn => config.yarn.slots(),
+        };
+        let all_slots = each.map(|n| u64::from(n) * hosts.len() as u64);
         let scheduler =
             Scheduler::new(config.scheduler, &config.scheduling, owners, all_slots, &racks);
         Ok(MapReduce {
@@ -130,7 +192,13 @@ impl MapReduce {
             racks,
             scheduler,
             conns: Connections::default(),
-            tasks: Tasks::default(),
+            hardware: Hardware::new(config.node.clone(), switch_of.len()),
+            tasks: Slab::default(),
+            writers: Slab::default(),
+            sessions: Slab::default(),
+            clients: Slab::default(),
+            reports: Slab::default(),
+            yarn: Yarn::default(),
             jobs: vec![None; config.jobs.len()],
             submitted: 0,
             done: 0,
@@ -155,34 +223,49 @@ impl MapReduce {
             Event::Begin => self.begin(now, out),
             Event::Wake { token } => match Timer::of(token) {
                 Timer::Submit => self.submit(now, out),
-                Timer::Setup(job) => self.admit(job),
-                Timer::Cleanup(job) => self.retire(now, job, out),
+                Timer::Setup(job) => self.admit(now, job, out),
+                Timer::Cleanup(job) => self.committed(now, job, out),
                 Timer::Heartbeat(worker) => self.heartbeat_due(now, worker, out),
-                Timer::Task(task) => self.task_step(now, task, out),
+                Timer::Commit(task) => self.task_step(now, task, out),
+                Timer::Cores(machine) => {
+                    for work in self.hardware.cores_woken(now, machine, out) {
+                        self.work_done(now, work, out);
+                    }
+                }
+                Timer::Disks(machine) => {
+                    for work in self.hardware.disks_woken(now, machine, out) {
+                        self.work_done(now, work, out);
+                    }
+                }
+                Timer::Namenode(session) => self.namenode_answers(now, session, out),
+                Timer::Block(writer) => self.next_block(now, writer, out),
+                Timer::Client(client) => self.client_start(now, client, out),
+                Timer::Master(job) => self.master_due(now, job, out),
+                Timer::Container(task) => self.launch(now, task, out),
+                Timer::Poll(task) => self.ask_for_maps(now, task, out),
             },
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),
         }
     }
 
-    /// A task's wake-up: the stage says what is over.
-    fn task_step(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        match &t.stage {
-            Stage::Starting => {
-                t.started = now;
-                let (job, kind) = (t.job, t.kind);
-                self.job(job).started.get_or_insert(now);
-                match kind {
-                    TaskKind::Map => self.map_start(now, task, out),
-                    TaskKind::Reduce => self.shuffle_start(now, task, out),
-                }
+    /// A piece of work on cores or disks is through.
+    fn work_done(&mut self, now: Time, work: Work, out: &mut Vec<Action>) {
+        match work {
+            Work::Step(task) => self.part_ended(now, task, out),
+            Work::Read(task) => {
+                self.file_read(now, task);
+                self.part_ended(now, task, out);
             }
-            Stage::Mapping => self.mapped(now, task, out),
-            Stage::Spilling => self.task_finished(now, task, out),
-            Stage::Shuffling => self.copied_locally(now, task, out),
-            Stage::Reducing => self.reduced(now, task, out),
-            Stage::Writing(_) => self.block_on_disk(now, task, out),
-            stage => unreachable!("no wake-up was asked for in {stage:?}"),
+            Work::Spill(task) => self.spill_part(now, task, out),
+            Work::MemoryMerge(task) => self.memory_merge_part(now, task, out),
+            Work::DiskMerge(task) => self.file_merge_part(now, task, out),
+            Work::Fetch { task, from } => self.fetch_part(now, (task, from), out),
+            Work::Split(task) => self.split_part(now, task, out),
+            Work::ClientRead(client) => self.read_part(now, client, out),
+            Work::Local { writer, bytes } => self.local_stored(now, writer, bytes, out),
+            Work::Replica { writer, hop, bytes } => self.chunk_stored((writer, hop), bytes, out),
+            Work::Master(job) => self.master_started(now, job, out),
+            Work::Flush(_) => unreachable!("flushers are the machine's own business"),
         }
     }
 
@@ -190,14 +273,45 @@ impl MapReduce {
         match (self.conns.purpose(conn), from) {
             (Use::Heartbeat { worker }, Side::Client) => self.heartbeat_arrived(now, worker, out),
             (Use::Heartbeat { worker }, Side::Server) => self.answer_arrived(now, worker, out),
-            (Use::Split { task }, Side::Client) => self.send_split(task, conn, out),
-            (Use::Split { task }, Side::Server) => self.split_arrived(now, task, conn, out),
-            (Use::Fetch { task, .. }, Side::Client) => self.send_outputs(task, conn, tag, out),
-            (Use::Fetch { task, from }, Side::Server) => self.fetched(now, task, from, out),
-            (Use::Pipeline { task, hop }, Side::Client) => self.chunk_arrived(task, hop, tag, out),
-            (Use::Pipeline { task, hop }, Side::Server) => {
-                self.chunk_acknowledged(now, task, hop, tag, out);
+            (Use::Split { task, holder }, Side::Client) => {
+                self.send_split(now, task, holder, conn, out);
             }
+            (Use::Split { task, .. }, Side::Server) => {
+                self.conns.close(conn, out);
+                self.split_part(now, task, out);
+            }
+            (Use::Read { client, holder }, Side::Client) => {
+                self.send_block(now, (client, holder), conn, out);
+            }
+            (Use::Read { client, .. }, Side::Server) => self.read_part(now, client, out),
+            (Use::Fetch { task, from }, Side::Client) => {
+                self.send_outputs(now, (task, from), conn, tag, out);
+            }
+            (Use::Fetch { task, from }, Side::Server) => self.arriving(now, (task, from), out),
+            (Use::Pipeline { writer, hop }, Side::Client) => {
+                self.chunk_arrived(now, (writer, hop), tag, out);
+            }
+            (Use::Pipeline { writer, hop }, Side::Server) => {
+                self.chunk_acknowledged(now, (writer, hop), tag, out);
+            }
+            (Use::Master { job }, _) => {
+                self.conns.close(conn, out);
+                self.master_launched(now, job, out);
+            }
+            (Use::Application { job }, Side::Client) => self.master_called(job, out),
+            (Use::Application { job }, Side::Server) => self.master_answered(now, job, out),
+            (Use::Launch { task }, _) => {
+                self.conns.close(conn, out);
+                self.container_launched(now, task, out);
+            }
+            (Use::Report { report }, _) => {
+                self.conns.close(conn, out);
+                self.report_arrived(now, report, out);
+            }
+            (Use::Events { task }, Side::Client) => self.maps_asked(task, conn, out),
+            (Use::Events { task }, Side::Server) => self.maps_told(now, task, tag as u32, out),
+            (Use::Namenode { session }, Side::Client) => self.namenode_asked(now, session, out),
+            (Use::Namenode { session }, Side::Server) => self.namenode_answered(now, session, out),
         }
     }
 

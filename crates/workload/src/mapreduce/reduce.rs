@@ -1,12 +1,11 @@
-//! A reduce task after its shuffle: merge, compute, write.
+//! A reduce task after its shuffle: merge, compute and write.
 //!
-//! The merge reads or writes every byte once, b / disk_rate; the reduce function follows at
-//! b / reduce_rate. Departures: Hadoop merges part of the data during the shuffle and in memory if
-//! it fits, and needs several passes if there are more files than `io.sort.factor`; the reduce
-//! function overlaps with reading the last merge.
+//! When the last output has arrived, running merges end and what is left is merged ([`super::memory`]).
+//! Then the files, as far as they have left the page cache, are read while the function runs at
+//! `reduce_rate` and its output is written ([`super::output`]).
 
+use super::MapReduce;
 use super::task::Stage;
-use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::Time;
 
@@ -15,15 +14,19 @@ impl MapReduce {
     pub(super) fn shuffle_done(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
         t.input_done = now;
-        t.fetching = None;
-        t.stage = Stage::Reducing;
-        let costs = &self.config.costs;
-        let merge = self.config.node.read_rate.time_for(t.bytes_in);
-        out.push(Timer::Task(task).at(now + merge + costs.reduce_rate.time_for(t.bytes_in)));
+        t.stage = Stage::Merging;
+        self.merge_rest(now, task, out);
     }
 
-    /// The reduce function is through.
-    pub(super) fn reduced(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        self.write_output(now, task, out);
+    /// The input is merged: the reduce function runs.
+    pub(super) fn reduce_start(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let (files, cold) = self.left_on_disk(task);
+        let rate = self.config.costs.reduce_rate;
+        let t = self.tasks.get(task);
+        t.merged = now;
+        t.fetching = None;
+        t.counters.file_read += files;
+        let work = t.bytes_in;
+        self.produce(now, task, (work, rate), if cold { files } else { 0 }, out);
     }
 }

@@ -24,6 +24,9 @@ pub struct YarnConfig {
     pub reduce_vcores: u32,
     /// Virtual cores of an application master (`yarn.app.mapreduce.am.resource.cpu-vcores`: 1).
     pub am_vcores: u32,
+    /// Part of the cluster's memory that application masters may take; a first one always may
+    /// (`yarn.scheduler.capacity.maximum-am-resource-percent`: 0.1).
+    pub am_share: f64,
     /// Whether virtual cores limit containers too (`DominantResourceCalculator`). The Capacity
     /// scheduler's default calculator looks at memory only: false.
     pub count_vcores: bool,
@@ -55,6 +58,7 @@ impl Default for YarnConfig {
             map_vcores: 1,
             reduce_vcores: 1,
             am_vcores: 1,
+            am_share: 0.1,
             count_vcores: false,
             am_heartbeat: Span::from_secs(1),
             am_start: Span::from_ms(1500),
@@ -62,5 +66,26 @@ impl Default for YarnConfig {
             event_poll: Span::from_secs(1),
             rampup_limit: 0.5,
         }
+    }
+}
+
+impl YarnConfig {
+    /// Memory a container of a size gets.
+    pub fn allocated(&self, memory: u64) -> u64 {
+        let least = self.min_allocation.max(1);
+        memory.div_ceil(least).saturating_mul(least)
+    }
+
+    /// Maps and reduces that fit on a worker at once, each kind alone.
+    pub fn slots(&self) -> [u32; 2] {
+        let map = self.containers(self.map_memory, self.map_vcores);
+        [map, self.containers(self.reduce_memory, self.reduce_vcores)]
+    }
+
+    /// Containers of a size that fit on a worker at once.
+    fn containers(&self, memory: u64, vcores: u32) -> u32 {
+        let by_memory = self.node_memory / self.allocated(memory).max(1);
+        let by_vcores = if self.count_vcores { self.node_vcores / vcores.max(1) } else { u32::MAX };
+        u32::try_from(by_memory).unwrap_or(u32::MAX).min(by_vcores)
     }
 }

@@ -27,7 +27,8 @@ pub fn slots_are_respected(config: &MapReduceConfig, seen: &Outcome) {
     {
         // At one instant ends come before starts.
         let mut changes: Vec<(HostId, Time, i32)> = Vec::new();
-        for t in seen.tasks.iter().filter(|t| t.kind == kind) {
+        let in_slots = |t: &&TaskRecord| t.kind == kind && seen.job(t.job).kind != "hdfs";
+        for t in seen.tasks.iter().filter(in_slots) {
             assert!(t.assigned < t.started && t.started <= t.input_done);
             assert!(t.input_done <= t.finished);
             changes.push((t.host, t.assigned, 1));
@@ -54,9 +55,10 @@ fn a_lone_map_lasts_as_long_as_its_parts() {
     // 64 MB at 32 MB/s, then a spill at 100 MB/s.
     assert_eq!(map.finished.since(map.started), Span::from_ms(2000 + 640));
     let reduce = seen.tasks_of(0, TaskKind::Reduce)[0];
+    // The one output is in its worker's page cache, but too large for the reduce's memory.
     assert_eq!(reduce.input_done.since(reduce.started), Span::from_ms(640));
-    // Merge, reduce function, output.
-    assert_eq!(reduce.finished.since(reduce.input_done), Span::from_ms(640 + 1000 + 640));
+    // Nothing to merge; the output is written while it is computed but for its last quarter.
+    assert_eq!(reduce.finished.since(reduce.input_done), Span::from_ms(1000 + 160));
     let job = seen.job(0);
     assert_eq!(job.started, map.started);
     assert!(job.finished > reduce.finished + config.control.job_cleanup);
@@ -77,9 +79,9 @@ fn a_slow_network_and_not_the_disk_delays_a_remote_map() {
         .collect();
     assert!(!remote.is_empty());
     for t in remote {
-        // 512 ms on the wire, two latencies for question and answer.
+        // 512 ms on the wire, 4 for checksums and headers, latencies of question and answer.
         let read = t.input_done.since(t.started);
-        assert!(read > Span::from_ms(512) && read < Span::from_ms(513), "{read}");
+        assert!(read > Span::from_ms(516) && read < Span::from_ms(517), "{read}");
         assert_eq!(t.finished.since(t.input_done), config.node.read_rate.time_for(t.bytes_in));
     }
 }
@@ -217,8 +219,10 @@ fn jobs_without_input_compute_what_they_put_out() {
         map.finished.since(map.started)
     };
     assert_eq!(make(64_000_000, 0, 1), Span::from_ms(2000 + 640));
-    // The network replicates faster than the local disk writes.
-    assert_eq!(make(0, 64_000_000, 0), Span::from_ms(2000 + 640));
+    // Written meanwhile but for the last of four pieces, in whole chunks; the network is faster
+    // than the disk.
+    let end = make(0, 64_000_000, 0);
+    assert!(end > Span::from_ms(2000 + 140) && end < Span::from_ms(2000 + 160), "{end}");
 }
 
 #[test]
@@ -324,7 +328,7 @@ fn near_splits_are_preferred() {
 
 #[test]
 fn parallel_copies_are_never_exceeded_and_used() {
-    let mut config = with(vec![terasort(Time::ZERO, 3200, 50, 5)]);
+    let mut config = with(vec![terasort(Time::ZERO, 320, 50, 5)]);
     config.reduce_slots = 1;
     config.control.slowstart = 1.0;
     for copies in [1, 3, 5] {
@@ -374,7 +378,7 @@ fn outputs_that_appear_during_a_fetch_wait_for_the_next() {
 
 #[test]
 fn reducers_ask_hosts_in_orders_of_their_own() {
-    let mut config = with(vec![terasort(Time::ZERO, 320, 100, 2)]);
+    let mut config = with(vec![terasort(Time::ZERO, 160, 100, 2)]);
     config.control.slowstart = 1.0;
     config.shuffle.parallel_copies = 1;
     let seen = run(&config, &cluster(12, 4, 1));
@@ -412,14 +416,14 @@ fn output_goes_to_another_rack_and_stays_there() {
     }
     assert_eq!((first, second), (200_000_000, 200_000_000));
     assert!(seen.replicas.len() > 2, "every block has targets of its own");
-    // Four blocks one after another, each as fast as the disk: the network overlaps.
-    let written = seen.tasks[0].finished.since(seen.tasks[0].input_done).as_secs_f64();
-    assert!((3.3..3.8).contains(&written), "{written}");
+    // Four blocks one after another while 2 s are computed, each as fast as the disk: 2 s too.
+    let lasted = |seen: &Outcome| seen.tasks[0].finished.since(seen.tasks[0].started).as_secs_f64();
+    let written = lasted(&seen);
+    assert!((2.1..2.4).contains(&written), "{written}");
     // With a window of one chunk every chunk waits for its acknowledgement from the third replica.
     config.hdfs.write_window = 1;
     let seen = run(&config, &world);
-    let waited = seen.tasks[0].finished.since(seen.tasks[0].input_done).as_secs_f64();
-    assert!(waited > written + 1.0, "{waited}");
+    assert!(lasted(&seen) > written + 1.0, "{}", lasted(&seen));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{
-    DelayConfig, JobBytes, JobSpec, MapReduceConfig, PoolConfig, QueueConfig, SchedulerKind,
-    Scheduling, SizeRule, WHOLE,
+    Clients, DelayConfig, Framework, JobBytes, JobSpec, MapReduceConfig, PoolConfig, QueueConfig,
+    SchedulerKind, Scheduling, SizeRule, WHOLE,
 };
-use eastwest_types::{Locality, Purpose, Span, TaskKind, Time};
+use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, Time};
 use proptest::prelude::*;
 
 /// Checks every total of every job.
@@ -16,6 +16,7 @@ fn conserved(config: &MapReduceConfig, seen: &Outcome) {
     for (number, spec) in jobs.iter().enumerate() {
         let number = number as u32;
         let job = seen.job(number);
+        assert_eq!(spec.clients.is_some(), job.kind == "hdfs");
         let shuffle = seen.payload(Purpose::Shuffle, number) + u128::from(job.shuffle_local_bytes);
         assert_eq!(shuffle, u128::from(spec.bytes.shuffle), "shuffle of {}", spec.name);
         let maps = seen.tasks_of(number, TaskKind::Map);
@@ -24,10 +25,18 @@ fn conserved(config: &MapReduceConfig, seen: &Outcome) {
         let sum = |of: &mut dyn Iterator<Item = u64>| of.map(u128::from).sum::<u128>();
         assert_eq!(sum(&mut maps.iter().map(|t| t.bytes_in)), u128::from(spec.bytes.input));
         assert_eq!(sum(&mut reduces.iter().map(|t| t.bytes_in)), u128::from(spec.bytes.shuffle));
-        let far = maps.iter().filter(|t| !matches!(t.locality, Locality::Node | Locality::None));
-        assert_eq!(seen.payload(Purpose::MapInput, number), sum(&mut far.map(|t| t.bytes_in)));
         let written = if spec.reduces > 0 { &reduces } else { &maps };
         assert_eq!(sum(&mut written.iter().map(|t| t.bytes_out)), u128::from(spec.bytes.output));
+        if let Some(clients) = spec.clients {
+            let copies = u128::from(config.hdfs.output_replication);
+            let away = if clients == Clients::Workers { copies - 1 } else { copies };
+            let sent = seen.payload(Purpose::Replica, number);
+            let most = u128::from(spec.bytes.output) * copies;
+            assert!(sent <= most && sent >= most / copies * away.min(copies - 1));
+            continue;
+        }
+        let far = maps.iter().filter(|t| !matches!(t.locality, Locality::Node | Locality::None));
+        assert_eq!(seen.payload(Purpose::MapInput, number), sum(&mut far.map(|t| t.bytes_in)));
         let copies = spec.output_replication.unwrap_or(config.hdfs.output_replication);
         let remote = u128::from(spec.bytes.output) * u128::from(copies - 1);
         assert_eq!(seen.payload(Purpose::Replica, number), remote, "replicas of {}", spec.name);
@@ -162,5 +171,45 @@ proptest! {
         prop_assert!(seen.most_tasks <= ((map_slots + reduce_slots) * (hosts - 1)) as usize);
         prop_assert!(seen.most_fetches <= copies * reduce_slots);
         super::behaviour::slots_are_respected(&config, &seen);
+    }
+
+    #[test]
+    fn bytes_are_kept_on_any_hardware(
+        jobs in proptest::collection::vec(any_job(), 1..5),
+        (cores, disks) in (proptest::option::of(1..4u32), proptest::option::of(1..3u32)),
+        (cache, dirty) in (prop_oneof![Just(None), (0..40_000_000u64).prop_map(Some)], 0..60_000_000u64),
+        (seek_ms, together) in (0..20u64, 1..4u32),
+        (buffer, heap, factor) in (1_000_000..60_000_000u64, 0..60_000_000u64, 2..6u32),
+        (namenode, setup, keep_alive, rates) in any::<(bool, bool, bool, bool)>(),
+        clients in proptest::option::of(prop_oneof![
+            Just(Clients::Workers), (0..6u32).prop_map(|h| Clients::On(HostId(h)))]),
+        seed in any::<u64>(),
+    ) {
+        let mut config = MapReduceConfig { jobs, ..MapReduceConfig::default() };
+        let node = &mut config.node;
+        (node.cores, node.disks, node.cache_bytes) = (cores, disks, cache);
+        node.dirty_bytes = if disks.is_some() { dirty } else { 0 };
+        (node.seek, node.workers_per_machine) = (Span::from_ms(seek_ms), together);
+        (config.sort.buffer_bytes, config.sort.factor) = (buffer, factor);
+        (config.shuffle.heap_bytes, config.shuffle.keep_alive) = (heap, keep_alive);
+        config.hdfs.namenode_time = namenode.then(|| Span::from_ms(1));
+        config.hdfs.setup_bytes = if setup { 301 } else { 0 };
+        config.hdfs.block_bytes = 7_000_000;
+        if rates {
+            config.costs.sort_rate = Some(Rate::megabytes(70));
+            config.costs.merge_rate = Some(Rate::megabytes(140));
+            config.costs.task_commit = Span::from_ms(10);
+        }
+        if let Some(clients) = clients {
+            let bytes = JobBytes { input: 30_000_001, shuffle: 0, output: 20_000_003 };
+            let mut job = JobSpec::fixed("c", "hdfs", Time::ZERO, bytes, 3, 0);
+            job.clients = Some(clients);
+            config.jobs.push(job);
+        }
+        let seen = run(&config, &cluster(6, 3, seed));
+        conserved(&config, &seen);
+        super::behaviour::slots_are_respected(&config, &seen);
+        (config.framework, config.shuffle.fetch_request_bytes) = (Framework::Yarn, 307);
+        conserved(&config, &run(&config, &cluster(6, 3, seed)));
     }
 }

@@ -1,5 +1,8 @@
 //! The model on an ideal network: what it asks for, how long it takes, what it never does.
 
 mod behaviour;
+mod clients;
 mod conservation;
 mod network;
+mod tasks;
+mod yarn;

@@ -202,6 +202,13 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     for kind in [TaskKind::Map, TaskKind::Reduce] {
         assert_eq!((model.scheduler.waiting(kind), model.scheduler.running(kind)), (0, 0));
     }
+    assert!(model.hardware.idle(), "work is left on a machine");
+    let left = (model.writers.count().0, model.sessions.count().0, model.clients.count().0);
+    assert_eq!(
+        (left, model.reports.count().0),
+        ((0, 0, 0), 0),
+        "writers, sessions and clients are gone"
+    );
     let (used, slots) = model.tasks.count();
     assert_eq!(used, 0);
     world.seen.most_tasks = slots;

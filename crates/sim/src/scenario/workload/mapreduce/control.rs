@@ -1,0 +1,107 @@
+//! `control`: heartbeats, assignment, set-up and clean-up of jobs.
+
+use super::small;
+use crate::scenario::quantity::Fraction;
+use crate::scenario::reader::{Section, key};
+use eastwest_workload::mapreduce::ControlConfig;
+
+/// Reads the table.
+pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
+    let heartbeat = s.get(
+        key("heartbeat", "Time between two heartbeats of a worker (Hadoop's jobtracker: 3 s).")
+            .value(usual.heartbeat)
+            .range("1 ms", "1 h"),
+    );
+    let out_of_band_heartbeat = s.get(
+        key(
+            "out_of_band_heartbeat",
+            "Send a heartbeat at once when a task has finished \
+             (mapreduce.tasktracker.outofband.heartbeat).",
+        )
+        .value(usual.out_of_band_heartbeat),
+    );
+    let (maps_per_heartbeat, reduces_per_heartbeat) = read_answers(s, usual);
+    let spread = s.get(
+        key(
+            "spread",
+            "Fill only as many slots of a worker as it needs if tasks were spread evenly over \
+             the cluster, as Hadoop's schedulers do.",
+        )
+        .value(usual.spread),
+    );
+    let slowstart = s.get(
+        key(
+            "slowstart",
+            "Share of a job's maps that must have finished before its reduces are given out \
+             (mapreduce.job.reduce.slowstart.completedmaps).",
+        )
+        .value(Fraction(usual.slowstart))
+        .range("0", "1"),
+    );
+    let job_setup = s.get(
+        key(
+            "job_setup",
+            "From submission until a job's maps can be given out (measured: \
+                         4 to 5 s to the first map).",
+        )
+        .value(usual.job_setup)
+        .range("0 s", "1 h"),
+    );
+    let job_cleanup = s.get(
+        key(
+            "job_cleanup",
+            "From the report of the last task until the job has finished (measured: 40 to 60 ms).",
+        )
+        .value(usual.job_cleanup)
+        .range("0 s", "1 h"),
+    );
+    ControlConfig {
+        heartbeat,
+        out_of_band_heartbeat,
+        heartbeat_bytes: small(
+            s,
+            "heartbeat_bytes",
+            "Application bytes of a heartbeat (estimate).",
+            usual.heartbeat_bytes,
+        ),
+        answer_bytes: small(
+            s,
+            "answer_bytes",
+            "Application bytes of an answer without task (estimate).",
+            usual.answer_bytes,
+        ),
+        assignment_bytes: small(
+            s,
+            "assignment_bytes",
+            "Application bytes of each task in an answer (estimate).",
+            usual.assignment_bytes,
+        ),
+        map_event_bytes: small(
+            s,
+            "map_event_bytes",
+            "Application bytes by which an answer tells a reducer of one finished map (estimate).",
+            usual.map_event_bytes,
+        ),
+        maps_per_heartbeat,
+        reduces_per_heartbeat,
+        spread,
+        slowstart: slowstart.0,
+        job_setup,
+        job_cleanup,
+    }
+}
+
+/// Maps and reduces given out in one answer.
+fn read_answers(s: &mut Section, usual: &ControlConfig) -> (u32, u32) {
+    let maps_per_heartbeat = s.find(
+        key("maps_per_heartbeat", "Maps given out in one answer at most.")
+            .optional("as many as there are free slots, as Hadoop's FIFO scheduler does")
+            .range("1", "4294967295"),
+    );
+    let reduces_per_heartbeat = s.get(
+        key("reduces_per_heartbeat", "Reduces given out in one answer at most (Hadoop's FIFO: 1).")
+            .value(usual.reduces_per_heartbeat)
+            .range("1", "4294967295"),
+    );
+    (maps_per_heartbeat.unwrap_or(usual.maps_per_heartbeat), reduces_per_heartbeat)
+}

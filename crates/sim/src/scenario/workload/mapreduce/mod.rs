@@ -1,0 +1,147 @@
+//! Workloads of kind `mapreduce`: the cluster, one file per group of tables. The jobs are read in
+//! [`super::jobs`].
+//!
+//! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
+
+mod control;
+mod hdfs;
+mod node;
+mod tasks;
+mod yarn;
+
+use super::{Ground, hadoop, jobs, machine, scheduling};
+use crate::scenario::classes::Classes;
+use crate::scenario::files::Files;
+use crate::scenario::hosts;
+use crate::scenario::quantity::{Name, Octets};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{ClassId, HostId};
+use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind};
+
+const ANY_BYTES: (&str, &str) = ("1 B", "1 TB");
+
+/// Settings of a MapReduce cluster, and where each of its jobs comes from.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    class: (&Name, ClassId),
+    classes: &mut Classes,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<(MapReduceConfig, Vec<jobs::Origin>)> {
+    machine::read(s, ground, files);
+    hadoop::read(s, ground, files, notes);
+    let master = hosts::read_one(
+        s,
+        "master",
+        "Namenode and jobtracker; runs no task.",
+        Some("the last host"),
+        ground.nodes,
+    );
+    let doc = "Hosts that store data and run tasks.";
+    let workers =
+        hosts::read_list(s, "workers", doc, Some("all hosts but the master"), ground.nodes);
+    let Slots { map_slots, reduce_slots, scheduler } = read_slots(s);
+    let scheduling = scheduling::read(s);
+    let control_class = s.get(
+        key("control_class", "Traffic class of heartbeats and assignments.")
+            .computed("the workload's class", class.0.clone()),
+    );
+    let control_class = classes.id(&control_class.0);
+    let framework = read_framework(s);
+    let usual = match framework {
+        Framework::Mr1 => MapReduceConfig::default(),
+        Framework::Yarn => MapReduceConfig::hadoop3(),
+    };
+    let doc = "The distributed file system.";
+    let hdfs = s.table("hdfs", doc, |t| hdfs::read(t, &usual.hdfs));
+    let doc = "Heartbeats and assignment of tasks.";
+    let control = s.table("control", doc, |t| control::read(t, &usual.control));
+    let doc = "From map outputs to reducers.";
+    let shuffle = s.table("shuffle", doc, |t| tasks::read_shuffle(t, &usual.shuffle));
+    let doc = "Sort buffer, spills and merges.";
+    let sort = s.table("sort", doc, |t| tasks::read_sort(t, &usual.sort));
+    let doc = "Cores, disks and page cache of a worker.";
+    let found = s.table("node", doc, |t| node::read(t, &usual.node));
+    let doc = "What computing and local disks cost.";
+    let rate = found.node.read_rate;
+    let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
+    let node = found.with_rate(disk_rate);
+    let yarn = match framework {
+        Framework::Mr1 => usual.yarn,
+        Framework::Yarn => {
+            let doc = "Containers and application masters.";
+            s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
+        }
+    };
+    let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
+    let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
+    let reduce_slots_each = match framework {
+        Framework::Mr1 => reduce_slots,
+        Framework::Yarn => yarn.slots()[1],
+    };
+    let cluster = jobs::Cluster { workers: workers_count, reduce_slots: reduce_slots_each };
+    let (jobs, origins) = jobs::read(s, ground, &cluster, files, notes)?;
+    let config = MapReduceConfig {
+        master,
+        workers,
+        framework,
+        map_slots,
+        reduce_slots,
+        scheduler,
+        scheduling,
+        class: class.1,
+        control_class,
+        hdfs,
+        control,
+        shuffle,
+        sort,
+        costs,
+        node,
+        yarn,
+        jobs,
+    };
+    Some((config, origins))
+}
+
+fn read_framework(s: &mut Section) -> Framework {
+    s.choice(
+        "framework",
+        "Who gives out tasks (mapreduce.framework.name); sets the defaults of the tables below.",
+        Some("mr1"),
+        &[
+            ("mr1", Framework::Mr1, "Hadoop 1: slots of a jobtracker, as in the literature"),
+            (
+                "yarn",
+                Framework::Yarn,
+                "Hadoop 3: containers, application masters, its own defaults, shared hardware",
+            ),
+        ],
+    )
+}
+
+struct Slots {
+    map_slots: u32,
+    reduce_slots: u32,
+    scheduler: SchedulerKind,
+}
+
+fn read_slots(s: &mut Section) -> Slots {
+    let usual = MapReduceConfig::default();
+    let map_slots = s.get(
+        key("map_slots", "Map tasks a worker runs at once (mapred.tasktracker.map.tasks.maximum).")
+            .value(usual.map_slots)
+            .range("1", "1000"),
+    );
+    let reduce_slots = s.get(
+        key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")
+            .value(usual.reduce_slots)
+            .range("1", "1000"),
+    );
+    let scheduler = scheduling::read_kind(s);
+    Slots { map_slots, reduce_slots, scheduler }
+}
+
+fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
+    s.get(key::<Octets>(name, doc).value(Octets(usual)).range("1", "1000000")).0
+}

@@ -1,0 +1,127 @@
+//! `node`: cores, disks and page cache of a worker.
+
+use crate::scenario::quantity::{ByteRate, Bytes};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::Rate;
+use eastwest_workload::mapreduce::NodeConfig;
+
+/// A worker's hardware before the rates of `costs` are known.
+pub struct Found {
+    /// With the rates of the preset.
+    pub node: NodeConfig,
+    read_rate: Option<Rate>,
+    write_rate: Option<Rate>,
+}
+
+impl Found {
+    /// The hardware with `costs.disk_rate` for rates that the table does not give.
+    pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
+        let preset = self.node.read_rate == disk_rate;
+        let write_rate = if preset { self.node.write_rate } else { disk_rate };
+        NodeConfig {
+            read_rate: self.read_rate.unwrap_or(disk_rate),
+            write_rate: self.write_rate.unwrap_or(write_rate),
+            ..self.node
+        }
+    }
+}
+
+/// A number of servers, or none where everyone has one.
+fn servers(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    (without, usual): (&'static str, Option<u32>),
+) -> Option<u32> {
+    let declared = key::<u32>(name, doc).range("1", "100000");
+    match usual {
+        Some(n) => Some(s.get(declared.value(n))),
+        None => s.find(declared.optional(without)),
+    }
+}
+
+fn rate(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    from: &'static str,
+) -> Option<Rate> {
+    let declared = key::<ByteRate>(name, doc).range("1 KB/s", "1000 GB/s");
+    s.find(declared.optional(from)).map(|rate| rate.0)
+}
+
+/// Reads the table.
+pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
+    let shared = if usual.disks.is_some() { "hdd" } else { "own" };
+    let preset = s.choice(
+        "disk",
+        "Preset of this table.",
+        Some(shared),
+        &[
+            ("own", NodeConfig::default(), "nothing is shared: every task has core and disk"),
+            ("hdd", NodeConfig::hdd(), "8 cores, four 7200 rpm disks of 130 MB/s, 16 GB"),
+            ("ssd", NodeConfig::ssd(), "8 cores, a flash disk of 550 and 500 MB/s, 16 GB"),
+        ],
+    );
+    let cores = servers(
+        s,
+        "cores",
+        "Processor cores, shared evenly by the tasks.",
+        ("a core for every task", preset.cores),
+    );
+    let disks = servers(
+        s,
+        "disks",
+        "Disks, shared evenly by their streams.",
+        ("a disk for every stream", preset.disks),
+    );
+    let read_rate = rate(s, "read_rate", "Sequential reading of a disk.", "costs.disk_rate");
+    let write_rate =
+        rate(s, "write_rate", "Sequential writing of a disk.", "costs.disk_rate, or of the preset");
+    let seek = s.get(
+        key("seek", "From one stream to another on a shared disk: seek and half a turn.")
+            .value(preset.seek)
+            .range("0 s", "10 s"),
+    );
+    let run_bytes = s.get(
+        key(
+            "run_bytes",
+            "Bytes moved for a stream between two seeks (dfs.datanode.readahead.bytes).",
+        )
+        .value(Bytes(preset.run_bytes))
+        .range("1 B", "1 TB"),
+    );
+    let cached = key::<Bytes>(
+        "cache_bytes",
+        "Page cache: what was written this recently is read without the disk.",
+    )
+    .range("0 B", "1000 TB");
+    let cache_bytes = match preset.cache_bytes {
+        Some(bytes) => Some(s.get(cached.value(Bytes(bytes))).0),
+        None => s.find(cached.optional("all that was written")).map(|bytes| bytes.0),
+    };
+    let dirty_bytes = s.get(
+        key(
+            "dirty_bytes",
+            "Written bytes that may wait in memory for a disk (vm.dirty_ratio); 0: writers wait.",
+        )
+        .value(Bytes(preset.dirty_bytes))
+        .range("0 B", "1000 TB"),
+    );
+    let workers_per_machine = s.get(
+        key("workers_per_machine", "Consecutive workers that share one machine.")
+            .value(preset.workers_per_machine)
+            .range("1", "100000"),
+    );
+    let node = NodeConfig {
+        cores,
+        disks,
+        seek,
+        run_bytes: run_bytes.0,
+        cache_bytes,
+        dirty_bytes: dirty_bytes.0,
+        workers_per_machine,
+        ..preset
+    };
+    Found { node, read_rate, write_rate }
+}

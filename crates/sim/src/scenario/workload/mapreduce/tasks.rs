@@ -1,0 +1,206 @@
+//! `shuffle`, `sort` and `costs`: what tasks move, sort and compute.
+
+use super::small;
+use crate::scenario::quantity::{ByteRate, Bytes, Fraction, Octets};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::Rate;
+use eastwest_workload::mapreduce::{CostConfig, ShuffleConfig, SortConfig};
+
+/// Reads `shuffle`.
+pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
+    ShuffleConfig {
+        parallel_copies: s.get(
+            key(
+                "parallel_copies",
+                "Hosts a reducer fetches from at once (mapreduce.reduce.shuffle.parallelcopies).",
+            )
+            .value(usual.parallel_copies)
+            .range("1", "100000"),
+        ),
+        max_maps_per_fetch: s.get(
+            key(
+                "max_maps_per_fetch",
+                "Map outputs of one host asked for in one request (MAX_MAPS_AT_ONCE of Hadoop).",
+            )
+            .value(usual.max_maps_per_fetch)
+            .range("1", "1000000"),
+        ),
+        fetch_request_bytes: small(
+            s,
+            "fetch_request_bytes",
+            "Application bytes of a request (estimate).",
+            usual.fetch_request_bytes,
+        ),
+        fetch_header_bytes: small(
+            s,
+            "fetch_header_bytes",
+            "Application bytes of a response before the map outputs (estimate).",
+            usual.fetch_header_bytes,
+        ),
+        ..read_memory(s, usual)
+    }
+}
+
+fn part(s: &mut Section, name: &'static str, doc: &'static str, usual: f64) -> f64 {
+    s.get(key::<Fraction>(name, doc).value(Fraction(usual)).range("0", "1")).0
+}
+
+/// The memory of a reduce.
+fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
+    ShuffleConfig {
+        keep_alive: s.get(
+            key(
+                "keep_alive",
+                "Keep the connection to a host for further requests \
+                 (mapreduce.shuffle.connection-keep-alive.enabled).",
+            )
+            .value(usual.keep_alive),
+        ),
+        heap_bytes: s
+            .get(
+                key(
+                    "heap_bytes",
+                    "Heap of a reduce (-Xmx of mapreduce.reduce.java.opts, before \
+                     mapred.child.java.opts).",
+                )
+                .value(Bytes(usual.heap_bytes))
+                .range("0 B", "1 TB"),
+            )
+            .0,
+        input_buffer_fraction: part(
+            s,
+            "input_buffer_fraction",
+            "Part of the heap for fetched outputs \
+             (mapreduce.reduce.shuffle.input.buffer.percent).",
+            usual.input_buffer_fraction,
+        ),
+        memory_limit_fraction: part(
+            s,
+            "memory_limit_fraction",
+            "Part of that which one output may take \
+             (mapreduce.reduce.shuffle.memory.limit.percent).",
+            usual.memory_limit_fraction,
+        ),
+        merge_fraction: part(
+            s,
+            "merge_fraction",
+            "Part of that which, once fetched, is merged to the disk \
+             (mapreduce.reduce.shuffle.merge.percent).",
+            usual.merge_fraction,
+        ),
+        reduce_buffer_fraction: part(
+            s,
+            "reduce_buffer_fraction",
+            "Part of the heap in which outputs may stay during the reduce \
+             (mapreduce.reduce.input.buffer.percent).",
+            usual.reduce_buffer_fraction,
+        ),
+        ..usual.clone()
+    }
+}
+
+/// Reads `sort`.
+pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
+    SortConfig {
+        buffer_bytes: s
+            .get(
+                key("buffer_bytes", "Buffer of a map's output (mapreduce.task.io.sort.mb).")
+                    .value(Bytes(usual.buffer_bytes))
+                    .range("1 MB", "1 TB"),
+            )
+            .0,
+        spill_fraction: part(
+            s,
+            "spill_fraction",
+            "Part of it that is filled when a spill begins (mapreduce.map.sort.spill.percent).",
+            usual.spill_fraction,
+        ),
+        factor: s.get(
+            key("factor", "Files merged at once (mapreduce.task.io.sort.factor).")
+                .value(usual.factor)
+                .range("2", "100000"),
+        ),
+        record_bytes: s
+            .get(
+                key("record_bytes", "Bytes of a record of map output (TeraGen: 100).")
+                    .value(Octets(usual.record_bytes))
+                    .range("1 B", "1 GB"),
+            )
+            .0,
+        record_meta_bytes: s.get(
+            key(
+                "record_meta_bytes",
+                "Bytes of the buffer a record takes beside its own (METASIZE of Hadoop's MapTask).",
+            )
+            .value(usual.record_meta_bytes)
+            .range("0", "100000"),
+        ),
+    }
+}
+
+/// Reads `costs`; also the rate of a disk, which is `disk_rate` by default.
+pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (CostConfig, Rate) {
+    let (low, high) = ("1 KB/s", "1000 GB/s");
+    let costs = CostConfig {
+        task_start: s.get(
+            key(
+                "task_start",
+                "From the arrival of an assignment until the task starts (Java virtual machine: \
+                 about 1 s on an idle core).",
+            )
+            .value(usual.task_start)
+            .range("0 s", "1 h"),
+        ),
+        map_rate: s
+            .get(
+                key("map_rate", "Map function with sort (measured: 31 ms of CPU per MB).")
+                    .value(ByteRate(usual.map_rate))
+                    .range(low, high),
+            )
+            .0,
+        reduce_rate: s
+            .get(
+                key("reduce_rate", "Reduce function (measured: 140 MB in 1.7 to 2.6 s).")
+                    .value(ByteRate(usual.reduce_rate))
+                    .range(low, high),
+            )
+            .0,
+        sort_rate: own_rate(
+            s,
+            "sort_rate",
+            "Sorting and serializing a spill, core time.",
+            ("inside map_rate", usual.sort_rate),
+        ),
+        merge_rate: own_rate(
+            s,
+            "merge_rate",
+            "Merging, core time for the bytes of each pass.",
+            ("inside map_rate and reduce_rate", usual.merge_rate),
+        ),
+        task_commit: s.get(
+            key("task_commit", "From a task's last byte of output until its commit is done.")
+                .value(usual.task_commit)
+                .range("0 s", "1 h"),
+        ),
+    };
+    let disk_rate = s.get(
+        key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
+            .value(ByteRate(disk_rate))
+            .range(low, high),
+    );
+    (costs, disk_rate.0)
+}
+
+/// A rate that may be part of another one.
+fn own_rate(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    (without, usual): (&'static str, Option<Rate>),
+) -> Option<Rate> {
+    let declared = key::<ByteRate>(name, doc).range("1 KB/s", "1000 GB/s");
+    match usual {
+        Some(rate) => Some(s.get(declared.value(ByteRate(rate))).0),
+        None => s.find(declared.optional(without)).map(|rate| rate.0),
+    }
+}

@@ -1,0 +1,216 @@
+//! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and the read and write tests of the
+//! literature without MapReduce around them.
+//!
+//! A job with `clients` has no tasks. As many clients as it has maps start when it is submitted, on
+//! one host or on the workers in turn; each reads its share of the input block by block from the
+//! nearest replicas, then writes its share of the output. The job ends with its last client; the table of tasks lists clients as maps.
+//! Departures: the start of the client's virtual machine is `task_start` on its host, without
+//! contention if that is the master; the bytes of a client's own file take no time to produce.
+
+use super::config::Clients;
+use super::connections::Use;
+use super::control::control_message;
+use super::hardware::Work;
+use super::namenode::Caller;
+use super::write::Owner;
+use super::{MapReduce, Timer};
+use crate::Action;
+use eastwest_engine::random::Stream;
+use eastwest_types::{ConnId, HostId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
+
+/// A client from its start to its end.
+#[derive(Clone, Debug)]
+pub struct Client {
+    job: u32,
+    index: u32,
+    host: HostId,
+    /// The worker on the same host, if there is one.
+    worker: Option<u32>,
+    assigned: Time,
+    started: Time,
+    input_done: Time,
+    /// Bytes not asked for yet.
+    left: u64,
+    /// Bytes of the block being read.
+    block: u64,
+    /// Parts of the block that are not through: the transfer, and the datanode's disk.
+    parts: u32,
+    conn: Option<ConnId>,
+    /// Draws where the blocks lie and which replica is read.
+    blocks: Stream,
+    locality: Locality,
+}
+
+/// How far a replica is, worst of all blocks.
+fn farther(a: Locality, b: Locality) -> Locality {
+    let order = |l| match l {
+        Locality::None => 0,
+        Locality::Node => 1,
+        Locality::Rack => 2,
+        Locality::Remote => 3,
+    };
+    if order(a) >= order(b) { a } else { b }
+}
+
+impl MapReduce {
+    /// Starts the clients of a job.
+    pub(super) fn start_clients(
+        &mut self,
+        now: Time,
+        job: u32,
+        clients: Clients,
+        out: &mut Vec<Action>,
+    ) {
+        for index in 0..self.spec(job).maps {
+            let (host, worker) = match clients {
+                Clients::On(host) => {
+                    let worker = self.workers.iter().position(|w| w.host == host);
+                    (host, worker.map(|w| w as u32))
+                }
+                Clients::Workers => {
+                    let worker = index % self.workers.len() as u32;
+                    (self.host(worker), Some(worker))
+                }
+            };
+            let blocks = self.stream("client", job, index);
+            let client = self.clients.add(Client {
+                job,
+                index,
+                host,
+                worker,
+                assigned: now,
+                started: now,
+                input_done: now,
+                left: self.spec(job).split_bytes(index),
+                block: 0,
+                parts: 0,
+                conn: None,
+                blocks,
+                locality: Locality::None,
+            });
+            out.push(Timer::Client(client).at(now + self.config.costs.task_start));
+        }
+    }
+
+    /// A client's virtual machine runs.
+    pub(super) fn client_start(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let c = self.clients.get(client);
+        c.started = now;
+        if c.left == 0 || self.config.hdfs.namenode_time.is_none() {
+            self.client_located(now, client, out);
+            return;
+        }
+        let host = c.host;
+        let session = self.namenode_session(Caller::Reader { client }, host);
+        self.ask_namenode(now, session, out);
+    }
+
+    /// A client knows where its blocks are: reads the next one, or goes on to write.
+    pub(super) fn client_located(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let most = self.config.hdfs.block_bytes;
+        let copies = self.config.hdfs.replication;
+        let disks = self.config.node.disks.is_some();
+        let c = self.clients.get(client);
+        if c.left == 0 {
+            c.input_done = now;
+            self.client_writes(now, client, out);
+            return;
+        }
+        c.block = c.left.min(most);
+        c.left -= c.block;
+        let replicas = self.racks.place(None, copies, &mut c.blocks);
+        let (holder, locality) = self.racks.nearest_to(c.worker, &replicas, &mut c.blocks);
+        c.locality = farther(c.locality, locality);
+        let (bytes, job, host) = (c.block, c.job, c.host);
+        c.parts = 1;
+        if locality != Locality::Node {
+            c.parts += u32::from(disks);
+            let ends = (host, self.host(holder));
+            let purpose = Use::Read { client, holder };
+            let conn = self.conns.open(purpose, ends, self.config.class, out);
+            self.clients.get(client).conn = Some(conn);
+            let request = u64::from(self.config.hdfs.read_request_bytes);
+            out.push(control_message(conn, Side::Client, request, 0, Some(job)));
+        } else {
+            self.hardware.read(now, holder, bytes, Work::ClientRead(client), out);
+        }
+    }
+
+    /// At a datanode: a client's request has arrived; it reads while it sends.
+    pub(super) fn send_block(
+        &mut self,
+        now: Time,
+        (client, holder): (u32, u32),
+        conn: ConnId,
+        out: &mut Vec<Action>,
+    ) {
+        let c = self.clients.get(client);
+        let (job, bytes) = (c.job, c.block);
+        if self.config.node.disks.is_some() {
+            self.hardware.read(now, holder, bytes, Work::ClientRead(client), out);
+        }
+        out.push(Action::Send {
+            conn,
+            from: Side::Server,
+            payload: bytes,
+            header: self.config.hdfs.read_framing(bytes),
+            tag: 0,
+            purpose: Purpose::MapInput,
+            job: Some(job),
+            record: true,
+        });
+    }
+
+    /// A part of reading a block is through.
+    pub(super) fn read_part(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let c = self.clients.get(client);
+        c.parts -= 1;
+        if c.parts > 0 {
+            return;
+        }
+        if let Some(conn) = c.conn.take() {
+            self.conns.close(conn, out);
+        }
+        self.client_located(now, client, out);
+    }
+
+    fn client_writes(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let c = self.clients.get(client);
+        let (of, at) = ((c.job, c.index), (c.host, c.worker));
+        let spec = &self.config.jobs[c.job as usize];
+        let bytes = spec.written_bytes(c.index);
+        if bytes == 0 {
+            self.client_done(now, client, out);
+            return;
+        }
+        let copies = spec.output_replication.unwrap_or(self.config.hdfs.output_replication);
+        let writer = self.open_writer(now, Owner::Client(client), of, at, (bytes, copies), out);
+        self.hand_over(now, writer, bytes, out);
+    }
+
+    /// A client is through.
+    pub(super) fn client_done(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let c = self.clients.remove(client);
+        let spec = &self.config.jobs[c.job as usize];
+        let maps = spec.maps;
+        out.push(Action::Task(Box::new(TaskRecord {
+            job: c.job,
+            task: c.index,
+            kind: TaskKind::Map,
+            host: c.host,
+            assigned: c.assigned,
+            started: c.started,
+            input_done: c.input_done,
+            finished: now,
+            locality: c.locality,
+            bytes_in: spec.split_bytes(c.index),
+            bytes_out: spec.written_bytes(c.index),
+        })));
+        let job = self.job(c.job);
+        job.started.get_or_insert(c.assigned);
+        job.maps_done += 1;
+        if job.maps_done == maps {
+            self.retire(now, c.job, out);
+        }
+    }
+}

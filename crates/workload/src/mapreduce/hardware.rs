@@ -1,0 +1,266 @@
+//! Machines: the cores, disks and page caches that the tasks and datanodes of workers share.
+//!
+//! Cores and disks are shared evenly ([`super::resource`]). A disk reads and writes for one stream
+//! at its sequential rates; where more streams than disks share, each moves `run_bytes` between two
+//! seeks. Streams are not tied to one of several disks, as if Hadoop's round robin over its folders
+//! always found the idle one.
+//!
+//! The page cache is two rules. What was written on a machine is read without the disk as long as
+//! no more than `cache_bytes` were written after it. And a writer that fits under `dirty_bytes` goes
+//! on at once while one flusher per disk writes `run_bytes` at a time behind it (`vm.dirty_ratio`);
+//! above, writers wait in order. Left out: splits of HDFS are always read from the disk; what was
+//! read is not cached; copying in memory takes no time of its own.
+
+use super::Timer;
+use super::config::NodeConfig;
+use super::resource::Shared;
+use crate::Action;
+use eastwest_types::{Span, Time};
+use std::collections::VecDeque;
+
+/// What a piece of work is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A part of what a task is doing: the step ends with its last part.
+    Step(u32),
+    /// A part that reads a local file.
+    Read(u32),
+    /// A part of a map's running spill.
+    Spill(u32),
+    /// A part of a reduce's merge from memory to the disk.
+    MemoryMerge(u32),
+    /// A part of a reduce's merge of files.
+    DiskMerge(u32),
+    /// Disk work on the way of outputs from a worker to a reduce.
+    Fetch {
+        /// The reduce.
+        task: u32,
+        /// The worker with the outputs.
+        from: u32,
+    },
+    /// A datanode has read the split of a remote map.
+    Split(u32),
+    /// A datanode has read a block for a stand-alone client.
+    ClientRead(u32),
+    /// Bytes of a file are on the writer's own disk.
+    Local {
+        /// The writer.
+        writer: u32,
+        /// How many.
+        bytes: u64,
+    },
+    /// A chunk is on the disk of a replica.
+    Replica {
+        /// The writer.
+        writer: u32,
+        /// The hop it came over.
+        hop: u32,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// The application master of a job has started.
+    Master(u32),
+    /// The flusher of a machine has written so many bytes.
+    Flush(u64),
+}
+
+/// One machine.
+#[derive(Clone, Debug)]
+struct Machine {
+    cores: Shared<Work>,
+    disks: Shared<Work>,
+    /// Bytes written so far.
+    written: u64,
+    /// Written bytes that are not on a disk.
+    dirty: u64,
+    /// Of these, on their way.
+    flushing: u64,
+    flushers: u32,
+    /// Writers that wait for room in memory.
+    waiting: VecDeque<(u64, Work)>,
+}
+
+/// All machines of the cluster.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    config: NodeConfig,
+    machines: Vec<Machine>,
+}
+
+impl Hardware {
+    /// Idle machines for so many workers.
+    pub fn new(config: NodeConfig, workers: usize) -> Hardware {
+        let run = config.read_rate.time_for(config.run_bytes);
+        let machine = Machine {
+            cores: Shared::new(config.cores, run, Span::ZERO),
+            disks: Shared::new(config.disks, run, config.seek),
+            written: 0,
+            dirty: 0,
+            flushing: 0,
+            flushers: 0,
+            waiting: VecDeque::new(),
+        };
+        let machines = workers.div_ceil(config.workers_per_machine as usize);
+        Hardware { machines: vec![machine; machines], config }
+    }
+
+    fn machine(&mut self, worker: u32) -> (u32, &mut Machine) {
+        let number = worker / self.config.workers_per_machine;
+        (number, &mut self.machines[number as usize])
+    }
+
+    /// Computes for a time on a core of its own.
+    pub fn compute(
+        &mut self,
+        now: Time,
+        worker: u32,
+        work: Span,
+        what: Work,
+        out: &mut Vec<Action>,
+    ) {
+        let (number, machine) = self.machine(worker);
+        machine.cores.start(now, work, what);
+        arm(&mut machine.cores, Timer::Cores(number), out);
+    }
+
+    /// Reads from the disks.
+    pub fn read(&mut self, now: Time, worker: u32, bytes: u64, what: Work, out: &mut Vec<Action>) {
+        let work = self.config.read_rate.time_for(bytes);
+        self.use_disk(now, worker, work, what, out);
+    }
+
+    fn use_disk(&mut self, now: Time, worker: u32, work: Span, what: Work, out: &mut Vec<Action>) {
+        let (number, machine) = self.machine(worker);
+        machine.disks.start(now, work, what);
+        arm(&mut machine.disks, Timer::Disks(number), out);
+    }
+
+    /// Writes a file; true if the writer need not wait, else the work's end is told.
+    pub fn write(
+        &mut self,
+        now: Time,
+        worker: u32,
+        bytes: u64,
+        what: Work,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let most = self.config.dirty_bytes;
+        if bytes == 0 {
+            return true;
+        }
+        if most == 0 {
+            let work = self.config.write_rate.time_for(bytes);
+            self.machine(worker).1.written += bytes;
+            self.use_disk(now, worker, work, what, out);
+            return false;
+        }
+        let (number, machine) = self.machine(worker);
+        let room = machine.dirty <= most && machine.waiting.is_empty();
+        if room {
+            machine.dirty += bytes;
+            machine.written += bytes;
+        } else {
+            machine.waiting.push_back((bytes, what));
+        }
+        self.flush(now, number, out);
+        room
+    }
+
+    /// A datanode takes in a chunk for its disk; true if it can acknowledge at once. With disks of
+    /// their own, streams never wait for a datanode's.
+    pub fn store(
+        &mut self,
+        now: Time,
+        worker: u32,
+        bytes: u64,
+        what: Work,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        self.config.disks.is_none() || self.write(now, worker, bytes, what, out)
+    }
+
+    /// Keeps the flushers busy.
+    fn flush(&mut self, now: Time, number: u32, out: &mut Vec<Action>) {
+        let most = self.config.disks.unwrap_or(1);
+        let (run, rate) = (self.config.run_bytes, self.config.write_rate);
+        let machine = &mut self.machines[number as usize];
+        while machine.flushers < most && machine.flushing < machine.dirty {
+            let bytes = run.min(machine.dirty - machine.flushing);
+            machine.flushing += bytes;
+            machine.flushers += 1;
+            machine.disks.start(now, rate.time_for(bytes), Work::Flush(bytes));
+        }
+        arm(&mut machine.disks, Timer::Disks(number), out);
+    }
+
+    /// A mark of what was written so far on a worker's machine.
+    pub fn mark(&mut self, worker: u32) -> u64 {
+        self.machine(worker).1.written
+    }
+
+    /// Whether what was written when the mark was taken is still in memory.
+    pub fn in_memory(&mut self, worker: u32, mark: u64) -> bool {
+        let most = self.config.cache_bytes;
+        let after = self.machine(worker).1.written - mark;
+        most.is_none_or(|most| after <= most)
+    }
+
+    /// A wake-up for the cores of a machine: the work that is through.
+    pub fn cores_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
+        let cores = &mut self.machines[number as usize].cores;
+        ended(cores, Timer::Cores(number), now, out)
+    }
+
+    /// A wake-up for the disks of a machine: the work that is through, writers let in included.
+    pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
+        let most = self.config.dirty_bytes;
+        let machine = &mut self.machines[number as usize];
+        let mut done = ended(&mut machine.disks, Timer::Disks(number), now, out);
+        let mut flushed = false;
+        done.retain(|work| {
+            let Work::Flush(bytes) = *work else { return true };
+            machine.dirty -= bytes;
+            machine.flushing -= bytes;
+            machine.flushers -= 1;
+            flushed = true;
+            false
+        });
+        if flushed {
+            while machine.dirty <= most {
+                let Some((bytes, what)) = machine.waiting.pop_front() else { break };
+                machine.dirty += bytes;
+                machine.written += bytes;
+                done.push(what);
+            }
+            self.flush(now, number, out);
+        }
+        done
+    }
+
+    /// Whether nobody works or waits: only written bytes may still be on their way.
+    #[cfg(test)]
+    pub fn idle(&self) -> bool {
+        let flushing = |m: &Machine| m.flushers as usize;
+        self.machines
+            .iter()
+            .all(|m| m.cores.len() == 0 && m.disks.len() == flushing(m) && m.waiting.is_empty())
+    }
+}
+
+fn arm(shared: &mut Shared<Work>, timer: Timer, out: &mut Vec<Action>) {
+    if let Some(due) = shared.arm() {
+        out.push(timer.at(due));
+    }
+}
+
+/// Work that is through by now; asks for the next wake-up.
+fn ended(shared: &mut Shared<Work>, timer: Timer, now: Time, out: &mut Vec<Action>) -> Vec<Work> {
+    let mut done = Vec::new();
+    if shared.woken(now) {
+        while let Some(work) = shared.finish(now) {
+            done.push(work);
+        }
+        arm(shared, timer, out);
+    }
+    done
+}

@@ -1,0 +1,193 @@
+//! Something that work shares evenly: the cores of a machine, or its disks.
+//!
+//! Egalitarian processor sharing on `servers` equal servers (Kleinrock 1967): of n pieces of work
+//! each gets min(1, servers / n) of a server. Where more pieces than servers share, only the part
+//! `kept` of the servers' speed is left, which is what seeks leave of a disk. Time is kept as
+//! virtual time, the work a piece would have got since the beginning: a piece that starts at virtual
+//! time v with work w is through at v + w whoever comes and goes meanwhile, so that starting and
+//! finishing cost O(log n) (Demers, Keshav and Shenker 1989 do the same for queues). All in whole
+//! picoseconds of work at full speed; virtual time is rounded down, so no piece ends early.
+
+use eastwest_types::{Span, Time};
+use std::collections::BTreeMap;
+
+/// What work of kind `W` shares.
+#[derive(Clone, Debug)]
+pub struct Shared<W> {
+    servers: u64,
+    /// Part of the speed that is left when there are more pieces than servers.
+    kept: (u64, u64),
+    /// Work each piece has got, had it been there from the beginning.
+    virtual_time: u64,
+    /// When that was so.
+    at: Time,
+    /// Unfinished work by the virtual time it ends at, then by arrival.
+    work: BTreeMap<(u64, u64), W>,
+    arrivals: u64,
+    /// The earliest wake-up that was asked for and has not come.
+    armed: Option<Time>,
+}
+
+impl<W> Shared<W> {
+    /// So many servers (`None`: one for every piece), of whose speed `run / (run + switch)` is left
+    /// where pieces wait for each other.
+    pub fn new(servers: Option<u32>, run: Span, switch: Span) -> Shared<W> {
+        let run = run.0.max(1);
+        Shared {
+            servers: servers.map_or(u64::MAX, u64::from),
+            kept: (run, run.saturating_add(switch.0)),
+            virtual_time: 0,
+            at: Time::ZERO,
+            work: BTreeMap::new(),
+            arrivals: 0,
+            armed: None,
+        }
+    }
+
+    /// Speed of one piece now, as a fraction.
+    fn speed(&self) -> (u128, u128) {
+        let n = self.work.len() as u64;
+        if n <= self.servers {
+            return (1, 1);
+        }
+        let (kept, of) = (u128::from(self.kept.0), u128::from(self.kept.1));
+        (u128::from(self.servers) * kept, u128::from(n) * of)
+    }
+
+    fn advance(&mut self, now: Time) {
+        let passed = now.since(self.at).0;
+        self.at = now;
+        let (num, den) = self.speed();
+        self.virtual_time += (u128::from(passed) * num / den) as u64;
+    }
+
+    /// Starts a piece that lasts `work` on a server of its own.
+    pub fn start(&mut self, now: Time, work: Span, what: W) {
+        self.advance(now);
+        let end = self.virtual_time.saturating_add(work.0);
+        self.work.insert((end, self.arrivals), what);
+        self.arrivals += 1;
+    }
+
+    /// A piece that is through, in the order in which they ended.
+    pub fn finish(&mut self, now: Time) -> Option<W> {
+        self.advance(now);
+        let entry = self.work.first_entry()?;
+        (entry.key().0 <= self.virtual_time).then(|| entry.remove())
+    }
+
+    /// A wake-up has come: whether it is the one that counts. Others were overtaken.
+    pub fn woken(&mut self, now: Time) -> bool {
+        let counts = self.armed == Some(now);
+        if counts {
+            self.armed = None;
+        }
+        counts
+    }
+
+    /// When to be woken, if that has to be asked for: a piece ends before every wake-up on its way.
+    pub fn arm(&mut self) -> Option<Time> {
+        let &(end, _) = self.work.first_key_value()?.0;
+        let (num, den) = self.speed();
+        let left = u128::from(end.saturating_sub(self.virtual_time)) * den;
+        let wait = u64::try_from(left.div_ceil(num)).unwrap_or(u64::MAX);
+        let due = self.at + Span(wait);
+        if self.armed.is_some_and(|armed| armed <= due) {
+            return None;
+        }
+        self.armed = Some(due);
+        Some(due)
+    }
+
+    /// Pieces that are not through.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.work.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Runs starts (time, work) to the end by wake-ups only; returns when each was through.
+    fn run(shared: &mut Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
+        let mut events: BTreeMap<(u64, u32), Option<usize>> = BTreeMap::new();
+        let mut next = 0;
+        for (i, &(at, _)) in starts.iter().enumerate() {
+            events.insert((at, next), Some(i));
+            next += 1;
+        }
+        let mut ends = vec![0; starts.len()];
+        while let Some(((at, _), what)) = events.pop_first() {
+            let now = Time(at);
+            match what {
+                Some(i) => {
+                    shared.start(now, Span(starts[i].1), i);
+                }
+                None if !shared.woken(now) => continue,
+                None => {
+                    while let Some(i) = shared.finish(now) {
+                        ends[i] = at;
+                    }
+                }
+            }
+            if let Some(due) = shared.arm() {
+                assert!(due >= now);
+                events.insert((due.0, next), None);
+                next += 1;
+            }
+        }
+        assert_eq!(shared.len(), 0);
+        ends
+    }
+
+    fn cores(n: u32) -> Shared<usize> {
+        Shared::new(Some(n), Span(1), Span::ZERO)
+    }
+
+    /// The same in thousands of picoseconds, to the nearest one.
+    fn run_long(mut shared: Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
+        let starts: Vec<_> = starts.iter().map(|&(at, work)| (at * 1000, work * 1000)).collect();
+        run(&mut shared, &starts).into_iter().map(|end| (end + 500) / 1000).collect()
+    }
+
+    #[test]
+    fn work_shares_evenly() {
+        // Two pieces of 100 on one core, the second from 50 on: 50 alone, then halves.
+        assert_eq!(run_long(cores(1), &[(0, 100), (50, 100)]), [150, 200]);
+        assert_eq!(run_long(cores(2), &[(0, 100), (50, 100)]), [100, 150]);
+        // Three on two cores get two thirds each.
+        assert_eq!(run_long(cores(2), &[(0, 100), (0, 100), (0, 200)]), [150, 150, 250]);
+        let own = Shared::new(None, Span(1), Span(9));
+        assert_eq!(run_long(own, &[(0, 7), (3, 7), (3, 1)]), [7, 10, 4]);
+    }
+
+    #[test]
+    fn seeks_cost_only_where_streams_share() {
+        let disk = || Shared::new(Some(1), Span(30), Span(10));
+        assert_eq!(run_long(disk(), &[(0, 300)]), [300]);
+        assert_eq!(run_long(disk(), &[(0, 300), (0, 300)]), [800, 800]);
+    }
+
+    proptest! {
+        /// No piece is faster than alone, none gets more than it asked for: with work always
+        /// waiting the servers are busy to within the rounding, a picosecond a change.
+        #[test]
+        fn no_work_is_lost_or_made(
+            starts in proptest::collection::vec((0u64..1000, 1u64..5000), 1..40),
+            servers in 1u32..5,
+        ) {
+            let ends = run(&mut cores(servers), &starts);
+            for (&(at, work), &end) in starts.iter().zip(&ends) {
+                prop_assert!(end >= at + work);
+            }
+            let total: u64 = starts.iter().map(|s| s.1).sum();
+            let last = *ends.iter().max().unwrap();
+            prop_assert!(last * u64::from(servers) >= total);
+            // The last start plus all work on one server bounds the end, plus the rounding.
+            prop_assert!(last <= 1000 + total + 4 * starts.len() as u64);
+        }
+    }
+}

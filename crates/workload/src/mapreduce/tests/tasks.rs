@@ -1,0 +1,181 @@
+//! What tasks cost on shared hardware: contention, spills and merges, memory of the shuffle.
+
+use super::network::{Outcome, cluster, run};
+use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, NodeConfig};
+use eastwest_types::{Rate, Span, TaskKind, TaskRecord, Time};
+
+/// Jobs of one map each on one worker that stores all data.
+fn lone(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
+    let job = JobSpec::fixed("j", "trace", Time::ZERO, bytes, maps, reduces);
+    let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
+    (config.hdfs.replication, config.hdfs.output_replication) = (1, 1);
+    config.map_slots = 8;
+    config.control.spread = false;
+    config.costs.task_start = Span::ZERO;
+    config.costs.map_rate = Rate::megabytes(10);
+    config
+}
+
+fn lasted(t: &TaskRecord) -> f64 {
+    t.finished.since(t.started).as_secs_f64()
+}
+
+fn maps(seen: &Outcome) -> Vec<f64> {
+    seen.tasks_of(0, TaskKind::Map).into_iter().map(lasted).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b
+}
+
+#[test]
+fn tasks_share_cores() {
+    // Four maps of 10 MB at 10 MB/s on two cores take twice as long as alone.
+    let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
+    let mut config = lone(bytes, 4, 1);
+    config.node.read_rate = Rate::megabytes(100_000);
+    let alone = maps(&run(&config, &cluster(2, 2, 1)));
+    assert!(alone.iter().all(|&s| near(s, 1.0 + 1e-8)), "{alone:?}");
+    config.node.cores = Some(2);
+    let shared = maps(&run(&config, &cluster(2, 2, 1)));
+    assert!(shared.iter().all(|&s| near(s, 2.0 + 1e-8)), "{shared:?}");
+}
+
+#[test]
+fn workers_of_one_machine_share_it() {
+    let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
+    let mut config = lone(bytes, 4, 1);
+    config.map_slots = 1;
+    config.hdfs.replication = 4;
+    config.control.heartbeat = Span::from_ms(1);
+    config.node.cores = Some(2);
+    let apart = maps(&run(&config, &cluster(5, 5, 1)));
+    assert!(apart.iter().all(|&s| s < 1.01), "{apart:?}");
+    config.node.workers_per_machine = 4;
+    let together = maps(&run(&config, &cluster(5, 5, 1)));
+    assert!(together.iter().all(|&s| s > 1.99 && s < 2.01), "{together:?}");
+}
+
+#[test]
+fn streams_that_share_a_spinning_disk_pay_for_seeks() {
+    // Reading bounds the maps: 10 MB each at 100 MB/s, four at once.
+    let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
+    let mut config = lone(bytes, 4, 1);
+    config.costs.map_rate = Rate::megabytes(100_000);
+    config.node.disks = Some(1);
+    let flash = maps(&run(&config, &cluster(2, 2, 1)));
+    assert!(flash.iter().all(|&s| (0.4..0.41).contains(&s)), "{flash:?}");
+    // A seek of 10 ms after every megabyte, which takes 10 ms: half the rate.
+    (config.node.seek, config.node.run_bytes) = (Span::from_ms(10), 1_000_000);
+    let spinning = maps(&run(&config, &cluster(2, 2, 1)));
+    assert!(spinning.iter().all(|&s| (0.8..0.81).contains(&s)), "{spinning:?}");
+    config.node.disks = Some(4);
+    let four = maps(&run(&config, &cluster(2, 2, 1)));
+    assert!(four.iter().all(|&s| (0.1..0.11).contains(&s)), "{four:?}");
+}
+
+/// A map of 100 MB whose buffer takes 10 MB per spill and 2.5 MB more while one runs.
+fn spilling(write: u64) -> MapReduceConfig {
+    let bytes = JobBytes { input: 100_000_000, shuffle: 100_000_000, output: 0 };
+    let mut config = lone(bytes, 1, 1);
+    config.sort.buffer_bytes = 14_500_000;
+    config.node.read_rate = Rate::megabytes(1_000_000);
+    config.node.write_rate = Rate::megabytes(write);
+    config
+}
+
+#[test]
+fn spills_run_behind_the_map_function() {
+    // Ten spills; 10 s of computing hide the first nine, the last follows, then one merge pass of
+    // ten files writes everything once more.
+    let config = spilling(100);
+    let seen = run(&config, &cluster(2, 2, 1));
+    let expected = 10.0 + 0.1 + 1.0;
+    assert!((maps(&seen)[0] - expected).abs() < 0.01, "{:?}", maps(&seen));
+    // With a factor of 4, passes over ten files: 4 of them, then 4, to leave four for the last.
+    let mut config = spilling(100);
+    config.sort.factor = 4;
+    let seen = run(&config, &cluster(2, 2, 1));
+    let expected = 10.0 + 0.1 + 0.4 + 0.4 + 1.0;
+    assert!((maps(&seen)[0] - expected).abs() < 0.01, "{:?}", maps(&seen));
+}
+
+#[test]
+fn a_map_waits_for_spills_when_its_buffer_is_full() {
+    // A spill of 10 MB takes 2 s, but only 2.5 MB fit meanwhile: 1 s of computing for the first
+    // spill's bytes, then nine times max(2 s, 0.25 s) and 0.75 s up to the next, then the last one,
+    // and the merge of 100 MB in 20 s.
+    let seen = run(&spilling(5), &cluster(2, 2, 1));
+    let expected = 1.0 + 9.0 * (2.0 + 0.75) + 2.0 + 20.0;
+    assert!((maps(&seen)[0] - expected).abs() < 0.1, "{:?} {expected}", maps(&seen));
+}
+
+#[test]
+fn one_spill_is_the_output() {
+    let mut config = spilling(100);
+    config.sort.buffer_bytes = 200_000_000;
+    let seen = run(&config, &cluster(2, 2, 1));
+    assert!((maps(&seen)[0] - 11.0).abs() < 0.01, "{:?}", maps(&seen));
+}
+
+/// A reduce that fetches 100 MB from ten maps on two workers.
+fn fetching(heap: u64) -> MapReduceConfig {
+    let bytes = JobBytes { input: 0, shuffle: 100_000_000, output: 0 };
+    let mut config = lone(bytes, 10, 1);
+    config.map_slots = 5;
+    config.control.slowstart = 1.0;
+    config.costs.reduce_rate = Rate::megabytes(1_000_000);
+    config.shuffle.heap_bytes = heap;
+    config
+}
+
+fn reduce(config: &MapReduceConfig) -> (f64, f64) {
+    let seen = run(config, &cluster(3, 3, 1));
+    let r = seen.tasks_of(0, TaskKind::Reduce)[0].clone();
+    (r.input_done.since(r.started).as_secs_f64(), r.finished.since(r.input_done).as_secs_f64())
+}
+
+#[test]
+fn fetches_wait_for_memory() {
+    // All in memory: half of it comes over the network at 125 MB/s; then 1 s to the disk.
+    let (shuffle, rest) = reduce(&fetching(1 << 30));
+    assert!((0.2..0.6).contains(&shuffle) && (rest - 1.0).abs() < 0.01, "{shuffle} {rest}");
+    // 60 MB of heap hold 42 MB: from 27.7 on they are merged to the disk, and fetches wait for it.
+    let mut config = fetching(60_000_000);
+    config.shuffle.memory_limit_fraction = 0.5;
+    let (shuffle, rest) = reduce(&config);
+    assert!(shuffle > 0.6 && rest < 0.6, "{shuffle} {rest}");
+    // None at all: every output goes to the disk at 100 MB/s when it is there; two hosts at once.
+    let (none, rest) = reduce(&fetching(1_000_000));
+    assert!(none > 0.5 && none < 1.1, "{none}");
+    assert!(rest < 0.01, "ten files are read as they are: {rest}");
+}
+
+#[test]
+fn outputs_that_left_the_page_cache_are_read_again() {
+    let mut config = fetching(1 << 30);
+    config.node = NodeConfig { disks: Some(1), read_rate: Rate::megabytes(10), ..config.node };
+    let warm = reduce(&config).0;
+    config.node.cache_bytes = Some(0);
+    let cold = reduce(&config).0;
+    assert!(warm < 0.6, "{warm}");
+    // Five outputs of 10 MB on each machine at 10 MB/s.
+    assert!((5.0..5.5).contains(&cold), "{cold}");
+}
+
+#[test]
+fn written_behind_is_not_waited_for_until_memory_is_full() {
+    let bytes = JobBytes { input: 0, shuffle: 0, output: 64_000_000 };
+    let mut config = lone(bytes, 1, 0);
+    config.costs.map_rate = Rate::megabytes(1_000_000);
+    config.node.disks = Some(1);
+    let through = maps(&run(&config, &cluster(2, 2, 1)))[0];
+    assert!((through - 0.64).abs() < 0.01, "{through}");
+    config.node.dirty_bytes = 1 << 30;
+    let behind = maps(&run(&config, &cluster(2, 2, 1)))[0];
+    assert!(behind < 0.01, "{behind}");
+    // With room for 16 MB the writer goes on when all but that much is on the disk.
+    config.node.dirty_bytes = 16_000_000;
+    let bounded = maps(&run(&config, &cluster(2, 2, 1)))[0];
+    assert!((0.25..0.5).contains(&bounded), "{bounded}");
+}
