@@ -233,6 +233,12 @@ class Tables:
             column("locality", "str", np.where(kind == "map", "node", "none")),
             column("bytes_in", "u64", [64_000_000] * n),
             column("bytes_out", "u64", [64_000_000] * n),
+            column("computed_s", "f64", start + length / 2),
+            column("merged_s", "f64", start + length / 2),
+            column("spills", "u32", [1] * n),
+            column("file_bytes_read", "u64", [0] * n),
+            column("file_bytes_written", "u64", [64_000_000] * n),
+            column("cpu_s", "f64", length / 2),
         ]
 
     def flows(self) -> list[Column]:

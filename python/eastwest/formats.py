@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 2
+RESULT_FORMAT = 3
 
 #: Tables this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -54,6 +54,12 @@ TABLES: dict[str, dict[str, str]] = {
         "locality": "str",
         "bytes_in": "u64",
         "bytes_out": "u64",
+        "computed_s": "f64",
+        "merged_s": "f64",
+        "spills": "u32",
+        "file_bytes_read": "u64",
+        "file_bytes_written": "u64",
+        "cpu_s": "f64",
     },
     "flows": {
         "flow": "u64",
@@ -169,6 +175,12 @@ SINCE: dict[str, int] = {
     "links.lost_no_route": 2,
     "links.drops_early": 2,
     "links.marks": 2,
+    "tasks.computed_s": 3,
+    "tasks.merged_s": 3,
+    "tasks.spills": 3,
+    "tasks.file_bytes_read": 3,
+    "tasks.file_bytes_written": 3,
+    "tasks.cpu_s": 3,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

@@ -145,6 +145,15 @@ fn tasks(r: &Records, workloads: &[String]) -> Table {
             ),
             ("bytes_in", Column::U64(t.iter().map(|(_, r)| r.bytes_in).collect())),
             ("bytes_out", Column::U64(t.iter().map(|(_, r)| r.bytes_out).collect())),
+            ("computed_s", seconds(t.iter().map(|(_, r)| r.computed))),
+            ("merged_s", seconds(t.iter().map(|(_, r)| r.merged))),
+            ("spills", Column::U32(t.iter().map(|(_, r)| r.spills).collect())),
+            ("file_bytes_read", Column::U64(t.iter().map(|(_, r)| r.file_bytes_read).collect())),
+            (
+                "file_bytes_written",
+                Column::U64(t.iter().map(|(_, r)| r.file_bytes_written).collect()),
+            ),
+            ("cpu_s", Column::F64(t.iter().map(|(_, r)| r.cpu.as_secs_f64()).collect())),
         ],
     )
 }

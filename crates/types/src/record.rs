@@ -1,7 +1,7 @@
 //! Rows that workloads leave behind about jobs and tasks.
 
 use crate::ids::{ClassId, HostId};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Why bytes travel: names a row in the flow table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -130,4 +130,17 @@ pub struct TaskRecord {
     pub bytes_in: u64,
     /// Bytes it spilled or wrote.
     pub bytes_out: u64,
+    /// When the map or reduce function was through (`mapFinishTime` of a job history).
+    pub computed: Time,
+    /// When its input (reduce, `sortFinishTime`) or its spills (map) were merged.
+    pub merged: Time,
+    /// Spills of a map; merges of a reduce that wrote a file.
+    pub spills: u32,
+    /// Bytes read back from local disks or page caches (`FILE_BYTES_READ`).
+    pub file_bytes_read: u64,
+    /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size
+    /// of a record, `SPILLED_RECORDS`).
+    pub file_bytes_written: u64,
+    /// Core time it used (`CPU_MILLISECONDS`), the start of its virtual machine included.
+    pub cpu: Span,
 }

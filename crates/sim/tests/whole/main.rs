@@ -8,6 +8,7 @@ mod fairness;
 mod faults;
 mod flow_times;
 mod harness;
+mod hdfs;
 mod incast;
 mod inside;
 mod linux;

@@ -205,6 +205,12 @@ impl MapReduce {
             locality: c.locality,
             bytes_in: spec.split_bytes(c.index),
             bytes_out: spec.written_bytes(c.index),
+            computed: c.input_done,
+            merged: c.input_done,
+            spills: 0,
+            file_bytes_read: 0,
+            file_bytes_written: 0,
+            cpu: self.config.costs.task_start,
         })));
         let job = self.job(c.job);
         job.started.get_or_insert(c.assigned);

@@ -284,6 +284,12 @@ impl MapReduce {
             locality: t.locality,
             bytes_in: t.bytes_in,
             bytes_out: t.bytes_out,
+            computed: t.computed,
+            merged: t.merged,
+            spills: t.counters.spills,
+            file_bytes_read: t.counters.file_read,
+            file_bytes_written: t.counters.file_written,
+            cpu: t.counters.cpu,
         })));
         if self.config.framework == Framework::Yarn {
             let report = self.reports.add(report);

@@ -10,7 +10,7 @@ use super::shares::share;
 use super::task::{Stage, Step};
 use super::write::Owner;
 use crate::Action;
-use eastwest_types::{Rate, Time};
+use eastwest_types::{Rate, TaskKind, Time};
 
 /// Input or output of a piece, at most.
 const PIECE: u64 = 16 << 20;
@@ -112,6 +112,9 @@ impl MapReduce {
         let (bytes, writer) = (share(p.output, p.pieces, p.done - 1), p.writer);
         let t = self.tasks.get(task);
         t.computed = now;
+        if t.kind == TaskKind::Map {
+            t.merged = now;
+        }
         match writer {
             Some(writer) => self.hand_over(now, writer, bytes, out),
             None => self.commit(now, task, out),

@@ -65,7 +65,7 @@ pub struct Task {
     pub started: Time,
     /// When its input was complete.
     pub input_done: Time,
-    /// Of a reduce: when its input was merged.
+    /// When the input of a reduce or the spills of a map were merged.
     pub merged: Time,
     /// When the map or reduce function was through.
     pub computed: Time,
@@ -201,7 +201,11 @@ impl MapReduce {
                 }
             }
             Stage::Mapping(_) => self.piece_mapped(now, task, out),
-            Stage::MergingSpills | Stage::Committing => self.task_finished(now, task, out),
+            Stage::MergingSpills => {
+                t.merged = now;
+                self.task_finished(now, task, out);
+            }
+            Stage::Committing => self.task_finished(now, task, out),
             Stage::Merging => self.reduce_start(now, task, out),
             Stage::Producing(_) => self.piece_produced(now, task, out),
             stage => unreachable!("no step runs in {stage:?}"),

@@ -1,16 +1,18 @@
 //! The jobs of a MapReduce workload: written in the scenario, or replayed from a SWIM trace.
 
-use super::Ground;
+use super::{Ground, kinds};
 use crate::scenario::files::Files;
 use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
+use crate::scenario::quantity::{Bytes, FileName, Name, Quantity};
 use crate::scenario::reader::{Section, key};
-use eastwest_types::{Span, Time};
+use eastwest_types::{HostId, Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, window};
 
 /// What the numbers of tasks depend on besides bytes.
 pub struct Cluster {
+    /// The master.
+    pub master: HostId,
     /// Number of workers.
     pub workers: u32,
     /// Reduce slots of each.
@@ -65,7 +67,7 @@ pub fn read(
     let rule = read_rule(s);
     let trace = read_trace(s, ground, cluster, files, notes);
     let doc = "Jobs of one kind. Beside a trace they are added to its jobs.";
-    let tables = s.tables("job", doc, MOST_TABLES, |j, _| read_job(j, cluster, &rule));
+    let tables = s.tables("job", doc, MOST_TABLES, |j, _| read_job(j, ground, cluster, &rule));
     if s.describing() {
         return None;
     }
@@ -286,48 +288,23 @@ struct JobTable {
     interarrival: Span,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    TeraSort,
-    Search,
-    Index,
-    Custom,
-}
-
-fn read_job(s: &mut Section, cluster: &Cluster, rule: &SizeRule) -> Option<JobTable> {
-    let kind = s.kind(
-        "What it computes, which gives shuffle and output for its input.",
-        None,
-        &[
-            (
-                "terasort",
-                Kind::TeraSort,
-                "input : shuffle : output = 1 : 1 : 1, one replica of output",
-            ),
-            ("search", Kind::Search, "640 : 0.033 : 0.033 (E-EON, table 4.2)"),
-            ("index", Kind::Index, "640 : 114 : 114 (E-EON, table 4.2)"),
-            ("custom", Kind::Custom, "by shuffle_ratio and output_ratio"),
-        ],
-    )?;
-    let (kind_name, input) = read_input(s, kind);
+fn read_job(
+    s: &mut Section,
+    ground: &Ground,
+    cluster: &Cluster,
+    rule: &SizeRule,
+) -> Option<JobTable> {
+    let kind = kinds::read_kind(s)?;
+    let (kind_name, input) = kinds::read_bytes(s, kind, rule);
+    let clients = kinds::read_clients(s, kind, ground, cluster);
     let name = s.get(
         key("name", "Its name in tables; with count, numbered.")
             .computed("its kind", Name(kind_name.to_owned())),
     );
-    let (maps, reduces) = rule.tasks(input, cluster.reduce_slots());
-    let maps = s.get(
-        key("maps", "Number of map tasks.")
-            .computed("one for each split_bytes of input", maps)
-            .range("1", "1000000"),
-    );
-    let reduces: u32 = s.get(
-        key("reduces", "Number of reduce tasks; 0 only without shuffle.")
-            .computed("one for each bytes_per_reducer, as far as slots allow", reduces)
-            .range("0", "1000000"),
-    );
-    s.demand(reduces > 0 || input.shuffle == 0, &["reduces"], || {
-        format!("must be above 0: {} bytes are shuffled", input.shuffle)
-    });
+    let (maps, reduces) = match clients {
+        Some((_, count)) => (count, 0),
+        None => read_tasks(s, input, rule.tasks(input, cluster.reduce_slots())),
+    };
     let submit = s.get(key("submit", "When it is submitted.").default("0 s").range("0 s", "480 h"));
     let count: u32 = s.get(key("count", "How many such jobs.").default("1").range("1", "200000"));
     let interarrival = s.get(
@@ -354,30 +331,27 @@ fn read_job(s: &mut Section, cluster: &Cluster, rule: &SizeRule) -> Option<JobTa
             .range("1", "1000"),
     );
     let mut job = JobSpec::fixed(name.0, kind_name, Time::ZERO + submit, input, maps, reduces);
+    job.clients = clients.map(|(clients, _)| clients);
     job.pool = pool.map(|p| p.0);
     job.user = user.map(|u| u.0);
     job.output_replication = replication.or(job.output_replication);
     s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
 }
 
-/// What a job reads, moves and writes.
-fn read_input(s: &mut Section, kind: Kind) -> (&'static str, JobBytes) {
-    let input = s.get(key::<Bytes>("input", "Bytes its maps read.").range("0 B", "1000 TB")).0;
-    match kind {
-        Kind::TeraSort => ("terasort", JobBytes::terasort(input)),
-        Kind::Search => ("search", JobBytes::search(input)),
-        Kind::Index => ("index", JobBytes::index(input)),
-        Kind::Custom => {
-            let mut ratio = |name, doc| {
-                let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
-                // Nine decimals, in integers.
-                let billionths = (ratio.0 * 1e9 + 0.5) as u64;
-                let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
-                u64::try_from(bytes).unwrap_or(u64::MAX)
-            };
-            let shuffle = ratio("shuffle_ratio", "Bytes shuffled for each byte of input.");
-            let output = ratio("output_ratio", "Bytes written for each byte of input.");
-            ("custom", JobBytes { input, shuffle, output })
-        }
-    }
+/// Numbers of maps and reduces.
+fn read_tasks(s: &mut Section, bytes: JobBytes, (maps, reduces): (u32, u32)) -> (u32, u32) {
+    let maps = s.get(
+        key("maps", "Number of map tasks.")
+            .computed("one for each split_bytes of input", maps)
+            .range("1", "1000000"),
+    );
+    let reduces: u32 = s.get(
+        key("reduces", "Number of reduce tasks; 0 only without shuffle.")
+            .computed("one for each bytes_per_reducer, as far as slots allow", reduces)
+            .range("0", "1000000"),
+    );
+    s.demand(reduces > 0 || bytes.shuffle == 0, &["reduces"], || {
+        format!("must be above 0: {} bytes are shuffled", bytes.shuffle)
+    });
+    (maps, reduces)
 }

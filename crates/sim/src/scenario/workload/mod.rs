@@ -8,6 +8,7 @@ mod hadoop_names;
 mod hadoop_rules;
 mod hadoop_xml;
 mod jobs;
+mod kinds;
 mod machine;
 mod mapreduce;
 mod patterns;

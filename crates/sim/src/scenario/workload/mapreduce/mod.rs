@@ -67,12 +67,12 @@ pub fn read(
     let rate = found.node.read_rate;
     let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
     let node = found.with_rate(disk_rate);
-    let yarn = match framework {
-        Framework::Mr1 => usual.yarn,
-        Framework::Yarn => {
-            let doc = "Containers and application masters.";
-            s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
-        }
+    // Without YARN the table has no meaning; the reference lists it all the same.
+    let yarn = if framework == Framework::Yarn || s.describing() {
+        let doc = "Containers and application masters; with framework = yarn.";
+        s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
+    } else {
+        usual.yarn
     };
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
@@ -80,7 +80,12 @@ pub fn read(
         Framework::Mr1 => reduce_slots,
         Framework::Yarn => yarn.slots()[1],
     };
-    let cluster = jobs::Cluster { workers: workers_count, reduce_slots: reduce_slots_each };
+    let last = HostId(ground.nodes.map_or(0, |n| n.hosts().saturating_sub(1)));
+    let cluster = jobs::Cluster {
+        master: master.unwrap_or(last),
+        workers: workers_count,
+        reduce_slots: reduce_slots_each,
+    };
     let (jobs, origins) = jobs::read(s, ground, &cluster, files, notes)?;
     let config = MapReduceConfig {
         master,

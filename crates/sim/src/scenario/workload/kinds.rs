@@ -1,0 +1,125 @@
+//! Kinds of job: what each reads, moves and writes, and the stand-alone clients of HDFS.
+
+use super::Ground;
+use super::jobs::Cluster;
+use crate::scenario::hosts;
+use crate::scenario::quantity::{Bytes, Ratio};
+use crate::scenario::reader::{Section, key};
+use eastwest_workload::mapreduce::{Clients, JobBytes, SizeRule};
+
+/// What a job computes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    TeraSort,
+    Sort,
+    Search,
+    Index,
+    WordCount,
+    Shuffle,
+    HdfsWrite,
+    HdfsRead,
+    HdfsPut,
+    HdfsGet,
+    Custom,
+}
+
+/// Map output of a WordCount over RandomTextWriter's thousand words, combined: 1,000 records of a
+/// word of 12 letters with its count and lengths.
+const WORDS: u64 = 20_000;
+
+/// Reads which kind it is.
+pub fn read_kind(s: &mut Section) -> Option<Kind> {
+    s.kind(
+        "What it computes, which gives shuffle and output for its input.",
+        None,
+        &[
+            (
+                "terasort",
+                Kind::TeraSort,
+                "input : shuffle : output = 1 : 1 : 1, one replica of output",
+            ),
+            ("sort", Kind::Sort, "1 : 1 : 1"),
+            ("search", Kind::Search, "640 : 0.033 : 0.033 (E-EON, table 4.2)"),
+            ("index", Kind::Index, "640 : 114 : 114 (E-EON, table 4.2)"),
+            ("wordcount", Kind::WordCount, "20 kB from each map, combined; 20 kB of output"),
+            ("shuffle", Kind::Shuffle, "maps make what is shuffled; nothing is read or written"),
+            ("hdfs-write", Kind::HdfsWrite, "maps write; nothing is read or shuffled"),
+            ("hdfs-read", Kind::HdfsRead, "maps read; nothing is shuffled or written"),
+            ("hdfs-put", Kind::HdfsPut, "no tasks: HDFS clients write files (hdfs dfs -put)"),
+            ("hdfs-get", Kind::HdfsGet, "no tasks: HDFS clients read files (hdfs dfs -get)"),
+            ("custom", Kind::Custom, "by shuffle_ratio and output_ratio"),
+        ],
+    )
+}
+
+/// Its name, and what it reads, moves and writes.
+pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
+    let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
+    let none = JobBytes::default();
+    let read = "Bytes its maps read.";
+    match kind {
+        Kind::TeraSort => ("terasort", JobBytes::terasort(bytes("input", read))),
+        Kind::Sort => ("sort", JobBytes::terasort(bytes("input", read))),
+        Kind::Search => ("search", JobBytes::search(bytes("input", read))),
+        Kind::Index => ("index", JobBytes::index(bytes("input", read))),
+        Kind::WordCount => {
+            let input = bytes("input", read);
+            let maps = u64::from(rule.tasks(JobBytes { input, ..none }, 1).0);
+            ("wordcount", JobBytes { input, shuffle: maps.saturating_mul(WORDS), output: WORDS })
+        }
+        Kind::Shuffle => {
+            let shuffle = bytes("shuffle", "Bytes its maps make and its reduces fetch.");
+            ("shuffle", JobBytes { shuffle, ..none })
+        }
+        Kind::HdfsWrite | Kind::HdfsPut => {
+            let output = bytes("output", "Bytes that are written, without replication.");
+            let name = if kind == Kind::HdfsPut { "hdfs-put" } else { "hdfs-write" };
+            (name, JobBytes { output, ..none })
+        }
+        Kind::HdfsRead => ("hdfs-read", JobBytes { input: bytes("input", read), ..none }),
+        Kind::HdfsGet => {
+            ("hdfs-get", JobBytes { input: bytes("input", "Bytes that are read."), ..none })
+        }
+        Kind::Custom => ("custom", read_ratios(s)),
+    }
+}
+
+fn read_ratios(s: &mut Section) -> JobBytes {
+    let input = s.get(key::<Bytes>("input", "Bytes its maps read.").range("0 B", "1000 TB")).0;
+    let mut ratio = |name, doc| {
+        let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
+        // Nine decimals, in integers.
+        let billionths = (ratio.0 * 1e9 + 0.5) as u64;
+        let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    };
+    let shuffle = ratio("shuffle_ratio", "Bytes shuffled for each byte of input.");
+    let output = ratio("output_ratio", "Bytes written for each byte of input.");
+    JobBytes { input, shuffle, output }
+}
+
+/// Who the clients of a job without tasks are, and how many.
+pub fn read_clients(
+    s: &mut Section,
+    kind: Kind,
+    ground: &Ground,
+    cluster: &Cluster,
+) -> Option<(Clients, u32)> {
+    if !matches!(kind, Kind::HdfsPut | Kind::HdfsGet) {
+        return None;
+    }
+    let workers = s.choice(
+        "clients",
+        "Who they are.",
+        Some("one"),
+        &[
+            ("one", false, "one client"),
+            ("workers", true, "one on every worker, sharing the bytes"),
+        ],
+    );
+    if workers {
+        return Some((Clients::Workers, cluster.workers.max(1)));
+    }
+    let host = hosts::read_one(s, "client", "Its host.", Some("the master"), ground.nodes);
+    Some((Clients::On(host.unwrap_or(cluster.master)), 1))
+}

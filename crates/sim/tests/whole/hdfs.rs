@@ -1,0 +1,100 @@
+//! A client on the master that writes 128 MiB into HDFS, against what a real Hadoop 3.4.2 did over
+//! the same ports: 50 Mbit/s each way, counted as 1514 B per full packet, deep queues, reno (its
+//! README describes the measurement: megabytes on each port, and the time from 1 % to 99 % of them).
+
+use crate::harness::{Outcome, finish, scenario};
+use std::collections::BTreeMap;
+
+fn put(replication: u32) -> Outcome {
+    let text = format!(
+        "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '50 Mbit/s'\n\
+         host_delay = '25 us'\nframing = '14 B'\nmin_frame = '60 B'\n\
+         queue = {{ limit = '1 MB' }}\nhost_queue = {{ limit = '2 MB' }}\n\
+         [tcp]\nprofile = 'linux'\ncongestion = 'new-reno'\ngranularity = '4 ms'\n\
+         [measure]\nsample_interval = '10 ms'\n\
+         [[workload]]\nname = 'hadoop'\nkind = 'mapreduce'\nframework = 'yarn'\n\
+         [workload.hdfs]\nblock_bytes = '67108864 B'\nreplication = 1\n\
+         output_replication = {replication}\n\
+         [[workload.job]]\nkind = 'hdfs-put'\noutput = '134217728 B'\n"
+    );
+    finish(&scenario(&text, &[]))
+}
+
+/// Of each direction of each port: megabytes, and the time from 1 % to 99 % of them. Sums of the
+/// same bytes in another order differ by nothing, so ports come in order of their names.
+fn ports(done: &Outcome) -> BTreeMap<String, (f64, f64)> {
+    let names = done.texts("links", "name");
+    let (links, bytes) = (done.u64s("link_samples", "link"), done.u64s("link_samples", "bytes"));
+    let times = done.f64s("link_samples", "time_s");
+    let mut found = BTreeMap::new();
+    for (number, name) in names.iter().enumerate() {
+        let rows = || (0..links.len()).filter(|&i| links[i] == number as u64);
+        let total: u64 = rows().map(|i| bytes[i]).sum();
+        let (mut so_far, mut first, mut last) = (0, None, 0.0);
+        for i in rows() {
+            so_far += bytes[i];
+            if so_far * 100 >= total {
+                first.get_or_insert(times[i]);
+            }
+            if so_far * 100 <= total * 99 {
+                last = times[i];
+            }
+        }
+        let wire = last - first.unwrap_or(0.0);
+        found.insert((*name).to_owned(), (total as f64 / 1e6, wire));
+    }
+    found
+}
+
+#[track_caller]
+fn near(what: &str, value: f64, measured: f64) {
+    println!("{what}: {value:.2}, measured {measured}");
+    assert!((value / measured - 1.0).abs() < 0.03, "{what}: {value}, measured {measured}");
+}
+
+/// Ports that carried more than a megabyte, the busiest first.
+fn busy(done: &Outcome, towards_hosts: bool) -> Vec<(f64, f64)> {
+    let is = |name: &str| name.ends_with("->h4") || name.starts_with("h4->");
+    let wanted = |name: &str| name.contains("->h") == towards_hosts && !is(name);
+    let mut found: Vec<(f64, f64)> = ports(done)
+        .into_iter()
+        .filter(|(name, (mb, _))| wanted(name) && *mb > 3.0)
+        .map(|(_, port)| port)
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found
+}
+
+fn client(done: &Outcome) -> (f64, f64) {
+    let found = ports(done);
+    let name = found.keys().find(|name| name.starts_with("h4->")).expect("the master has a port");
+    found[name]
+}
+
+#[test]
+fn one_replica_takes_as_long_as_its_bytes() {
+    let done = put(1);
+    let (mb, wire) = client(&done);
+    near("client, MB", mb, 141.5);
+    near("client, s", wire, 22.25);
+    // Each block goes to a worker drawn at random: 70.8 MB in 11.1 s, or both to one.
+    for (mb, wire) in busy(&done, true) {
+        let blocks = (mb / 70.8).round();
+        near("worker, MB", mb, 70.8 * blocks);
+        near("worker, s", wire, 11.1 * blocks);
+    }
+}
+
+#[test]
+fn three_replicas_overlap() {
+    let done = put(3);
+    let (mb, wire) = client(&done);
+    near("client, MB", mb, 141.6);
+    near("client, s", wire, 23.1);
+    // A replica that passes the block on also gets the acknowledgements of the next: 72.4 MB, the
+    // last 70.8. Whoever is in both pipelines has the sum.
+    let into: f64 = busy(&done, true).iter().map(|p| p.0).sum();
+    near("into workers, MB", into, 2.0 * (72.4 + 143.1));
+    let out: f64 = busy(&done, false).iter().map(|p| p.0).sum();
+    near("out of workers, MB", out, 2.0 * (72.4 + 74.0));
+}
