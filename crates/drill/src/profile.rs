@@ -1,14 +1,8 @@
-//! The two profiles of a TCP endpoint that scripts are run against.
+//! The two profiles of a TCP endpoint that scripts are run against: those of scenarios.
 
-use eastwest_transport::congestion::rules::{
-    CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
-};
-use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
-use eastwest_transport::tcp::offload::OffloadRules;
-use eastwest_transport::tcp::rules::{
-    AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
-};
-use eastwest_types::Span;
+use eastwest_sim::scenario::tcp_profile;
+use eastwest_transport::tcp::config::TcpConfig;
+use std::sync::OnceLock;
 
 /// A named set of switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +12,9 @@ pub enum Profile {
     /// NewReno by the RFCs, without what came later.
     Classic,
 }
+
+/// Read once: a mutation test asks thousands of times.
+static CONFIGS: [OnceLock<TcpConfig>; 2] = [OnceLock::new(), OnceLock::new()];
 
 impl Profile {
     /// Names in scripts and on the command line.
@@ -29,82 +26,26 @@ impl Profile {
         Profile::NAMES.iter().find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Its settings. Segment size, SACK and timestamps are agreed with the other end later.
+    /// Its settings, those of `[tcp] profile` with the same name. Segment size, SACK and timestamps are
+    /// agreed with the other end later.
     pub fn config(self) -> TcpConfig {
-        match self {
-            Profile::Linux => linux(),
-            Profile::Classic => classic(),
+        let (name, _) = Profile::NAMES[self as usize];
+        let read = || tcp_profile(name).expect("a profile of scenarios");
+        TcpConfig { segment: 1460, ..CONFIGS[self as usize].get_or_init(read).clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_known_by_their_names() {
+        for (name, profile) in Profile::NAMES {
+            assert_eq!(Profile::named(name), Some(profile));
+            assert_eq!(profile.config().sack, profile == Profile::Linux);
         }
-    }
-}
-
-/// `[tcp] profile = "classic"` of scenarios; tests/profiles.rs compares.
-fn classic() -> TcpConfig {
-    TcpConfig {
-        segment: 1460,
-        initial_window: 2,
-        max_window: 1_000_000,
-        min_rto: Span::from_ms(200),
-        max_rto: Span::from_secs(120),
-        initial_rto: Span::from_secs(1),
-        granularity: Span::from_ms(1),
-        sack: false,
-        timestamps: true,
-        ack_every: 2,
-        delayed_ack_timeout: Span::from_ms(40),
-        limited_transmit: true,
-        idle_restart: true,
-        congestion: CongestionKind::NewReno,
-        rules: CongestionRules { counting: Counting::Acks, ..CongestionRules::default() },
-        max_retries: 15,
-        time_wait: Span::from_secs(1),
-        timers: TimerRules::default(),
-        recovery: RecoveryRules::default(),
-        receiver: ReceiverRules::default(),
-        offload: OffloadRules::default(),
-        nagle: false,
-    }
-}
-
-/// `[tcp] profile = "linux"` of scenarios; tests/profiles.rs compares.
-fn linux() -> TcpConfig {
-    TcpConfig {
-        initial_window: 10,
-        sack: true,
-        congestion: CongestionKind::Cubic,
-        rules: CongestionRules {
-            counting: Counting::Segments,
-            reduced_from: ReducedFrom::Window,
-            idle_decay: true,
-            hystart: HyStartRule::Linux,
-            ecn: EcnRules { rule: EcnRule::Accept, ..EcnRules::default() },
-            ..CongestionRules::default()
-        },
-        timers: TimerRules {
-            rto: RtoRule::Linux,
-            ticks: true,
-            give_up: GiveUp::Time,
-            syn_retries: Some(6),
-            linear_syns: 4,
-        },
-        recovery: RecoveryRules {
-            prr: PrrRule::Linux,
-            rack: RackRule::Linux,
-            probes: true,
-            dsack: true,
-            frto: true,
-            undo: true,
-            timestamp_clock: Span::from_ms(1),
-            one_cut: true,
-            reordering: 3,
-            adapt_reordering: true,
-            late_sacks: true,
-        },
-        receiver: ReceiverRules {
-            acks: AckRule::Linux,
-            window_from: Some(65_535),
-            ..ReceiverRules::default()
-        },
-        ..classic()
+        assert_eq!(Profile::named("plain"), None);
+        assert_eq!(tcp_profile("plane"), None);
     }
 }

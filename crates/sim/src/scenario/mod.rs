@@ -109,6 +109,16 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
+/// `[tcp]` with nothing but a profile, for senders that are no part of a scenario; `None` where there is
+/// no such profile.
+pub fn tcp_profile(name: &str) -> Option<TcpConfig> {
+    let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
+    let mut state = State::default();
+    let (config, _) =
+        read_table(&mut state, "tcp", Some(&table), |s| tcp::read(s, None, &mut Vec::new()));
+    state.problems.is_empty().then_some(config)
+}
+
 /// Whether the file is of a newer format: then this is its only problem, as nothing else in it can
 /// be judged.
 fn is_newer(state: &mut State, table: &toml::Table) -> bool {
