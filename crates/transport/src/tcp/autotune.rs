@@ -7,9 +7,10 @@
 //! `w·(bytes − before)/before` twice on top. What lies out of order takes room and delays reading: the
 //! bound is raised by the span up to its end, also as it arrives, so that a recovery does not stall for
 //! want of window, and what is stored counts against it. The bound is at most the largest window. The
-//! window offered follows by two segments for each that arrives; its right edge never moves back. Bytes
-//! in order count as read when they arrive: the application reads at once. Where Linux bounds memory and
-//! converts, the window itself is bounded here.
+//! window offered follows by two segments for each that arrives, without SACK only for those in order,
+//! for an ACK with another window is no duplicate; its right edge never moves back. Bytes in order count
+//! as read when they arrive: the application reads at once. Where Linux bounds memory and converts, the
+//! window itself is bounded here.
 
 use eastwest_types::{Span, Time};
 
@@ -86,10 +87,13 @@ impl Autotune {
         (self.from, self.since) = (next, now);
     }
 
-    /// Data has arrived out of order, which now reaches `span` beyond what is in order.
-    pub(super) fn on_late_data(&mut self, span: u64, segment: u64, largest: u64) {
+    /// Data has arrived out of order, which now reaches `span` beyond what is in order. Where the window
+    /// does not follow, ACKs stay duplicates.
+    pub(super) fn on_late_data(&mut self, span: u64, segment: u64, largest: u64, follow: bool) {
         self.bound = self.bound.max((2 * self.most).saturating_add(span).min(largest));
-        self.follow(segment);
+        if follow {
+            self.follow(segment);
+        }
     }
 
     /// Two segments more for one that arrives.
@@ -143,12 +147,13 @@ mod tests {
     fn what_arrives_out_of_order_raises_the_bound_and_takes_room() {
         let mut tune = Autotune::new(Time::ZERO, 1, 64 * S, S);
         for n in 1..=60 {
-            tune.on_late_data((n + 1) * S, S, 1000 * S);
+            tune.on_late_data((n + 1) * S, S, 1000 * S, true);
         }
         // twice the ten segments of the start, and the span of 61
         assert_eq!(tune.window(0), 81 * S);
         assert_eq!(tune.window(60 * S), 21 * S);
-        tune.on_late_data(5000 * S, S, 1000 * S);
+        tune.on_late_data(5000 * S, S, 1000 * S, false);
+        assert_eq!(tune.window(0), 81 * S);
         assert_eq!(tune.bound, 1000 * S, "up to the largest");
     }
 

@@ -88,6 +88,7 @@ impl Endpoint {
         } else if duplicate {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
             self.dup_acks += 1;
+            self.limit_duplicates(0, config);
         }
         if config.recovery.probes && self.probe_is_out() {
             let dsack = news.dsack.is_some_and(|d| d.1 == self.rare().probe_end);

@@ -112,7 +112,7 @@ impl Endpoint {
         let inbound = self.inbound.get_or_insert_default();
         let tune = inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
         inbound.right_edge = inbound.right_edge.max(self.last_ack_sent + tune.window(stored));
-        tune.on_late_data(span, segment, config.max_window);
+        tune.on_late_data(span, segment, config.max_window, config.sack);
     }
 
     /// A duplicate has arrived: Linux acknowledges quickly for a while.

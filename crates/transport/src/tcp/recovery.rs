@@ -176,6 +176,7 @@ impl Endpoint {
             partial = true;
             let segments = acked.div_ceil(segment) as u32;
             self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
+            self.limit_duplicates(u64::from(segments), config);
             self.set_resent_to(self.snd_una);
             self.set_lost_to((self.snd_una + segment).min(self.snd_max));
         }

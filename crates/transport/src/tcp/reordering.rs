@@ -8,7 +8,7 @@
 //! for. Left out: Linux's guess without SACK, where duplicates exceed what is outstanding.
 
 use super::config::TcpConfig;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Phase};
 
 /// The largest degree (Linux, `tcp_max_reordering`).
 const MOST: u32 = 300;
@@ -50,8 +50,30 @@ impl Endpoint {
         }
     }
 
+    /// Without SACK, after duplicates, or an ACK for so many `segments`: each duplicate stands for a
+    /// segment above the hole, and there are no more of them than are outstanding.
+    pub(super) fn limit_duplicates(&mut self, segments: u64, config: &TcpConfig) {
+        if config.sack || !config.recovery.adapt_reordering {
+            return;
+        }
+        if self.phase == Phase::Loss && self.snd_max <= self.recover {
+            return; // answers to what was sent again needlessly
+        }
+        let segment = u64::from(config.segment);
+        let out = (self.snd_max - self.snd_una).div_ceil(segment);
+        let lost = self.lost_to().saturating_sub(self.snd_una).div_ceil(segment);
+        let above = out - lost.max(1).min(out);
+        if u64::from(self.dup_acks) > above {
+            self.dup_acks = above as u32;
+            self.rare().reordering = (out + segments).min(u64::from(MOST)) as u32;
+        }
+    }
+
     /// A timeout strikes outside of a recovery: the degree may have been too high.
     pub(super) fn doubt_degree(&mut self, config: &TcpConfig) {
+        if !config.sack {
+            return;
+        }
         let first = config.recovery.reordering;
         let segment = u64::from(config.segment);
         if self.arrived(config) >= u64::from(first) * segment
