@@ -85,7 +85,7 @@ impl Endpoint {
             let counted = self.counted(acked, arrived_before, config);
             resend_first = self.on_progress(now, (acked, counted), flight_before, config, sink);
             self.linger_if_finished(now, config);
-        } else if duplicate {
+        } else if duplicate && !self.is_held_in_recovery(config) {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
             self.dup_acks += 1;
             self.limit_duplicates(0, config);

@@ -157,6 +157,16 @@ impl Endpoint {
         flight
     }
 
+    /// Whether a recovery without SACK waits for something above all that was outstanding when it began
+    /// to be acknowledged: until then duplicates may answer what was sent again needlessly, and do not
+    /// count (RFC 6582, 4.1; Linux, `tcp_is_non_sack_preventing_reopen`).
+    pub(super) fn is_held_in_recovery(&self, config: &TcpConfig) -> bool {
+        self.phase == Phase::Recovery
+            && !config.sack
+            && config.recovery.prr == PrrRule::Linux
+            && self.snd_una == self.recover
+    }
+
     /// An ACK moved on during recovery or after a timeout. Returns whether the first segment has to
     /// be sent again at once.
     pub(super) fn on_recovery_progress(
@@ -169,6 +179,12 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         let over = self.snd_una >= self.recover;
         let mut partial = false;
+        if self.is_held_in_recovery(config) {
+            self.dup_acks = 0;
+            self.set_lost_to(self.snd_una);
+            self.set_resent_to(self.snd_una);
+            return false;
+        }
         if self.phase == Phase::Loss {
             self.grow(now, acked, true, config);
         } else if !config.sack && !over {
