@@ -57,7 +57,8 @@ NAMES: Mapping[str, Sequence[str]] = {
         "CUBIC (Linux)",
         "CUBIC and ECN",
         "DCTCP",
-        "BBR",
+        "BBR v1 (Linux)",
+        "BBR v3",
     ),
     "rates": ("CUBIC (Linux)", "DCTCP"),
     "spurious": (
@@ -70,6 +71,7 @@ NAMES: Mapping[str, Sequence[str]] = {
         "drop-tail, 25 packets",
         "drop-tail, 100 packets",
         "drop-tail, 1,000 packets",
+        "RED, 100 packets",
         "CoDel",
         "DCTCP, 20 packets",
     ),
@@ -304,7 +306,7 @@ def needless_bars(axes: Axes, part: pl.DataFrame) -> None:
 def draw_outcast(table: pl.DataFrame) -> Figure:
     """One near sender's throughput over an equal share: each run, and the median."""
     names = NAMES["outcast"]
-    figure, panels = grid(2, len(names), (2.6, 2.3))
+    figure, panels = grid(2, len(names), (2.2, 2.2))
     for line, rate in zip(panels, ("1 Gbit/s", "10 Gbit/s"), strict=True):
         for axes, name in zip(line, names, strict=True):
             part = table.filter(pl.col("uplink_rate") == rate, pl.col("tcp") == name)
