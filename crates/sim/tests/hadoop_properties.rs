@@ -7,7 +7,7 @@
 use eastwest_engine::random::Stream;
 use eastwest_sim::scenario::{Context, Problem, Scenario, WorkloadKind, read};
 use eastwest_types::{Rate, Span};
-use eastwest_workload::mapreduce::{MapReduceConfig, SchedulerKind};
+use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind};
 
 const JOB: &[u8] = include_bytes!("data/terasort_job_conf.xml.gz");
 
@@ -69,7 +69,14 @@ fn the_configuration_of_a_real_job_is_understood() {
     let (config, notes) = config("hadoop_files = ['job_conf.xml.gz']", &[("job_conf.xml.gz", JOB)]);
     assert_eq!((config.jobs[0].maps, config.jobs[0].reduces), (8, 4));
     assert_eq!((config.hdfs.replication, config.hdfs.block_bytes), (1, 64 << 20));
-    assert_eq!((config.hdfs.write_chunk_bytes, config.hdfs.write_window), (65_536, 80));
+    assert_eq!((config.hdfs.write_chunk_bytes, config.hdfs.write_window), (64_512, 80));
+    assert_eq!((config.sort.buffer_bytes, config.sort.factor), (100 << 20, 10));
+    assert_eq!((config.shuffle.heap_bytes, config.shuffle.keep_alive), (700 << 20, false));
+    assert_eq!(config.framework, Framework::Yarn);
+    assert_eq!(config.scheduler, SchedulerKind::Capacity);
+    // two maps fit on a node, or a reduce beside an application master
+    assert_eq!((config.yarn.node_memory, config.yarn.min_allocation), (2560 << 20, 256 << 20));
+    assert_eq!((config.yarn.map_memory, config.yarn.reduce_memory), (1 << 30, 2 << 30));
     assert_eq!((config.control.slowstart, config.shuffle.parallel_copies), (1.0, 5));
     assert!(notes.iter().any(|n| n.ends_with("are about what is not modelled")), "{notes:?}");
 }

@@ -7,7 +7,7 @@
 //! values then stand for keys of the workload that the scenario does not give, and are checked like
 //! those; a scenario that gives a key and its property with another value is refused.
 
-use super::hadoop_names::{self as names, Form, MODELLED, Modelled};
+use super::hadoop_names::{self as names, Form, MODELLED, Modelled, OF_YARN};
 use super::{Ground, hadoop_rules, hadoop_xml};
 use crate::scenario::files::Files;
 use crate::scenario::problem::{nearest, shorten};
@@ -215,10 +215,18 @@ fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>)
 /// Says of every property whether it is known, and takes over those that are settings.
 fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     let (mut elsewhere, mut strange) = (0usize, Vec::new());
-    for (name, given) in &layers.all {
-        if let Some(setting) = MODELLED.iter().find(|m| m.name == name) {
+    let of_yarn = if on_yarn(s, layers) { OF_YARN } else { &[] };
+    for setting in MODELLED.iter().chain(of_yarn) {
+        if let Some(given) = layers.given(setting.name) {
             take(s, layers, setting, given);
-        } else if let Some(granted) = names::GRANTED.iter().find(|g| g.name == name) {
+        }
+    }
+    let is_setting = |name: &str| MODELLED.iter().chain(OF_YARN).any(|m| m.name == name);
+    for (name, given) in &layers.all {
+        if is_setting(name) {
+            continue;
+        }
+        if let Some(granted) = names::GRANTED.iter().find(|g| g.name == name) {
             match layers.expand(&given.value, DEEPEST) {
                 Ok(value) if value == granted.value || value.is_empty() => {}
                 Ok(value) => notes.push(format!(
@@ -230,7 +238,11 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
                 Err(message) => complain(s, given, &message, None),
             }
         } else {
-            let near = nearest(name, names::candidates());
+            if names::is_named(name) {
+                elsewhere += 1;
+                continue;
+            }
+            let near = nearest(name, names::candidates().iter().copied());
             let likely = near.filter(|near| strsim::damerau_levenshtein(near, name) <= 2);
             if likely.is_none() && names::is_elsewhere(name) {
                 elsewhere += 1;
@@ -259,8 +271,19 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     }
 }
 
+/// Whether tasks are given out by YARN: as the workload says, or the properties.
+fn on_yarn(s: &Section, layers: &Layers) -> bool {
+    match s.own("framework") {
+        Some(own) => own.as_str() == Some("yarn"),
+        None => layers.value("mapreduce.framework.name") == Some(Ok("yarn".to_owned())),
+    }
+}
+
 /// Takes over a setting.
 fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
+    if setting.form == Form::Heap && !given.value.contains("-Xmx") {
+        return; // other options only
+    }
     let value = layers.expand(&given.value, DEEPEST).and_then(|text| convert(setting.form, &text));
     let value = match value {
         Ok(value) => value,
@@ -285,14 +308,16 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
         matches!((T::parse(own), T::parse(value)), (Ok(a), Ok(b)) if a.show() != b.show())
     }
     match form {
-        Form::Bytes if own.is_integer() => {
+        Form::Bytes | Form::Mebibytes | Form::PacketPayload | Form::Heap if own.is_integer() => {
             let value = Bytes::parse(value).ok().and_then(|b| i64::try_from(b.0).ok());
             value.is_some() && own.as_integer() != value
         }
-        Form::Bytes => apart::<Bytes>(own, value),
+        Form::Bytes | Form::Mebibytes | Form::PacketPayload | Form::Heap => {
+            apart::<Bytes>(own, value)
+        }
         Form::Millis => apart::<Span>(own, value),
         Form::Share => apart::<Fraction>(own, value),
-        Form::Count | Form::Flag | Form::Scheduler => {
+        Form::Count | Form::Flag | Form::Scheduler | Form::Framework => {
             own.type_str() == value.type_str() && own != value
         }
     }
@@ -309,6 +334,13 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
             Value::Integer(number)
         }
         Form::Bytes => Value::String(format!("{} B", bytes(text)?)),
+        Form::Mebibytes => Value::String(format!("{} MiB", whole(text)?)),
+        Form::PacketPayload => Value::String(format!("{} B", packet_payload(bytes(text)?)?)),
+        Form::Heap => {
+            let heap = hadoop_rules::heap_option(text);
+            let heap = heap.ok_or("names no heap that can be understood, such as -Xmx700m")?;
+            Value::String(format!("{heap} B"))
+        }
         Form::Millis => Value::String(millis(text)?),
         Form::Share => {
             let share = text.parse::<f64>().ok().filter(|x| x.is_finite());
@@ -320,6 +352,11 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
             _ => return Err("must be true or false".to_owned()),
         },
         Form::Scheduler => Value::String(scheduler(text)?.to_owned()),
+        Form::Framework => match text {
+            "yarn" => Value::String("yarn".to_owned()),
+            "classic" => Value::String("mr1".to_owned()),
+            _ => return Err("must be yarn or classic (a jobtracker)".to_owned()),
+        },
     })
 }
 
@@ -337,6 +374,16 @@ fn bytes(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| FORM.to_owned())?;
     number.checked_mul(1 << shift).ok_or_else(|| "is too large".to_owned())
+}
+
+/// File bytes in a packet of HDFS: as many pieces of 512 B with a checksum of 4 B as fit beside the
+/// longest header, 33 B (Hadoop's `DFSOutputStream.computePacketChunkSize`).
+fn packet_payload(packet: u64) -> Result<u64, String> {
+    const PIECE: u64 = 512;
+    match packet.checked_sub(33).map(|room| room / (PIECE + 4)) {
+        None | Some(0) => Err("leaves no room for file bytes".to_owned()),
+        Some(pieces) => Ok(pieces * PIECE),
+    }
 }
 
 /// A time, in milliseconds where it has no unit.
@@ -380,6 +427,10 @@ mod tests {
     fn values_are_converted() {
         let text = |form, text: &str| convert(form, text).map(|v| v.to_string());
         assert_eq!(text(Form::Bytes, "64m"), Ok("\"67108864 B\"".to_owned()));
+        assert_eq!(text(Form::Mebibytes, "100"), Ok("\"100 MiB\"".to_owned()));
+        assert_eq!(text(Form::PacketPayload, "65536"), Ok("\"64512 B\"".to_owned()));
+        assert_eq!(text(Form::Heap, "-Xmx1k -Xmx200m"), Ok("\"209715200 B\"".to_owned()));
+        assert_eq!(text(Form::Framework, "classic"), Ok("\"mr1\"".to_owned()));
         assert_eq!(text(Form::Millis, "3s"), Ok("\"3 s\"".to_owned()));
         assert_eq!(text(Form::Millis, "2d"), Ok("\"48 h\"".to_owned()));
         assert_eq!(text(Form::Share, "0.05"), Ok("0.05".to_owned()));
@@ -391,6 +442,9 @@ mod tests {
             (Form::Count, "-1"),
             (Form::Millis, "3 s"),
             (Form::Share, "NaN"),
+            (Form::PacketPayload, "100"),
+            (Form::Heap, "-Xms1g"),
+            (Form::Framework, "local"),
             (Form::Flag, "yes"),
             (Form::Scheduler, "Other"),
         ] {

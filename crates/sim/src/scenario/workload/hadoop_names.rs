@@ -5,7 +5,7 @@
 //! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Names Hadoop has given up
 //! are in `hadoop_renamed.tsv`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// How a value is written in Hadoop's files.
@@ -15,6 +15,12 @@ pub enum Form {
     Count,
     /// Bytes, also with `k`, `m`, `g`, `t` as powers of 1024 after the number.
     Bytes,
+    /// A whole number of MiB.
+    Mebibytes,
+    /// The size of a packet of HDFS on the wire; the value is the file bytes in it.
+    PacketPayload,
+    /// Options of a Java virtual machine; the value is the heap.
+    Heap,
     /// A time in milliseconds, or with `ns`, `us`, `ms`, `s`, `m`, `h`, `d` after the number.
     Millis,
     /// A share of one.
@@ -23,6 +29,8 @@ pub enum Form {
     Flag,
     /// The class of a scheduler.
     Scheduler,
+    /// Who gives out tasks.
+    Framework,
 }
 
 /// A property that is a setting of the model.
@@ -42,13 +50,43 @@ const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) 
 
 /// All settings.
 pub const MODELLED: &[Modelled] = &[
+    setting("mapreduce.framework.name", Form::Framework, &["framework"]),
+    // HDFS
     setting("dfs.replication", Form::Count, &["hdfs.replication", "hdfs.output_replication"]),
     setting("dfs.blocksize", Form::Bytes, &["split_bytes", "hdfs.block_bytes"]),
-    setting("dfs.client-write-packet-size", Form::Bytes, &["hdfs.write_chunk_bytes"]),
+    setting("dfs.client-write-packet-size", Form::Bytes, &["hdfs.packet_bytes"]),
+    setting("dfs.client-write-packet-size", Form::PacketPayload, &["hdfs.write_chunk_bytes"]),
     setting("dfs.client.write.max-packets-in-flight", Form::Count, &["hdfs.write_window"]),
+    setting("dfs.bytes-per-checksum", Form::Count, &["hdfs.bytes_per_checksum"]),
+    setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
+    // maps
+    setting("mapreduce.task.io.sort.mb", Form::Mebibytes, &["sort.buffer_bytes"]),
+    setting("mapreduce.task.io.sort.factor", Form::Count, &["sort.factor"]),
+    setting("mapreduce.map.sort.spill.percent", Form::Share, &["sort.spill_fraction"]),
+    // reduces
     setting("mapreduce.job.reduces", Form::Count, &["job.reduces"]),
     setting("mapreduce.job.reduce.slowstart.completedmaps", Form::Share, &["control.slowstart"]),
     setting("mapreduce.reduce.shuffle.parallelcopies", Form::Count, &["shuffle.parallel_copies"]),
+    setting(
+        "mapreduce.reduce.shuffle.input.buffer.percent",
+        Form::Share,
+        &["shuffle.input_buffer_fraction"],
+    ),
+    setting(
+        "mapreduce.reduce.shuffle.memory.limit.percent",
+        Form::Share,
+        &["shuffle.memory_limit_fraction"],
+    ),
+    setting("mapreduce.reduce.shuffle.merge.percent", Form::Share, &["shuffle.merge_fraction"]),
+    setting(
+        "mapreduce.reduce.input.buffer.percent",
+        Form::Share,
+        &["shuffle.reduce_buffer_fraction"],
+    ),
+    setting("mapreduce.shuffle.connection-keep-alive.enable", Form::Flag, &["shuffle.keep_alive"]),
+    setting("mapred.child.java.opts", Form::Heap, &["shuffle.heap_bytes"]),
+    setting("mapreduce.reduce.java.opts", Form::Heap, &["shuffle.heap_bytes"]),
+    // Hadoop 1
     setting("mapreduce.tasktracker.map.tasks.maximum", Form::Count, &["map_slots"]),
     setting("mapreduce.tasktracker.reduce.tasks.maximum", Form::Count, &["reduce_slots"]),
     setting(
@@ -60,7 +98,32 @@ pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.jobtracker.taskscheduler", Form::Scheduler, &["scheduler"]),
     setting("yarn.scheduler.fair.locality-delay-node-ms", Form::Millis, &["delay.node"]),
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
-    setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
+];
+
+/// Settings of YARN: they count where the framework is YARN.
+pub const OF_YARN: &[Modelled] = &[
+    setting("yarn.resourcemanager.scheduler.class", Form::Scheduler, &["scheduler"]),
+    setting(
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+        Form::Millis,
+        &["control.heartbeat"],
+    ),
+    setting("yarn.nodemanager.resource.memory-mb", Form::Mebibytes, &["yarn.node_memory"]),
+    setting("yarn.nodemanager.resource.cpu-vcores", Form::Count, &["yarn.node_vcores"]),
+    setting("yarn.scheduler.minimum-allocation-mb", Form::Mebibytes, &["yarn.min_allocation"]),
+    setting("mapreduce.map.memory.mb", Form::Mebibytes, &["yarn.map_memory"]),
+    setting("mapreduce.reduce.memory.mb", Form::Mebibytes, &["yarn.reduce_memory"]),
+    setting("yarn.app.mapreduce.am.resource.mb", Form::Mebibytes, &["yarn.am_memory"]),
+    setting("mapreduce.map.cpu.vcores", Form::Count, &["yarn.map_vcores"]),
+    setting("mapreduce.reduce.cpu.vcores", Form::Count, &["yarn.reduce_vcores"]),
+    setting("yarn.app.mapreduce.am.resource.cpu-vcores", Form::Count, &["yarn.am_vcores"]),
+    setting(
+        "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms",
+        Form::Millis,
+        &["yarn.am_heartbeat"],
+    ),
+    setting("yarn.app.mapreduce.am.job.reduce.rampup.limit", Form::Share, &["yarn.rampup_limit"]),
+    setting("yarn.scheduler.capacity.maximum-am-resource-percent", Form::Share, &["yarn.am_share"]),
 ];
 
 /// A property whose effect is not modelled, with the value the model takes for granted.
@@ -341,6 +404,16 @@ const ELSEWHERE: &[&str] = &[
     "yarn.workflow-id.",
 ];
 
+/// Properties that are no settings but that others are held against.
+const JUDGED: &[&str] = &[
+    "dfs.namenode.replication.min",
+    "dfs.replication.max",
+    "mapreduce.job.heap.memory-mb.ratio",
+    "mapreduce.map.java.opts",
+    "yarn.scheduler.maximum-allocation-mb",
+    "yarn.scheduler.maximum-allocation-vcores",
+];
+
 /// First words of names that are Hadoop's own: a name that begins with another word is a job's own.
 const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
 
@@ -353,6 +426,11 @@ pub fn is_elsewhere(name: &str) -> bool {
     })
 }
 
+/// Whether this very name is known, however near it is to a setting's.
+pub fn is_named(name: &str) -> bool {
+    JUDGED.contains(&name) || ELSEWHERE.contains(&name)
+}
+
 /// Whether a name is of Hadoop's own families.
 pub fn is_own(name: &str) -> bool {
     name.split('.').next().is_some_and(|first| OWN.contains(&first))
@@ -363,15 +441,15 @@ pub fn current(name: &str) -> &str {
     renamed().get(name).copied().unwrap_or(name)
 }
 
-/// The name a property had, where it had one.
-pub fn former(name: &str) -> Option<&'static str> {
-    renamed().iter().find(|(_, new)| **new == name).map(|(old, _)| *old)
-}
-
 /// Names that could have been meant: settings and what is taken for granted, old and new.
-pub fn candidates() -> impl Iterator<Item = &'static str> {
-    let today = MODELLED.iter().map(|m| m.name).chain(GRANTED.iter().map(|g| g.name));
-    today.clone().chain(today.filter_map(former))
+pub fn candidates() -> &'static [&'static str] {
+    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let settings = MODELLED.iter().chain(OF_YARN).map(|m| m.name);
+        let today: BTreeSet<&str> = settings.chain(GRANTED.iter().map(|g| g.name)).collect();
+        let former = renamed().iter().filter(|(_, new)| today.contains(*new)).map(|(old, _)| *old);
+        today.iter().copied().chain(former).collect()
+    })
 }
 
 fn renamed() -> &'static BTreeMap<&'static str, &'static str> {
@@ -394,9 +472,9 @@ mod tests {
         );
         assert_eq!(current("io.sort.mb"), "mapreduce.task.io.sort.mb");
         assert_eq!(current("dfs.block.size"), "dfs.blocksize");
-        assert_eq!(former("mapreduce.job.reduces"), Some("mapred.reduce.tasks"));
+        assert!(candidates().contains(&"mapred.reduce.tasks"));
         assert!(renamed().len() > 200);
-        let settings = MODELLED.iter().map(|m| m.name);
+        let settings = MODELLED.iter().chain(OF_YARN).map(|m| m.name);
         for name in settings.chain(GRANTED.iter().map(|g| g.name)) {
             assert_eq!(current(name), name, "{name} is not the name of today");
         }
