@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, PieConfig, RedConfig, StepMarkingConfig,
 };
+use crate::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
 
 /// The whole fabric.
@@ -21,6 +22,8 @@ pub struct FabricConfig {
     pub switch_queue: QueueConfig,
     /// Queue of every host's network card.
     pub host_queue: QueueConfig,
+    /// Memory that the ports of a switch share, beside the limits of their queues.
+    pub shared_buffer: Option<SharedBufferConfig>,
     /// How ports choose among packets of different priority.
     pub scheduler: SchedulerConfig,
     /// How switches choose among equal paths.

@@ -7,6 +7,7 @@ use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
 use crate::routing::{RouteError, Routing};
+use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::Graph;
 use eastwest_engine::memory;
@@ -15,6 +16,7 @@ use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, SackBlocks, Span, Time};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// With fewer links than this, what an event touches is in the cache anyway.
 const MANY_LINKS: usize = 1_000;
@@ -66,17 +68,15 @@ impl Fabric {
         let routing = Routing::build(&graph, &config.routing, mix(seed ^ mix(0x6563_6d70)))?;
         let mut links = Vec::with_capacity(graph.cables.len() * 2);
         let mut up = vec![u32::MAX; graph.hosts as usize];
+        let buffers: Vec<Option<Arc<SharedBuffer>>> = (0..graph.names.len() as u32)
+            .map(|node| config.shared_buffer.filter(|_| node >= graph.hosts))
+            .map(|shared| shared.map(|c| Arc::new(SharedBuffer::new(c))))
+            .collect();
         for (i, cable) in graph.cables.iter().enumerate() {
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
-                links.push(Link::new(&link_spec(
-                    config,
-                    &graph,
-                    seed,
-                    links.len(),
-                    from,
-                    to,
-                    cable.config,
-                )));
+                let mut spec = link_spec(config, &graph, seed, links.len(), from, to, cable.config);
+                spec.shared.clone_from(&buffers[from as usize]);
+                links.push(Link::new(&spec));
             }
             if cable.a < graph.hosts {
                 up[cable.a as usize] = 2 * i as u32;
@@ -359,7 +359,9 @@ fn link_spec(
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { config.host_queue } else { config.switch_queue };
-    let two_event = config.reference_ports || !classes.is_empty() || queue.decides_at_dequeue();
+    let shared = config.shared_buffer.is_some() && from >= graph.hosts;
+    let two_event =
+        config.reference_ports || shared || !classes.is_empty() || queue.decides_at_dequeue();
     LinkSpec {
         from,
         to,
@@ -372,6 +374,7 @@ fn link_spec(
         jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
         mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
         classes,
+        shared: None,
         seed: (seed, link as u64),
     }
 }

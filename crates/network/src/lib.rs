@@ -10,5 +10,6 @@ pub mod pool;
 pub mod queue;
 mod ring;
 pub mod routing;
+pub mod shared_buffer;
 pub mod taps;
 pub mod topology;

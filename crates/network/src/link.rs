@@ -25,10 +25,12 @@ use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
 use crate::ring::Ring;
+use crate::shared_buffer::SharedBuffer;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
+use std::sync::Arc;
 use waiting::{Entry, Waiting};
 
 /// How a port works off its queue.
@@ -181,6 +183,8 @@ pub struct LinkSpec {
     pub mode: Mode,
     /// Queues instead of one for all; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
+    /// Memory that the port shares with others; that needs [`Mode::TwoEvent`].
+    pub shared: Option<Arc<SharedBuffer>>,
     /// Seed of what disciplines draw, and the number of this link.
     pub seed: (u64, u64),
 }
@@ -190,6 +194,7 @@ impl Link {
     pub fn new(spec: &LinkSpec) -> Link {
         let two_event = spec.mode == Mode::TwoEvent;
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
+        assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
         assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
         let place = Place {
             rate: spec.cable.rate,
@@ -198,7 +203,8 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting = two_event.then(|| Waiting::new(&spec.classes, spec.queue, &place));
+        let waiting =
+            two_event.then(|| Waiting::new(&spec.classes, spec.queue, &place, spec.shared.clone()));
         let queue = match waiting {
             None => Queue::new(spec.queue, &place),
             Some(_) => Queue::DropTail(Limit::Packets(0)),

@@ -24,6 +24,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         min_frame: 84,
         switch_queue: QueueConfig::DropTail(limit),
         host_queue: QueueConfig::DropTail(Limit::Packets(30)),
+        shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
         routing: RoutingConfig::Ecmp,
         processing_jitter: Span::from_us(12),

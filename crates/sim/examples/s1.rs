@@ -79,6 +79,7 @@ fn main() {
             min_frame: 0,
             switch_queue: queue,
             host_queue: queue,
+            shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             routing: RoutingConfig::Ecmp,
             processing_jitter: Span::from_us(12),

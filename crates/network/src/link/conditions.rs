@@ -262,6 +262,7 @@ mod tests {
             jitter_seed: 7,
             mode,
             classes: Vec::new(),
+            shared: None,
             seed: (7, 3),
         });
         link.expect_faults(3, 17);

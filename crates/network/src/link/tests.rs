@@ -22,6 +22,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         jitter_seed: 7,
         mode,
         classes: Vec::new(),
+        shared: None,
         seed: (7, 3),
     }
 }

@@ -9,9 +9,11 @@ use crate::config::{PortClass, QueueConfig};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
+use crate::shared_buffer::SharedBuffer;
 use eastwest_engine::random::mix;
 use eastwest_types::Time;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The packets of one class, in the order its discipline serves them.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(super) struct Waiting {
     pub dropped: Vec<(Passage, Cause)>,
     /// When the packet being sent has left, or never.
     pub sent_at: Time,
+    /// The memory of the switch, where its ports share one.
+    shared: Option<Arc<SharedBuffer>>,
 }
 
 /// What a class did with a packet that came.
@@ -52,7 +56,12 @@ pub(super) enum Entry {
 
 impl Waiting {
     /// A port without packets; `classes` is empty where all packets wait in one queue.
-    pub fn new(classes: &[PortClass], queue: QueueConfig, place: &Place) -> Waiting {
+    pub fn new(
+        classes: &[PortClass],
+        queue: QueueConfig,
+        place: &Place,
+        shared: Option<Arc<SharedBuffer>>,
+    ) -> Waiting {
         let all = [PortClass { priorities: 0xff, weight: None, queue: None }];
         let classes = if classes.is_empty() { &all[..] } else { classes };
         let mut class_of = [0; 8];
@@ -70,7 +79,8 @@ impl Waiting {
             }
         });
         let classes = made.collect();
-        Waiting { classes, class_of, turn: 0, dropped: Vec::new(), sent_at: Time::NEVER }
+        let dropped = Vec::new();
+        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
     }
 
     /// Packets and bytes of all classes.
@@ -100,30 +110,31 @@ impl Waiting {
     /// Hands a packet to its class. `arrival` says nothing of what waits in it.
     pub fn push(&mut self, passage: Passage, mut arrival: Arrival) -> Entry {
         let class = self.class_of[usize::from(arrival.packet.priority())];
-        match &mut self.classes[usize::from(class)].store {
-            Store::Fifo { queue, packets, bytes } => {
-                arrival.backlog = Backlog { packets: packets.len(), bytes: *bytes };
-                let verdict = queue.at_enqueue(&arrival);
-                if let Some(cause) = verdict.loss() {
-                    return Entry::Lost(cause);
-                }
-                packets.push_back(Passage { arrive: arrival.now, ..passage });
-                *bytes += u64::from(passage.ip_len);
-                Entry::In { mark: verdict == Verdict::Mark }
-            }
-            Store::Flows(flows) => {
-                let out = flows.push(Passage { arrive: arrival.now, ..passage }, arrival.idle());
-                self.dropped.extend(out.into_iter().map(|passage| (passage, Cause::QueueFull)));
-                Entry::In { mark: false }
-            }
+        let store = &mut self.classes[usize::from(class)].store;
+        let before = store.backlog().bytes;
+        if let Some(shared) = &self.shared
+            && !arrival.idle()
+            && !shared.admits(before, arrival.ip_len)
+        {
+            return Entry::Lost(Cause::QueueFull);
         }
+        let entry = store.push(passage, &mut arrival, &mut self.dropped);
+        if let Some(shared) = &self.shared {
+            shared.changed(before, store.backlog().bytes);
+        }
+        entry
     }
 
     /// Takes out the packet that is next in turn; tells whether it is to be marked.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(Passage, bool)> {
         while let Some(number) = self.next_class() {
             let class = &mut self.classes[number];
-            let Some((passage, mark)) = class.store.pop(now, pool, &mut self.dropped) else {
+            let before = class.store.backlog().bytes;
+            let next = class.store.pop(now, pool, &mut self.dropped);
+            if let Some(shared) = &self.shared {
+                shared.changed(before, class.store.backlog().bytes);
+            }
+            let Some((passage, mark)) = next else {
                 continue; // its discipline has dropped everything
             };
             class.deficit -= i64::from(passage.ip_len);
@@ -168,6 +179,31 @@ impl Store {
         match self {
             Store::Fifo { packets, bytes, .. } => Backlog { packets: packets.len(), bytes: *bytes },
             Store::Flows(flows) => flows.backlog(),
+        }
+    }
+
+    fn push(
+        &mut self,
+        passage: Passage,
+        arrival: &mut Arrival,
+        dropped: &mut Vec<(Passage, Cause)>,
+    ) -> Entry {
+        match self {
+            Store::Fifo { queue, packets, bytes } => {
+                arrival.backlog = Backlog { packets: packets.len(), bytes: *bytes };
+                let verdict = queue.at_enqueue(arrival);
+                if let Some(cause) = verdict.loss() {
+                    return Entry::Lost(cause);
+                }
+                packets.push_back(Passage { arrive: arrival.now, ..passage });
+                *bytes += u64::from(passage.ip_len);
+                Entry::In { mark: verdict == Verdict::Mark }
+            }
+            Store::Flows(flows) => {
+                let out = flows.push(Passage { arrive: arrival.now, ..passage }, arrival.idle());
+                dropped.extend(out.into_iter().map(|passage| (passage, Cause::QueueFull)));
+                Entry::In { mark: false }
+            }
         }
     }
 

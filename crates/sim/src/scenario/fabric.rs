@@ -9,7 +9,7 @@
 use super::graph;
 use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
 use super::quantity::{Name, Octets};
-use super::queues::{Ports, read_queue, read_scheduler};
+use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
 use super::reader::{Section, key};
 use super::{Context, Files};
 use eastwest_network::config::{CableConfig, ExplicitRoute, FabricConfig, RoutingConfig, Topology};
@@ -78,12 +78,14 @@ pub fn read(
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
     let asked_to_mark = Cell::new(false);
     let ports = Ports { mtu: known_mtu, rates: rates(topology.as_ref()), asked_to_mark };
-    let scheduler = read_scheduler(s, &ports, "200 packets", SWITCH_QUEUE, notes);
-    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
-        read_queue(q, &ports, "200 packets", SWITCH_QUEUE, notes)
-    });
+    let shared_buffer = read_shared_buffer(s, &ports);
+    let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared: shared_buffer };
+    let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None };
+    let scheduler = read_scheduler(s, &ports, at_switch, notes);
+    let switch_queue = s
+        .table("queue", "Queue of every switch port.", |q| read_queue(q, &ports, at_switch, notes));
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
-        read_queue(q, &ports, "1000 packets", HOST_QUEUE, notes)
+        read_queue(q, &ports, at_host, notes)
     });
     let routing = read_routing(s, nodes.as_ref());
     let config = FabricConfig {
@@ -94,6 +96,7 @@ pub fn read(
         min_frame,
         switch_queue,
         host_queue,
+        shared_buffer,
         scheduler,
         routing,
         processing_jitter,

@@ -4,13 +4,14 @@
 //! the Internet the explanation says so, since a data centre needs other ones. Marks are on by default
 //! (RFC 7567, section 4.2.1): they concern transports that ask for them only.
 
-use super::quantity::{Fraction, Octets, Ratio};
+use super::quantity::{Bytes, Fraction, Octets, Ratio};
 use super::reader::{Section, key};
 use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
 use eastwest_network::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
     StepMarkingConfig,
 };
+use eastwest_network::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -25,6 +26,27 @@ pub struct Ports {
     pub asked_to_mark: Cell<bool>,
 }
 
+/// The limit of queues that say nothing of it.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// Their limit.
+    pub limit: &'static str,
+    /// Explains it.
+    pub doc: &'static str,
+    /// What their ports share, which takes its place.
+    pub shared: Option<SharedBufferConfig>,
+}
+
+impl Room {
+    fn read(self, s: &mut Section) -> Limit {
+        let key = key("limit", self.doc);
+        s.get(match self.shared {
+            None => key.default(self.limit),
+            Some(c) => key.computed("fabric.shared_buffer.size", Limit::Bytes(c.size)),
+        })
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Discipline {
     DropTail,
@@ -36,12 +58,11 @@ enum Discipline {
     FqCoDel,
 }
 
-/// Reads a queue; `limit` is its default limit, `doc` explains it.
+/// Reads a queue.
 pub fn read_queue(
     s: &mut Section,
     ports: &Ports,
-    limit: &'static str,
-    doc: &'static str,
+    room: Room,
     notes: &mut Vec<String>,
 ) -> QueueConfig {
     let kind = s.kind(
@@ -77,7 +98,7 @@ pub fn read_queue(
             ),
         ],
     );
-    let limit: Limit = s.get(key("limit", doc).default(limit));
+    let limit = room.read(s);
     if let (Limit::Bytes(bytes), Some(mtu)) = (limit, ports.mtu) {
         s.demand(bytes >= u64::from(mtu), &["limit"], || {
             format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
@@ -348,12 +369,43 @@ fn read_fq_codel(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
     QueueConfig::FqCoDel(FqCoDelConfig { flows, quantum, codel: read_codel(s, limit, ports) })
 }
 
+/// Reads `[fabric.shared_buffer]`.
+pub fn read_shared_buffer(s: &mut Section, ports: &Ports) -> Option<SharedBufferConfig> {
+    let given = s.has("shared_buffer");
+    let doc = "Memory that all ports of a switch share, beside the limit of each queue (Choudhury \
+               and Hahne 1998); two-event ports. Without it each port has its own.";
+    if !given && !s.describing() {
+        return None;
+    }
+    let config = s.table("shared_buffer", doc, |b| {
+        let size: Bytes =
+            b.get(key("size", "IP bytes of all queues of a switch.").range("1 KB", "100 GB"));
+        let alpha: Ratio = b.get(
+            key(
+                "alpha",
+                "A queue may hold this many times what is free (Choudhury and Hahne 1998: 1).",
+            )
+            .default("1")
+            .range("0.001", "1000"),
+        );
+        let reserve: Bytes = b.get(
+            key("reserve", "IP bytes that a queue may hold whatever others do.").default("0 B"),
+        );
+        let mtu = u64::from(ports.mtu.unwrap_or(0));
+        b.demand(size.0 >= mtu, &["size"], || {
+            format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+        });
+        b.demand(reserve.0 <= size.0, &["reserve", "size"], || "is above `size`".to_owned());
+        SharedBufferConfig { size: size.0, alpha: alpha.0, reserve: reserve.0 }
+    });
+    given.then_some(config)
+}
+
 /// Reads `scheduler` and `[[fabric.class]]`.
 pub fn read_scheduler(
     s: &mut Section,
     ports: &Ports,
-    limit: &'static str,
-    doc: &'static str,
+    room: Room,
     notes: &mut Vec<String>,
 ) -> SchedulerConfig {
     let scheduler = s.choice(
@@ -373,7 +425,7 @@ pub fn read_scheduler(
     );
     let classes =
         s.tables("class", "A queue of every port for some of the priorities.", 8, |c, _| {
-            read_class(c, ports, limit, doc, notes)
+            read_class(c, ports, room, notes)
         });
     if s.describing() {
         return scheduler;
@@ -392,13 +444,7 @@ pub fn read_scheduler(
     }
 }
 
-fn read_class(
-    c: &mut Section,
-    ports: &Ports,
-    limit: &'static str,
-    doc: &'static str,
-    notes: &mut Vec<String>,
-) -> PortClass {
+fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String>) -> PortClass {
     let priorities: Vec<u32> =
         c.get(key("priorities", "Priorities of traffic classes, 0 to 7, whose packets wait here."));
     let weight: Option<u32> = c.find(
@@ -408,7 +454,7 @@ fn read_class(
     );
     let own = c.has("queue");
     let queue =
-        c.table("queue", "Discipline of this class.", |q| read_queue(q, ports, limit, doc, notes));
+        c.table("queue", "Discipline of this class.", |q| read_queue(q, ports, room, notes));
     c.demand(!priorities.is_empty(), &["priorities"], || "names no priority".to_owned());
     let mut bits = 0u8;
     for &p in &priorities {

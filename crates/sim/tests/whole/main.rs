@@ -16,7 +16,7 @@ mod mapreduce;
 mod marking;
 mod ordering;
 mod priority;
-mod queues;
 mod queueing;
+mod queues;
 mod snapshot;
 mod unfinished;

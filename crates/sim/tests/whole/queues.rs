@@ -155,3 +155,32 @@ fn classes_share_a_link_by_weight() {
     let ratio = delivered("heavy") / delivered("light");
     assert!((ratio - 3.0).abs() < 0.15, "{ratio}");
 }
+
+#[test]
+fn ports_that_share_a_buffer_take_what_others_leave() {
+    // two senders for each receiver overload its port by 100 %; each port wants all it can get
+    let run = |receivers: u32, alpha: &str| {
+        let flows: String = (0..receivers)
+            .map(|r| {
+                let senders = [2 * r, 2 * r + 1].map(|s| format!("'h{}'", 4 + s)).join(", ");
+                format!(
+                    "[[workload]]\nname = 'f{r}'\nkind = 'datagrams'\nsources = [{senders}]\n\
+                     destination = 'h{r}'\nbytes = 1500\narrivals = 'periodic'\n\
+                     mean_gap = '12.4 us'\npackets = 1500\n"
+                )
+            })
+            .collect();
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 12\nhost_rate = '1 Gbit/s'\n\
+             shared_buffer = {{ size = '600 KB', alpha = {alpha} }}\n{flows}"
+        );
+        let done = outcome(&text, &[]);
+        done.assert_conserved();
+        done.u64s("links", "queue_max_bytes").into_iter().max().expect("links") as f64
+    };
+    for (receivers, alpha) in [(1, 1.0), (4, 1.0), (2, 0.5)] {
+        let longest = run(receivers, &alpha.to_string());
+        let expected = alpha * 600e3 / (1.0 + alpha * f64::from(receivers)) * 1538.0 / 1500.0;
+        assert!((longest / expected - 1.0).abs() < 0.05, "{longest} B, expected {expected}");
+    }
+}

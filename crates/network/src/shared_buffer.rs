@@ -1,0 +1,103 @@
+//! The memory of a switch, shared by its ports, with dynamic thresholds (Choudhury and Hahne 1998).
+//!
+//! A queue may hold no more than `alpha` times what is free at the moment, so that a few long queues
+//! may take much and many together leave each a fair part: n queues that want all get
+//! `alpha·B/(1 + alpha·n)` each. Each queue has `reserve` for itself in any case. A limit of the queue's
+//! own, and its discipline, hold besides. Bytes are IP bytes of packets that wait; memory is not cut
+//! into cells, and what is being sent does not count, as everywhere in Eastwest.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Settings of every switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedBufferConfig {
+    /// Bytes of all ports together.
+    pub size: u64,
+    /// Share of what is free that a queue may hold.
+    pub alpha: f64,
+    /// Bytes that a queue may hold whatever others do.
+    pub reserve: u64,
+}
+
+/// The memory of one switch.
+// Only the one thread that runs a simulation looks at it; the atomic lets ports share it.
+#[derive(Debug)]
+pub struct SharedBuffer {
+    config: SharedBufferConfig,
+    used: AtomicU64,
+}
+
+impl SharedBuffer {
+    /// An empty memory.
+    pub fn new(config: SharedBufferConfig) -> SharedBuffer {
+        SharedBuffer { config, used: AtomicU64::new(0) }
+    }
+
+    /// Bytes that wait in all queues.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether a queue that holds `queue` bytes may take a packet of `ip_len` bytes.
+    pub fn admits(&self, queue: u64, ip_len: u32) -> bool {
+        let (c, ip_len) = (&self.config, u64::from(ip_len));
+        let free = c.size.saturating_sub(self.used());
+        let threshold = (c.alpha * free as f64) as u64;
+        ip_len <= free && (queue + ip_len <= c.reserve || queue < threshold)
+    }
+
+    /// A queue that held `before` bytes holds `after` now.
+    pub fn changed(&self, before: u64, after: u64) {
+        let used = self.used().wrapping_sub(before).wrapping_add(after);
+        self.used.store(used, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(alpha: f64, reserve: u64) -> SharedBuffer {
+        SharedBuffer::new(SharedBufferConfig { size: 1_000_000, alpha, reserve })
+    }
+
+    /// What each of `n` queues holds when all take packets of 1000 B in turn until none is let in.
+    fn filled(buffer: &SharedBuffer, n: usize) -> Vec<u64> {
+        let mut queues = vec![0; n];
+        loop {
+            let mut grown = false;
+            for queue in &mut queues {
+                if buffer.admits(*queue, 1000) {
+                    buffer.changed(*queue, *queue + 1000);
+                    *queue += 1000;
+                    grown = true;
+                }
+            }
+            if !grown {
+                return queues;
+            }
+        }
+    }
+
+    #[test]
+    fn queues_get_what_the_equation_says() {
+        for (alpha, n) in [(1.0, 1), (1.0, 4), (0.5, 2), (8.0, 3)] {
+            let expected = alpha * 1e6 / (1.0 + alpha * n as f64);
+            for queue in filled(&buffer(alpha, 0), n) {
+                assert!((queue as f64 - expected).abs() <= 2_000.0, "{alpha} {n}: {queue}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_reserve_is_there_for_a_queue_that_comes_late_and_the_memory_is_never_exceeded() {
+        let shared = buffer(1.0, 10_000);
+        shared.changed(0, 995_000);
+        assert!(shared.admits(4_000, 1_000) && shared.admits(0, 5_000));
+        assert!(!shared.admits(0, 5_001));
+        assert!(!shared.admits(9_001, 1_000) && shared.admits(4_999, 1_000));
+        shared.changed(995_000, 500_000);
+        assert_eq!(shared.used(), 500_000);
+        assert!(shared.admits(499_999, 1_500) && !shared.admits(500_000, 1_500));
+    }
+}
