@@ -17,7 +17,8 @@
 //!
 //! All of that are messages over the network, except between processes of one host, which take no
 //! time. Departures: a reduce is given early only where a map would still fit beside all reduces and
-//! masters of the node, instead of being preempted when maps starve; containers are not reused; a
+//! masters of the node, instead of being preempted when maps starve, and a further master only where
+//! a task would; containers are not reused; a
 //! node launches any number of containers at once; headroom is that of the whole cluster.
 
 use super::config::YarnConfig;
@@ -49,6 +50,7 @@ pub struct Containers {
     vcores: u32,
     /// Of it, by reduces and masters.
     lasting: u64,
+    lasting_vcores: u32,
     /// Ended since the last heartbeat.
     ended: Vec<Container>,
     /// Reported by the heartbeat on its way.
@@ -68,13 +70,26 @@ impl Containers {
     fn take(&mut self, c: Container) {
         self.memory += c.memory;
         self.vcores += c.vcores;
-        self.lasting += if c.lasting { c.memory } else { 0 };
+        if c.lasting {
+            self.lasting += c.memory;
+            self.lasting_vcores += c.vcores;
+        }
     }
 
     fn free(&mut self, c: Container) {
         self.memory -= c.memory;
         self.vcores -= c.vcores;
-        self.lasting -= if c.lasting { c.memory } else { 0 };
+        if c.lasting {
+            self.lasting -= c.memory;
+            self.lasting_vcores -= c.vcores;
+        }
+    }
+
+    /// Whether another container would fit beside one and all that lasts.
+    fn leaves_room(&self, yarn: &YarnConfig, c: Container, other: Container) -> bool {
+        self.lasting + c.memory + other.memory <= yarn.node_memory
+            && (!yarn.count_vcores
+                || self.lasting_vcores + c.vcores + other.vcores <= yarn.node_vcores)
     }
 
     fn fits(&self, yarn: &YarnConfig, c: Container) -> bool {
@@ -155,10 +170,15 @@ impl MapReduce {
         let container = Container { memory, vcores: yarn.am_vcores, lasting: true };
         let all = u128::from(yarn.node_memory) * self.workers.len() as u128;
         let most = (all as f64 * yarn.am_share) as u64;
+        let (map, reduce) = (self.container(TaskKind::Map), self.container(TaskKind::Reduce));
+        let vcores = map.vcores.max(reduce.vcores);
+        let task = Container { memory: map.memory.max(reduce.memory), vcores, lasting: false };
         while let Some(&job) = self.yarn.waiting.front() {
             let node = &mut self.workers[worker as usize].containers;
-            let share = self.yarn.masters == 0 || self.yarn.masters + memory <= most;
-            if !share || !node.fits(&self.config.yarn, container) {
+            let further = self.yarn.masters + memory <= most
+                && node.leaves_room(&self.config.yarn, container, task);
+            let may = self.yarn.masters == 0 || further;
+            if !may || !node.fits(&self.config.yarn, container) {
                 return;
             }
             self.yarn.waiting.pop_front();
@@ -321,10 +341,9 @@ impl MapReduce {
         if state.maps_given == self.spec(job).maps {
             return true;
         }
-        let yarn = &self.config.yarn;
-        let lasting = self.workers[worker as usize].containers.lasting;
+        let node = &self.workers[worker as usize].containers;
         let (map, reduce) = (self.container(TaskKind::Map), self.container(TaskKind::Reduce));
-        lasting + reduce.memory + map.memory <= yarn.node_memory
+        node.leaves_room(&self.config.yarn, reduce, map)
     }
 
     /// At the node: a task has ended; so does its container, and its master is told.

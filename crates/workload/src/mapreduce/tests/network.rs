@@ -187,6 +187,7 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
             continue;
         }
         world.now = now;
+        assert!(now < Time::ZERO + Span::from_secs(400_000), "it never ends");
         if let Event::Delivered { conn, from, .. } = event {
             world.arrived(conn, from);
         }

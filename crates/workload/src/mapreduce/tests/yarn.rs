@@ -3,6 +3,7 @@
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{Framework, JobBytes, JobSpec, MapReduce, MapReduceConfig, NodeConfig};
 use eastwest_types::{HostId, Span, TaskKind, Time};
+use proptest::prelude::*;
 
 fn terasort(submit: u64, megabytes: u64, maps: u32, reduces: u32) -> JobSpec {
     let bytes = JobBytes::terasort(megabytes * 1_000_000);
@@ -144,4 +145,39 @@ fn clusters_too_small_for_a_job_are_refused() {
     let found = problems(&|c| c.yarn.map_memory = 7 << 30);
     assert!(found[0].starts_with("yarn.node_memory: "), "{found:?}");
     assert_eq!(with(Vec::new()).framework, Framework::Yarn);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sizes_of_containers_lock_a_cluster(
+        (map, reduce, am) in (1..9u64, 1..9u64, 1..9u64),
+        (map_vcores, reduce_vcores, am_vcores) in (1..9u32, 1..9u32, 1..9u32),
+        (count, share, slowstart) in (any::<bool>(), 0.0..0.5, 0.0..1.0f64),
+        rampup in 0.0..1.0f64,
+        jobs in proptest::collection::vec((0..30u64, 1..12u32, 0..8u32), 1..7),
+        (hosts, seed) in (2..7u32, any::<u64>()),
+    ) {
+        let jobs = jobs.into_iter().map(|(submit, maps, reduces)| {
+            let mut job = terasort(submit, 8, maps, reduces);
+            if reduces == 0 {
+                job.bytes.shuffle = 0;
+            }
+            job
+        });
+        let mut config = with(jobs.collect());
+        (config.hdfs.replication, config.hdfs.output_replication) = (1, 1);
+        config.control.slowstart = slowstart;
+        let yarn = &mut config.yarn;
+        (yarn.map_memory, yarn.reduce_memory, yarn.am_memory) = (map << 30, reduce << 30, am << 30);
+        (yarn.map_vcores, yarn.reduce_vcores, yarn.am_vcores) = (map_vcores, reduce_vcores, am_vcores);
+        (yarn.count_vcores, yarn.am_share, yarn.rampup_limit) = (count, share, rampup);
+        let world = cluster(hosts, 3, seed);
+        if MapReduce::new(config.clone(), &world).is_ok() {
+            let seen = run(&config, &world);
+            prop_assert_eq!(seen.jobs.len(), config.jobs.len());
+            memory_is_respected(&config, &seen);
+        }
+    }
 }
