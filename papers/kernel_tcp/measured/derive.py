@@ -22,7 +22,7 @@ import polars as pl
 from eastwest.claims.measures.kernel import STEADY_S, Windows
 
 HERE = Path(__file__).parent
-#: Bytes after which a flow's goodput is taken: all have delivered them within their 10 s.
+#: Bytes after which goodput and drops are taken: all have delivered them within their 10 s.
 _BYTES = 115_000_000
 #: Linux's state of fast recovery (TCP_CA_Recovery), and a threshold that was never set.
 _RECOVERY, _UNSET = 3, 2**31 - 1
@@ -46,12 +46,14 @@ def flow(path: Path) -> tuple[Windows, dict[str, float]]:
         [state == _RECOVERY for state in rows["ca_state"]],
     )
     retransmitted = rows["total_retrans"].to_list()
+    # simulated flows end here
+    delivered = int((rows["bytes_acked"] < _BYTES).sum())
     first = rows.filter(pl.col("t_s") < 1.0)["total_retrans"].to_list()
     steady: list[float] = rows.filter(pl.col("t_s") > STEADY_S)["srtt_us"].to_list()
     more = {
         "median-round-trip-ms": statistics.median(steady) / 1e3,
         "goodput-mbps": _goodput(rows["t_s"].to_list(), rows["bytes_acked"].to_list()),
-        "drops": float(retransmitted[-1]),
+        "drops": float(retransmitted[delivered]),
         "drops-of-first-second": float(first[-1]),
     }
     return windows, {**windows.numbers(), **more}
