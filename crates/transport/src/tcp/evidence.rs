@@ -10,6 +10,7 @@ use super::endpoint::{Endpoint, Phase};
 use super::pace::Change;
 use super::probe::Answer;
 use super::prr::Report;
+use super::rack::Findings;
 use super::rules::{PrrRule, RackRule};
 use super::undo::{Advice, Evidence};
 use crate::congestion::rules::Counting;
@@ -95,22 +96,10 @@ impl Endpoint {
             let other = packet.payload > 0 || window_changed || newly_sacked > 0;
             self.judge_probe(Answer { advanced: acked > 0, news: other, dsack }, config);
         }
-        let mut lost_more = false;
-        if config.recovery.uses_rack() {
-            if doubtful && advice == Advice::GoOn {
-                let found = self.rack_on_ack(now, config, sink);
-                lost_more = found.lost_more;
-                resend_first |= found.send_first;
-            }
-        } else if self.phase == Phase::Loss {
-            if newly_sacked > 0 {
-                self.update_lost(config);
-            }
-        } else if self.dup_acks > 0 || newly_sacked > 0 {
-            let lost_before = self.lost_to();
-            resend_first |= self.detect_loss(config, sink);
-            lost_more = self.lost_to() > lost_before;
-        }
+        let due = (doubtful && advice == Advice::GoOn, newly_sacked > 0);
+        let found = self.look_for_losses(now, due, config, sink);
+        let lost_more = found.lost_more;
+        resend_first |= found.send_first;
         if config.recovery.prr != PrrRule::Off && self.is_reducing() {
             let report = Report {
                 delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
@@ -134,6 +123,44 @@ impl Endpoint {
         if resend_first {
             self.send_lost(now, config, sink);
         }
+        self.respond(now, advice, acked > 0 || newly_sacked > 0, config, sink);
+    }
+
+    /// Looks for losses; `due` says whether time of sending may tell of some, and whether new SACKs do.
+    fn look_for_losses(
+        &mut self,
+        now: Time,
+        due: (bool, bool),
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) -> Findings {
+        let (by_time, by_sack) = due;
+        let mut found = Findings::default();
+        if config.recovery.uses_rack() {
+            if by_time {
+                found = self.rack_on_ack(now, config, sink);
+            }
+        } else if self.phase == Phase::Loss {
+            if by_sack {
+                self.update_lost(config);
+            }
+        } else if self.dup_acks > 0 || by_sack {
+            let before = self.lost_to();
+            found.send_first = self.detect_loss(config, sink);
+            found.lost_more = self.lost_to() > before;
+        }
+        found
+    }
+
+    /// Sends what an ACK lets go; the tail loss probe waits anew where it brought `news`.
+    fn respond(
+        &mut self,
+        now: Time,
+        advice: Advice,
+        news: bool,
+        config: &TcpConfig,
+        sink: &mut impl Sink,
+    ) {
         let before = self.snd_max;
         match advice {
             Advice::GoOn => self.transmit(now, config, sink),
@@ -146,7 +173,7 @@ impl Endpoint {
                 }
             }
         }
-        if config.recovery.probes && self.snd_max == before && (acked > 0 || newly_sacked > 0) {
+        if config.recovery.probes && self.snd_max == before && news {
             self.schedule_probe(now, config);
         }
     }
