@@ -149,7 +149,7 @@ def counts() -> Iterator[str]:
 
 def summary() -> Iterator[str]:
     """How many numbers lie inside of what is allowed."""
-    yield "| inside of what is allowed | numbers | simulated | ns-3.37 | acknowledging every packet |"
+    yield "| inside the band | numbers | simulated | ns-3.37 | every packet acknowledged |"
     yield "|---|---|---|---|---|"
     peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}
     parts = [(case, part) for case in _FLOWS for part in _result(case)["metrics"]]
