@@ -98,3 +98,50 @@ fn three_replicas_overlap() {
     let out: f64 = busy(&done, false).iter().map(|p| p.0).sum();
     near("out of workers, MB", out, 2.0 * (72.4 + 74.0));
 }
+
+#[test]
+fn every_kind_of_job_moves_its_bytes_on_both_frameworks() {
+    let jobs = "[[workload.job]]\nkind = 'sort'\ninput = '30 MB'\nmaps = 3\nreduces = 2\n\
+         [[workload.job]]\nkind = 'wordcount'\ninput = '200 MB'\n\
+         [[workload.job]]\nkind = 'shuffle'\nshuffle = '20 MB'\nmaps = 4\nreduces = 3\n\
+         [[workload.job]]\nkind = 'hdfs-write'\noutput = '30 MB'\nmaps = 4\n\
+         [[workload.job]]\nkind = 'hdfs-read'\ninput = '40 MB'\nmaps = 4\n\
+         [[workload.job]]\nkind = 'hdfs-put'\noutput = '20 MB'\nclients = 'workers'\n\
+         [[workload.job]]\nkind = 'hdfs-get'\ninput = '20 MB'\nclient = 'h1'\n";
+    // Input, shuffle, output; a wordcount of 200 MB has four maps of 20 kB each.
+    let bytes: [[u64; 3]; 7] = [
+        [30_000_000, 30_000_000, 30_000_000],
+        [200_000_000, 4 * 20_000, 20_000],
+        [0, 20_000_000, 0],
+        [0, 0, 30_000_000],
+        [40_000_000, 0, 0],
+        [0, 0, 20_000_000],
+        [20_000_000, 0, 0],
+    ];
+    for framework in ["mr1", "yarn"] {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
+             [[workload]]\nname = 'hadoop'\nkind = 'mapreduce'\nframework = '{framework}'\n\
+             split_bytes = '64 MB'\n{jobs}"
+        );
+        let done = finish(&scenario(&text, &[]));
+        done.assert_conserved();
+        let numbers = done.u64s("jobs", "job");
+        let of = |name: &str| done.u64s("jobs", name);
+        let (input, shuffle, output) = (of("input_bytes"), of("shuffle_bytes"), of("output_bytes"));
+        assert_eq!(numbers.len(), bytes.len(), "{framework}");
+        for (i, &job) in numbers.iter().enumerate() {
+            let found = [input[i], shuffle[i], output[i]];
+            assert_eq!(found, bytes[job as usize], "job {job} on {framework}");
+        }
+        let tasks = done.u64s("tasks", "job");
+        let clients = |job: u64| tasks.iter().filter(|&&t| t == job).count();
+        assert_eq!((clients(5), clients(6)), (5, 1), "clients on {framework}");
+        let (flows, sizes) = (done.i64s("flows", "job"), done.u64s("flows", "bytes"));
+        let sent = |job: i64| -> u64 {
+            flows.iter().zip(&sizes).filter(|(j, _)| **j == job).map(|(_, n)| n).sum()
+        };
+        // Two of three replicas are remote for tasks and clients on workers.
+        assert_eq!((sent(3), sent(5)), (60_000_000, 40_000_000), "{framework}");
+    }
+}

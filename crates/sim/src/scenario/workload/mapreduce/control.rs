@@ -58,6 +58,19 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     ControlConfig {
         heartbeat,
         out_of_band_heartbeat,
+        maps_per_heartbeat,
+        reduces_per_heartbeat,
+        spread,
+        slowstart: slowstart.0,
+        job_setup,
+        job_cleanup,
+        ..read_sizes(s, usual)
+    }
+}
+
+/// Sizes of messages.
+fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
+    ControlConfig {
         heartbeat_bytes: small(
             s,
             "heartbeat_bytes",
@@ -82,12 +95,7 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
             "Application bytes by which an answer tells a reducer of one finished map (estimate).",
             usual.map_event_bytes,
         ),
-        maps_per_heartbeat,
-        reduces_per_heartbeat,
-        spread,
-        slowstart: slowstart.0,
-        job_setup,
-        job_cleanup,
+        ..usual.clone()
     }
 }
 

@@ -78,6 +78,18 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let read_rate = rate(s, "read_rate", "Sequential reading of a disk.", "costs.disk_rate");
     let write_rate =
         rate(s, "write_rate", "Sequential writing of a disk.", "costs.disk_rate, or of the preset");
+    let node = read_sharing(s, preset);
+    let workers_per_machine = s.get(
+        key("workers_per_machine", "Consecutive workers that share one machine.")
+            .value(node.workers_per_machine)
+            .range("1", "100000"),
+    );
+    let node = NodeConfig { cores, disks, workers_per_machine, ..node };
+    Found { node, read_rate, write_rate }
+}
+
+/// Seeks and the page cache.
+fn read_sharing(s: &mut Section, preset: NodeConfig) -> NodeConfig {
     let seek = s.get(
         key("seek", "From one stream to another on a shared disk: seek and half a turn.")
             .value(preset.seek)
@@ -108,20 +120,5 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
         .value(Bytes(preset.dirty_bytes))
         .range("0 B", "1000 TB"),
     );
-    let workers_per_machine = s.get(
-        key("workers_per_machine", "Consecutive workers that share one machine.")
-            .value(preset.workers_per_machine)
-            .range("1", "100000"),
-    );
-    let node = NodeConfig {
-        cores,
-        disks,
-        seek,
-        run_bytes: run_bytes.0,
-        cache_bytes,
-        dirty_bytes: dirty_bytes.0,
-        workers_per_machine,
-        ..preset
-    };
-    Found { node, read_rate, write_rate }
+    NodeConfig { seek, run_bytes: run_bytes.0, cache_bytes, dirty_bytes: dirty_bytes.0, ..preset }
 }
