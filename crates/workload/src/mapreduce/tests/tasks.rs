@@ -179,3 +179,37 @@ fn written_behind_is_not_waited_for_until_memory_is_full() {
     let bounded = maps(&run(&config, &cluster(2, 2, 1)))[0];
     assert!((0.25..0.5).contains(&bounded), "{bounded}");
 }
+
+#[test]
+fn counters_are_those_of_a_real_terasort() {
+    // Hadoop 3.4.2, 512 MiB in 8 maps and 4 reduces: records of 100 B are 102 B in the buffer and,
+    // with lengths, 104 B in files. Its counters in MB: maps spill once (FILE_BYTES_WRITTEN 560.7,
+    // FILE_BYTES_READ 0.0), reduces write all they fetched to one file and read it (559.5, 558.3).
+    let bytes = JobBytes { input: 536_870_400, shuffle: 558_345_408, output: 536_870_400 };
+    let job = JobSpec::fixed("t", "terasort", Time::ZERO, bytes, 8, 4);
+    let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::hadoop3() };
+    config.sort.record_bytes = 104;
+    (config.hdfs.replication, config.hdfs.setup_bytes) = (1, 301);
+    config.hdfs.output_replication = 1;
+    config.shuffle.fetch_request_bytes = 307;
+    config.shuffle.heap_bytes = 1638 << 20;
+    config.control.slowstart = 1.0;
+    let seen = run(&config, &cluster(5, 5, 1));
+    let sum = |kind, of: fn(&TaskRecord) -> u64| -> f64 {
+        seen.tasks_of(0, kind).into_iter().map(of).sum::<u64>() as f64 / 1e6
+    };
+    let near = |value: f64, measured: f64| (value - measured).abs() < 0.005 * measured;
+    assert!(near(sum(TaskKind::Map, |t| t.file_bytes_written), 560.7));
+    assert!(sum(TaskKind::Map, |t| t.file_bytes_read) == 0.0);
+    assert!(seen.tasks_of(0, TaskKind::Map).iter().all(|t| t.spills == 1));
+    assert!(near(sum(TaskKind::Reduce, |t| t.file_bytes_written), 559.5));
+    assert!(near(sum(TaskKind::Reduce, |t| t.file_bytes_read), 558.3));
+    for t in &seen.tasks {
+        assert!(t.started <= t.input_done && t.computed <= t.finished, "phases follow each other");
+        let (first, second) = match t.kind {
+            TaskKind::Map => (t.computed, t.merged),
+            TaskKind::Reduce => (t.merged, t.computed),
+        };
+        assert!(t.input_done <= first && first <= second && second <= t.finished);
+    }
+}
