@@ -9,6 +9,7 @@ import re
 import pytest
 
 import hadoop_real
+import hadoop_real_hdfs
 
 
 @pytest.mark.parametrize("setting", ["r50-shallow", "r20-shallow", "r100-deep"])
@@ -20,6 +21,21 @@ def test_a_measured_setting_is_predicted(setting: str) -> None:
     assert abs(found.error("wire_s")) < 0.15
     assert abs(found.error("job_s")) < hadoop_real.JOB_BAND
     assert 0.5 < found.simulated.retransmits / found.measured.retransmits < 2
+
+
+def test_a_job_is_predicted_by_its_own_configuration() -> None:
+    members = [run for run in hadoop_real.measured_runs() if run.setting == "r50-shallow"]
+    (found,) = hadoop_real.compare(members, None, seeds=1)
+    assert abs(found.error("wire_s")) < 0.15
+    assert abs(found.error("job_s")) < hadoop_real.JOB_BAND
+
+
+def test_an_hdfs_client_takes_as_long_as_the_measured_one() -> None:
+    for real in hadoop_real_hdfs.measured():
+        ours = hadoop_real_hdfs.simulate(real.operation, real.replication, real.rate_mbit, seed=1)
+        for number in ("client_mb", "client_s", "into_workers_mb"):
+            off = getattr(ours, number) / getattr(real, number) - 1
+            assert abs(off) < hadoop_real_hdfs.BAND, (real, number)
 
 
 def test_predictions_use_the_calibration_runs_only() -> None:
