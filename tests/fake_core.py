@@ -211,6 +211,7 @@ class Tables:
             column("shuffle_bytes", "u64", shuffle),
             column("shuffle_local_bytes", "u64", shuffle / 20),
             column("output_bytes", "u64", shuffle),
+            column("failed", "str", [""] * n),
         ]
 
     def tasks(self) -> list[Column]:

@@ -40,6 +40,7 @@ TABLES: dict[str, dict[str, str]] = {
         "shuffle_bytes": "u64",
         "shuffle_local_bytes": "u64",
         "output_bytes": "u64",
+        "failed": "str",
     },
     "tasks": {
         "job": "u32",
@@ -175,6 +176,7 @@ SINCE: dict[str, int] = {
     "links.lost_no_route": 2,
     "links.drops_early": 2,
     "links.marks": 2,
+    "jobs.failed": 3,
     "tasks.computed_s": 3,
     "tasks.merged_s": 3,
     "tasks.spills": 3,

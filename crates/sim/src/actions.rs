@@ -5,7 +5,7 @@ use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
 use eastwest_transport::tcp::Connect;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
-use eastwest_workload::Action;
+use eastwest_workload::{Action, Event};
 
 impl World {
     /// Does what workload number `workload` asks for.
@@ -46,6 +46,16 @@ impl World {
                     stack.close(now, client.peer(), out);
                 });
             }
+            Action::Abort { conn } => {
+                let client = self.messages.close(workload, conn.0);
+                self.abort(client);
+            }
+            Action::Ask { conn } => {
+                let client = self.messages.endpoint(workload, conn.0);
+                let received = |end| self.stack.endpoint(end).received();
+                let bytes = [received(client), received(client.peer())];
+                self.tell(workload, Event::Received { conn, bytes });
+            }
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
             Action::Job(job) => self.records.job(workload, *job),
             Action::Task(task) => self.records.task(workload, *task),
@@ -59,6 +69,16 @@ impl World {
                 }
                 driver.finished = true;
             }
+        }
+    }
+
+    /// Ends a connection that has no name any more.
+    pub(crate) fn abort(&mut self, client: EndpointId) {
+        if self.stack.knows(client) {
+            // the slot is free at once: what was lost on it is noted while it is known
+            self.note_losses(Time::NEVER);
+            self.stack.abort(client);
+            self.messages.gone(client);
         }
     }
 

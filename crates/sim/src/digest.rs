@@ -35,6 +35,9 @@ impl Digest {
         let bytes = [j.input_bytes, j.shuffle_bytes, j.shuffle_local_bytes, j.output_bytes];
         self.words(2, &[id, j.submitted.0, j.started.0, j.finished.0, tasks]);
         self.words(2, &bytes);
+        if j.failed.is_some() {
+            self.words(2, &[1]);
+        }
     }
 
     /// A task has finished.

@@ -89,6 +89,12 @@ impl Messages {
         client
     }
 
+    /// Whose connection it is, and its name unless it was closed.
+    pub fn owner(&self, end: EndpointId) -> Option<(u16, Option<u32>)> {
+        let c = self.connections.get(end.slot() / 2)?.as_ref()?;
+        Some((c.workload, c.name))
+    }
+
     /// Whether anyone still waits for something from this connection, or may use it again.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();

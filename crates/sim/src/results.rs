@@ -108,6 +108,10 @@ fn jobs(r: &Records, workloads: &[String], classes: &[String]) -> Table {
             ("shuffle_bytes", u64s(&|r| r.shuffle_bytes)),
             ("shuffle_local_bytes", u64s(&|r| r.shuffle_local_bytes)),
             ("output_bytes", u64s(&|r| r.output_bytes)),
+            (
+                "failed",
+                Column::Text(j.iter().map(|(_, r)| r.failed.unwrap_or("").to_string()).collect()),
+            ),
         ],
     )
 }

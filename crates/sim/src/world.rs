@@ -315,27 +315,48 @@ impl World {
     fn carry_notices(&mut self) {
         while !self.notices.is_empty() {
             let (endpoint, notice) = self.notices.remove(0);
+            if notice != Notice::Closed && !self.stack.knows(endpoint) {
+                continue; // the connection was ended meanwhile
+            }
             match notice {
                 Notice::Delivered => self.deliver_messages(endpoint),
                 Notice::Closed => self.messages.gone(endpoint),
                 Notice::Repair { step, from, to } => self.note_repair(endpoint, step, from, to),
                 // a goodbye that was given up after everything had arrived: nobody misses it
                 Notice::Failed if !self.messages.is_needed(endpoint) => self.note_failure(endpoint),
-                Notice::Failed => {
-                    self.note_failure(endpoint);
-                    let e = self.stack.endpoint(endpoint);
-                    self.stuck = Some(RunError::Stuck(format!(
-                        "at {} the connection from {} to {} was given up after {} timeouts in a \
-                         row{}",
-                        self.now,
-                        self.fabric.graph.names[e.local().0 as usize],
-                        self.fabric.graph.names[e.remote().0 as usize],
-                        self.stack.config().max_retries + 1,
-                        self.describe_failures(),
-                    )));
-                }
+                Notice::Failed => self.connection_failed(endpoint),
             }
         }
+    }
+
+    /// TCP has given up a connection that is still needed. Who bears that is told; others are stuck.
+    fn connection_failed(&mut self, endpoint: EndpointId) {
+        self.note_failure(endpoint);
+        let owner = self.messages.owner(endpoint);
+        let bearing = |&(w, _): &(u16, _)| self.drivers[usize::from(w)].workload.bears_failures();
+        if let Some((workload, name)) = owner.filter(bearing) {
+            let client = match endpoint.side() {
+                eastwest_types::Side::Client => endpoint,
+                eastwest_types::Side::Server => endpoint.peer(),
+            };
+            if let Some(name) = name {
+                self.messages.close(workload, name);
+            }
+            self.abort(client);
+            if let Some(name) = name {
+                self.tell(workload, Event::Failed { conn: eastwest_types::ConnId(name) });
+            }
+            return;
+        }
+        let e = self.stack.endpoint(endpoint);
+        self.stuck = Some(RunError::Stuck(format!(
+            "at {} the connection from {} to {} was given up after {} timeouts in a row{}",
+            self.now,
+            self.fabric.graph.names[e.local().0 as usize],
+            self.fabric.graph.names[e.remote().0 as usize],
+            self.stack.config().max_retries + 1,
+            self.describe_failures(),
+        )));
     }
 
     fn deliver_messages(&mut self, receiver: EndpointId) {
@@ -374,7 +395,7 @@ impl World {
     }
 
     /// Tells a workload what happened and does what it asks for.
-    fn tell(&mut self, workload: u16, event: Event) {
+    pub(crate) fn tell(&mut self, workload: u16, event: Event) {
         let mut actions: Vec<Action> = Vec::new();
         self.drivers[usize::from(workload)].workload.handle(self.now, event, &mut actions);
         for action in actions {

@@ -81,6 +81,8 @@ pub struct JobRecord {
     pub shuffle_local_bytes: u64,
     /// Bytes written by the job, counted once whatever the replication.
     pub output_bytes: u64,
+    /// Why it has failed, if it has.
+    pub failed: Option<&'static str>,
 }
 
 /// Map or reduce.

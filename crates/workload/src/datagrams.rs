@@ -105,6 +105,9 @@ impl Datagrams {
             }
             // Wake-ups of other sources after the last packet, and deliveries, of which there are none.
             Event::Wake { .. } | Event::Delivered { .. } => {}
+            Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
         }
     }
 }

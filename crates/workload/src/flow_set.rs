@@ -92,6 +92,9 @@ impl FlowSet {
                     out.push(Action::Finished);
                 }
             }
+            Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
         }
     }
 

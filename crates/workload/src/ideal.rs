@@ -135,6 +135,7 @@ impl Ideal {
                 self.rounds.push(Round { round, started, finished: now, bytes });
             }
             Action::Job(_) | Action::Task(_) => {}
+            Action::Abort { .. } | Action::Ask { .. } => panic!("{action:?} without failures"),
             Action::Finished => self.finished = true,
         }
     }

@@ -50,6 +50,20 @@ pub enum Event {
         /// The tag it was sent with.
         tag: u64,
     },
+    /// TCP has given a connection up after too many timeouts: it is gone, its name free. Only told
+    /// to workloads that [bear it](Workload::bears_failures).
+    Failed {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// The answer to [`Action::Ask`], at once.
+    Received {
+        /// The connection.
+        conn: ConnId,
+        /// Bytes that have arrived in order at each side, application framing included: at the
+        /// client, at the server.
+        bytes: [u64; 2],
+    },
 }
 
 /// What should happen next.
@@ -95,6 +109,16 @@ pub enum Action {
     },
     /// Close a connection from both sides once all that was written is delivered. Its name is free at once.
     Close {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// End a connection at once: what was not delivered never is. Its name is free at once.
+    Abort {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// Ask how much has arrived on a connection, for timeouts of applications.
+    Ask {
         /// The connection.
         conn: ConnId,
     },
@@ -161,6 +185,11 @@ impl Workload {
             Workload::Datagrams(w) => w.handle(now, event, out),
             Workload::MapReduce(w) => w.handle(now, event, out),
         }
+    }
+
+    /// Whether it goes on when TCP gives a connection up. Others cannot finish then.
+    pub fn bears_failures(&self) -> bool {
+        matches!(self, Workload::MapReduce(_))
     }
 
     /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs), for

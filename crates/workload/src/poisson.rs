@@ -128,6 +128,9 @@ impl Poisson {
                 out.push(Action::Close { conn });
                 self.open.release(conn);
             }
+            Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
         }
         if self.arrivals_over && self.open.in_use() == 0 {
             out.push(Action::Finished);

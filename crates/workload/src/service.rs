@@ -137,6 +137,9 @@ impl Service {
                     self.finish(out);
                 }
             }
+            Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
         }
     }
 

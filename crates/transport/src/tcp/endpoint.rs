@@ -306,6 +306,14 @@ impl Endpoint {
         self.linger == Linger::Over || self.state == State::Failed
     }
 
+    /// Nothing more is sent, nothing waited for.
+    pub(super) fn give_up(&mut self) {
+        self.state = State::Failed;
+        self.rto_at = Time::NEVER;
+        self.ack_at = Time::NEVER;
+        self.probe = Probe::None;
+    }
+
     /// Gives memory back that a gone connection needs no more.
     pub(super) fn drop_buffers(&mut self) {
         self.sacked = Ranges::default();

@@ -200,6 +200,29 @@ impl Stack {
         self.release(id, sink);
     }
 
+    /// Ends a connection at both ends at once, as a reset that takes no time and is no packet: what
+    /// is under way finds nobody, and there is no [`Notice`] of it.
+    pub fn abort(&mut self, id: EndpointId) {
+        if !self.knows(id) {
+            return;
+        }
+        let client = id.slot() & !1;
+        let g = id.generation().wrapping_add(1);
+        for (i, e) in self.endpoints[client..client + 2].iter_mut().enumerate() {
+            e.give_up();
+            e.id = EndpointId::new(client + i, g);
+            e.drop_buffers();
+            self.gone.add(&e.counters());
+            e.rare = None;
+        }
+        self.free.push(client as u32);
+    }
+
+    /// Whether this is an end of a connection that is not gone.
+    pub fn knows(&self, id: EndpointId) -> bool {
+        self.endpoints.get(id.slot()).is_some_and(|e| e.id == id)
+    }
+
     /// A packet to this endpoint is about to arrive: asks the processor for its state.
     #[inline]
     pub fn prefetch(&self, id: EndpointId) {

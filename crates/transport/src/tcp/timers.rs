@@ -110,9 +110,7 @@ impl Endpoint {
         self.count_cause(cause, timestamp_us(now));
         self.tell(Repair::Timeout(cause), self.snd_una, self.snd_max, sink);
         if self.gives_up(now, config) {
-            self.state = State::Failed;
-            self.ack_at = Time::NEVER;
-            self.probe = Probe::None;
+            self.give_up();
             sink.notify(self.id, Notice::Failed);
             return;
         }

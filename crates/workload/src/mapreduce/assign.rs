@@ -64,7 +64,10 @@ impl MapReduce {
                 return;
             }
             let state = self.job(job);
-            let reduce = state.reduces_given;
+            let reduce = state.reduces_back.pop().unwrap_or_else(|| {
+                state.next_reduce += 1;
+                state.next_reduce - 1
+            });
             state.reduces_given += 1;
             self.scheduler.started(TaskKind::Reduce, job);
             self.give_out(worker, (job, reduce, TaskKind::Reduce), Locality::None, 0);
@@ -79,12 +82,13 @@ impl MapReduce {
         locality: Locality,
         bytes_in: u64,
     ) {
+        let maps = self.spec(job).maps;
         let mut given = Task::new((job, task, kind), worker);
         (given.locality, given.bytes_in) = (locality, bytes_in);
         given.fetching = (kind == TaskKind::Reduce).then(|| {
             let order = self.stream("fetch", job, task);
             let memory = Memory::new(&self.config.shuffle, &self.config.sort);
-            Box::new(Fetching::new(self.workers.len(), order, memory))
+            Box::new(Fetching::new(self.workers.len(), maps, order, memory))
         });
         let slot = self.tasks.add(given);
         if self.config.framework == Framework::Yarn {

@@ -33,6 +33,8 @@ pub struct Client {
     left: u64,
     /// Bytes of the block being read.
     block: u64,
+    /// Blocks that could not be read from the first replica asked.
+    failures: u32,
     /// Parts of the block that are not through: the transfer, and the datanode's disk.
     parts: u32,
     conn: Option<ConnId>,
@@ -83,6 +85,7 @@ impl MapReduce {
                 input_done: now,
                 left: self.spec(job).split_bytes(index),
                 block: 0,
+                failures: 0,
                 parts: 0,
                 conn: None,
                 blocks,
@@ -121,7 +124,7 @@ impl MapReduce {
         let replicas = self.racks.place(None, copies, &mut c.blocks);
         let (holder, locality) = self.racks.nearest_to(c.worker, &replicas, &mut c.blocks);
         c.locality = farther(c.locality, locality);
-        let (bytes, job, host) = (c.block, c.job, c.host);
+        let (bytes, job, host, round) = (c.block, c.job, c.host, c.failures);
         c.parts = 1;
         if locality != Locality::Node {
             c.parts += u32::from(disks);
@@ -132,7 +135,7 @@ impl MapReduce {
             let request = u64::from(self.config.hdfs.read_request_bytes);
             out.push(control_message(conn, Side::Client, request, 0, Some(job)));
         } else {
-            self.hardware.read(now, holder, bytes, Work::ClientRead(client), out);
+            self.hardware.read(now, holder, bytes, Work::ClientRead { client, round }, out);
         }
     }
 
@@ -145,9 +148,9 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         let c = self.clients.get(client);
-        let (job, bytes) = (c.job, c.block);
+        let (job, bytes, round) = (c.job, c.block, c.failures);
         if self.config.node.disks.is_some() {
-            self.hardware.read(now, holder, bytes, Work::ClientRead(client), out);
+            self.hardware.read(now, holder, bytes, Work::ClientRead { client, round }, out);
         }
         out.push(Action::Send {
             conn,
@@ -172,6 +175,51 @@ impl MapReduce {
             self.conns.close(conn, out);
         }
         self.client_located(now, client, out);
+    }
+
+    /// A datanode has read a block, unless the client has turned away from it.
+    pub(super) fn block_read(
+        &mut self,
+        now: Time,
+        (client, round): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        if self.clients.get(client).failures == round {
+            self.read_part(now, client, out);
+        }
+    }
+
+    /// The connection to a datanode is gone: the client reads the block from elsewhere. With every
+    /// replica tried once it fails, and so does its job.
+    pub(super) fn read_lost(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let most = self.config.hdfs.replication;
+        let c = self.clients.get(client);
+        c.conn = None;
+        c.failures += 1;
+        c.left += c.block;
+        if c.failures >= most {
+            self.client_failed(now, client, out);
+        } else {
+            self.client_located(now, client, out);
+        }
+    }
+
+    /// A client has failed: so has its job.
+    pub(super) fn client_failed(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let job = self.clients.get(client).job;
+        self.fail_job(now, job, "a client found no replica", out);
+    }
+
+    /// Ends the clients of a job.
+    pub(super) fn drop_clients(&mut self, job: u32, out: &mut Vec<Action>) {
+        let of_job: Vec<u32> =
+            self.clients.iter().filter(|(_, c)| c.job == job).map(|(number, _)| number).collect();
+        for client in of_job {
+            self.clients.remove(client);
+            self.conns
+                .abort_where(|u| matches!(u, Use::Read { client: of, .. } if of == client), out);
+            self.drop_files_of(client, out);
+        }
     }
 
     fn client_writes(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
@@ -216,7 +264,7 @@ impl MapReduce {
         job.started.get_or_insert(c.assigned);
         job.maps_done += 1;
         if job.maps_done == maps {
-            self.retire(now, c.job, out);
+            self.job_over(now, c.job, None, out);
         }
     }
 }

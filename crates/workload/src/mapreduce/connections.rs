@@ -107,6 +107,39 @@ impl Connections {
         out.push(Action::Close { conn });
     }
 
+    /// Ends a connection at once, with what is on its way.
+    pub fn abort(&mut self, conn: ConnId, out: &mut Vec<Action>) {
+        self.gone(conn);
+        out.push(Action::Abort { conn });
+    }
+
+    /// A connection is gone by itself.
+    pub fn gone(&mut self, conn: ConnId) {
+        let was = self.uses[conn.0 as usize].take();
+        assert!(was.is_some(), "connection {} is gone twice", conn.0);
+        self.free.push(conn.0);
+    }
+
+    /// Ends all connections of some use.
+    pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
+        for slot in 0..self.uses.len() {
+            if self.uses[slot].is_some_and(&ends) {
+                self.abort(ConnId(slot as u32), out);
+            }
+        }
+    }
+
+    /// All open connections, and what they are for.
+    pub fn open_ones(&self) -> impl Iterator<Item = (ConnId, Use)> + '_ {
+        let named = (0..).zip(&self.uses);
+        named.filter_map(|(slot, purpose)| Some((ConnId(slot), (*purpose)?)))
+    }
+
+    /// What a connection is for, if it is open.
+    pub fn find(&self, conn: ConnId) -> Option<Use> {
+        self.uses.get(conn.0 as usize).copied().flatten()
+    }
+
     /// Closes all connections in the order of their numbers.
     pub fn close_all(&mut self, out: &mut Vec<Action>) {
         for slot in 0..self.uses.len() {

@@ -14,17 +14,23 @@ use super::yarn::Containers;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, HostId, JobRecord, Purpose, Side, TaskKind, TaskRecord, Time};
+use eastwest_types::{ConnId, HostId, Purpose, Side, TaskKind, TaskRecord, Time};
 
 /// A task that has finished, as a heartbeat reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    worker: u32,
-    job: u32,
-    index: u32,
-    kind: TaskKind,
+    /// Where it ran.
+    pub worker: u32,
+    /// Its job.
+    pub job: u32,
+    /// Its number within job and kind.
+    pub index: u32,
+    /// Map or reduce.
+    pub kind: TaskKind,
     /// What its worker's machine had written before its output.
-    mark: u64,
+    pub mark: u64,
+    /// It has failed.
+    pub failed: bool,
 }
 
 /// A worker: what it knows, and what is on the way between it and the master.
@@ -34,26 +40,34 @@ pub struct Worker {
     pub host: HostId,
     conn: ConnId,
     /// Free map and reduce slots.
-    free: [u32; 2],
+    pub free: [u32; 2],
     /// Free slots when the last heartbeat was sent.
-    pub(super) free_sent: [u32; 2],
+    pub free_sent: [u32; 2],
     /// Containers on YARN.
     pub containers: Containers,
     /// Finished since the last heartbeat.
-    finished: Vec<Report>,
+    pub finished: Vec<Report>,
     /// Reported by the heartbeat on its way.
-    reported: Vec<Report>,
+    pub reported: Vec<Report>,
+    /// (job, map, worker) of outputs its reduces could not fetch.
+    pub fetch_failures: Vec<(u32, u32, u32)>,
+    /// When the master last heard of it.
+    pub heard: Time,
+    /// The master has given it up.
+    pub lost: bool,
+    /// The namenode has given its datanode up.
+    pub dead: bool,
     /// Tasks in the answer on its way.
-    pub(super) assigned: Vec<u32>,
+    pub assigned: Vec<u32>,
     /// In the answer on its way: finished maps each reduce may know of.
-    map_events: Vec<(u32, u32)>,
+    pub map_events: Vec<(u32, u32)>,
     /// Reduces given to this worker and not finished.
-    pub(super) reduces: Vec<u32>,
+    pub reduces: Vec<u32>,
     next_heartbeat: Time,
     /// A wake-up for the next heartbeat is due.
     armed: bool,
     /// A heartbeat was sent and its answer has not arrived.
-    waiting: bool,
+    pub waiting: bool,
     /// Send a heartbeat when the answer has arrived.
     overdue: bool,
 }
@@ -69,6 +83,10 @@ impl Worker {
             containers: Containers::default(),
             finished: Vec::new(),
             reported: Vec::new(),
+            fetch_failures: Vec::new(),
+            heard: Time::ZERO,
+            lost: false,
+            dead: false,
             assigned: Vec::new(),
             map_events: Vec::new(),
             reduces: Vec::new(),
@@ -93,6 +111,7 @@ impl MapReduce {
             w.armed = true;
             out.push(Timer::Heartbeat(i as u32).at(w.next_heartbeat));
         }
+        self.begin_looking(now, out);
         self.submit(now, out);
         self.finish_if_done(out);
     }
@@ -163,6 +182,10 @@ impl MapReduce {
         w.waiting = true;
         w.reported = std::mem::take(&mut w.finished);
         w.free_sent = w.free;
+        for &task in &w.assigned {
+            // of an answer that was lost: they come with the next
+            w.free_sent[index(self.tasks.get(task).kind)] -= 1;
+        }
         w.containers.report();
         let bytes = self.config.control.heartbeat_bytes;
         out.push(control_message(w.conn, Side::Client, u64::from(bytes), 0, None));
@@ -175,9 +198,18 @@ impl MapReduce {
 
     /// At the master: takes in the reports and answers with tasks.
     pub(super) fn heartbeat_arrived(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
-        let reported = std::mem::take(&mut self.workers[worker as usize].reported);
+        self.heard(now, worker);
+        let w = &mut self.workers[worker as usize];
+        let (reported, failures) =
+            (std::mem::take(&mut w.reported), std::mem::take(&mut w.fetch_failures));
         for report in reported {
             self.task_reported(now, report, out);
+        }
+        for failure in failures {
+            self.fetch_failure_reported(now, failure, out);
+        }
+        if self.finished {
+            return;
         }
         match self.config.framework {
             Framework::Mr1 => {
@@ -203,8 +235,15 @@ impl MapReduce {
 
     /// At the master: a task has finished.
     fn task_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
-        let Report { worker, job, index: task, kind, mark } = report;
+        let Report { worker, job, index: task, kind, mark, failed } = report;
+        if self.jobs[job as usize].is_none() {
+            return; // it has failed meanwhile
+        }
         self.scheduler.finished(kind, job);
+        if failed {
+            self.failure_reported(now, report, out);
+            return;
+        }
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
         let state = self.job(job);
         match kind {
@@ -212,12 +251,18 @@ impl MapReduce {
                 state.maps_done += 1;
                 if reduces > 0 {
                     state.finished_on.push(worker);
-                    let output = Output { map: task, mark };
+                    let output = Output { map: task, mark, lost: false };
                     state.outputs.entry(worker).or_default().push(output);
+                    state.map_at.insert(task, worker);
                 }
             }
             TaskKind::Reduce => state.reduces_done += 1,
         }
+        let again = state.finished_on.len() > maps as usize;
+        if again && kind == TaskKind::Map && self.config.framework == Framework::Yarn {
+            self.poll_again(now, job, out);
+        }
+        let state = self.job(job);
         if (state.maps_done, state.reduces_done) == (maps, reduces) {
             out.push(Timer::Cleanup(job).at(now + self.config.control.job_cleanup));
         } else if self.config.framework == Framework::Mr1 {
@@ -233,7 +278,7 @@ impl MapReduce {
         for &task in &w.reduces {
             let t = self.tasks.get(task);
             let job = self.jobs[t.job as usize].as_ref().expect("the job runs");
-            let known = job.maps_done;
+            let known = job.finished_on.len() as u32;
             if let Some(fetching) = &mut t.fetching {
                 let fresh = known - std::mem::replace(&mut fetching.told, known);
                 if fresh > 0 {
@@ -268,10 +313,16 @@ impl MapReduce {
 
     /// At the worker: a task is through.
     pub(super) fn task_finished(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        if self.is_to_fail(task) {
+            self.attempt_failed(now, task, out);
+            return;
+        }
         let t = self.tasks.remove(task);
         let mark = self.hardware.mark(t.worker).saturating_sub(t.bytes_out);
         let (worker, host) = (t.worker, self.host(t.worker));
-        let report = Report { worker, job: t.job, index: t.index, kind: t.kind, mark };
+        self.job(t.job).shuffle_local_bytes += t.shuffle_local;
+        let (job, index, kind) = (t.job, t.index, t.kind);
+        let report = Report { worker, job, index, kind, mark, failed: false };
         out.push(Action::Task(Box::new(TaskRecord {
             job: t.job,
             task: t.index,
@@ -291,52 +342,55 @@ impl MapReduce {
             file_bytes_written: t.counters.file_written,
             cpu: t.counters.cpu,
         })));
+        self.workers[worker as usize].reduces.retain(|&r| r != task);
+        self.attempt_ended(now, report, out);
+    }
+
+    /// At the worker: an attempt has ended, its slot or container is free, and its master will be told.
+    pub(super) fn attempt_ended(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
+        let Report { worker, job, kind, .. } = report;
+        self.free_slot(worker, (job, kind));
         if self.config.framework == Framework::Yarn {
             let report = self.reports.add(report);
-            self.container_ended(now, worker, (t.job, t.kind), report, out);
+            self.tell_master(now, report, out);
         } else {
-            let w = &mut self.workers[worker as usize];
-            w.free[index(t.kind)] += 1;
-            w.finished.push(report);
-            w.reduces.retain(|&r| r != task);
+            self.workers[worker as usize].finished.push(report);
         }
-        if self.config.control.out_of_band_heartbeat {
+        if self.config.control.out_of_band_heartbeat && !self.finished {
             self.heartbeat_soon(now, worker, out);
+        }
+    }
+
+    /// The connection to the master is gone: the worker opens another, and reports again what may not
+    /// have arrived.
+    pub(super) fn heartbeat_lost(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        let purpose = Use::Heartbeat { worker };
+        let ends = (self.host(worker), self.master);
+        let conn = self.conns.open(purpose, ends, self.config.control_class, out);
+        let w = &mut self.workers[worker as usize];
+        w.conn = conn;
+        w.waiting = false;
+        w.overdue = false;
+        let mut unheard = std::mem::take(&mut w.reported);
+        unheard.append(&mut w.finished);
+        w.finished = unheard;
+        if !w.armed {
+            w.armed = true;
+            w.next_heartbeat = now + self.config.control.heartbeat;
+            out.push(Timer::Heartbeat(worker).at(w.next_heartbeat));
         }
     }
 
     /// A job is committed.
     pub(super) fn committed(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
         match self.config.framework {
-            Framework::Mr1 => self.retire(now, job, out),
+            _ if self.jobs[job as usize].is_none() => {}
+            Framework::Mr1 => self.job_over(now, job, None, out),
             Framework::Yarn => self.unregister(job, out),
         }
     }
 
-    /// A job has finished and is forgotten.
-    pub(super) fn retire(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let state = self.jobs[job as usize].take().expect("a job finishes once");
-        let spec = self.spec(job);
-        out.push(Action::Job(Box::new(JobRecord {
-            job,
-            name: spec.name.clone(),
-            kind: spec.kind,
-            class: self.config.class,
-            submitted: spec.submit,
-            started: state.started.expect("every job has a map"),
-            finished: now,
-            maps: spec.maps,
-            reduces: spec.reduces,
-            input_bytes: spec.bytes.input,
-            shuffle_bytes: spec.bytes.shuffle,
-            shuffle_local_bytes: state.shuffle_local_bytes,
-            output_bytes: spec.bytes.output,
-        })));
-        self.done += 1;
-        self.finish_if_done(out);
-    }
-
-    fn finish_if_done(&mut self, out: &mut Vec<Action>) {
+    pub(super) fn finish_if_done(&mut self, out: &mut Vec<Action>) {
         if self.done as usize == self.jobs.len() {
             self.finished = true;
             self.conns.close_all(out);

@@ -37,11 +37,23 @@ pub enum Work {
         task: u32,
         /// The worker with the outputs.
         from: u32,
+        /// How often the reduce had failed to fetch from it.
+        round: u32,
     },
     /// A datanode has read the split of a remote map.
-    Split(u32),
+    Split {
+        /// The map.
+        task: u32,
+        /// The datanode.
+        holder: u32,
+    },
     /// A datanode has read a block for a stand-alone client.
-    ClientRead(u32),
+    ClientRead {
+        /// The client.
+        client: u32,
+        /// How often it had turned to another replica.
+        round: u32,
+    },
     /// Bytes of a file are on the writer's own disk.
     Local {
         /// The writer.
@@ -53,6 +65,8 @@ pub enum Work {
     Replica {
         /// The writer.
         writer: u32,
+        /// The number of its pipeline.
+        pipe: u32,
         /// The hop it came over.
         hop: u32,
         /// Its bytes.

@@ -16,6 +16,8 @@ pub struct Output {
     pub map: u32,
     /// What its worker's machine had written before it.
     pub mark: u64,
+    /// Its map runs again: nobody asks for it any more.
+    pub lost: bool,
 }
 
 /// A job that can have running tasks.
@@ -25,12 +27,25 @@ pub struct Job {
     pub maps: WaitingMaps,
     /// Maps given out so far.
     pub maps_given: u32,
-    /// Reduces given out so far.
+    /// Reduces that are given out or done.
     pub reduces_given: u32,
+    /// The first reduce that was never given out.
+    pub next_reduce: u32,
+    /// Reduces that wait again after an attempt has ended without success.
+    pub reduces_back: Vec<u32>,
+    /// Failed attempts by kind and task.
+    pub failures: BTreeMap<(usize, u32), u32>,
+    /// Of every map that is done and has reduces, where its output is.
+    pub map_at: BTreeMap<u32, u32>,
+    /// Reports of reduces that could not fetch a map's output.
+    pub fetch_failures: BTreeMap<u32, u32>,
+
     /// Reduces that may be given out.
     pub reduces_asked: u32,
     /// Its application master, on YARN while it runs.
     pub master: Option<Master>,
+    /// Application masters that were lost.
+    pub master_failures: u32,
     /// Whether that has called the resource manager.
     pub registered: bool,
     /// Maps that were reported to have finished.
@@ -59,9 +74,15 @@ impl Job {
             maps: WaitingMaps::new((spec.maps, spec.bytes.input), replicas, copies as usize, racks),
             maps_given: 0,
             reduces_given: 0,
+            next_reduce: 0,
+            reduces_back: Vec::new(),
+            failures: BTreeMap::new(),
+            map_at: BTreeMap::new(),
+            fetch_failures: BTreeMap::new(),
             reduces_asked: 0,
             master: None,
             registered: false,
+            master_failures: 0,
             maps_done: 0,
             reduces_done: 0,
             finished_on: Vec::new(),

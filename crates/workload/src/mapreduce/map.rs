@@ -96,21 +96,14 @@ impl MapReduce {
     pub(super) fn split_located(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
-        let holder = if split == 0 {
-            worker
-        } else {
-            let mut stream = self.stream("replica", job, map);
-            let state = self.jobs[job as usize].as_ref().expect("the job runs");
-            self.racks.nearest(worker, state.maps.replicas(map), &mut stream)
+        let holder = if split == 0 { Some(worker) } else { self.choose_holder(task) };
+        let Some(holder) = holder else {
+            self.attempt_failed(now, task, out);
+            return;
         };
         let local = holder == worker;
         if !local {
-            let ends = (self.host(worker), self.host(holder));
-            let purpose = Use::Split { task, holder };
-            let conn = self.conns.open(purpose, ends, self.config.class, out);
-            let request = u64::from(self.config.hdfs.read_request_bytes);
-            out.push(control_message(conn, Side::Client, request, 0, Some(job)));
-            self.tasks.get(task).input_left = 1;
+            self.ask_for_split(task, holder, out);
         }
         let spec = &self.config.jobs[job as usize];
         if spec.reduces == 0 {
@@ -138,6 +131,56 @@ impl MapReduce {
         self.next_piece(now, task, out);
     }
 
+    /// The replica of its split that a map reads: the nearest that has not failed it.
+    fn choose_holder(&mut self, task: u32) -> Option<u32> {
+        let t = self.tasks.get(task);
+        let (job, map, worker) = (t.job, t.index, t.worker);
+        let avoid = t.avoid.clone();
+        let mut stream = self.stream("replica", job, map);
+        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        let mut replicas = state.maps.replicas(map).to_vec();
+        replicas.retain(|w| !avoid.contains(w));
+        (!replicas.is_empty()).then(|| self.racks.nearest(worker, &replicas, &mut stream))
+    }
+
+    fn ask_for_split(&mut self, task: u32, holder: u32, out: &mut Vec<Action>) {
+        let t = self.tasks.get(task);
+        let (job, worker) = (t.job, t.worker);
+        t.input_left = 1;
+        let ends = (self.host(worker), self.host(holder));
+        let purpose = Use::Split { task, holder };
+        let conn = self.conns.open(purpose, ends, self.config.class, out);
+        let request = u64::from(self.config.hdfs.read_request_bytes);
+        out.push(control_message(conn, Side::Client, request, 0, Some(job)));
+    }
+
+    /// The connection to a datanode is gone: the map reads its split from another replica, from the
+    /// beginning, or fails when there is none (DFSInputStream's dead nodes; BlockMissingException).
+    pub(super) fn split_lost(
+        &mut self,
+        now: Time,
+        (task, holder): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        self.tasks.get(task).avoid.push(holder);
+        match self.choose_holder(task) {
+            Some(next) => self.ask_for_split(task, next, out),
+            None => self.attempt_failed(now, task, out),
+        }
+    }
+
+    /// A datanode has read a split for a map, unless the map has turned to another one.
+    pub(super) fn split_read(
+        &mut self,
+        now: Time,
+        (task, holder): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        if !self.tasks.get(task).avoid.contains(&holder) {
+            self.split_part(now, task, out);
+        }
+    }
+
     /// At the holder of a replica: the request has arrived. The datanode reads while it sends.
     pub(super) fn send_split(
         &mut self,
@@ -151,7 +194,7 @@ impl MapReduce {
         let (job, bytes) = (t.job, t.bytes_in);
         if self.config.node.disks.is_some() {
             t.input_left += 1;
-            self.hardware.read(now, holder, bytes, Work::Split(task), out);
+            self.hardware.read(now, holder, bytes, Work::Split { task, holder }, out);
         }
         out.push(Action::Send {
             conn,

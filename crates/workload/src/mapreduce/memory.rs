@@ -94,6 +94,11 @@ impl Memory {
         true
     }
 
+    /// Outputs will not arrive: their room is free.
+    pub fn give_back(&mut self, held: &Held) {
+        self.reserved -= held.memory;
+    }
+
     /// Outputs have arrived.
     pub fn arrived(&mut self, held: Held) {
         self.arrived += held.memory;

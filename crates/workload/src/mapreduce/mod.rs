@@ -17,9 +17,11 @@ mod clients;
 mod config;
 mod connections;
 mod control;
+mod failure;
 mod hardware;
 pub mod hdfs;
 mod job;
+mod lost;
 mod map;
 mod memory;
 mod merge;
@@ -36,12 +38,14 @@ mod task;
 #[cfg(test)]
 mod tests;
 pub mod waiting;
+mod watch;
 mod write;
 mod yarn;
 
 pub use config::{
-    Clients, ControlConfig, CostConfig, Framework, HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS,
-    MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig, SizeRule, SortConfig, YarnConfig,
+    Clients, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework, HdfsConfig,
+    JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig,
+    SizeRule, SortConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
@@ -90,6 +94,7 @@ pub struct MapReduce {
     /// Jobs submitted so far: the number of the next one.
     submitted: u32,
     done: u32,
+    watch: watch::Watch,
     finished: bool,
 }
 
@@ -122,6 +127,17 @@ enum Timer {
     Container(u32),
     /// A reduce asks for finished maps.
     Poll(u32),
+    /// The master looks for workers that are not heard of.
+    Look,
+    /// Connections are looked at.
+    Watch,
+    /// A reduce may ask a worker again.
+    Penalty {
+        /// The reduce.
+        task: u32,
+        /// The worker, below 2²⁴.
+        from: u32,
+    },
 }
 
 impl Timer {
@@ -140,12 +156,17 @@ impl Timer {
             Timer::Master(job) => (10, job),
             Timer::Container(task) => (11, task),
             Timer::Poll(task) => (12, task),
+            Timer::Look => (13, 0),
+            Timer::Watch => (14, 0),
+            Timer::Penalty { task, .. } => (15, task),
         };
-        kind << 56 | u64::from(of)
+        let from = if let Timer::Penalty { from, .. } = self { u64::from(from) } else { 0 };
+        kind << 56 | from << 32 | u64::from(of)
     }
 
     fn of(token: u64) -> Timer {
         let of = token as u32;
+        let from = (token >> 32) as u32 & 0x00ff_ffff;
         match token >> 56 {
             0 => Timer::Submit,
             1 => Timer::Setup(of),
@@ -160,6 +181,9 @@ impl Timer {
             10 => Timer::Master(of),
             11 => Timer::Container(of),
             12 => Timer::Poll(of),
+            13 => Timer::Look,
+            14 => Timer::Watch,
+            15 => Timer::Penalty { task: of, from },
             kind => unreachable!("no timer has kind {kind}"),
         }
     }
@@ -202,6 +226,7 @@ impl MapReduce {
             jobs: vec![None; config.jobs.len()],
             submitted: 0,
             done: 0,
+            watch: watch::Watch::default(),
             finished: false,
             config,
         })
@@ -221,6 +246,7 @@ impl MapReduce {
         }
         match event {
             Event::Begin => self.begin(now, out),
+            Event::Wake { token } if self.is_stale(Timer::of(token)) => {}
             Event::Wake { token } => match Timer::of(token) {
                 Timer::Submit => self.submit(now, out),
                 Timer::Setup(job) => self.admit(now, job, out),
@@ -243,13 +269,51 @@ impl MapReduce {
                 Timer::Master(job) => self.master_due(now, job, out),
                 Timer::Container(task) => self.launch(now, task, out),
                 Timer::Poll(task) => self.ask_for_maps(now, task, out),
+                Timer::Look => self.look(now, out),
+                Timer::Watch => self.watch(now, out),
+                Timer::Penalty { task, from } => self.penalty_over(now, (task, from), out),
             },
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),
+            Event::Failed { conn } => self.connection_failed(now, conn, out),
+            Event::Received { conn, bytes } => self.received(now, conn, bytes, out),
+        }
+    }
+
+    /// Whether a wake-up is for something that was killed meanwhile.
+    fn is_stale(&self, timer: Timer) -> bool {
+        match timer {
+            Timer::Commit(task) | Timer::Container(task) | Timer::Poll(task) => {
+                self.tasks.find(task).is_none()
+            }
+            Timer::Penalty { task, .. } => self.tasks.find(task).is_none(),
+            Timer::Namenode(session) => self.sessions.find(session).is_none(),
+            Timer::Block(writer) => self.writers.find(writer).is_none(),
+            Timer::Client(client) => self.clients.find(client).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether work is for something that was killed meanwhile.
+    fn is_vain(&self, work: Work) -> bool {
+        match work {
+            Work::Step(task) | Work::Read(task) | Work::Spill(task) | Work::MemoryMerge(task) => {
+                self.tasks.find(task).is_none()
+            }
+            Work::DiskMerge(task) | Work::Split { task, .. } => self.tasks.find(task).is_none(),
+            Work::Fetch { task, .. } => self.tasks.find(task).is_none_or(|t| t.fetching.is_none()),
+            Work::ClientRead { client, .. } => self.clients.find(client).is_none(),
+            Work::Local { writer, .. } | Work::Replica { writer, .. } => {
+                self.writers.find(writer).is_none()
+            }
+            Work::Master(_) | Work::Flush(_) => false,
         }
     }
 
     /// A piece of work on cores or disks is through.
     fn work_done(&mut self, now: Time, work: Work, out: &mut Vec<Action>) {
+        if self.is_vain(work) {
+            return;
+        }
         match work {
             Work::Step(task) => self.part_ended(now, task, out),
             Work::Read(task) => {
@@ -259,11 +323,13 @@ impl MapReduce {
             Work::Spill(task) => self.spill_part(now, task, out),
             Work::MemoryMerge(task) => self.memory_merge_part(now, task, out),
             Work::DiskMerge(task) => self.file_merge_part(now, task, out),
-            Work::Fetch { task, from } => self.fetch_part(now, (task, from), out),
-            Work::Split(task) => self.split_part(now, task, out),
-            Work::ClientRead(client) => self.read_part(now, client, out),
+            Work::Fetch { task, from, round } => self.fetch_work(now, (task, from, round), out),
+            Work::Split { task, holder } => self.split_read(now, (task, holder), out),
+            Work::ClientRead { client, round } => self.block_read(now, (client, round), out),
             Work::Local { writer, bytes } => self.local_stored(now, writer, bytes, out),
-            Work::Replica { writer, hop, bytes } => self.chunk_stored((writer, hop), bytes, out),
+            Work::Replica { writer, pipe, hop, bytes } => {
+                self.chunk_stored((writer, pipe, hop), bytes, out);
+            }
             Work::Master(job) => self.master_started(now, job, out),
             Work::Flush(_) => unreachable!("flushers are the machine's own business"),
         }

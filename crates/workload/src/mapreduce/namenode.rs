@@ -38,16 +38,19 @@ pub struct Session {
     caller: Caller,
     host: HostId,
     conn: Option<ConnId>,
+    /// A request has no answer yet.
+    asked: bool,
 }
 
 impl MapReduce {
     /// A client that is going to ask.
     pub(super) fn namenode_session(&mut self, caller: Caller, host: HostId) -> u32 {
-        self.sessions.add(Session { caller, host, conn: None })
+        self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
 
     /// Sends a request.
     pub(super) fn ask_namenode(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
+        self.sessions.get(session).asked = true;
         let Session { host, conn, .. } = *self.sessions.get(session);
         if host == self.master {
             self.namenode_asked(now, session, out);
@@ -81,7 +84,11 @@ impl MapReduce {
 
     /// At the client: the answer is there.
     pub(super) fn namenode_answered(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
-        match self.sessions.get(session).caller {
+        let s = self.sessions.get(session);
+        if !std::mem::replace(&mut s.asked, false) {
+            return; // the answer to a request that was sent again
+        }
+        match s.caller {
             Caller::Split { task } => {
                 self.namenode_bye(session, out);
                 self.split_located(now, task, out);
@@ -92,6 +99,32 @@ impl MapReduce {
                 self.client_located(now, client, out);
             }
         }
+    }
+
+    /// The connection to the namenode is gone: the client asks again.
+    pub(super) fn session_lost(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
+        let s = self.sessions.get(session);
+        s.conn = None;
+        if s.asked {
+            self.ask_namenode(now, session, out);
+        }
+    }
+
+    /// Whether a client awaits the namenode's answer.
+    pub(super) fn session_waits(&self, session: u32) -> bool {
+        self.sessions.find(session).is_some_and(|s| s.asked)
+    }
+
+    /// The client is gone.
+    pub(super) fn drop_session(&mut self, session: u32, out: &mut Vec<Action>) {
+        if let Some(conn) = self.sessions.remove(session).conn {
+            self.conns.abort(conn, out);
+        }
+    }
+
+    /// The connection of a caller to the namenode, if it is asking.
+    pub(super) fn session_of(&self, caller: Caller) -> Option<u32> {
+        self.sessions.iter().find(|(_, s)| s.caller == caller).map(|(number, _)| number)
     }
 
     /// The client has no more questions.

@@ -31,6 +31,13 @@ pub struct Producing {
     writer: Option<u32>,
 }
 
+impl Producing {
+    /// Who writes the output, if there is some.
+    pub fn writer(&self) -> Option<u32> {
+        self.writer
+    }
+}
+
 impl MapReduce {
     /// A map of a job without reduces computes its output.
     pub(super) fn produce_map_output(

@@ -14,48 +14,72 @@
 //! names only what there is memory for (Hadoop breaks off a response it has no room for); a serving
 //! worker answers any number of reduces at once.
 
-use super::MapReduce;
 use super::config::Framework;
 use super::connections::{Connections, Use};
 use super::control::control_message;
 use super::hardware::Work;
+use super::job::{Job, Output};
 use super::memory::{Held, Memory};
 use super::task::Stage;
+use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, Purpose, Side, Time};
+use eastwest_types::{ConnId, Purpose, Side, Span, Time};
+use std::collections::VecDeque;
 
-/// Outputs on one worker, as one reduce sees them.
+/// Outputs on one worker, as one reduce sees them. They are numbered in the order of the reports.
 #[derive(Clone, Debug, Default)]
 struct Source {
     /// Outputs the reduce knows of.
     known: u32,
-    /// Of these, fetched or asked for.
+    /// Of these, the first ones that were looked at.
     taken: u32,
+    /// Of these, what could not be fetched.
+    again: VecDeque<u32>,
     /// Outputs asked for and not arrived.
-    asked: u32,
+    asking: Vec<u32>,
     /// Parts of that which have not arrived: the response, and disk work on its way.
     parts: u32,
+    /// The response has arrived.
+    answered: bool,
     /// Bytes asked for.
     bytes: u64,
     /// Where they go.
     held: Held,
     conn: Option<ConnId>,
+    /// Fetches that have failed.
+    failures: u32,
+    /// Not asked again yet after a failure.
+    penalized: bool,
+}
+
+impl Source {
+    /// Whether there is something to ask for.
+    fn has_more(&self) -> bool {
+        !self.again.is_empty() || self.known > self.taken
+    }
+
+    /// Whether it may be asked.
+    fn is_ready(&self) -> bool {
+        self.asking.is_empty() && !self.penalized && self.has_more()
+    }
 }
 
 /// What a reduce has fetched from where.
 #[derive(Clone, Debug)]
 pub struct Fetching {
     sources: Vec<Source>,
-    /// Workers with known outputs that nobody has asked for, not being asked now.
+    /// Workers that may be asked.
     ready: Vec<u32>,
     /// Workers being asked.
     busy: u32,
-    /// Finished maps the reduce was told of, in messages sent so far.
+    /// Reports of finished maps the reduce was told of, in messages sent so far.
     pub told: u32,
-    /// Finished maps the reduce knows of.
-    known: u32,
-    /// Outputs that have arrived.
+    /// Reports of finished maps the reduce knows of.
+    pub known: u32,
+    /// Maps whose output has arrived or is asked for.
+    got: Vec<bool>,
+    /// How many have arrived.
     fetched: u32,
     order: Stream,
     /// What it holds.
@@ -63,18 +87,40 @@ pub struct Fetching {
 }
 
 impl Fetching {
-    /// Nothing known, nothing fetched; `order` draws the next worker to ask.
-    pub fn new(workers: usize, order: Stream, memory: Memory) -> Fetching {
+    /// Nothing known, nothing fetched of so many maps; `order` draws the next worker to ask.
+    pub fn new(workers: usize, maps: u32, order: Stream, memory: Memory) -> Fetching {
         Fetching {
             sources: vec![Source::default(); workers],
             ready: Vec::new(),
             busy: 0,
             told: 0,
             known: 0,
+            got: vec![false; maps as usize],
             fetched: 0,
             order,
             memory,
         }
+    }
+
+    /// A map's output is asked for where it was made again, if the reduce had passed it over there.
+    fn turn_to_another(&mut self, job: &Job, map: u32) {
+        let Some(&worker) = job.map_at.get(&map) else { return };
+        let made = job.outputs[&worker].iter().rposition(|o| o.map == map && !o.lost);
+        let number = made.expect("its worker lists it") as u32;
+        let s = &mut self.sources[worker as usize];
+        if number < s.taken && !s.again.contains(&number) {
+            let was = s.is_ready();
+            s.again.push_back(number);
+            if !was && s.is_ready() {
+                self.ready.push(worker);
+            }
+        }
+    }
+
+    /// Whether an answer of this worker is awaited.
+    pub fn awaits(&self, from: u32) -> bool {
+        let s = &self.sources[from as usize];
+        !s.asking.is_empty() && !s.answered
     }
 }
 
@@ -90,17 +136,19 @@ impl MapReduce {
     /// A reduce is told that the first `known` maps reported have finished.
     pub(super) fn maps_known(&mut self, now: Time, task: u32, known: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
-        let f = t.fetching.as_mut().expect("who fetched everything hears of no new map");
+        // Maps that run again are reported once more, also to who has all.
+        let Some(f) = t.fetching.as_mut() else { return };
         let job = self.jobs[t.job as usize].as_ref().expect("the job runs");
-        for &worker in &job.finished_on[f.known as usize..known as usize] {
+        for &worker in &job.finished_on[f.known as usize..(known as usize).max(f.known as usize)] {
             let s = &mut f.sources[worker as usize];
-            if s.known == s.taken && s.asked == 0 {
+            let was = s.is_ready();
+            s.known += 1;
+            if !was && s.is_ready() {
                 f.ready.push(worker);
             }
-            s.known += 1;
         }
-        f.known = known;
-        if known == self.config.jobs[t.job as usize].maps {
+        f.known = f.known.max(known);
+        if known >= self.config.jobs[t.job as usize].maps {
             for s in &mut f.sources {
                 close_if_drained(s, &mut self.conns, out);
             }
@@ -124,27 +172,39 @@ impl MapReduce {
             let from = f.ready.swap_remove(drawn);
             let s = &mut f.sources[from as usize];
             let spec = &self.config.jobs[job as usize];
-            let state = self.jobs[job as usize].as_mut().expect("the job runs");
-            let first = s.taken as usize;
-            let most = (s.known - s.taken).min(self.config.shuffle.max_maps_per_fetch) as usize;
-            let outputs = &state.outputs[&from][first..first + most];
-            let oldest = outputs[0].mark;
-            (s.bytes, s.asked) = (0, 0);
-            for output in outputs {
-                let bytes = spec.fetch_bytes(output.map, reduce);
-                if !f.memory.reserve(bytes, &mut s.held) {
-                    break;
+            let state = self.jobs[job as usize].as_ref().expect("the job runs");
+            let most = self.config.shuffle.max_maps_per_fetch as usize;
+            let outputs = &state.outputs[&from];
+            let mut oldest = u64::MAX;
+            (s.bytes, s.answered) = (0, false);
+            while s.asking.len() < most && s.has_more() {
+                let next = s.again.front().copied().unwrap_or(s.taken);
+                let output = outputs[next as usize];
+                let wanted = !output.lost && !f.got[output.map as usize];
+                if wanted {
+                    let bytes = spec.fetch_bytes(output.map, reduce);
+                    if !f.memory.reserve(bytes, &mut s.held) {
+                        break;
+                    }
+                    s.bytes += bytes;
+                    oldest = oldest.min(output.mark);
+                    s.asking.push(next);
+                    f.got[output.map as usize] = true;
                 }
-                s.bytes += bytes;
-                s.asked += 1;
+                if s.again.pop_front().is_none() {
+                    s.taken += 1;
+                }
+            }
+            if s.asking.is_empty() {
+                continue;
             }
             let bytes = s.bytes;
-            (s.taken, s.parts) = (s.taken + s.asked, 1);
+            s.parts = 1;
             f.busy += 1;
             let conn = s.conn;
             t.bytes_in += bytes;
             if from == worker {
-                state.shuffle_local_bytes += bytes;
+                t.shuffle_local += bytes;
                 self.serve(now, (task, from), (bytes, oldest), out);
                 self.arriving(now, (task, from), out);
                 continue;
@@ -175,8 +235,10 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         if bytes > 0 && !self.hardware.in_memory(from, mark) {
-            self.source(task, from).parts += 1;
-            self.hardware.read(now, from, bytes, Work::Fetch { task, from }, out);
+            let s = self.source(task, from);
+            s.parts += 1;
+            let what = Work::Fetch { task, from, round: s.failures };
+            self.hardware.read(now, from, bytes, what, out);
         }
     }
 
@@ -210,15 +272,29 @@ impl MapReduce {
         let s = self.source(task, from);
         let to_disk: u64 = s.held.files.iter().sum();
         s.parts += 1;
+        s.answered = true;
+        let what = Work::Fetch { task, from, round: s.failures };
         self.tasks.get(task).counters.file_written += to_disk;
-        let what = Work::Fetch { task, from };
         if self.hardware.write(now, worker, to_disk, what, out) {
             self.source(task, from).parts -= 1;
         }
         if from == worker && self.source(task, from).parts == 1 {
             // A copy in memory still ends by a wake-up.
-            self.hardware.compute(now, worker, eastwest_types::Span::ZERO, what, out);
+            self.hardware.compute(now, worker, Span::ZERO, what, out);
         } else {
+            self.fetch_part(now, (task, from), out);
+        }
+    }
+
+    /// Disk work for a fetch is through, unless the fetch has failed meanwhile.
+    pub(super) fn fetch_work(
+        &mut self,
+        now: Time,
+        (task, from, round): (u32, u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let s = self.source(task, from);
+        if s.failures == round && !s.asking.is_empty() {
             self.fetch_part(now, (task, from), out);
         }
     }
@@ -240,7 +316,7 @@ impl MapReduce {
         let maps = self.config.jobs[t.job as usize].maps;
         let f = t.fetching.as_mut().expect("the reduce fetches");
         let s = &mut f.sources[from as usize];
-        f.fetched += std::mem::take(&mut s.asked);
+        f.fetched += s.asking.drain(..).count() as u32;
         f.memory.arrived(std::mem::take(&mut s.held));
         f.busy -= 1;
         if !keep {
@@ -248,12 +324,17 @@ impl MapReduce {
                 self.conns.close(conn, out);
             }
         }
-        if s.known > s.taken {
+        if s.is_ready() {
             f.ready.push(from);
-        } else if f.known == maps {
+        } else if f.known >= maps {
             close_if_drained(s, &mut self.conns, out);
         }
         if f.fetched == maps {
+            for s in &mut f.sources {
+                if let Some(conn) = s.conn.take() {
+                    self.conns.close(conn, out);
+                }
+            }
             self.shuffle_done(now, task, out);
         } else {
             self.merge_fetched(now, task, out);
@@ -262,9 +343,68 @@ impl MapReduce {
     }
 }
 
+impl MapReduce {
+    /// A connection to a worker is gone. What was asked for is asked for again after a penalty
+    /// that grows with every failure (ShuffleSchedulerImpl), and the failure is reported.
+    pub(super) fn fetch_lost(
+        &mut self,
+        now: Time,
+        (task, from): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let shuffle = &self.config.shuffle;
+        let t = self.tasks.get(task);
+        let Some(f) = t.fetching.as_mut() else { return };
+        let s = &mut f.sources[from as usize];
+        s.conn = None;
+        if s.asking.is_empty() || s.answered {
+            return;
+        }
+        s.failures += 1;
+        s.penalized = true;
+        f.busy -= 1;
+        f.memory.give_back(&std::mem::take(&mut s.held));
+        t.bytes_in -= s.bytes;
+        let numbers = std::mem::take(&mut s.asking);
+        s.again.extend(&numbers);
+        let growth = (1..s.failures.min(100)).fold(1.0, |g, _| g * shuffle.penalty_growth);
+        let penalty = (shuffle.penalty.0 as f64 * growth).min(shuffle.penalty_max.0 as f64);
+        out.push(Timer::Penalty { task, from }.at(now + Span(penalty as u64)));
+        let (job, worker) = (t.job, t.worker);
+        let outputs = &self.jobs[job as usize].as_ref().expect("the job runs").outputs[&from];
+        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        for &number in &numbers {
+            let Output { map, lost, .. } = outputs[number as usize];
+            f.got[map as usize] = false;
+            if lost {
+                f.turn_to_another(state, map);
+            }
+        }
+        let maps = numbers.iter().map(|&n| (job, outputs[n as usize].map, from));
+        self.workers[worker as usize].fetch_failures.extend(maps);
+        self.fetch_more(now, task, out);
+    }
+
+    /// The penalty of a worker is over.
+    pub(super) fn penalty_over(
+        &mut self,
+        now: Time,
+        (task, from): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let Some(f) = self.tasks.get(task).fetching.as_mut() else { return };
+        let s = &mut f.sources[from as usize];
+        s.penalized = false;
+        if s.is_ready() {
+            f.ready.push(from);
+        }
+        self.fetch_more(now, task, out);
+    }
+}
+
 /// Closes the connection to a worker from which nothing more can come.
 fn close_if_drained(s: &mut Source, conns: &mut Connections, out: &mut Vec<Action>) {
-    if s.asked == 0 && s.taken == s.known {
+    if s.asking.is_empty() && !s.has_more() {
         if let Some(conn) = s.conn.take() {
             conns.close(conn, out);
         }

@@ -1,43 +1,64 @@
-//! A table of things that come and go; slots of gone ones are used again.
+//! A table of things that come and go. Numbers are never used again: work, wake-ups and messages for
+//! something that was killed meanwhile find nobody.
 
-/// Things by slot.
+use std::collections::BTreeMap;
+
+/// Things by number.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
+    things: BTreeMap<u32, T>,
+    next: u32,
+    #[cfg(test)]
+    most: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { slots: Vec::new(), free: Vec::new() }
+        Slab {
+            things: BTreeMap::new(),
+            next: 0,
+            #[cfg(test)]
+            most: 0,
+        }
     }
 }
 
 impl<T> Slab<T> {
-    /// Adds one and returns its slot.
+    /// Adds one and returns its number.
     pub fn add(&mut self, thing: T) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(thing);
-            return slot;
+        let number = self.next;
+        self.next = number.checked_add(1).expect("tasks and attempts are limited");
+        self.things.insert(number, thing);
+        #[cfg(test)]
+        {
+            self.most = self.most.max(self.things.len());
         }
-        self.slots.push(Some(thing));
-        self.slots.len() as u32 - 1
+        number
     }
 
     /// Removes one that is there.
-    pub fn remove(&mut self, slot: u32) -> T {
-        self.free.push(slot);
-        self.slots[slot as usize].take().expect("it goes once")
+    pub fn remove(&mut self, number: u32) -> T {
+        self.things.remove(&number).expect("it goes once")
     }
 
     /// One that is there.
-    pub fn get(&mut self, slot: u32) -> &mut T {
-        self.slots[slot as usize].as_mut().expect("it is there")
+    pub fn get(&mut self, number: u32) -> &mut T {
+        self.things.get_mut(&number).expect("it is there")
     }
 
-    /// Those that are there, and slots of the table.
+    /// One that may be gone.
+    pub fn find(&self, number: u32) -> Option<&T> {
+        self.things.get(&number)
+    }
+
+    /// All, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.things.iter().map(|(&number, thing)| (number, thing))
+    }
+
+    /// Those that are there now, and at most at one time.
     #[cfg(test)]
     pub fn count(&self) -> (usize, usize) {
-        (self.slots.len() - self.free.len(), self.slots.len())
+        (self.things.len(), self.most)
     }
 }

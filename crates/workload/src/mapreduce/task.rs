@@ -73,6 +73,10 @@ pub struct Task {
     pub locality: Locality,
     /// Read or fetched.
     pub bytes_in: u64,
+    /// Of what a reduce has fetched, what was on its worker.
+    pub shuffle_local: u64,
+    /// Workers from which the split could not be read.
+    pub avoid: Vec<u32>,
     /// Spilled or written.
     pub bytes_out: u64,
     /// What its counters say.
@@ -104,6 +108,8 @@ impl Task {
             computed: Time::ZERO,
             locality: Locality::None,
             bytes_in: 0,
+            shuffle_local: 0,
+            avoid: Vec::new(),
             bytes_out: 0,
             counters: Counters::default(),
             stage: Stage::Assigned,

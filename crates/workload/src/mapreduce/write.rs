@@ -13,7 +13,7 @@
 //! answered back up the chain, and ends with an empty packet and its acknowledgement, as in
 //! DataTransferProtocol. With `namenode_time` the writer asks for the file, for each block, and at
 //! the end. Departures: a chunk larger than a packet delays later replicas; acknowledgements are of
-//! one size; no recovery of a pipeline.
+//! one size; a pipeline that loses a replica goes on without replacing it.
 
 use super::config::HdfsConfig;
 use super::connections::Use;
@@ -98,6 +98,8 @@ struct Hop {
     conn: ConnId,
     /// Where the replica lies.
     replica: u32,
+    /// Bytes of the block that have arrived at the replica since the pipeline was set up.
+    arrived: u64,
     /// Bytes of the block the replica has taken in.
     stored: u64,
     /// Bytes acknowledged by all replicas below.
@@ -129,6 +131,14 @@ pub struct Writer {
     block: u64,
     /// Bytes of this block sent or stored.
     sent: u64,
+    /// Of this block, handed to the writer's own replica.
+    handed: u64,
+    /// Bytes of this block that were acknowledged when its present pipeline was set up.
+    resumed: u64,
+    /// Pipelines so far: work for earlier ones counts no more.
+    pipe: u32,
+    /// Blocks begun anew because no replica was left.
+    retries: u32,
     /// Bytes of this block acknowledged by all other replicas.
     acknowledged: u64,
     /// Bytes of this block the writer's own replica has taken in.
@@ -166,6 +176,10 @@ impl MapReduce {
             written: 0,
             block: 0,
             sent: 0,
+            handed: 0,
+            resumed: 0,
+            pipe: 0,
+            retries: 0,
             acknowledged: 0,
             local: 0,
             chain: Vec::new(),
@@ -222,11 +236,21 @@ impl MapReduce {
     /// The targets of a block are known: its pipeline is set up.
     fn set_up(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
         let most = self.config.hdfs.block_bytes;
-        let setup = self.config.hdfs.setup_bytes;
         let w = self.writers.get(writer);
         w.block = most.min(w.total - w.written);
         (w.sent, w.acknowledged, w.local) = (0, 0, 0);
         w.chain = self.racks.place(w.worker, w.replicas, &mut w.targets);
+        (w.handed, w.resumed) = (0, 0);
+        let mut chain = std::mem::take(&mut w.chain);
+        self.avoid_dead(&mut chain);
+        self.writers.get(writer).chain = chain;
+        self.open_pipeline(now, writer, out);
+    }
+
+    /// Opens the connections to the other replicas of a block, and streams.
+    fn open_pipeline(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
+        let setup = self.config.hdfs.setup_bytes;
+        let w = self.writers.get(writer);
         let hops = w.chain.len() - usize::from(w.worker.is_some());
         if hops > 0 && setup > 0 {
             self.writers.get(writer).state = State::SettingUp;
@@ -254,7 +278,7 @@ impl MapReduce {
         let purpose = Use::Pipeline { writer, hop: hop as u32 };
         let conn = self.conns.open(purpose, ends, self.config.class, out);
         let below = if last { u64::MAX } else { 0 };
-        w.hops.push(Hop { conn, replica, stored: 0, below, acknowledged: 0 });
+        w.hops.push(Hop { conn, replica, arrived: 0, stored: 0, below, acknowledged: 0 });
         conn
     }
 
@@ -271,7 +295,6 @@ impl MapReduce {
         let hdfs = &self.config.hdfs;
         let window = hdfs.write_chunk_bytes.saturating_mul(u64::from(hdfs.write_window));
         let w = self.writers.get(writer);
-        let before = w.sent;
         let there = w.block.min(w.produced - w.written);
         match w.hops.first().map(|hop| hop.conn) {
             None => w.sent = there,
@@ -285,7 +308,8 @@ impl MapReduce {
                 out.push(replica_chunk(conn, bytes, hdfs.write_framing(bytes), w.job));
             },
         }
-        let bytes = w.sent - before;
+        let bytes = w.sent.saturating_sub(w.handed);
+        w.handed += bytes;
         if let (Some(worker), true) = (w.worker, bytes > 0) {
             let what = Work::Local { writer, bytes };
             if self.hardware.write(now, worker, bytes, what, out) {
@@ -319,13 +343,15 @@ impl MapReduce {
             }
             return;
         }
+        w.hops[hop as usize].arrived += bytes;
         if !last {
             let next = w.hops[hop as usize + 1].conn;
             out.push(replica_chunk(next, bytes, hdfs.write_framing(bytes), job));
         }
-        let what = Work::Replica { writer, hop, bytes };
+        let pipe = w.pipe;
+        let what = Work::Replica { writer, pipe, hop, bytes };
         if self.hardware.store(now, replica, bytes, what, out) {
-            self.chunk_stored((writer, hop), bytes, out);
+            self.chunk_stored((writer, pipe, hop), bytes, out);
         }
     }
 
@@ -337,11 +363,15 @@ impl MapReduce {
     /// A replica has taken in a chunk.
     pub(super) fn chunk_stored(
         &mut self,
-        (writer, hop): (u32, u32),
+        (writer, pipe, hop): (u32, u32, u32),
         bytes: u64,
         out: &mut Vec<Action>,
     ) {
-        self.writers.get(writer).hops[hop as usize].stored += bytes;
+        let w = self.writers.get(writer);
+        if w.pipe != pipe {
+            return;
+        }
+        w.hops[hop as usize].stored += bytes;
         self.pass_acknowledgement(writer, hop, out);
     }
 
@@ -447,6 +477,94 @@ impl MapReduce {
             Owner::Client(client) => self.client_done(now, client, out),
         }
     }
+}
+
+impl Writer {
+    /// The hop that is to blame when nothing arrives on some: the first over which bytes are missing,
+    /// else the last whose acknowledgements are. While a pipeline is set up, the newest.
+    fn broken_hop(&self, seen: usize) -> usize {
+        if self.state != State::Streaming {
+            return if self.state == State::SettingUp { self.hops.len() - 1 } else { seen };
+        }
+        let missing = self.hops.windows(2).position(|two| two[1].arrived < two[0].arrived);
+        let first = self.hops.first().is_some_and(|hop| hop.arrived < self.sent - self.resumed);
+        match missing {
+            _ if first => 0,
+            Some(above) => above + 1,
+            None => self.hops.iter().rposition(|h| h.acknowledged < h.arrived).unwrap_or(seen),
+        }
+    }
+}
+
+impl MapReduce {
+    /// A connection of a pipeline is gone. The replica at its end is left out, and the block goes on
+    /// with the others from what all had acknowledged (DataStreamer's recovery, without replacement
+    /// of the lost datanode). With none left the block begins anew with other targets, up to
+    /// `dfs.client.block.write.retries` times.
+    pub(super) fn hop_lost(&mut self, now: Time, (writer, hop): (u32, u32), out: &mut Vec<Action>) {
+        let w = self.writers.get(writer);
+        let bad = w.hops[w.broken_hop(hop as usize)].replica;
+        w.pipe += 1;
+        w.hops.clear();
+        w.chain.retain(|&replica| replica != bad);
+        w.sent = w.acknowledged;
+        w.resumed = w.sent;
+        if w.chain.is_empty() {
+            w.retries += 1;
+            (w.sent, w.acknowledged) = (0, 0);
+            if w.retries > self.config.failures.block_retries {
+                self.writer_failed(now, writer, out);
+            } else {
+                self.conns.abort_where(|u| is_hop_of(u, writer), out);
+                self.set_up(now, writer, out);
+            }
+            return;
+        }
+        self.conns.abort_where(|u| is_hop_of(u, writer), out);
+        self.open_pipeline(now, writer, out);
+    }
+
+    fn writer_failed(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
+        match self.writers.get(writer).owner {
+            Owner::Task(task) => self.attempt_failed(now, task, out),
+            Owner::Client(client) => self.client_failed(now, client, out),
+        }
+    }
+
+    /// Nobody needs the files a client writes any more, nor the answers it waits for.
+    pub(super) fn drop_files_of(&mut self, client: u32, out: &mut Vec<Action>) {
+        let its = |w: &Writer| w.owner == Owner::Client(client);
+        let writers: Vec<u32> =
+            self.writers.iter().filter(|(_, w)| its(w)).map(|(number, _)| number).collect();
+        for writer in writers {
+            self.drop_writer(writer, out);
+        }
+        if let Some(session) = self.session_of(Caller::Reader { client }) {
+            self.drop_session(session, out);
+        }
+    }
+
+    /// Nobody needs the file any more.
+    pub(super) fn drop_writer(&mut self, writer: u32, out: &mut Vec<Action>) {
+        let w = self.writers.remove(writer);
+        self.conns.abort_where(|u| is_hop_of(u, writer), out);
+        if let Some(session) = w.session {
+            self.drop_session(session, out);
+        }
+    }
+
+    /// Whether a pipeline's first unacknowledged byte, or an answer, is awaited.
+    pub(super) fn writer_waits(&self, writer: u32) -> bool {
+        self.writers.find(writer).is_some_and(|w| match w.state {
+            State::SettingUp | State::Closing => true,
+            State::Streaming => w.sent > w.acknowledged,
+            _ => false,
+        })
+    }
+}
+
+fn is_hop_of(purpose: Use, writer: u32) -> bool {
+    matches!(purpose, Use::Pipeline { writer: of, .. } if of == writer)
 }
 
 /// A chunk on its way over a hop of the pipeline.

@@ -21,9 +21,11 @@
 //! a task would; containers are not reused; a
 //! node launches any number of containers at once; headroom is that of the whole cluster.
 
+mod recovery;
+
 use super::config::YarnConfig;
 use super::connections::Use;
-use super::control::control_message;
+use super::control::{Report, control_message};
 use super::hardware::Work;
 use super::job::Job;
 use super::{MapReduce, Timer};
@@ -120,6 +122,8 @@ pub struct Master {
     asks: u32,
     /// The job is committed: the last call unregisters.
     leaving: bool,
+    /// When it acts next: earlier wake-ups are of a master before it.
+    due: Time,
 }
 
 /// Reduces a job's master asks for in all, given the memory the job may have.
@@ -194,6 +198,7 @@ impl MapReduce {
                 calls: 0,
                 asks: 0,
                 leaving: false,
+                due: Time::NEVER,
             };
             self.job(job).master = Some(master);
             let ends = (self.master, self.host(worker));
@@ -205,14 +210,18 @@ impl MapReduce {
 
     /// At the node: launches the master.
     pub(super) fn master_launched(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        out.push(Timer::Master(job).at(now + self.config.yarn.container_launch));
+        let due = now + self.config.yarn.container_launch;
+        if self.jobs[job as usize].as_ref().is_some_and(|state| state.master.is_some()) {
+            self.app(job).due = due;
+            out.push(Timer::Master(job).at(due));
+        }
     }
 
     /// The master's time has come: to start, or to call.
     pub(super) fn master_due(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
         // A master that left in the meantime has nothing to do.
         let Some(state) = self.jobs[job as usize].as_mut() else { return };
-        let master = state.master.as_ref().expect("it was launched");
+        let Some(master) = state.master.as_ref().filter(|master| master.due == now) else { return };
         let worker = master.worker;
         if master.conn.is_some() {
             self.master_calls(now, job, out);
@@ -223,6 +232,10 @@ impl MapReduce {
 
     /// The master runs: it registers, and asks for its maps.
     pub(super) fn master_started(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
+        let state = self.jobs[job as usize].as_ref().and_then(|state| state.master.as_ref());
+        if state.is_none_or(|master| master.conn.is_some()) {
+            return; // it was lost meanwhile
+        }
         let worker = self.app(job).worker;
         let ends = (self.host(worker), self.master);
         let class = self.config.control_class;
@@ -260,13 +273,14 @@ impl MapReduce {
         let conn = master.conn.expect("it runs");
         let bytes = u64::from(self.config.control.heartbeat_bytes);
         out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
-        out.push(Timer::Master(job).at(now + self.config.yarn.am_heartbeat));
+        master.due = now + self.config.yarn.am_heartbeat;
+        out.push(Timer::Master(job).at(master.due));
     }
 
     /// At the resource manager: a master has called.
     pub(super) fn master_called(&mut self, job: u32, out: &mut Vec<Action>) {
-        let maps = self.spec(job).maps;
         let state = self.job(job);
+        let maps = state.maps.left();
         let master = state.master.as_mut().expect("it has called");
         let conn = master.conn.expect("it runs");
         master.answered.append(&mut master.granted);
@@ -346,17 +360,15 @@ impl MapReduce {
         node.leaves_room(&self.config.yarn, reduce, map)
     }
 
-    /// At the node: a task has ended; so does its container, and its master is told.
-    pub(super) fn container_ended(
-        &mut self,
-        now: Time,
-        worker: u32,
-        (job, kind): (u32, TaskKind),
-        report: u32,
-        out: &mut Vec<Action>,
-    ) {
+    /// At the node: the container of a task has ended.
+    pub(super) fn free_container(&mut self, worker: u32, (_, kind): (u32, TaskKind)) {
         let container = self.container(kind);
         self.workers[worker as usize].containers.ended.push(container);
+    }
+
+    /// At the node: a task tells its master that it has ended.
+    pub(super) fn tell_master(&mut self, now: Time, report: u32, out: &mut Vec<Action>) {
+        let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.app(job).worker;
         if to == worker {
             self.report_arrived(now, report, out);
@@ -372,10 +384,13 @@ impl MapReduce {
     /// A running reduce asks its master for finished maps.
     pub(super) fn ask_for_maps(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
+        if t.fetching.is_none() {
+            return;
+        }
         let (job, worker, conn) = (t.job, t.worker, t.events);
         let to = self.app(job).worker;
         if to == worker {
-            let known = self.job(job).maps_done;
+            let known = self.job(job).finished_on.len() as u32;
             self.maps_told(now, task, known, out);
             return;
         }
@@ -391,9 +406,9 @@ impl MapReduce {
     /// At the master: a reduce asks.
     pub(super) fn maps_asked(&mut self, task: u32, conn: ConnId, out: &mut Vec<Action>) {
         let job = self.tasks.get(task).job;
-        let known = self.job(job).maps_done;
+        let known = self.job(job).finished_on.len() as u32;
         let t = self.tasks.get(task);
-        let fetching = t.fetching.as_mut().expect("who fetched everything does not ask");
+        let Some(fetching) = t.fetching.as_mut() else { return };
         let fresh = known - std::mem::replace(&mut fetching.told, known);
         let control = &self.config.control;
         let bytes =
@@ -404,7 +419,7 @@ impl MapReduce {
     /// At the reduce: the master's answer; the next question follows unless all maps are known.
     pub(super) fn maps_told(&mut self, now: Time, task: u32, known: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
-        let all = known == self.config.jobs[t.job as usize].maps;
+        let all = known >= self.config.jobs[t.job as usize].maps;
         if all {
             if let Some(conn) = t.events.take() {
                 self.conns.close(conn, out);
@@ -431,6 +446,6 @@ impl MapReduce {
         self.conns.close(master.conn.expect("it ran"), out);
         self.yarn.masters -= master.container.memory;
         self.workers[master.worker as usize].containers.ended.push(master.container);
-        self.retire(now, job, out);
+        self.job_over(now, job, None, out);
     }
 }

@@ -6,12 +6,14 @@
 //! on Hadoop 3.4.2 that Eastwest keeps as reference (one master, four workers, 64 MiB splits).
 //! "Estimate" means that no published number is known: such sizes are small beside the data.
 
+mod failures;
 mod hdfs;
 mod jobs;
 mod node;
 mod tasks;
 mod yarn;
 
+pub use failures::{FailingTask, FailureConfig};
 pub use hdfs::HdfsConfig;
 pub use jobs::{Clients, JobBytes, JobSpec, SizeRule};
 pub use node::NodeConfig;
@@ -64,6 +66,8 @@ pub struct MapReduceConfig {
     pub node: NodeConfig,
     /// Containers and application masters.
     pub yarn: YarnConfig,
+    /// What fails by itself, and when Hadoop believes it.
+    pub failures: FailureConfig,
     /// The jobs, in any order: they are numbered by time of submission, then by place in this list.
     pub jobs: Vec<JobSpec>,
 }
@@ -87,6 +91,7 @@ impl Default for MapReduceConfig {
             costs: CostConfig::default(),
             node: NodeConfig::default(),
             yarn: YarnConfig::default(),
+            failures: FailureConfig::default(),
             jobs: Vec::new(),
         }
     }

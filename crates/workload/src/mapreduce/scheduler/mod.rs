@@ -219,9 +219,15 @@ impl Scheduler {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.lost(worker))
     }
 
-    /// Takes back what was meant for workers of a job that is given up; they are counted as started.
-    pub fn forget(&mut self, job: u32) -> u32 {
-        self.quincy.as_mut().map_or(0, |quincy| quincy.forget(job))
+    /// Takes back maps of a job that were meant for workers: they are counted as started.
+    pub fn take_back(&mut self, job: u32) -> Vec<u32> {
+        self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.take_back(job))
+    }
+
+    /// A job is given up: it has no tasks any more.
+    pub fn forget(&mut self, kind: TaskKind, job: u32) {
+        self.take_back(job);
+        self.set(kind, job, Load::default());
     }
 
     /// The next map for a worker that asks, given out: (job, map). Counts it as started.

@@ -123,16 +123,16 @@ impl Quincy {
         std::mem::take(&mut self.planned[worker as usize]).into()
     }
 
-    /// Takes back what was placed of a job; returns how much.
-    pub(super) fn forget(&mut self, job: u32) -> u32 {
-        let mut taken = 0;
+    /// Takes back what was placed of a job: its maps.
+    pub(super) fn take_back(&mut self, job: u32) -> Vec<u32> {
+        let mut taken = Vec::new();
         for worker in 0..self.planned.len() {
             let of = &mut self.planned[worker];
-            let before = of.len();
+            let before = taken.len();
+            taken.extend(of.iter().filter(|&&(j, _)| j == job).map(|&(_, map)| map));
             of.retain(|&(j, _)| j != job);
-            let fewer = (before - of.len()) as u32;
+            let fewer = (taken.len() - before) as u32;
             if fewer > 0 {
-                taken += fewer;
                 self.change(worker as u32, self.free[worker] + fewer);
             }
         }

@@ -3,6 +3,7 @@
 mod behaviour;
 mod clients;
 mod conservation;
+mod failures;
 mod network;
 mod tasks;
 mod yarn;

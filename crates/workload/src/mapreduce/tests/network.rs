@@ -1,7 +1,7 @@
 //! An ideal network for tests: every direction of a connection is a pipe of its own with a rate and
 //! a latency, messages arrive in order. It checks the rules of the interface on the way.
 
-use crate::mapreduce::{MapReduce, MapReduceConfig};
+use crate::mapreduce::{FailureConfig, MapReduce, MapReduceConfig};
 use crate::{Action, Cluster, Event};
 use eastwest_types::{
     ConnId, HostId, JobRecord, Purpose, Rate, Side, Span, TaskKind, TaskRecord, Time,
@@ -11,9 +11,26 @@ use std::collections::BTreeMap;
 const RATE: Rate = Rate::gbit(1);
 const LATENCY: Span = Span::from_us(100);
 
+/// TCP gives a connection up when nothing has come through for so long.
+const GIVE_UP: Span = Span::from_secs(900);
+
+/// A host that nobody reaches for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Outage {
+    pub host: HostId,
+    pub from: Time,
+    pub to: Time,
+}
+
 struct Pipe {
+    /// Tells connections of one name apart.
+    opened: u64,
     ends: [HostId; 2],
     free_at: [Time; 2],
+    /// Bytes delivered to the client, to the server.
+    delivered: [u64; 2],
+    /// Until when nothing comes through in each direction.
+    stuck: [Time; 2],
     in_flight: u32,
     unanswered: u32,
 }
@@ -65,7 +82,9 @@ pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
 
 struct World {
     now: Time,
-    events: BTreeMap<(Time, u64), Event>,
+    outages: Vec<Outage>,
+    /// With the connection they are for, as it was opened.
+    events: BTreeMap<(Time, u64), (Event, Option<u64>)>,
     next: u64,
     conns: BTreeMap<u32, Pipe>,
     fetches: BTreeMap<HostId, u32>,
@@ -78,8 +97,33 @@ struct World {
 impl World {
     fn post(&mut self, at: Time, event: Event) {
         assert!(at >= self.now, "{event:?} is in the past");
-        self.events.insert((at, self.next), event);
+        let conn = match event {
+            Event::Delivered { conn, .. } | Event::Failed { conn } => Some(conn),
+            _ => None,
+        };
+        let opened = conn.map(|conn| self.conns[&conn.0].opened);
+        self.events.insert((at, self.next), (event, opened));
         self.next += 1;
+    }
+
+    /// When the last outage of these hosts is over that they are in at a time.
+    fn reachable(&self, ends: [HostId; 2], mut at: Time) -> Time {
+        while let Some(outage) =
+            self.outages.iter().find(|o| ends.contains(&o.host) && o.from <= at && at < o.to)
+        {
+            at = outage.to;
+        }
+        at
+    }
+
+    /// Whether an event is for a connection that is gone.
+    fn is_late(&self, event: Event, opened: Option<u64>) -> bool {
+        match event {
+            Event::Delivered { conn, .. } | Event::Failed { conn } => {
+                self.conns.get(&conn.0).map(|pipe| pipe.opened) != opened
+            }
+            _ => false,
+        }
     }
 
     fn carry_out(&mut self, action: Action) {
@@ -89,6 +133,9 @@ impl World {
             Action::Open { conn, client, server, .. } => {
                 assert_ne!(client, server);
                 let pipe = Pipe {
+                    opened: self.next,
+                    delivered: [0; 2],
+                    stuck: [Time::ZERO; 2],
                     ends: [client, server],
                     free_at: [self.now; 2],
                     in_flight: 0,
@@ -100,7 +147,7 @@ impl World {
             Action::Send { .. } => self.send(action),
             Action::Close { conn } => {
                 let pipe = self.conns.remove(&conn.0).expect("only open connections close");
-                let heartbeat = pipe.ends[1] == self.master;
+                let heartbeat = pipe.ends[1] == self.master || !self.outages.is_empty();
                 assert!(heartbeat || pipe.in_flight == 0, "{conn:?} closes with bytes on the way");
             }
             Action::Job(job) => self.seen.jobs.push(*job),
@@ -108,6 +155,21 @@ impl World {
             Action::Finished => {
                 assert!(self.conns.is_empty(), "connections are left open");
                 self.finished = true;
+            }
+            Action::Abort { conn } => {
+                let pipe = self.conns.remove(&conn.0).expect("only open connections end");
+                if pipe.unanswered > 0 {
+                    *self.fetches.get_mut(&pipe.ends[0]).expect("it asked") -= 1;
+                }
+            }
+            Action::Ask { conn } => {
+                let pipe = &self.conns[&conn.0];
+                let moves = |to: usize| {
+                    let from = 1 - to;
+                    pipe.free_at[from] > self.now && pipe.stuck[from] <= self.now
+                };
+                let arrived = |to| if moves(to) { self.now.0 } else { pipe.delivered[to] };
+                self.post(self.now, Event::Received { conn, bytes: [arrived(0), arrived(1)] });
             }
             other => panic!("MapReduce does not ask for {other:?}"),
         }
@@ -124,13 +186,20 @@ impl World {
         let side = usize::from(from == Side::Server);
         pipe.in_flight += 1;
         pipe.free_at[side] = pipe.free_at[side].max(self.now) + RATE.time_for(bytes);
-        let arrival = pipe.free_at[side] + LATENCY;
+        let (ends, sent) = (pipe.ends, pipe.free_at[side] + LATENCY);
+        let arrival = self.reachable(ends, self.reachable(ends, self.now).max(sent));
+        let pipe = self.conns.get_mut(&conn.0).expect("messages need a connection");
+        if arrival > sent {
+            (pipe.stuck[side], pipe.free_at[side]) = (arrival, arrival);
+        }
         match (purpose, job) {
             (Purpose::Control, None) if from == Side::Client => {
                 self.seen.heartbeats.entry(pipe.ends[0]).or_default().push(self.now);
             }
             (Purpose::Control, None) => self.seen.answer_bytes += payload,
-            (Purpose::Control, Some(_)) if payload == self.fetch_request => {
+            (Purpose::Control, Some(_))
+                if payload == self.fetch_request && from == Side::Client =>
+            {
                 self.seen.requests.push((pipe.ends[0], pipe.ends[1]));
                 pipe.unanswered += 1;
                 assert_eq!(pipe.unanswered, 1, "one request at a time on a connection");
@@ -150,13 +219,18 @@ impl World {
             }
             (_, None) => panic!("data belongs to a job"),
         }
-        self.post(arrival, Event::Delivered { conn, from, tag });
+        if arrival > self.now + GIVE_UP && arrival > sent {
+            self.post(self.now + GIVE_UP, Event::Failed { conn });
+        } else {
+            self.post(arrival, Event::Delivered { conn, from, tag });
+        }
     }
 
     /// Keeps count of what is on the way.
     fn arrived(&mut self, conn: ConnId, from: Side) {
         let pipe = self.conns.get_mut(&conn.0).expect("closed connections are empty");
         pipe.in_flight -= 1;
+        pipe.delivered[usize::from(from == Side::Client)] += 1;
         if from == Side::Server && pipe.unanswered == 2 {
             pipe.unanswered = 0;
             *self.fetches.get_mut(&pipe.ends[0]).expect("it asked") -= 1;
@@ -166,9 +240,15 @@ impl World {
 
 /// Runs to the end.
 pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
+    run_with(config, cluster, &[])
+}
+
+/// Runs to the end while hosts cannot be reached at times.
+pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage]) -> Outcome {
     let mut model = MapReduce::new(config.clone(), cluster).expect("the demands can be met");
     let mut world = World {
         now: Time::ZERO,
+        outages: outages.to_vec(),
         events: BTreeMap::new(),
         next: 0,
         conns: BTreeMap::new(),
@@ -180,7 +260,14 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     };
     world.post(Time::ZERO, Event::Begin);
     let mut out = Vec::new();
-    while let Some(((now, _), event)) = world.events.pop_first() {
+    while let Some(((now, _), (event, opened))) = world.events.pop_first() {
+        assert!(
+            world.finished || now < Time::ZERO + Span::from_secs(200_000),
+            "it goes on for ever"
+        );
+        if !world.finished && world.is_late(event, opened) {
+            continue;
+        }
         if world.finished {
             model.handle(now, event, &mut out);
             assert!(out.is_empty(), "the end is the end");
@@ -190,6 +277,12 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
         assert!(now < Time::ZERO + Span::from_secs(400_000), "it never ends");
         if let Event::Delivered { conn, from, .. } = event {
             world.arrived(conn, from);
+        }
+        if let Event::Failed { conn } = event {
+            let pipe = world.conns.remove(&conn.0).expect("it was open");
+            if pipe.unanswered > 0 {
+                *world.fetches.get_mut(&pipe.ends[0]).expect("it asked") -= 1;
+            }
         }
         model.handle(now, event, &mut out);
         for action in out.drain(..) {
@@ -203,7 +296,8 @@ pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     for kind in [TaskKind::Map, TaskKind::Reduce] {
         assert_eq!((model.scheduler.waiting(kind), model.scheduler.running(kind)), (0, 0));
     }
-    assert!(model.hardware.idle(), "work is left on a machine");
+    let killed = !outages.is_empty() || config.failures != FailureConfig::default();
+    assert!(killed || model.hardware.idle(), "work is left on a machine");
     let left = (model.writers.count().0, model.sessions.count().0, model.clients.count().0);
     assert_eq!(
         (left, model.reports.count().0),

@@ -4,6 +4,7 @@
 //! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
 
 mod control;
+mod failures;
 mod hdfs;
 mod node;
 mod tasks;
@@ -74,6 +75,8 @@ pub fn read(
     } else {
         usual.yarn
     };
+    let doc = "What fails by itself, and when Hadoop believes in a failure.";
+    let failures = s.table("failures", doc, failures::read);
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
     let reduce_slots_each = match framework {
@@ -104,6 +107,7 @@ pub fn read(
         costs,
         node,
         yarn,
+        failures,
         jobs,
     };
     Some((config, origins))
