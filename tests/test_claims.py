@@ -219,7 +219,7 @@ def test_patterns_name_ids_studies_and_globs() -> None:
 
     assert ids("incast/T1") == ["incast/T1"]
     assert ids("incast/F4*") == ["incast/F4a", "incast/F4b", "incast/F4c"]
-    assert ids("eeon") == ["eeon/C5.1", "eeon/C5.2"]
+    assert ids("eeon") == ["eeon/C5.1", "eeon/C5.2", "eeon/F4.1"]
     assert ids() == [claim.id for claim in SHIPPED]
     assert ids("eeon", "eeon/C5.1") == ids("eeon")
     for wrong, near in (("incats", "incast"), ("incast/T2", "incast/T1"), ("t1", "incast/T1")):

@@ -7,7 +7,7 @@ interval over seeds. Both are pure functions; a claim file holds no code.
 
 from __future__ import annotations
 
-from eastwest.claims.measures import incast, kernel, means, runs, segments
+from eastwest.claims.measures import incast, kernel, lines, means, runs, segments
 from eastwest.claims.measures.base import (
     MEASURES,
     VALUES,
@@ -30,6 +30,7 @@ __all__ = [
     "Signature",
     "incast",
     "kernel",
+    "lines",
     "means",
     "runs",
     "segments",
