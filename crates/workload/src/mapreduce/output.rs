@@ -32,6 +32,12 @@ pub struct Producing {
 }
 
 impl Producing {
+    /// Output of the piece that has just run. Odd bytes go to the last pieces: a file is never
+    /// complete before its function is through.
+    fn part_done(&self) -> u64 {
+        share(self.output, self.pieces, self.pieces - self.done)
+    }
+
     /// Who writes the output, if there is some.
     pub fn writer(&self) -> Option<u32> {
         self.writer
@@ -103,7 +109,7 @@ impl MapReduce {
             }
             return;
         }
-        let (bytes, writer) = (share(p.output, p.pieces, p.done - 1), p.writer);
+        let (bytes, writer) = (p.part_done(), p.writer);
         if let Some(writer) = writer {
             self.hand_over(now, writer, bytes, out);
         }
@@ -116,7 +122,7 @@ impl MapReduce {
         if p.done < p.pieces {
             return;
         }
-        let (bytes, writer) = (share(p.output, p.pieces, p.done - 1), p.writer);
+        let (bytes, writer) = (p.part_done(), p.writer);
         let t = self.tasks.get(task);
         t.computed = now;
         if t.kind == TaskKind::Map {

@@ -274,3 +274,12 @@ proptest! {
         prop_assert!(seen.log == again.log);
     }
 }
+
+#[test]
+fn output_of_fewer_bytes_than_pieces_is_complete_with_the_last_piece() {
+    for framework in BOTH {
+        let bytes = JobBytes { input: 134_217_731, shuffle: 0, output: 2 };
+        let config = with(vec![JobSpec::fixed("few", "trace", at(0), bytes, 3, 0)], framework);
+        conserved(&config, &run(&config, &cluster(9, 8, 13_619_653_607_433_430_704)));
+    }
+}
