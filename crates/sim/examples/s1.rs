@@ -1,4 +1,6 @@
-//! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`.
+//! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
+//! follow change it: `short`, `x10`, `reference`, `capture`, and `classic` or `linux` for these profiles of
+//! TCP with an ACK for each segment.
 
 use eastwest_network::config::*;
 use eastwest_sim::plan::*;
@@ -41,10 +43,25 @@ fn tcp() -> TcpConfig {
     }
 }
 
+/// The same with the rules of a profile.
+fn tcp_of(profile: &str) -> TcpConfig {
+    let own = tcp();
+    let rules = eastwest_sim::scenario::tcp_profile(profile).expect("there is such a profile");
+    TcpConfig {
+        congestion: own.congestion,
+        receiver: own.receiver,
+        recovery: rules.recovery,
+        timers: rules.timers,
+        rules: rules.rules,
+        ..own
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let reference = args.iter().any(|a| a == "reference");
     let short = args.iter().any(|a| a == "short");
+    let profile = args.iter().find(|a| ["classic", "linux"].contains(&a.as_str()));
     let big = args.iter().any(|a| a == "x10");
     let (leaves, spines, bytes) =
         if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
@@ -86,7 +103,7 @@ fn main() {
             reference_ports: reference,
             faults: Vec::new(),
         },
-        tcp: tcp(),
+        tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
         classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
         workloads: vec![WorkloadPlan {
             name: "stride".into(),
