@@ -28,6 +28,7 @@ pub fn check(
     }
     check_workers(master, &workers, hosts, &mut problems);
     check_numbers(config, &mut problems);
+    check_slow_nodes(config, &workers, &mut problems);
     if config.framework == Framework::Yarn {
         check_yarn(config, workers.len(), &mut problems);
     }
@@ -188,6 +189,23 @@ fn check_node(config: &MapReduceConfig, problems: &mut Vec<String>) {
     }
     if node.dirty_bytes > 0 && node.disks.is_none() {
         problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
+    }
+}
+
+/// Nodes with a speed of their own.
+fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    for node in &config.slow_nodes {
+        let HostId(h) = node.host;
+        if !workers.contains(&node.host) {
+            problems.push(format!("slow_nodes: host {h} is no worker"));
+        }
+        if !(0.001..=1000.0).contains(&node.speed) {
+            problems.push(format!("slow_nodes: speed {} is not from 0.001 to 1000", node.speed));
+        }
+        if !seen.insert(h) {
+            problems.push(format!("slow_nodes: host {h} is named twice"));
+        }
     }
 }
 

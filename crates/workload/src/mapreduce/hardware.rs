@@ -8,7 +8,8 @@
 //! The page cache is two rules. What was written on a machine is read without the disk as long as
 //! no more than `cache_bytes` were written after it. And a writer that fits under `dirty_bytes` goes
 //! on at once while one flusher per disk writes `run_bytes` at a time behind it (`vm.dirty_ratio`);
-//! above, writers wait in order. Left out: splits of HDFS are always read from the disk; what was
+//! above, writers wait in order. A machine with a speed of its own takes 1 / speed as long for all
+//! work of cores and disks. Left out: splits of HDFS are always read from the disk; what was
 //! read is not cached; copying in memory takes no time of its own.
 
 use super::Timer;
@@ -87,11 +88,24 @@ struct Machine {
     written: u64,
     /// Written bytes that are not on a disk.
     dirty: u64,
+    /// Its speed in millionths of the usual one.
+    speed: u64,
     /// Of these, on their way.
     flushing: u64,
     flushers: u32,
     /// Writers that wait for room in memory.
     waiting: VecDeque<(u64, Work)>,
+}
+
+/// Millionths of the usual speed.
+const USUAL: u64 = 1_000_000;
+
+impl Machine {
+    /// How long work lasts here that lasts `work` at the usual speed.
+    fn lasts(&self, work: Span) -> Span {
+        let picoseconds = u128::from(work.0) * u128::from(USUAL) / u128::from(self.speed);
+        Span(u64::try_from(picoseconds).unwrap_or(u64::MAX))
+    }
 }
 
 /// All machines of the cluster.
@@ -102,20 +116,31 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Idle machines for so many workers.
-    pub fn new(config: NodeConfig, workers: usize) -> Hardware {
+    /// Idle machines for so many workers, some of which have a speed of their own.
+    pub fn new(config: NodeConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
         let run = config.read_rate.time_for(config.run_bytes);
         let machine = Machine {
             cores: Shared::new(config.cores, run, Span::ZERO),
             disks: Shared::new(config.disks, run, config.seek),
             written: 0,
             dirty: 0,
+            speed: USUAL,
             flushing: 0,
             flushers: 0,
             waiting: VecDeque::new(),
         };
         let machines = workers.div_ceil(config.workers_per_machine as usize);
-        Hardware { machines: vec![machine; machines], config }
+        let mut machines = vec![machine; machines];
+        let mut own = vec![None; machines.len()];
+        for &(worker, speed) in speeds {
+            let number = (worker / config.workers_per_machine) as usize;
+            let speed = ((speed * USUAL as f64) as u64).max(1);
+            own[number] = Some(own[number].map_or(speed, |other: u64| other.min(speed)));
+        }
+        for (machine, speed) in machines.iter_mut().zip(own) {
+            machine.speed = speed.unwrap_or(USUAL);
+        }
+        Hardware { machines, config }
     }
 
     fn machine(&mut self, worker: u32) -> (u32, &mut Machine) {
@@ -133,7 +158,7 @@ impl Hardware {
         out: &mut Vec<Action>,
     ) {
         let (number, machine) = self.machine(worker);
-        machine.cores.start(now, work, what);
+        machine.cores.start(now, machine.lasts(work), what);
         arm(&mut machine.cores, Timer::Cores(number), out);
     }
 
@@ -145,7 +170,7 @@ impl Hardware {
 
     fn use_disk(&mut self, now: Time, worker: u32, work: Span, what: Work, out: &mut Vec<Action>) {
         let (number, machine) = self.machine(worker);
-        machine.disks.start(now, work, what);
+        machine.disks.start(now, machine.lasts(work), what);
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
@@ -202,7 +227,8 @@ impl Hardware {
             let bytes = run.min(machine.dirty - machine.flushing);
             machine.flushing += bytes;
             machine.flushers += 1;
-            machine.disks.start(now, rate.time_for(bytes), Work::Flush(bytes));
+            let work = machine.lasts(rate.time_for(bytes));
+            machine.disks.start(now, work, Work::Flush(bytes));
         }
         arm(&mut machine.disks, Timer::Disks(number), out);
     }

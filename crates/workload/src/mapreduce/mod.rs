@@ -45,7 +45,7 @@ mod yarn;
 pub use config::{
     Clients, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework, HdfsConfig,
     JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig,
-    SizeRule, SortConfig, YarnConfig,
+    SizeRule, SlowNode, SortConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
@@ -209,6 +209,11 @@ impl MapReduce {
         let all_slots = each.map(|n| u64::from(n) * hosts.len() as u64);
         let scheduler =
             Scheduler::new(config.scheduler, &config.scheduling, owners, all_slots, &racks);
+        let slow = |node: &SlowNode| {
+            let worker = hosts.iter().position(|&host| host == node.host);
+            (worker.expect("it was checked") as u32, node.speed)
+        };
+        let speeds: Vec<(u32, f64)> = config.slow_nodes.iter().map(slow).collect();
         Ok(MapReduce {
             seed: cluster.seed,
             master,
@@ -216,7 +221,7 @@ impl MapReduce {
             racks,
             scheduler,
             conns: Connections::default(),
-            hardware: Hardware::new(config.node.clone(), switch_of.len()),
+            hardware: Hardware::new(config.node.clone(), switch_of.len(), &speeds),
             tasks: Slab::default(),
             writers: Slab::default(),
             sessions: Slab::default(),

@@ -16,7 +16,7 @@ mod yarn;
 pub use failures::{FailingTask, FailureConfig};
 pub use hdfs::HdfsConfig;
 pub use jobs::{Clients, JobBytes, JobSpec, SizeRule};
-pub use node::NodeConfig;
+pub use node::{NodeConfig, SlowNode};
 pub use tasks::{CostConfig, ShuffleConfig, SortConfig};
 pub use yarn::YarnConfig;
 
@@ -64,6 +64,8 @@ pub struct MapReduceConfig {
     pub costs: CostConfig,
     /// Cores, disks and page cache of workers.
     pub node: NodeConfig,
+    /// Workers with a speed of their own. A machine of several workers has that of its slowest.
+    pub slow_nodes: Vec<SlowNode>,
     /// Containers and application masters.
     pub yarn: YarnConfig,
     /// What fails by itself, and when Hadoop believes it.
@@ -90,6 +92,7 @@ impl Default for MapReduceConfig {
             sort: SortConfig::default(),
             costs: CostConfig::default(),
             node: NodeConfig::default(),
+            slow_nodes: Vec::new(),
             yarn: YarnConfig::default(),
             failures: FailureConfig::default(),
             jobs: Vec::new(),

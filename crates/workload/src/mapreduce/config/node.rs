@@ -4,7 +4,16 @@
 //! literature's coarse models of Hadoop 1. [`NodeConfig::hdd`] and [`NodeConfig::ssd`] are machines
 //! whose tasks slow each other down. Names of kernel settings are given where one is meant.
 
-use eastwest_types::{Rate, Span};
+use eastwest_types::{HostId, Rate, Span};
+
+/// A worker that computes, reads and writes more slowly, or faster, than the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowNode {
+    /// Which.
+    pub host: HostId,
+    /// Its speed as a factor on the rates of cores and disks.
+    pub speed: f64,
+}
 
 /// What a worker's tasks share.
 #[derive(Clone, Debug, PartialEq)]

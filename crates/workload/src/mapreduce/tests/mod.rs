@@ -5,5 +5,6 @@ mod clients;
 mod conservation;
 mod failures;
 mod network;
+mod speculation;
 mod tasks;
 mod yarn;

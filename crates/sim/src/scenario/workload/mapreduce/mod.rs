@@ -14,10 +14,10 @@ use super::{Ground, hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
-use crate::scenario::quantity::{Name, Octets};
+use crate::scenario::quantity::{Name, Octets, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
-use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind};
+use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 
 const ANY_BYTES: (&str, &str) = ("1 B", "1 TB");
 
@@ -68,6 +68,7 @@ pub fn read(
     let rate = found.node.read_rate;
     let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
     let node = found.with_rate(disk_rate);
+    let slow_nodes = read_slow_nodes(s, ground);
     // Without YARN the table has no meaning; the reference lists it all the same.
     let yarn = if framework == Framework::Yarn || s.describing() {
         let doc = "Containers and application masters; with framework = yarn.";
@@ -106,6 +107,7 @@ pub fn read(
         sort,
         costs,
         node,
+        slow_nodes,
         yarn,
         failures,
         jobs,
@@ -127,6 +129,25 @@ fn read_framework(s: &mut Section) -> Framework {
             ),
         ],
     )
+}
+
+/// Tables of nodes with a speed of their own, at most.
+const MOST_SPEEDS: usize = 10_000;
+
+fn read_slow_nodes(s: &mut Section, ground: &Ground) -> Vec<SlowNode> {
+    let doc = "Workers that compute, read and write at another speed: stragglers.";
+    let read = |t: &mut Section, _| {
+        let hosts = hosts::read_list(t, "hosts", "Which.", None, ground.nodes);
+        let speed = t.get(
+            key("speed", "Factor on the rates of their cores and disks.")
+                .value(Ratio(0.5))
+                .range("0.001", "1000"),
+        );
+        let node = |host| SlowNode { host, speed: speed.0 };
+        hosts.unwrap_or_default().into_iter().map(node).collect::<Vec<_>>()
+    };
+    let read = s.tables("slow_nodes", doc, MOST_SPEEDS, read);
+    read.into_iter().flatten().collect()
 }
 
 struct Slots {
