@@ -41,10 +41,12 @@ impl MapReduce {
             Framework::Mr1 => self.workers[worker as usize].free_sent[index(TaskKind::Map)],
             Framework::Yarn => self.node_room(worker, TaskKind::Map),
         };
-        self.scheduler.asked(now, worker, free);
+        let room = self.room(worker, TaskKind::Map);
+        let copies = self.give_copies(worker, TaskKind::Map, room);
+        self.scheduler.asked(now, worker, free - copies);
         let plain = self.config.scheduling.delay.is_none()
             && matches!(self.config.scheduler, SchedulerKind::Fifo | SchedulerKind::Fair);
-        for _ in 0..self.room(worker, TaskKind::Map) {
+        for _ in copies..room {
             let next = self.scheduler.next_map(worker, &self.racks, &mut self.jobs);
             let Some((job, map)) = next else { return };
             let locality = self.jobs.maps(job).locality(map, worker, &self.racks);
@@ -58,7 +60,9 @@ impl MapReduce {
     }
 
     pub(super) fn assign_reduces(&mut self, worker: u32) {
-        for _ in 0..self.room(worker, TaskKind::Reduce) {
+        let room = self.room(worker, TaskKind::Reduce);
+        let copies = self.give_copies(worker, TaskKind::Reduce, room);
+        for _ in copies..room {
             let Some(job) = self.scheduler.pick(TaskKind::Reduce) else { return };
             if self.config.framework == Framework::Yarn && !self.may_reduce(worker, job) {
                 return;
@@ -75,7 +79,7 @@ impl MapReduce {
     }
 
     /// Puts a task into the answer to a worker.
-    fn give_out(
+    pub(super) fn give_out(
         &mut self,
         worker: u32,
         (job, task, kind): (u32, u32, TaskKind),

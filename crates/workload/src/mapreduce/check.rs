@@ -84,6 +84,7 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
             problems.push(format!("{name}: must be above 0"));
         }
     }
+    check_speculation(config, problems);
     check_tasks(config, problems);
     check_node(config, problems);
     if control.heartbeat < SHORTEST_HEARTBEAT {
@@ -189,6 +190,29 @@ fn check_node(config: &MapReduceConfig, problems: &mut Vec<String>) {
     }
     if node.dirty_bytes > 0 && node.disks.is_none() {
         problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
+    }
+}
+
+/// Caps and thresholds of second attempts.
+fn check_speculation(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let speculation = &config.speculation;
+    let parts = [
+        ("cap_running", speculation.cap_running),
+        ("cap_total", speculation.cap_total),
+        ("gap", speculation.gap),
+    ];
+    for (name, part) in parts {
+        if !(0.0..=1.0).contains(&part) {
+            problems.push(format!("speculation.{name}: {part} is not from 0 to 1"));
+        }
+    }
+    if !(0.0..=1000.0).contains(&speculation.threshold) {
+        let given = speculation.threshold;
+        problems.push(format!("speculation.threshold: {given} is not from 0 to 1000"));
+    }
+    if speculation.interval < SHORTEST_HEARTBEAT {
+        let given = speculation.interval;
+        problems.push(format!("speculation.interval: {given} is below {SHORTEST_HEARTBEAT}"));
     }
 }
 

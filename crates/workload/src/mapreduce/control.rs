@@ -14,7 +14,7 @@ use super::yarn::Containers;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, HostId, Purpose, Side, TaskKind, TaskRecord, Time};
+use eastwest_types::{ConnId, HostId, Purpose, Side, Span, TaskKind, TaskRecord, Time};
 
 /// A task that has finished, as a heartbeat reports it.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub struct Report {
     pub mark: u64,
     /// It has failed.
     pub failed: bool,
+    /// How long it ran.
+    pub took: Span,
 }
 
 /// A worker: what it knows, and what is on the way between it and the master.
@@ -112,6 +114,7 @@ impl MapReduce {
             out.push(Timer::Heartbeat(i as u32).at(w.next_heartbeat));
         }
         self.begin_looking(now, out);
+        self.begin_speculating(now, out);
         self.submit(now, out);
         self.finish_if_done(out);
     }
@@ -235,15 +238,17 @@ impl MapReduce {
 
     /// At the master: a task has finished.
     fn task_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
-        let Report { worker, job, index: task, kind, mark, failed } = report;
+        let Report { worker, job, index: task, kind, mark, failed, .. } = report;
         if self.jobs[job as usize].is_none() {
             return; // it has failed meanwhile
         }
         self.scheduler.finished(kind, job);
+        self.speculation.over((job, kind, task), worker);
         if failed {
             self.failure_reported(now, report, out);
             return;
         }
+        self.copy_won(&report, out);
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
         let state = self.job(job);
         match kind {
@@ -317,12 +322,18 @@ impl MapReduce {
             self.attempt_failed(now, task, out);
             return;
         }
+        if self.is_beaten(task) {
+            let t = self.kill_attempt(task, out);
+            self.free_dropped(&t);
+            return;
+        }
         let t = self.tasks.remove(task);
         let mark = self.hardware.mark(t.worker).saturating_sub(t.bytes_out);
         let (worker, host) = (t.worker, self.host(t.worker));
         self.job(t.job).shuffle_local_bytes += t.shuffle_local;
         let (job, index, kind) = (t.job, t.index, t.kind);
-        let report = Report { worker, job, index, kind, mark, failed: false };
+        let took = now.since(t.assigned);
+        let report = Report { worker, job, index, kind, mark, failed: false, took };
         out.push(Action::Task(Box::new(TaskRecord {
             job: t.job,
             task: t.index,

@@ -82,6 +82,7 @@ impl MapReduce {
             kind: t.kind,
             mark: 0,
             failed: true,
+            took: Span::ZERO,
         };
         self.attempt_ended(now, report, out);
     }
@@ -106,9 +107,12 @@ impl MapReduce {
         }
     }
 
-    /// A task that was given out waits again.
+    /// A task that was given out waits again, unless it has another attempt.
     pub(super) fn run_again(&mut self, job: u32, kind: TaskKind, task: u32) {
         let Some(state) = self.jobs[job as usize].as_mut() else { return };
+        if !self.speculation.is_left_alone((job, kind, task)) {
+            return;
+        }
         match kind {
             TaskKind::Map => {
                 state.maps.put_back(task, &self.racks);
@@ -141,6 +145,7 @@ impl MapReduce {
     pub(super) fn kill_attempt(&mut self, task: u32, out: &mut Vec<Action>) -> Task {
         let t = self.drop_attempt(task, out);
         self.scheduler.finished(t.kind, t.job);
+        self.speculation.over((t.job, t.kind, t.index), t.worker);
         self.run_again(t.job, t.kind, t.index);
         t
     }
@@ -174,13 +179,15 @@ impl MapReduce {
         if *reports >= most && f64::from(*reports) >= fraction * f64::from(reduces) {
             self.output_lost(job, map);
             let (kind, worker) = (TaskKind::Map, from);
-            let report = Report { worker, job, index: map, kind, mark: 0, failed: true };
+            let took = Span::ZERO;
+            let report = Report { worker, job, index: map, kind, mark: 0, failed: true, took };
             self.failure_reported(now, report, out);
         }
     }
 
     /// The output of a finished map is given up: the map is not done any more.
     pub(super) fn output_lost(&mut self, job: u32, map: u32) {
+        self.speculation.undone(job, map);
         let state = self.job(job);
         state.fetch_failures.remove(&map);
         let Some(worker) = state.map_at.remove(&map) else { return };
@@ -222,6 +229,7 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         let state = self.jobs[job as usize].take().expect("a job ends once");
+        self.speculation.forget(job);
         let spec = self.spec(job);
         out.push(Action::Job(Box::new(JobRecord {
             job,

@@ -233,6 +233,14 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
+    /// Which part of the running step of a task on a worker is done.
+    pub fn step_done(&self, now: Time, worker: u32, task: u32) -> f64 {
+        let machine = &self.machines[(worker / self.config.workers_per_machine) as usize];
+        let its = |work: &Work| matches!(*work, Work::Step(t) | Work::Read(t) if t == task);
+        let parts = [machine.cores.done(now, its), machine.disks.done(now, its)];
+        parts.into_iter().flatten().fold(1.0, f64::min)
+    }
+
     /// A mark of what was written so far on a worker's machine.
     pub fn mark(&mut self, worker: u32) -> u64 {
         self.machine(worker).1.written

@@ -52,6 +52,7 @@ impl MapReduce {
         for report in unheard {
             if self.jobs[report.job as usize].is_some() {
                 self.scheduler.finished(report.kind, report.job);
+                self.speculation.unreported(&report);
                 self.run_again(report.job, report.kind, report.index);
             }
         }

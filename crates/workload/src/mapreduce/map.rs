@@ -70,6 +70,14 @@ impl Mapping {
         (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
     }
 
+    /// How far the function is when such a part of the running piece is done.
+    pub fn done(&self, piece: f64) -> f64 {
+        if self.through || self.output == 0 {
+            return if self.through { 1.0 } else { piece };
+        }
+        (self.at as f64 + (self.to - self.at) as f64 * piece) / self.output as f64
+    }
+
     /// Where the piece from here ends.
     fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
         let trigger = self.spilled.saturating_add(soft);

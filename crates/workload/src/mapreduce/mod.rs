@@ -9,7 +9,8 @@
 //! One file per concern: `control` (heartbeats, life of a job), `scheduler` (whose turn it is),
 //! `assign` (what an answer gives out), `owners` (pools, queues and users by number), `job` (how far
 //! it is), `waiting` (maps that wait, where splits are), `map`, `shuffle`, `reduce`, `write` (the stages of
-//! tasks), `hdfs` (placement), `shares` (exact splits of bytes), `check` (impossible demands).
+//! tasks), `hdfs` (placement), `speculate` (second attempts), `shares` (exact splits of bytes), `check`
+//! (impossible demands).
 
 mod assign;
 mod check;
@@ -34,6 +35,7 @@ pub mod scheduler;
 mod shares;
 mod shuffle;
 mod slab;
+mod speculate;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -45,7 +47,7 @@ mod yarn;
 pub use config::{
     Clients, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework, HdfsConfig,
     JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig,
-    SizeRule, SlowNode, SortConfig, YarnConfig,
+    SizeRule, SlowNode, SortConfig, SpeculationConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
@@ -95,6 +97,7 @@ pub struct MapReduce {
     submitted: u32,
     done: u32,
     watch: watch::Watch,
+    speculation: speculate::Speculation,
     finished: bool,
 }
 
@@ -131,6 +134,8 @@ enum Timer {
     Look,
     /// Connections are looked at.
     Watch,
+    /// Running tasks are looked at: slow ones are copied.
+    Speculate,
     /// A reduce may ask a worker again.
     Penalty {
         /// The reduce.
@@ -159,6 +164,7 @@ impl Timer {
             Timer::Look => (13, 0),
             Timer::Watch => (14, 0),
             Timer::Penalty { task, .. } => (15, task),
+            Timer::Speculate => (16, 0),
         };
         let from = if let Timer::Penalty { from, .. } = self { u64::from(from) } else { 0 };
         kind << 56 | from << 32 | u64::from(of)
@@ -184,6 +190,7 @@ impl Timer {
             13 => Timer::Look,
             14 => Timer::Watch,
             15 => Timer::Penalty { task: of, from },
+            16 => Timer::Speculate,
             kind => unreachable!("no timer has kind {kind}"),
         }
     }
@@ -232,6 +239,7 @@ impl MapReduce {
             submitted: 0,
             done: 0,
             watch: watch::Watch::default(),
+            speculation: speculate::Speculation::default(),
             finished: false,
             config,
         })
@@ -276,6 +284,7 @@ impl MapReduce {
                 Timer::Poll(task) => self.ask_for_maps(now, task, out),
                 Timer::Look => self.look(now, out),
                 Timer::Watch => self.watch(now, out),
+                Timer::Speculate => self.speculate(now, out),
                 Timer::Penalty { task, from } => self.penalty_over(now, (task, from), out),
             },
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),

@@ -38,6 +38,12 @@ impl Producing {
         share(self.output, self.pieces, self.pieces - self.done)
     }
 
+    /// How far the function is when such a part of the running piece is done.
+    pub fn share_done(&self, piece: f64) -> f64 {
+        let running = if self.done < self.pieces { piece } else { 0.0 };
+        (f64::from(self.done) + running) / f64::from(self.pieces)
+    }
+
     /// Who writes the output, if there is some.
     pub fn writer(&self) -> Option<u32> {
         self.writer

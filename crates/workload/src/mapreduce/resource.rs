@@ -21,8 +21,8 @@ pub struct Shared<W> {
     virtual_time: u64,
     /// When that was so.
     at: Time,
-    /// Unfinished work by the virtual time it ends at, then by arrival.
-    work: BTreeMap<(u64, u64), W>,
+    /// Unfinished work, with its length, by the virtual time it ends at, then by arrival.
+    work: BTreeMap<(u64, u64), (Span, W)>,
     arrivals: u64,
     /// The earliest wake-up that was asked for and has not come.
     armed: Option<Time>,
@@ -55,17 +55,31 @@ impl<W> Shared<W> {
     }
 
     fn advance(&mut self, now: Time) {
-        let passed = now.since(self.at).0;
+        self.virtual_time = self.virtual_time_at(now);
         self.at = now;
+    }
+
+    fn virtual_time_at(&self, now: Time) -> u64 {
+        let passed = now.since(self.at).0;
         let (num, den) = self.speed();
-        self.virtual_time += (u128::from(passed) * num / den) as u64;
+        self.virtual_time + (u128::from(passed) * num / den) as u64
+    }
+
+    /// Which part is done of the piece that is least so, of those that are meant.
+    pub fn done(&self, now: Time, is: impl Fn(&W) -> bool) -> Option<f64> {
+        let at = self.virtual_time_at(now);
+        let meant = self.work.iter().filter(|(_, (_, what))| is(what));
+        let left = meant.map(|(&(end, _), &(length, _))| {
+            end.saturating_sub(at) as f64 / length.0.max(1) as f64
+        });
+        left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
     /// Starts a piece that lasts `work` on a server of its own.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);
-        self.work.insert((end, self.arrivals), what);
+        self.work.insert((end, self.arrivals), (work, what));
         self.arrivals += 1;
     }
 
@@ -73,7 +87,7 @@ impl<W> Shared<W> {
     pub fn finish(&mut self, now: Time) -> Option<W> {
         self.advance(now);
         let entry = self.work.first_entry()?;
-        (entry.key().0 <= self.virtual_time).then(|| entry.remove())
+        (entry.key().0 <= self.virtual_time).then(|| entry.remove().1)
     }
 
     /// A wake-up has come: whether it is the one that counts. Others were overtaken.

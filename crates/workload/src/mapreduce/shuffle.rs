@@ -117,6 +117,11 @@ impl Fetching {
         }
     }
 
+    /// Outputs that have arrived.
+    pub fn fetched(&self) -> u32 {
+        self.fetched
+    }
+
     /// Whether an answer of this worker is awaited.
     pub fn awaits(&self, from: u32) -> bool {
         let s = &self.sources[from as usize];

@@ -63,6 +63,34 @@ pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.task.io.sort.mb", Form::Mebibytes, &["sort.buffer_bytes"]),
     setting("mapreduce.task.io.sort.factor", Form::Count, &["sort.factor"]),
     setting("mapreduce.map.sort.spill.percent", Form::Share, &["sort.spill_fraction"]),
+    // second attempts
+    setting("mapreduce.map.speculative", Form::Flag, &["speculation.maps"]),
+    setting("mapreduce.reduce.speculative", Form::Flag, &["speculation.reduces"]),
+    setting(
+        "mapreduce.job.speculative.speculative-cap-running-tasks",
+        Form::Share,
+        &["speculation.cap_running"],
+    ),
+    setting(
+        "mapreduce.job.speculative.speculative-cap-total-tasks",
+        Form::Share,
+        &["speculation.cap_total"],
+    ),
+    setting(
+        "mapreduce.job.speculative.minimum-allowed-tasks",
+        Form::Count,
+        &["speculation.minimum"],
+    ),
+    setting(
+        "mapreduce.job.speculative.retry-after-no-speculate",
+        Form::Millis,
+        &["speculation.interval"],
+    ),
+    setting(
+        "mapreduce.job.speculative.retry-after-speculate",
+        Form::Millis,
+        &["speculation.pause"],
+    ),
     // reduces
     setting("mapreduce.job.reduces", Form::Count, &["job.reduces"]),
     setting("mapreduce.job.reduce.slowstart.completedmaps", Form::Share, &["control.slowstart"]),
@@ -333,7 +361,6 @@ const ELSEWHERE: &[&str] = &[
     "mapreduce.map.output.",
     "mapreduce.map.skip.",
     "mapreduce.map.sort.",
-    "mapreduce.map.speculative",
     "mapreduce.mapper.",
     "mapreduce.multipleinputs.",
     "mapreduce.output.",
@@ -361,7 +388,6 @@ const ELSEWHERE: &[&str] = &[
     "mapreduce.reduce.shuffle.read.",
     "mapreduce.reduce.shuffle.retry-delay.",
     "mapreduce.reduce.skip.",
-    "mapreduce.reduce.speculative",
     "mapreduce.shuffle.",
     "mapreduce.task.",
     "mapreduce.tasktracker.",

@@ -10,6 +10,7 @@ mod failures;
 mod hdfs;
 mod jobs;
 mod node;
+mod speculation;
 mod tasks;
 mod yarn;
 
@@ -17,6 +18,7 @@ pub use failures::{FailingTask, FailureConfig};
 pub use hdfs::HdfsConfig;
 pub use jobs::{Clients, JobBytes, JobSpec, SizeRule};
 pub use node::{NodeConfig, SlowNode};
+pub use speculation::SpeculationConfig;
 pub use tasks::{CostConfig, ShuffleConfig, SortConfig};
 pub use yarn::YarnConfig;
 
@@ -70,6 +72,8 @@ pub struct MapReduceConfig {
     pub yarn: YarnConfig,
     /// What fails by itself, and when Hadoop believes it.
     pub failures: FailureConfig,
+    /// Second attempts at slow tasks.
+    pub speculation: SpeculationConfig,
     /// The jobs, in any order: they are numbered by time of submission, then by place in this list.
     pub jobs: Vec<JobSpec>,
 }
@@ -95,6 +99,7 @@ impl Default for MapReduceConfig {
             slow_nodes: Vec::new(),
             yarn: YarnConfig::default(),
             failures: FailureConfig::default(),
+            speculation: SpeculationConfig::default(),
             jobs: Vec::new(),
         }
     }

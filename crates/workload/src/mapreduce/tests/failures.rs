@@ -2,10 +2,11 @@
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
 use crate::mapreduce::{
-    Clients, FailingTask, Framework, JobBytes, JobSpec, MapReduceConfig, SchedulerKind,
+    Clients, FailingTask, Framework, JobBytes, JobSpec, MapReduceConfig, SchedulerKind, SlowNode,
 };
 use eastwest_types::{HostId, Purpose, Span, TaskKind, Time};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
@@ -247,6 +248,8 @@ proptest! {
         (attempts, keep_alive, setup) in (0.0..0.3f64, any::<bool>(), any::<bool>()),
         outages in proptest::collection::vec((0..12u32, 0..400u64, 1..2000u64), 0..5),
         slowstart in 0.0..1.0f64,
+        (copy_maps, copy_reduces, lag) in (any::<bool>(), any::<bool>(), 0..100u64),
+        speeds in proptest::collection::vec((0..12u32, 0.05..1.0f64), 0..3),
         seed in any::<u64>(),
     ) {
         let framework = if yarn { Framework::Yarn } else { Framework::Mr1 };
@@ -260,6 +263,15 @@ proptest! {
             config.hdfs.setup_bytes = 200;
             config.hdfs.namenode_time = Some(Span::from_ms(2));
         }
+        let speculation = &mut config.speculation;
+        (speculation.maps, speculation.reduces) = (copy_maps, copy_reduces);
+        (speculation.lag, speculation.threshold) = (Span::from_secs(lag), 0.5);
+        let speeds: BTreeMap<u32, f64> =
+            speeds.into_iter().map(|(host, speed)| (host % (hosts - 1), speed)).collect();
+        config.slow_nodes = speeds
+            .into_iter()
+            .map(|(host, speed)| SlowNode { host: HostId(host), speed })
+            .collect();
         // The master is never out of reach for ever.
         let outages: Vec<Outage> = outages
             .into_iter()

@@ -118,10 +118,12 @@ impl MapReduce {
         let untold: Vec<u32> =
             self.reports.iter().filter(|(_, r)| r.job == job).map(|(number, _)| number).collect();
         for report in untold {
-            let Report { index, kind, .. } = self.reports.remove(report);
+            let told = self.reports.remove(report);
+            let Report { index, kind, .. } = told;
             let its = |u| matches!(u, Use::Report { report: of } if of == report);
             self.conns.abort_where(its, out);
             self.scheduler.finished(kind, job);
+            self.speculation.unreported(&told);
             self.run_again(job, kind, index);
         }
         for map in self.scheduler.take_back(job) {

@@ -7,6 +7,7 @@ mod control;
 mod failures;
 mod hdfs;
 mod node;
+mod speculation;
 mod tasks;
 mod yarn;
 
@@ -78,6 +79,8 @@ pub fn read(
     };
     let doc = "What fails by itself, and when Hadoop believes in a failure.";
     let failures = s.table("failures", doc, failures::read);
+    let doc = "Second attempts at slow tasks (speculative execution).";
+    let speculation = s.table("speculation", doc, speculation::read);
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
     let reduce_slots_each = match framework {
@@ -110,6 +113,7 @@ pub fn read(
         slow_nodes,
         yarn,
         failures,
+        speculation,
         jobs,
     };
     Some((config, origins))
