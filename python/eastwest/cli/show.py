@@ -54,7 +54,7 @@ def summary_table(result: Result) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in _rows(s):
+    for name, value in _rows(s, _failed_jobs(result)):
         grid.add_row(name, Text(value))
     notes = [str(note) for note in s.get("notes", [])]
     for note in notes[:_MOST_NOTES]:
@@ -74,7 +74,14 @@ def print_summary(console: Console, result: Result) -> None:
     console.print(summary_table(result))
 
 
-def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _failed_jobs(result: Result) -> int:
+    """Jobs that ended for a reason other than success; none where tables do not say so."""
+    if not pick(result.summary, "jobs", "count") or "failed" not in result.jobs.columns:
+        return 0
+    return result.jobs.filter(result.jobs["failed"].fill_null("") != "").height
+
+
+def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
     hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
     speed = hops / cpu if hops is not None and cpu else None
     yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
@@ -84,9 +91,12 @@ def _rows(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{count(speed)} packet-hops per CPU-s ({count(hops)} in {span(cpu)}), "
         f"{size(memory * 1e6 if memory else None)}",
     )
-    if pick(s, "jobs", "count"):
+    jobs = pick(s, "jobs", "count")
+    if jobs:
         makespan = span(pick(s, "jobs", "makespan_s"))
-        yield "jobs", f"{count(pick(s, 'jobs', 'count'))} done, makespan {makespan}"
+        ended = f"{count(jobs - failed)} done"
+        ended += f", {count(failed)} failed" if failed else ""
+        yield "jobs", f"{ended}, makespan {makespan}"
         yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
     if pick(s, "rounds", "count"):
         goodput = rate(pick(s, "rounds", "goodput_bps"))

@@ -171,7 +171,8 @@ impl MapReduce {
         let (most, fraction) = (failures.fetch_reports, failures.fetch_fraction);
         let reduces = self.scheduler.load(TaskKind::Reduce, job).running;
         let Some(state) = self.jobs[job as usize].as_mut() else { return };
-        if state.map_at.get(&map) != Some(&from) {
+        let through = state.reduces_done == self.config.jobs[job as usize].reduces;
+        if through || state.map_at.get(&map) != Some(&from) {
             return;
         }
         let reports = state.fetch_failures.entry(map).or_default();

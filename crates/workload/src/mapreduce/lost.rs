@@ -49,6 +49,7 @@ impl MapReduce {
         w.fetch_failures.clear();
         let mut unheard = std::mem::take(&mut w.reported);
         unheard.append(&mut w.finished);
+        unheard.extend(self.drop_reports(|report| report.worker == worker, out));
         for report in unheard {
             if self.jobs[report.job as usize].is_some() {
                 self.scheduler.finished(report.kind, report.job);

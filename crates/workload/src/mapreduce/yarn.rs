@@ -416,10 +416,13 @@ impl MapReduce {
         out.push(control_message(conn, Side::Server, bytes, u64::from(known), Some(job)));
     }
 
-    /// At the reduce: the master's answer; the next question follows unless all maps are known.
+    /// At the reduce: the master's answer; the next question follows unless it knows of all
+    /// maps that have ended, and these are all of the job.
     pub(super) fn maps_told(&mut self, now: Time, task: u32, known: u32, out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
-        let all = known >= self.config.jobs[t.job as usize].maps;
+        // A map that ran again may have ended while the answer was on its way: then it asks on.
+        let ended = self.jobs[t.job as usize].as_ref().expect("the job runs").finished_on.len();
+        let all = known >= self.config.jobs[t.job as usize].maps && known as usize == ended;
         if all {
             if let Some(conn) = t.events.take() {
                 self.conns.close(conn, out);

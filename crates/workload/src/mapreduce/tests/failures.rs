@@ -234,8 +234,13 @@ fn any_job() -> impl Strategy<Value = JobSpec> {
     )
 }
 
+/// 64, or what `PROPTEST_CASES` asks for.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").map_or(64, |_| ProptestConfig::default().cases)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_job_ends_with_its_bytes_or_for_a_reason(
@@ -293,5 +298,52 @@ fn output_of_fewer_bytes_than_pieces_is_complete_with_the_last_piece() {
         let bytes = JobBytes { input: 134_217_731, shuffle: 0, output: 2 };
         let config = with(vec![JobSpec::fixed("few", "trace", at(0), bytes, 3, 0)], framework);
         conserved(&config, &run(&config, &cluster(9, 8, 13_619_653_607_433_430_704)));
+    }
+}
+
+/// Found by the property test: the reduce's last question for maps was answered while a map that
+/// ran again told its master of its end.
+#[test]
+fn a_reduce_asks_on_when_a_map_ends_again_while_the_answer_is_on_its_way() {
+    let nothing = JobBytes { input: 0, shuffle: 0, output: 0 };
+    let job = |submit, bytes, maps, reduces| {
+        JobSpec::fixed("sort", "trace", at(submit), bytes, maps, reduces)
+    };
+    let few = JobBytes { input: 6, shuffle: 0, output: 2 };
+    let jobs = vec![job(0, nothing, 1, 0), job(0, nothing, 1, 0), job(23, few, 6, 2)];
+    let mut config = with(jobs, Framework::Yarn);
+    config.control.slowstart = 0.0;
+    config.shuffle.keep_alive = false;
+    config.hdfs.block_bytes = 50_000_000;
+    let gone = [outage(HostId(6), 0, 801), outage(HostId(2), 43, 801)];
+    conserved(&config, &run_with(&config, &cluster(9, 3, 16_468_989_945_924_041_476), &gone));
+    config.jobs = vec![
+        job(0, nothing, 1, 0),
+        job(0, nothing, 1, 0),
+        job(78, nothing, 8, 0),
+        job(78, nothing, 9, 4),
+    ];
+    config.scheduler = SchedulerKind::Quincy;
+    config.failures.attempts = 0.225_159_921_268_793_72;
+    let gone =
+        [outage(HostId(7), 6, 606), outage(HostId(0), 201, 1000), outage(HostId(6), 201, 1000)];
+    conserved(&config, &run_with(&config, &cluster(11, 2, 14_357_833_813_799_272_108), &gone));
+}
+
+#[test]
+fn tasks_whose_end_nobody_hears_of_run_again() {
+    for framework in BOTH {
+        let mut config = with(vec![sort(20, 2)], framework);
+        config.failures.expiry = Span::from_secs(60);
+        let end = run(&config, &cluster(7, 3, 1)).end.as_secs_f64() as u64;
+        for host in 0..6 {
+            for when in 1..end {
+                // It never comes back.
+                let gone = [outage(HostId(host), when, 1_000_000)];
+                let seen = run_with(&config, &cluster(7, 3, 1), &gone);
+                conserved(&config, &seen);
+                assert_eq!(seen.job(0).failed, None, "{framework:?} {host} {when}");
+            }
+        }
     }
 }

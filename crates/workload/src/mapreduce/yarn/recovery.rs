@@ -115,13 +115,8 @@ impl MapReduce {
             let t = self.kill_attempt(task, out);
             self.free_dropped(&t);
         }
-        let untold: Vec<u32> =
-            self.reports.iter().filter(|(_, r)| r.job == job).map(|(number, _)| number).collect();
-        for report in untold {
-            let told = self.reports.remove(report);
+        for told in self.drop_reports(|report| report.job == job, out) {
             let Report { index, kind, .. } = told;
-            let its = |u| matches!(u, Use::Report { report: of } if of == report);
-            self.conns.abort_where(its, out);
             self.scheduler.finished(kind, job);
             self.speculation.unreported(&told);
             self.run_again(job, kind, index);
@@ -165,13 +160,24 @@ impl MapReduce {
             self.yarn.masters -= master.container.memory;
             self.workers[master.worker as usize].containers.ended.push(master.container);
         }
-        let untold: Vec<u32> =
-            self.reports.iter().filter(|(_, r)| r.job == job).map(|(number, _)| number).collect();
-        for report in untold {
-            self.reports.remove(report);
+        self.drop_reports(|report| report.job == job, out);
+    }
+
+    /// Masters will not hear some reports: their tasks, like those of killed attempts, must run again.
+    pub(in crate::mapreduce) fn drop_reports(
+        &mut self,
+        gone: impl Fn(&Report) -> bool,
+        out: &mut Vec<Action>,
+    ) -> Vec<Report> {
+        let numbers: Vec<u32> =
+            self.reports.iter().filter(|(_, r)| gone(r)).map(|(number, _)| number).collect();
+        let mut dropped = Vec::new();
+        for report in numbers {
             let its = |u| matches!(u, Use::Report { report: of } if of == report);
             self.conns.abort_where(its, out);
+            dropped.push(self.reports.remove(report));
         }
+        dropped
     }
 }
 
