@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from statistics import correlation, fmean
 
 from eastwest.claims.measures.base import Data, Measured, MeasureError, Row, measure
 from eastwest.stats import mean_interval
@@ -35,17 +35,17 @@ def _rows(points: list[tuple[float, dict[int, float]]], value: str, along: str) 
 def straightness(data: Data, value: str, along: str) -> Measured:
     """Share of the variance of a value's means that a rising line explains (R²); 0 if it falls."""
     points = _along(data, value, along)
-    places = np.array([place for place, _ in points])
+    places = [place for place, _ in points]
     seeds = sorted(set.intersection(*(set(values) for _, values in points)))
 
-    def share(means: np.ndarray) -> float:
-        if means.std() == 0 or places.std() == 0:
+    def share(means: list[float]) -> float:
+        if len(set(means)) == 1 or len(set(places)) == 1:
             return 0.0
-        r = float(np.corrcoef(places, means)[0, 1])
+        r = correlation(places, means)
         return r * r if r > 0 else 0.0
 
-    means = np.array([np.mean([values[seed] for seed in values]) for _, values in points])
-    single = [share(np.array([values[seed] for _, values in points])) for seed in seeds]
+    means = [fmean(values.values()) for _, values in points]
+    single = [share([values[seed] for _, values in points]) for seed in seeds]
     interval = mean_interval(single) if len(single) > 1 else None
     low, high = (interval.low, interval.high) if interval else (None, None)
     return Measured(share(means), low, high, len(seeds), rows=_rows(points, value, along))
