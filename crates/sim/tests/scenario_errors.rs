@@ -66,6 +66,20 @@ fn reread(scenario: &Scenario) -> Scenario {
 }
 
 #[test]
+fn a_profile_without_sack_asks_for_nothing_that_needs_it() {
+    let file = |tcp: &str| {
+        format!(
+            "{STAR}[tcp]\nprofile = 'linux'\nsack = false\n{tcp}[[workload]]\nname = 'w'\n\
+             kind = 'incast'\nreceiver = 'h0'\nblock_bytes = '1 MB'\n"
+        )
+    };
+    let scenario = read(&file(""), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+    assert!(!scenario.tcp.recovery.probes && !scenario.tcp.recovery.late_sacks);
+    // what the file itself asks for is refused
+    assert!(only(&file("dsack = true\n")).contains("tcp.dsack"));
+}
+
+#[test]
 fn shipped_scenarios_are_right_and_read_back_as_themselves() {
     let shipped = shipped();
     assert!(shipped.len() >= 9, "{}", shipped.len());

@@ -28,11 +28,12 @@ pub enum Protection {
 
 impl Protection {
     fn spares(self, packet: &Stored) -> bool {
-        let bare = || !matches!(packet.kind(), kind if carries_payload(kind));
         match self {
             Protection::Default => false,
             Protection::EceBit => packet.flags() & flag::ECE != 0,
-            Protection::AckSyn => packet.flags() & flag::ECE != 0 || bare(),
+            Protection::AckSyn => {
+                packet.flags() & flag::ECE != 0 || !carries_payload(packet.kind())
+            }
             Protection::Bypass => !packet.understands_marks(),
         }
     }

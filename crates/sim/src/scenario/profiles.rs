@@ -2,6 +2,7 @@
 //! in `profiles/`, with the source of every value; without one the keys' own defaults hold.
 
 use super::reader::Section;
+use toml::{Table, Value};
 
 const LINUX: &str = include_str!("profiles/linux.toml");
 const CLASSIC: &str = include_str!("profiles/classic.toml");
@@ -22,5 +23,12 @@ pub fn read(s: &mut Section) {
             ("linux", LINUX, "what Linux 6.x does by default"),
         ],
     );
-    s.preset(text.parse().expect("a profile is TOML"));
+    let mut rules: Table = text.parse().expect("a profile is TOML");
+    if s.own("sack") == Some(&Value::Boolean(false)) {
+        // without SACK these do nothing (Linux: `tcp_is_sack`), and they are off where nobody asks
+        for name in ["rack", "tail_loss_probe", "dsack", "late_sacks"] {
+            rules.remove(name);
+        }
+    }
+    s.preset(rules);
 }
