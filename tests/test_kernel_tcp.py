@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import runpy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -82,19 +83,7 @@ def claims() -> list[Claim]:
     return [load(path) for path in sorted((STUDY / "claims").glob("*.toml"))]
 
 
-NUMBERS = {
-    "largest window": "largest-window",
-    "end of slow start": "slow-start-end",
-    "peak": "sawtooth-peak",
-    "threshold": "sawtooth-threshold",
-    "period": "sawtooth-period-s",
-    "median window": "median-window",
-    "median round trip": "median-round-trip-ms",
-    "goodput": "goodput-mbps",
-    "drops in the first second": "drops-of-first-second",
-    "drops in all": "drops",
-    "drops": "drops",
-}
+NUMBERS: dict[str, str] = runpy.run_path(str(STUDY / "tables.py"))["NUMBERS"]
 
 
 def allowed(claim: str, metric: str) -> float:

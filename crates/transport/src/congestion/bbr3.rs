@@ -15,7 +15,7 @@
 
 use super::bbr::Ack;
 use super::bbr3_bounds::Bounds;
-use super::rate::{RateSample, RateSampler};
+use super::rate::{RateSample, RateSampler, passes};
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
 use eastwest_types::{Span, Time};
@@ -116,11 +116,6 @@ pub struct Bbr3 {
 /// `amount` times `gain`.
 pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
     (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
-}
-
-/// What passes at `rate` in `time`.
-fn passes(rate: u64, time: Span) -> u64 {
-    (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
 }
 
 impl Bbr3 {

@@ -8,6 +8,11 @@
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
 
+/// Bytes that pass at `rate`, in bytes a second, in `time`.
+pub(super) fn passes(rate: u64, time: Span) -> u64 {
+    (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
+}
+
 /// A segment under way.
 #[derive(Clone, Copy, Debug)]
 struct Record {

@@ -28,14 +28,8 @@ impl Endpoint {
         config: &TcpConfig,
         sink: &mut impl Sink,
     ) {
-        let flight_before = self.snd_max - self.snd_una;
+        let before = self.before(config);
         let mut resend_first = false;
-        let arrived_before = self.arrived(config);
-        let modelled = config.congestion.is_modelled();
-        let (pipe_before, lost_before) = match modelled {
-            true => (self.pipe(config), self.deemed_lost()),
-            false => (0, 0),
-        };
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let mut news = News::default();
@@ -51,28 +45,21 @@ impl Endpoint {
         let doubtful = self.phase != Phase::Open || !self.sacked.is_empty() || news.dsack.is_some();
         let mut answered = None;
         if acked > 0 {
-            if config.recovery.uses_rack() {
-                answered = self.clear_board(ack, context, &mut news, config);
-            } else if self.phase == Phase::Loss {
-                news.delivery.original |= self.has_original(self.snd_una, ack);
-            } else if config.recovery.adapt_reordering && !self.sacked.is_empty() {
-                let highest = self.sacked.end();
-                self.note_late_without_board((self.snd_una, ack), highest, ack, config);
-            }
+            answered = self.take_advance(ack, context, &mut news, config);
             self.move_on(now, packet, ack, answered, config, sink);
             if !self.sacked.is_empty() {
                 self.sacked.remove_below(ack);
             }
         }
         if self.controlled {
-            let delivered = (acked + self.arrived(config)).saturating_sub(arrived_before);
+            let delivered = self.delivered_since(&before, acked, config);
             self.inform(now, packet, sack, (acked, delivered), answered, config);
         }
         if packet.flags & flag::ECE != 0 {
-            self.on_echo(flight_before, config);
+            self.on_echo(before.flight, config);
         }
         let duplicate = acked == 0
-            && flight_before > 0
+            && before.flight > 0
             && packet.payload == 0
             && packet.flags & flag::FIN == 0
             && (newly_sacked > 0 || (!config.sack && !window_changed));
@@ -83,8 +70,8 @@ impl Endpoint {
             advice = self.reconsider(packet, evidence, config, sink);
         }
         if acked > 0 {
-            let counted = self.counted(acked, arrived_before, config);
-            resend_first = self.on_progress(now, (acked, counted), flight_before, config, sink);
+            let counted = self.counted(acked, before.arrived, config);
+            resend_first = self.on_progress(now, (acked, counted), before.flight, config, sink);
             self.linger_if_finished(now, config);
         } else if duplicate && !self.is_held_in_recovery(config) {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
@@ -98,32 +85,79 @@ impl Endpoint {
         }
         let due = (doubtful && advice == Advice::GoOn, newly_sacked > 0);
         let found = self.look_for_losses(now, due, config, sink);
-        let lost_more = found.lost_more;
         resend_first |= found.send_first;
-        if config.recovery.prr != PrrRule::Off && self.is_reducing() {
-            let report = Report {
-                delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
-                advanced: acked > 0,
-                lost_more,
-            };
-            self.reduce_in_step(report, config);
+        self.set_window(now, &before, acked, found.lost_more, config);
+        if resend_first {
+            self.send_lost(now, config, sink);
         }
-        if modelled {
+        self.respond(now, advice, acked > 0 || newly_sacked > 0, config, sink);
+    }
+
+    /// What is known before an ACK is looked at.
+    #[inline]
+    fn before(&self, config: &TcpConfig) -> Before {
+        let (pipe, lost) = match config.congestion.is_modelled() {
+            true => (self.pipe(config), self.deemed_lost()),
+            false => (0, 0),
+        };
+        let flight = self.snd_max - self.snd_una;
+        Before { flight, arrived: self.arrived(config), pipe, lost }
+    }
+
+    /// Bytes delivered since, with `acked` by which the ACK has moved on.
+    #[inline]
+    fn delivered_since(&self, before: &Before, acked: u64, config: &TcpConfig) -> u64 {
+        (acked + self.arrived(config)).saturating_sub(before.arrived)
+    }
+
+    /// What an ACK that moves on to `ack` says of the segments below it.
+    #[inline]
+    fn take_advance(
+        &mut self,
+        ack: u64,
+        context: Context,
+        news: &mut News,
+        config: &TcpConfig,
+    ) -> Option<Answered> {
+        if config.recovery.uses_rack() {
+            return self.clear_board(ack, context, news, config);
+        }
+        if self.phase == Phase::Loss {
+            news.delivery.original |= self.has_original(self.snd_una, ack);
+        } else if config.recovery.adapt_reordering && !self.sacked.is_empty() {
+            let highest = self.sacked.end();
+            self.note_late_without_board((self.snd_una, ack), highest, ack, config);
+        }
+        None
+    }
+
+    /// The window where it does not simply grow: it shrinks in step with what is delivered (PRR), or
+    /// follows a model of the path.
+    #[inline]
+    fn set_window(
+        &mut self,
+        now: Time,
+        before: &Before,
+        acked: u64,
+        lost_more: bool,
+        config: &TcpConfig,
+    ) {
+        if config.recovery.prr != PrrRule::Off && self.is_reducing() {
+            let delivered = self.delivered_since(before, acked, config);
+            self.reduce_in_step(Report { delivered, advanced: acked > 0, lost_more }, config);
+        }
+        if config.congestion.is_modelled() {
             let by_position = if lost_more { u64::from(config.segment) } else { 0 };
             let change = Change {
-                delivered: (acked + self.arrived(config)).saturating_sub(arrived_before),
-                lost: self.deemed_lost().saturating_sub(lost_before).max(by_position),
-                in_flight_before: pipe_before,
+                delivered: self.delivered_since(before, acked, config),
+                lost: self.deemed_lost().saturating_sub(before.lost).max(by_position),
+                in_flight_before: before.pipe,
             };
             self.follow_model(now, change, config);
         }
         if self.controlled {
             self.follow_window(config);
         }
-        if resend_first {
-            self.send_lost(now, config, sink);
-        }
-        self.respond(now, advice, acked > 0 || newly_sacked > 0, config, sink);
     }
 
     /// Looks for losses; `due` says whether time of sending may tell of some, and whether new SACKs do.
@@ -358,6 +392,19 @@ impl Endpoint {
             board.rack.dsack_seen = true;
         }
     }
+}
+
+/// What is known before an ACK is looked at, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    /// Sent and not acknowledged.
+    flight: u64,
+    /// Of those, what has arrived.
+    arrived: u64,
+    /// What is on the way; only asked for by models of the path.
+    pipe: u64,
+    /// What is deemed lost; likewise.
+    lost: u64,
 }
 
 /// What an ACK brings beyond positions.

@@ -217,13 +217,9 @@ impl Quincy {
         const ANYWHERE: usize = 1;
         let job_node: BTreeMap<u32, usize> = quotas.0.keys().copied().zip(2..).collect();
         let first_task = 2 + job_node.len();
-        let mut held: BTreeSet<u32> = BTreeSet::new();
-        for task in tasks {
-            let replicas = jobs.maps(task.job).replicas(task.map).iter();
-            held.extend(replicas.filter(|&&w| self.free[w as usize] > 0));
-        }
         let first_worker = first_task + tasks.len();
-        let worker_node: BTreeMap<u32, usize> = held.into_iter().zip(first_worker..).collect();
+        let worker_node: BTreeMap<u32, usize> =
+            self.free_holders(tasks, jobs).into_iter().zip(first_worker..).collect();
         let first_rack = first_worker + worker_node.len();
         let rack_node: BTreeMap<u32, usize> =
             self.open_racks().map(|(rack, _)| rack).zip(first_rack..).collect();
@@ -269,18 +265,17 @@ impl Quincy {
         let wanted = quotas.0.values().map(|&q| i64::from(q)).sum();
         let (flow, _) = graph.flow(SOURCE, sink, wanted);
         assert_eq!(flow, wanted, "quotas keep to waiting maps and free slots");
+        Placed::read(&graph, tasks.len(), &ways, &from_anywhere)
+    }
 
-        let mut of_task = vec![None; tasks.len()];
-        for (edge, number, place) in ways {
-            if graph.get_edge(edge).flow > 0 {
-                of_task[number] = Some(place);
-            }
+    /// Workers with free slots that hold a split of these maps.
+    fn free_holders(&self, tasks: &[Candidate], jobs: &mut impl Jobs) -> BTreeSet<u32> {
+        let mut held = BTreeSet::new();
+        for task in tasks {
+            let replicas = jobs.maps(task.job).replicas(task.map).iter();
+            held.extend(replicas.filter(|&&w| self.free[w as usize] > 0));
         }
-        let into_rack = from_anywhere
-            .into_iter()
-            .map(|(edge, rack)| (rack, graph.get_edge(edge).flow as usize))
-            .collect();
-        Placed { of_task, into_rack }
+        held
     }
 }
 
@@ -290,4 +285,26 @@ struct Placed {
     of_task: Vec<Option<Place>>,
     /// How many of those that go anywhere go into each rack.
     into_rack: Vec<(u32, usize)>,
+}
+
+impl Placed {
+    /// Which of the `ways` (edge, candidate, place) and of the edges into racks a flow has taken.
+    fn read(
+        graph: &MinCostFlowGraph<i64>,
+        tasks: usize,
+        ways: &[(usize, usize, Place)],
+        from_anywhere: &[(usize, u32)],
+    ) -> Placed {
+        let mut of_task = vec![None; tasks];
+        for &(edge, number, place) in ways {
+            if graph.get_edge(edge).flow > 0 {
+                of_task[number] = Some(place);
+            }
+        }
+        let into_rack = from_anywhere
+            .iter()
+            .map(|&(edge, rack)| (rack, graph.get_edge(edge).flow as usize))
+            .collect();
+        Placed { of_task, into_rack }
+    }
 }
