@@ -422,6 +422,22 @@ fn traces_are_scaled_cut_and_attached() {
 }
 
 #[test]
+fn flow_lists_are_attached_and_checked() {
+    let text = format!("{STAR}[[workload]]\nname='w'\nkind='flow-list'\nfile='f.csv'\n");
+    let list = "src,dst,bytes,start_s\nh0,h1,5000,0.25\nh2,h1,70,0\n";
+    let scenario = read(&text, &with_files(&[("f.csv", list)]), &[]).expect("two flows");
+    let WorkloadKind::FlowList(config) = &scenario.workloads[0].kind else {
+        panic!("a list of flows")
+    };
+    assert_eq!(config.flows.len(), 2);
+    assert_eq!(reread(&scenario), scenario);
+    let broken = list.replace("h2,h1", "h2,h2");
+    let found = problems_with(&text, &with_files(&[("f.csv", &broken)]), &[]);
+    assert!(found[0].message.contains("f.csv:3: goes from h2 to itself"), "{found:?}");
+    assert!(problems_with(&text, &with_files(&[]), &[])[0].message.contains("is not there"));
+}
+
+#[test]
 fn the_demo_is_the_first_four_hours_of_the_facebook_day() {
     let text = include_str!("../../../scenarios/demo.toml");
     let scenario = read(text, &context(), &[]).expect("the demo");

@@ -7,6 +7,7 @@ pub mod all_to_all;
 pub mod arrivals;
 pub mod datagrams;
 mod demand;
+pub mod flow_list;
 mod flow_set;
 #[cfg(test)]
 mod ideal;
@@ -166,6 +167,8 @@ pub enum Workload {
     Poisson(poisson::Poisson),
     /// Requests and responses.
     Service(service::Service),
+    /// Flows of a list.
+    FlowList(flow_list::FlowList),
     /// Packets without connection.
     Datagrams(datagrams::Datagrams),
     /// Hadoop jobs.
@@ -182,6 +185,7 @@ impl Workload {
             Workload::AllToAll(w) => w.handle(now, event, out),
             Workload::Poisson(w) => w.handle(now, event, out),
             Workload::Service(w) => w.handle(now, event, out),
+            Workload::FlowList(w) => w.handle(now, event, out),
             Workload::Datagrams(w) => w.handle(now, event, out),
             Workload::MapReduce(w) => w.handle(now, event, out),
         }
@@ -202,6 +206,7 @@ impl Workload {
             Workload::AllToAll(w) => w.progress(),
             Workload::Poisson(w) => w.progress(),
             Workload::Service(w) => w.progress(),
+            Workload::FlowList(w) => w.progress(),
             Workload::Datagrams(w) => w.progress(),
             Workload::MapReduce(w) => {
                 let (done, total) = w.progress();

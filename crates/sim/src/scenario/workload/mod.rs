@@ -3,6 +3,7 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod flow_list;
 mod hadoop;
 mod hadoop_names;
 mod hadoop_rules;
@@ -23,6 +24,7 @@ use super::reader::{Section, key};
 use eastwest_types::{ClassId, Rate};
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
+use eastwest_workload::flow_list::{FlowList, FlowListConfig};
 use eastwest_workload::incast::{Incast, IncastConfig};
 use eastwest_workload::mapreduce::{MapReduce, MapReduceConfig};
 use eastwest_workload::permutation::{Permutation, PermutationConfig};
@@ -61,6 +63,8 @@ pub enum WorkloadKind {
     Poisson(PoissonConfig),
     /// Requests and responses.
     Service(ServiceConfig),
+    /// Flows of a list.
+    FlowList(FlowListConfig),
     /// Packets without connection.
     Datagrams(DatagramsConfig),
     /// A Hadoop cluster with its jobs.
@@ -80,6 +84,7 @@ impl WorkloadKind {
             WorkloadKind::Incast(c) => Workload::Incast(Incast::new(c.clone(), cluster)?),
             WorkloadKind::Poisson(c) => Workload::Poisson(Poisson::new(c.clone(), cluster)?),
             WorkloadKind::Service(c) => Workload::Service(Service::new(c.clone(), cluster)?),
+            WorkloadKind::FlowList(c) => Workload::FlowList(FlowList::new(c.clone(), cluster)?),
             WorkloadKind::Datagrams(c) => Workload::Datagrams(Datagrams::new(c.clone(), cluster)?),
             WorkloadKind::MapReduce(c) => {
                 Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
@@ -140,6 +145,7 @@ enum Kind {
     Incast,
     Poisson,
     Service,
+    FlowList,
     Datagrams,
     MapReduce,
 }
@@ -188,6 +194,11 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 "flows between random hosts at a load, sizes from a distribution",
             ),
             ("service", Kind::Service, "requests and responses that are sensitive to latency"),
+            (
+                "flow-list",
+                Kind::FlowList,
+                "flows from a file: who sends how much to whom, and when",
+            ),
             ("datagrams", Kind::Datagrams, "packets without connection, at Poisson or equal gaps"),
         ],
     )
@@ -222,6 +233,7 @@ fn read_one(
         Kind::Incast => WorkloadKind::Incast(patterns::incast(w, ground, class)?),
         Kind::Poisson => WorkloadKind::Poisson(patterns::poisson(w, ground, class, background)?),
         Kind::Service => WorkloadKind::Service(patterns::service(w, ground, class, background)?),
+        Kind::FlowList => WorkloadKind::FlowList(flow_list::read(w, ground, files, class)?),
         Kind::Datagrams => {
             WorkloadKind::Datagrams(patterns::datagrams(w, ground, class, background)?)
         }

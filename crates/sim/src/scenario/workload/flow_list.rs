@@ -1,0 +1,212 @@
+//! `kind = "flow-list"`: flows from a CSV file.
+//!
+//! Columns `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line; others are not
+//! looked at. They are those of `flows.parquet`, so that the flows of one run can drive another.
+//! Hosts are names (`h3`) or numbers (3).
+
+use super::Ground;
+use crate::scenario::files::Files;
+use crate::scenario::nodes::Nodes;
+use crate::scenario::problem::shorten;
+use crate::scenario::quantity::{FileName, Quantity};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{ClassId, HostId, Span};
+use eastwest_workload::flow_list::{FlowListConfig, ListedFlow};
+use std::io::Read;
+
+/// Largest file.
+const MOST_FILE_BYTES: u64 = 256 << 20;
+/// Most flows.
+const MOST_FLOWS: usize = 5_000_000;
+/// Largest flow in bytes: 1000 TB.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+/// Latest start in seconds: 480 h.
+const LATEST_S: f64 = 480.0 * 3600.0;
+
+/// Settings of a list of flows.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    class: ClassId,
+) -> Option<FlowListConfig> {
+    const DOC: &str = "CSV file of flows, with columns src, dst, bytes and start_s (those of \
+                       flows.parquet).";
+    let file: FileName = s.get(key("file", DOC));
+    if !s.good(&["file"]) {
+        return None;
+    }
+    let attached = match files.load(ground.context, &file.0, MOST_FILE_BYTES) {
+        Ok(attached) => attached,
+        Err(message) => {
+            s.wrong("file", message);
+            return None;
+        }
+    };
+    match parse(&attached.bytes[..], ground.nodes?) {
+        Ok(flows) => {
+            s.resolve_as("file", FileName(attached.name).show());
+            Some(FlowListConfig { flows, class })
+        }
+        Err(message) => {
+            s.wrong("file", format!("{}{message}", shorten(&file.0)));
+            None
+        }
+    }
+}
+
+/// Where the columns are.
+struct Columns {
+    src: usize,
+    dst: usize,
+    bytes: usize,
+    start_s: usize,
+}
+
+/// The flows of a file, or the first thing that is wrong with it, as `:line: what`.
+fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+    let columns = columns(reader.byte_headers().map_err(|e| broken(&e))?)?;
+    let mut flows = Vec::new();
+    let mut row = csv::ByteRecord::new();
+    while reader.read_byte_record(&mut row).map_err(|e| broken(&e))? {
+        let line = row.position().map_or(0, csv::Position::line);
+        if flows.len() == MOST_FLOWS {
+            return Err(format!(":{line}: more than {MOST_FLOWS} flows"));
+        }
+        flows.push(flow(&row, &columns, nodes).map_err(|what| format!(":{line}: {what}"))?);
+    }
+    if flows.is_empty() {
+        return Err(": names no flow".to_owned());
+    }
+    Ok(flows)
+}
+
+fn columns(header: &csv::ByteRecord) -> Result<Columns, String> {
+    let column = |name: &str| {
+        header.iter().position(|h| h == name.as_bytes()).ok_or_else(|| {
+            let found = shorten(&String::from_utf8_lossy(header.as_slice()));
+            format!(":1: has no column {name}; the first line must name src, dst, bytes and start_s, not \"{found}\"")
+        })
+    };
+    Ok(Columns {
+        src: column("src")?,
+        dst: column("dst")?,
+        bytes: column("bytes")?,
+        start_s: column("start_s")?,
+    })
+}
+
+fn flow(row: &csv::ByteRecord, columns: &Columns, nodes: &Nodes) -> Result<ListedFlow, String> {
+    let cell = |column: usize| std::str::from_utf8(&row[column]).unwrap_or("�");
+    let host = |name: &str, column: usize| {
+        let text = cell(column);
+        let number = text.parse::<u32>().ok().or_else(|| nodes.number(text));
+        number.filter(|&n| n < nodes.hosts()).map(HostId).ok_or_else(|| {
+            let (shown, hosts) = (shorten(text), nodes.host_names());
+            format!("{name}: there is no host \"{shown}\"; hosts are {hosts}, or their numbers")
+        })
+    };
+    let (src, dst) = (host("src", columns.src)?, host("dst", columns.dst)?);
+    let bytes = cell(columns.bytes);
+    let bytes = bytes.parse().ok().filter(|n| (1..=MOST_BYTES).contains(n)).ok_or_else(|| {
+        format!("bytes: \"{}\" is not a whole number of 1 to {MOST_BYTES}", shorten(bytes))
+    })?;
+    let start = cell(columns.start_s);
+    let start = start.parse().ok().filter(|t| (0.0..=LATEST_S).contains(t)).ok_or_else(|| {
+        format!("start_s: \"{}\" is not a number of seconds of 0 to {LATEST_S}", shorten(start))
+    })?;
+    if src == dst {
+        return Err(format!("goes from {} to itself", shorten(cell(columns.src))));
+    }
+    Ok(ListedFlow { start: Span::from_secs_f64_nearest(start), src, dst, bytes })
+}
+
+/// What the CSV reader objects to, without its own words for rows and bytes.
+fn broken(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            let line = pos.as_ref().map_or(0, csv::Position::line);
+            format!(":{line}: has {len} columns where the first line has {expected_len}")
+        }
+        _ => format!(": cannot be read: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_types::Rate;
+
+    const GOOD: &str =
+        "start_s,src,dst,bytes,purpose\n0.5,h3,0,4000,flow\n 0 , h1 ,h2, 1 ,\"a, b\"\n";
+
+    fn star() -> Nodes {
+        let host = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) };
+        Nodes::new(&Topology::Star { hosts: 4, host })
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_hosts_by_name_or_number() {
+        let flows = parse(GOOD.as_bytes(), &star()).expect("two flows");
+        let flow = |start_ms, src, dst, bytes| ListedFlow {
+            start: Span::from_ms(start_ms),
+            src: HostId(src),
+            dst: HostId(dst),
+            bytes,
+        };
+        assert_eq!(flows, [flow(500, 3, 0, 4000), flow(0, 1, 2, 1)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let cases = [
+            ("", ":1: has no column src"),
+            ("src,dst,bytes,start_s\n", "names no flow"),
+            ("src,dst,bytes,start\nh0,h1,1,0\n", "no column start_s"),
+            ("src,dst,bytes,start_s\nh0,h1,1,0\nh0,h4,1,0\n", ":3: dst: there is no host \"h4\""),
+            ("src,dst,bytes,start_s\nh0,h1,0,0\n", ":2: bytes: \"0\""),
+            ("src,dst,bytes,start_s\nh0,h1,1,-1\n", ":2: start_s: \"-1\""),
+            ("src,dst,bytes,start_s\nh0,h1,1,NaN\n", ":2: start_s"),
+            ("src,dst,bytes,start_s\nh0,0,1,0\n", ":2: goes from h0 to itself"),
+            ("src,dst,bytes,start_s\nh0,h1,1\n", ":2: has 3 columns"),
+        ];
+        for (text, expected) in cases {
+            let found = parse(text.as_bytes(), &star()).expect_err(text);
+            assert!(found.contains(expected), "{text:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn damaged_files_give_flows_or_a_reason() {
+        let mut random = Stream::new(1, "fuzz/flow-list");
+        let nodes = star();
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..20_000 {
+            let mut text = GOOD.as_bytes().to_vec();
+            for _ in 0..=random.below(3) {
+                let at = random.below(text.len() as u64) as usize;
+                match random.below(4) {
+                    0 => text[at] = random.below(256) as u8,
+                    1 => drop(text.drain(at..)),
+                    2 => text.insert(at, b"\",\n\0-9e"[random.below(7) as usize]),
+                    _ => drop(text.remove(at)),
+                }
+                text.push(b'\n');
+            }
+            match parse(&text[..], &nodes) {
+                Ok(flows) => {
+                    good += 1;
+                    assert!(flows.iter().all(|f| f.src != f.dst && f.bytes > 0 && f.dst.0 < 4));
+                }
+                Err(message) => {
+                    bad += 1;
+                    assert!(message.starts_with(':') && !message.contains('\0'), "{message}");
+                }
+            }
+        }
+        assert!(good > 1000 && bad > 1000, "{good} good, {bad} bad");
+    }
+}
