@@ -23,7 +23,7 @@ from eastwest.core import (
     Resolved,
 )
 
-DROPS = ("data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram")
+DROPS = ("data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin", "datagram")
 LOST = ("random", "down", "no_route")
 CLASSES = ("batch", "service")
 
@@ -183,6 +183,7 @@ class Tables:
             "flows": self.flows(),
             "events": self.events(),
             "links": self.links(),
+            "drops": self.drops(),
             "link_samples": self.link_samples(),
             "queues": self.queues(),
             "traffic": self.traffic(),
@@ -318,8 +319,26 @@ class Tables:
             column("queue_max_bytes", "u64", queue),
             column("drops_queue_full", "u64", np.sum(list(dropped.values()), axis=0)),
             *[column(f"lost_{cause}", "u64", np.zeros(n)) for cause in LOST],
-            column("drops_early", "u64", np.zeros(n)),
+            *[column(f"drops_{c}", "u64", np.zeros(n)) for c in ("early", "shared_buffer", "sojourn")],
             column("marks", "u64", np.zeros(n)),
+        ]
+
+    def drops(self) -> list[Column]:
+        rows = [(link, kind) for link in (1, 3) for kind in DROPS]
+        n = len(rows)
+        early = self.random.poisson(5, n)
+        other = ("drops_queue_full", "lost_random", "lost_down", "lost_no_route")
+        return [
+            column("link", "u32", [row[0] for row in rows]),
+            column("class", "u32", np.zeros(n)),
+            column("kind", "str", [row[1] for row in rows]),
+            column("ect", "str", ["ect" if row[1] == "data" else "not-ect" for row in rows]),
+            column("arrivals", "u64", 100 * early),
+            column("marks", "u64", np.zeros(n)),
+            column("drops", "u64", early),
+            *[column(cause, "u64", np.zeros(n)) for cause in other],
+            column("drops_early", "u64", early),
+            *[column(f"drops_{cause}", "u64", np.zeros(n)) for cause in ("shared_buffer", "sojourn")],
         ]
 
     def link_samples(self) -> list[Column]:

@@ -166,7 +166,9 @@ def test_the_documented_columns_are_the_real_ones(results: list[ew.Result]) -> N
 
 def fields(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
     """Paths of all values; keys that a scenario chooses are written in capitals."""
-    chosen = {"by_purpose": "PURPOSE", "classes": "CLASS"}.get(above[-1] if above else "")
+    keys = {"by_purpose": "PURPOSE", "classes": "CLASS", "drops": "CAUSE"}
+    keys |= {"CAUSE": "KIND", "marks": "KIND", "arrivals": "KIND"}
+    chosen = keys.get(above[-1] if above else "")
     for key, value in tree.items():
         path = (*above, chosen or key)
         if isinstance(value, Mapping):
@@ -189,6 +191,8 @@ def test_the_values_of_labels_are_documented(results: list[ew.Result]) -> None:
         ("tasks", "locality"),
         ("flows", "purpose"),
         ("links", "tier"),
+        ("drops", "kind"),
+        ("drops", "ect"),
         ("latency", "kind"),
     ):
         meaning = next(row[2] for row in pages[table] if row[0] == column)

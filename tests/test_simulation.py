@@ -159,6 +159,7 @@ def test_tables_agree_with_each_other_and_the_summary() -> None:
     assert links.height == 2 * (8 + 4)
     assert links["packets"].sum() == summary["packet_hops"]
     causes = ["drops_queue_full", "lost_random", "lost_down", "lost_no_route", "drops_early"]
+    causes += ["drops_shared_buffer", "drops_sojourn"]
     kinds = [c for c in links.columns if c.startswith("drops_") and c not in causes]
     for parts in (kinds, causes):
         assert links.select(pl.sum_horizontal(parts).eq(pl.col("drops")).all()).item()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 3
+RESULT_FORMAT = 4
 
 #: Tables this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -106,6 +106,7 @@ TABLES: dict[str, dict[str, str]] = {
         "drops_data": "u64",
         "drops_retransmission": "u64",
         "drops_ack": "u64",
+        "drops_ece_ack": "u64",
         "drops_syn": "u64",
         "drops_syn_ack": "u64",
         "drops_fin": "u64",
@@ -117,7 +118,25 @@ TABLES: dict[str, dict[str, str]] = {
         "lost_down": "u64",
         "lost_no_route": "u64",
         "drops_early": "u64",
+        "drops_shared_buffer": "u64",
+        "drops_sojourn": "u64",
         "marks": "u64",
+    },
+    "drops": {
+        "link": "u32",
+        "class": "u32",
+        "kind": "str",
+        "ect": "str",
+        "arrivals": "u64",
+        "marks": "u64",
+        "drops": "u64",
+        "drops_queue_full": "u64",
+        "lost_random": "u64",
+        "lost_down": "u64",
+        "lost_no_route": "u64",
+        "drops_early": "u64",
+        "drops_shared_buffer": "u64",
+        "drops_sojourn": "u64",
     },
     "link_samples": {
         "time_s": "f64",
@@ -183,6 +202,10 @@ SINCE: dict[str, int] = {
     "tasks.file_bytes_read": 3,
     "tasks.file_bytes_written": 3,
     "tasks.cpu_s": 3,
+    "drops": 4,
+    "links.drops_ece_ack": 4,
+    "links.drops_shared_buffer": 4,
+    "links.drops_sojourn": 4,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

@@ -95,6 +95,11 @@ class Result:
         return self.table("links")
 
     @cached_property
+    def drops(self) -> pl.DataFrame:
+        """Packets marked and lost, and at measured ports arrived, by port, class and kind."""
+        return self.table("drops")
+
+    @cached_property
     def queues(self) -> pl.DataFrame:
         """Lengths of queues, sampled."""
         return self.table("queues")

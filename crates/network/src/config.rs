@@ -6,6 +6,7 @@ use crate::queue::{
 };
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
+use std::collections::BTreeSet;
 
 /// The whole fabric.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,26 @@ pub struct FabricConfig {
     pub reference_ports: bool,
     /// What happens to links, and when.
     pub faults: Vec<Fault>,
+    /// Ports that are looked at closely.
+    pub measured: PortSet,
+}
+
+/// Ports, by the nodes at their ends.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PortSet {
+    /// Every port.
+    pub all: bool,
+    /// All ports of these nodes.
+    pub nodes: BTreeSet<u32>,
+    /// These, from one node to another.
+    pub ports: BTreeSet<(u32, u32)>,
+}
+
+impl PortSet {
+    /// Whether the port from one node to another is among them.
+    pub fn contains(&self, from: u32, to: u32) -> bool {
+        self.all || self.nodes.contains(&from) || self.ports.contains(&(from, to))
+    }
 }
 
 /// Rate and propagation delay of a cable, both directions.

@@ -212,8 +212,8 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
-        let kind = self.pool.get(passage.slot).kind();
-        self.links[link as usize].count_loss(now, &passage, kind, cause);
+        let packet = self.pool.get(passage.slot);
+        self.links[link as usize].count_loss(now, &passage, packet, cause);
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
@@ -360,8 +360,12 @@ fn link_spec(
     let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { config.host_queue } else { config.switch_queue };
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
-    let two_event =
-        config.reference_ports || shared || !classes.is_empty() || queue.decides_at_dequeue();
+    let measured = config.measured.contains(from, to);
+    let two_event = config.reference_ports
+        || shared
+        || measured
+        || !classes.is_empty()
+        || queue.decides_at_dequeue();
     LinkSpec {
         from,
         to,
@@ -374,6 +378,7 @@ fn link_spec(
         jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
         mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
         classes,
+        measured,
         shared: None,
         seed: (seed, link as u64),
     }

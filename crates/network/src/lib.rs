@@ -1,5 +1,6 @@
 //! Links, ports, switches and routes: everything between two hosts' transports.
 
+pub mod account;
 pub mod config;
 pub mod fabric;
 pub mod fault;

@@ -20,16 +20,17 @@ mod conditions;
 mod tests;
 mod waiting;
 
+use crate::account::{Account, Group, NOTHING};
 use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
 use crate::losses::Cause;
-use crate::pool::PacketPool;
+use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
 use crate::ring::Ring;
 use crate::shared_buffer::SharedBuffer;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{HostId, Packet, PacketKind, Span, Time};
+use eastwest_types::{HostId, Packet, Span, Time};
 use std::sync::Arc;
 use waiting::{Entry, Waiting};
 
@@ -143,13 +144,13 @@ pub struct Link {
     waiting: Option<Box<Waiting>>,
     /// The discipline of an eager port.
     queue: Queue,
-    /// Packets marked, by kind; made with the first.
-    marks: Option<Box<[u64; PacketKind::COUNT]>>,
     conditions: Option<Box<Conditions>>,
-    /// Packets that found the queue full, by kind.
-    full: [u64; PacketKind::COUNT],
-    /// Packets lost for the other causes, from [`Cause::Loss`] on.
-    others: Option<Box<[[u64; PacketKind::COUNT]; Cause::ALL.len() - 1]>>,
+    /// Who was marked and who was lost; made with the first.
+    account: Option<Box<Account>>,
+    /// Packets lost, whatever the cause.
+    lost: u64,
+    /// Arrivals are counted too.
+    measured: bool,
     /// Node that sends.
     pub from: u32,
     /// Rate and delay as configured.
@@ -183,6 +184,8 @@ pub struct LinkSpec {
     pub mode: Mode,
     /// Queues instead of one for all; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
+    /// Whether packets are counted as they come; that needs [`Mode::TwoEvent`].
+    pub measured: bool,
     /// Memory that the port shares with others; that needs [`Mode::TwoEvent`].
     pub shared: Option<Arc<SharedBuffer>>,
     /// Seed of what disciplines draw, and the number of this link.
@@ -195,6 +198,7 @@ impl Link {
         let two_event = spec.mode == Mode::TwoEvent;
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
+        assert!(!spec.measured || two_event, "measuring needs two events");
         assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
         let place = Place {
             rate: spec.cable.rate,
@@ -225,9 +229,9 @@ impl Link {
             queue,
             held_bytes: 0,
             counters: Counters::default(),
-            full: [0; PacketKind::COUNT],
-            others: None,
-            marks: None,
+            account: None,
+            lost: 0,
+            measured: spec.measured,
             waiting: waiting.map(Box::new),
             from: spec.from,
             cable: spec.cable,
@@ -246,43 +250,33 @@ impl Link {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 
-    /// Packets lost here for one cause, by [`PacketKind`].
-    pub fn drops_by(&self, cause: Cause) -> [u64; PacketKind::COUNT] {
-        match (cause, &self.others) {
-            (Cause::QueueFull, _) => self.full,
-            (_, Some(others)) => others[cause as usize - 1],
-            (_, None) => [0; PacketKind::COUNT],
-        }
+    /// What has been counted by group; groups without any packet are left out.
+    pub fn account(&self) -> &Account {
+        self.account.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// Packets lost here whatever the cause, by [`PacketKind`].
-    pub fn drops(&self) -> [u64; PacketKind::COUNT] {
-        let mut sum = self.full;
-        for others in self.others.iter().flat_map(|o| o.iter()) {
-            sum.iter_mut().zip(others).for_each(|(sum, n)| *sum += n);
-        }
-        sum
+    /// Whether [`Link::account`] has arrivals.
+    pub fn is_measured(&self) -> bool {
+        self.measured
     }
 
     /// Packets lost here, whatever the cause.
     pub fn lost(&self) -> u64 {
-        let others = self.others.iter().flat_map(|o| o.as_flattened());
-        self.full.iter().chain(others).sum()
+        self.lost
+    }
+
+    /// What a packet is counted with.
+    fn group(&self, packet: &Stored) -> Group {
+        let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.priority()));
+        Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
     /// Counts a packet that is lost here.
-    pub fn count_loss(&mut self, now: Time, passage: &Passage, kind: PacketKind, cause: Cause) {
-        let counts = match cause {
-            Cause::QueueFull => &mut self.full,
-            _ => &mut self.others.get_or_insert_default()[cause as usize - 1],
-        };
-        counts[kind as usize] += 1;
+    pub fn count_loss(&mut self, now: Time, passage: &Passage, packet: &Stored, cause: Cause) {
+        let group = self.group(packet);
+        self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
+        self.lost += 1;
         self.fold(!now.0 ^ (cause as u64) << 56, passage.identity);
-    }
-
-    /// Packets that got the mark "congestion experienced" at this port, by [`PacketKind`].
-    pub fn marks(&self) -> [u64; PacketKind::COUNT] {
-        self.marks.as_deref().copied().unwrap_or_default()
     }
 
     /// Offers a packet to the port.
@@ -398,8 +392,8 @@ impl Link {
     #[inline(never)]
     fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
         if pool.mark(slot) {
-            let kind = pool.get(slot).kind();
-            self.marks.get_or_insert_default()[kind as usize] += 1;
+            let group = self.group(pool.get(slot));
+            self.account.get_or_insert_default().of(group).marks += 1;
             self.fold(now.0.rotate_left(32), identity);
         }
     }
@@ -497,6 +491,10 @@ impl Link {
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         let arrival = self.arrival(now, &passage, Backlog::default(), pool);
         let send_time = arrival.send_time;
+        if self.measured {
+            let group = self.group(arrival.packet);
+            self.account.get_or_insert_default().of(group).arrivals += 1;
+        }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         let sending = w.sent_at != Time::NEVER;
         match w.push(passage, arrival) {

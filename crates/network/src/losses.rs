@@ -15,14 +15,25 @@ pub enum Cause {
     LinkDown = 2,
     /// There was no way on.
     NoRoute = 3,
-    /// The queue discipline dropped it while there was room.
+    /// The queue discipline dropped it when it came, while there was room.
     Early = 4,
+    /// The memory that the port shares with others had no room for it.
+    SharedBuffer = 5,
+    /// It had waited for too long: the discipline dropped it when it was about to leave.
+    Sojourn = 6,
 }
 
 impl Cause {
     /// All causes in the order of their numbers.
-    pub const ALL: [Cause; 5] =
-        [Cause::QueueFull, Cause::Loss, Cause::LinkDown, Cause::NoRoute, Cause::Early];
+    pub const ALL: [Cause; 7] = [
+        Cause::QueueFull,
+        Cause::Loss,
+        Cause::LinkDown,
+        Cause::NoRoute,
+        Cause::Early,
+        Cause::SharedBuffer,
+        Cause::Sojourn,
+    ];
 
     /// The name used in tables.
     pub fn name(self) -> &'static str {
@@ -32,6 +43,8 @@ impl Cause {
             Cause::LinkDown => "link-down",
             Cause::NoRoute => "no-route",
             Cause::Early => "early",
+            Cause::SharedBuffer => "shared-buffer",
+            Cause::Sojourn => "sojourn",
         }
     }
 }

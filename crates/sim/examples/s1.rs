@@ -99,6 +99,7 @@ fn main() {
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             routing: RoutingConfig::Ecmp,
+            measured: PortSet::default(),
             processing_jitter: Span::from_us(12),
             reference_ports: reference,
             faults: Vec::new(),

@@ -4,8 +4,14 @@
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::link::Link;
-use eastwest_types::{JobRecord, TaskRecord, Time};
+use eastwest_types::{JobRecord, PacketKind, TaskRecord, Time};
 use sha2::{Digest as _, Sha256};
+
+/// Counts by kind with all pure acknowledgements in one, as digests of earlier versions have them.
+fn kinds(counts: [u64; PacketKind::COUNT]) -> [u64; PacketKind::COUNT - 1] {
+    let [data, retransmission, ack, ece_ack, syn, syn_ack, fin, datagram] = counts;
+    [data, retransmission, ack + ece_ack, syn, syn_ack, fin, datagram]
+}
 
 /// A digest under way.
 #[derive(Default)]
@@ -60,9 +66,10 @@ impl Digest {
         for l in links {
             let c = &l.counters;
             self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
-            self.words(5, &l.drops());
-            if l.marks().iter().any(|n| *n > 0) {
-                self.words(7, &l.marks());
+            self.words(5, &kinds(l.account().drops()));
+            let marks = l.account().marks();
+            if marks.iter().any(|n| *n > 0) {
+                self.words(7, &kinds(marks));
             }
         }
         self.words(6, &[clock.0]);

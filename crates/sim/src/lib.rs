@@ -7,6 +7,7 @@ mod digest;
 mod incidents;
 mod messages;
 pub mod plan;
+mod ports;
 mod records;
 pub mod results;
 pub mod run;

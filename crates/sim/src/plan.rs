@@ -63,7 +63,10 @@ impl Plan {
         Ok(Plan {
             seed: scenario.seed,
             until: scenario.duration.map_or(Time::NEVER, |d| Time::ZERO + d),
-            fabric: scenario.fabric.clone(),
+            fabric: FabricConfig {
+                measured: scenario.measure.ports.clone(),
+                ..scenario.fabric.clone()
+            },
             tcp: scenario.tcp.clone(),
             classes: scenario
                 .classes

@@ -2,6 +2,7 @@
 //! docs/reference/results.md.
 
 use crate::capture::Capture;
+use crate::ports;
 use crate::records::Records;
 use crate::world::World;
 use eastwest_measure::histogram::Histogram;
@@ -9,7 +10,7 @@ use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{Locality, PacketKind, Purpose, Span, TaskKind, Time};
+use eastwest_types::{Locality, Purpose, TaskKind, Time};
 use serde_json::{Map, Value, json};
 
 /// Tables and summary of a finished run.
@@ -32,7 +33,8 @@ impl Results {
         let summary = summary(&world, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
-        let links = links(&world);
+        let links = ports::links(&world);
+        let drops = ports::drops(&world.fabric);
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let World { mut records, tracer, .. } = world;
         let events = std::mem::take(&mut records.events)
@@ -44,6 +46,7 @@ impl Results {
             flows,
             events,
             links,
+            drops,
             link_samples(&records),
             queues(&records),
             traffic(&records),
@@ -69,11 +72,11 @@ fn seconds(times: impl Iterator<Item = Time>) -> Column {
     Column::F64(times.map(Time::as_secs_f64).collect())
 }
 
-fn label(indices: impl Iterator<Item = u32>, names: &[String]) -> Column {
+pub(crate) fn label(indices: impl Iterator<Item = u32>, names: &[String]) -> Column {
     Column::Label(indices.collect(), names.to_vec())
 }
 
-fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
+pub(crate) fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(String::from).to_vec()
 }
 
@@ -160,64 +163,6 @@ fn tasks(r: &Records, workloads: &[String]) -> Table {
             ("cpu_s", Column::F64(t.iter().map(|(_, r)| r.cpu.as_secs_f64()).collect())),
         ],
     )
-}
-
-/// Share of the run during which a link was sending.
-fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
-    if run == Span::ZERO {
-        return 0.0;
-    }
-    bytes as f64 * 8.0 / rate_bps as f64 / run.as_secs_f64()
-}
-
-fn links(w: &World) -> Table {
-    let l = &w.fabric.links;
-    let run = w.now.since(Time::ZERO);
-    let node = |n: u32| w.fabric.graph.names[n as usize].clone();
-    let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
-    let mut columns = vec![
-        ("link", Column::U32((0..l.len() as u32).collect())),
-        (
-            "name",
-            Column::Text(l.iter().map(|l| format!("{}->{}", node(l.from), node(l.to))).collect()),
-        ),
-        ("tier", label(w.records.tier_of_link.iter().map(|t| u32::from(*t)), &tiers)),
-        ("src", Column::Text(l.iter().map(|l| node(l.from)).collect())),
-        ("dst", Column::Text(l.iter().map(|l| node(l.to)).collect())),
-        ("rate_bps", Column::U64(l.iter().map(|l| l.cable.rate.0).collect())),
-        ("packets", Column::U64(l.iter().map(|l| l.counters.packets).collect())),
-        ("bytes", Column::U64(l.iter().map(|l| l.counters.bytes).collect())),
-        (
-            "utilisation",
-            Column::F64(
-                l.iter().map(|l| utilisation(l.counters.bytes, l.cable.rate.0, run)).collect(),
-            ),
-        ),
-        ("drops", Column::U64(l.iter().map(|l| l.lost()).collect())),
-    ];
-    const DROPS: [&str; PacketKind::COUNT] = [
-        "drops_data",
-        "drops_retransmission",
-        "drops_ack",
-        "drops_syn",
-        "drops_syn_ack",
-        "drops_fin",
-        "drops_datagram",
-    ];
-    for (kind, name) in DROPS.into_iter().enumerate() {
-        columns.push((name, Column::U64(l.iter().map(|l| l.drops()[kind]).collect())));
-    }
-    let wait_us = l.iter().map(|l| l.longest().0.as_secs_f64() * 1e6);
-    columns.push(("queue_max_us", Column::F64(wait_us.collect())));
-    columns.push(("queue_max_bytes", Column::U64(l.iter().map(|l| l.longest().1).collect())));
-    const CAUSES: [&str; Cause::ALL.len()] =
-        ["drops_queue_full", "lost_random", "lost_down", "lost_no_route", "drops_early"];
-    for (cause, name) in Cause::ALL.into_iter().zip(CAUSES) {
-        let lost = l.iter().map(|l| l.drops_by(cause).iter().sum());
-        columns.push((name, Column::U64(lost.collect())));
-    }
-    columns.push(("marks", Column::U64(l.iter().map(|l| l.marks().iter().sum()).collect())));
-    Table::new("links", columns)
 }
 
 fn link_samples(r: &Records) -> Table {
@@ -341,8 +286,9 @@ fn summary(w: &World, digest: &str) -> Value {
         },
         "latency_us": latency_summary(w),
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
-        "drops": drops(w),
-        "marks": marks(w),
+        "drops": ports::lost(w.fabric.links.iter()),
+        "marks": ports::marked(w.fabric.links.iter()),
+        "ports": ports::summary(&w.fabric),
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
         "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
@@ -411,32 +357,6 @@ fn tcp_summary(w: &World) -> Value {
             .map(|(name, n)| (name.into(), n.into()))
             .collect::<Map<_, _>>(),
     })
-}
-
-/// Packets lost, by cause and kind.
-fn drops(w: &World) -> Value {
-    let mut by_cause = Map::new();
-    for (cause, name) in
-        Cause::ALL.into_iter().zip(["full", "loss", "link_down", "no_route", "early"])
-    {
-        let mut counts = [0; PacketKind::COUNT];
-        for link in &w.fabric.links {
-            counts.iter_mut().zip(link.drops_by(cause)).for_each(|(sum, n)| *sum += n);
-        }
-        let by_kind: Map<_, _> =
-            PacketKind::ALL.iter().map(|k| (k.name().into(), counts[*k as usize].into())).collect();
-        by_cause.insert(name.into(), by_kind.into());
-    }
-    by_cause.into()
-}
-
-/// Packets marked, by kind.
-fn marks(w: &World) -> Value {
-    let links = &w.fabric.links;
-    let of = |kind: PacketKind| links.iter().map(|l| l.marks()[kind as usize]).sum::<u64>();
-    let by_kind: Map<String, Value> =
-        PacketKind::ALL.iter().map(|k| (k.name().into(), of(*k).into())).collect();
-    by_kind.into()
 }
 
 /// Bytes of all rounds over the time from the first request to the last byte.

@@ -80,26 +80,29 @@ pub enum PacketKind {
     Data = 0,
     /// Carries payload again.
     Retransmission = 1,
-    /// Acknowledgement without payload.
+    /// Acknowledgement without payload that tells of no mark.
     Ack = 2,
+    /// Acknowledgement without payload that tells of one (RFC 3168, the ECE bit).
+    EceAck = 3,
     /// Connection request.
-    Syn = 3,
+    Syn = 4,
     /// Answer to a connection request.
-    SynAck = 4,
+    SynAck = 5,
     /// End of a byte stream, without payload.
-    Fin = 5,
+    Fin = 6,
     /// A packet without connection.
-    Datagram = 6,
+    Datagram = 7,
 }
 
 impl PacketKind {
     /// How many kinds there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
     /// All kinds in the order of their numbers.
     pub const ALL: [PacketKind; PacketKind::COUNT] = [
         PacketKind::Data,
         PacketKind::Retransmission,
         PacketKind::Ack,
+        PacketKind::EceAck,
         PacketKind::Syn,
         PacketKind::SynAck,
         PacketKind::Fin,
@@ -119,6 +122,8 @@ impl PacketKind {
             if flags & flag::ACK != 0 { PacketKind::SynAck } else { PacketKind::Syn }
         } else if flags & flag::FIN != 0 {
             PacketKind::Fin
+        } else if flags & flag::ECE != 0 {
+            PacketKind::EceAck
         } else {
             PacketKind::Ack
         }
@@ -130,6 +135,7 @@ impl PacketKind {
             PacketKind::Data => "data",
             PacketKind::Retransmission => "retransmission",
             PacketKind::Ack => "ack",
+            PacketKind::EceAck => "ece_ack",
             PacketKind::Syn => "syn",
             PacketKind::SynAck => "syn_ack",
             PacketKind::Fin => "fin",

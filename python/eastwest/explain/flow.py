@@ -28,11 +28,14 @@ _CAUSES = {
     "link-down": "the link was down",
     "no-route": "there was no way on",
     "early": "the queue dropped it early",
+    "shared-buffer": "the memory of the switch was full",
+    "sojourn": "the queue dropped it after too long a wait",
 }
 _KINDS = {
     "data": "segment",
     "retransmission": "segment sent again",
     "ack": "acknowledgement",
+    "ece_ack": "acknowledgement with the ECE bit",
     "syn": "SYN",
     "syn_ack": "SYN-ACK",
     "fin": "FIN",
@@ -208,7 +211,7 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
                     if burst.packets > 1
                     else f", its byte {place:,}"
                 )
-    elif first.kind not in {"ack", "syn_ack"}:
+    elif first.kind not in {"ack", "ece_ack", "syn_ack"}:
         whose = f" from {evidence.host(first.src)}"
     return f"{what}{payload} lost{where}{until}{whose}: {_CAUSES.get(first.cause, first.cause)}"
 

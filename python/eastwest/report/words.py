@@ -22,6 +22,7 @@ DROP_KINDS = {
     "data": "data",
     "retransmission": "retransmission",
     "ack": "pure ACK",
+    "ece_ack": "ACK with ECE",
     "syn": "SYN",
     "syn_ack": "SYN-ACK",
     "fin": "FIN",
@@ -35,6 +36,8 @@ DROP_CAUSES = {
     "lost_down": "link down",
     "lost_no_route": "no route",
     "drops_early": "early drop",
+    "drops_shared_buffer": "shared buffer full",
+    "drops_sojourn": "waited too long",
 }
 
 

@@ -262,6 +262,7 @@ mod tests {
             jitter_seed: 7,
             mode,
             classes: Vec::new(),
+            measured: false,
             shared: None,
             seed: (7, 3),
         });

@@ -22,6 +22,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         jitter_seed: 7,
         mode,
         classes: Vec::new(),
+        measured: false,
         shared: None,
         seed: (7, 3),
     }
@@ -44,7 +45,7 @@ struct Log {
 impl Log {
     fn take_dropped(&mut self, link: &mut Link, pool: &PacketPool, at: Time) {
         for (passage, cause) in link.take_dropped() {
-            link.count_loss(at, &passage, pool.get(passage.slot).kind(), cause);
+            link.count_loss(at, &passage, pool.get(passage.slot), cause);
             self.lost.push(passage.slot);
         }
     }
@@ -65,7 +66,7 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
         let passage = Passage::new(number, packet);
         match link.offer(*at, passage, &mut pool) {
             Offer::Dropped(cause) => {
-                link.count_loss(*at, &passage, packet.kind(), cause);
+                link.count_loss(*at, &passage, pool.get(number), cause);
                 log.lost.push(number);
             }
             Offer::Queued => {}
@@ -179,7 +180,8 @@ fn both_modes_do_the_same_to_every_packet() {
                     let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
                     let mut link = Link::new(&spec);
                     let log = play(&mut link, &offers);
-                    (log, (link.drops(), link.marks()), link.counters)
+                    let counts = (link.account().drops(), link.account().marks());
+                    (log, counts, link.counters)
                 });
                 let [(eager, counts, counters), (reference, other_counts, others)] = &both;
                 assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");

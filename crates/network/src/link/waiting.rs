@@ -83,6 +83,11 @@ impl Waiting {
         Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
     }
 
+    /// The class where packets of this priority wait.
+    pub fn class_of(&self, priority: u8) -> u8 {
+        self.class_of[usize::from(priority)]
+    }
+
     /// Packets and bytes of all classes.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
@@ -109,14 +114,14 @@ impl Waiting {
 
     /// Hands a packet to its class. `arrival` says nothing of what waits in it.
     pub fn push(&mut self, passage: Passage, mut arrival: Arrival) -> Entry {
-        let class = self.class_of[usize::from(arrival.packet.priority())];
+        let class = self.class_of(arrival.packet.priority());
         let store = &mut self.classes[usize::from(class)].store;
         let before = store.backlog().bytes;
         if let Some(shared) = &self.shared
             && !arrival.idle()
             && !shared.admits(before, arrival.ip_len)
         {
-            return Entry::Lost(Cause::QueueFull);
+            return Entry::Lost(Cause::SharedBuffer);
         }
         let entry = store.push(passage, &mut arrival, &mut self.dropped);
         if let Some(shared) = &self.shared {
@@ -228,7 +233,7 @@ impl Store {
         for _ in 0..plan.drop {
             let passage = packets.pop_front().expect("the plan drops what waits");
             *bytes -= u64::from(passage.ip_len);
-            dropped.push((passage, Cause::Early));
+            dropped.push((passage, Cause::Sojourn));
         }
         let passage = packets.pop_front()?;
         *bytes -= u64::from(passage.ip_len);

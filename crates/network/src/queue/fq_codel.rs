@@ -201,7 +201,7 @@ impl FqCoDel {
         for passage in early.iter().chain(&next) {
             self.release(passage);
         }
-        dropped.extend(early.into_iter().map(|passage| (passage, Cause::Early)));
+        dropped.extend(early.into_iter().map(|passage| (passage, Cause::Sojourn)));
         next.map(|passage| (passage, plan.mark))
     }
 }

@@ -12,7 +12,9 @@ use super::quantity::{Name, Octets};
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
 use super::reader::{Section, key};
 use super::{Context, Files};
-use eastwest_network::config::{CableConfig, ExplicitRoute, FabricConfig, RoutingConfig, Topology};
+use eastwest_network::config::{
+    CableConfig, ExplicitRoute, FabricConfig, PortSet, RoutingConfig, Topology,
+};
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -101,6 +103,8 @@ pub fn read(
         scheduler,
         routing,
         processing_jitter,
+        // the section `measure` names them
+        measured: PortSet::default(),
         reference_ports,
         faults: Vec::new(),
     };

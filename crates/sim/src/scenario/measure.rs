@@ -3,6 +3,7 @@
 use super::nodes::Nodes;
 use super::places::{self, Places};
 use super::reader::{Section, key};
+use eastwest_network::config::PortSet;
 use eastwest_types::{HostId, Span};
 use std::collections::BTreeSet;
 
@@ -13,6 +14,8 @@ pub struct MeasureConfig {
     pub sample_interval: Option<Span>,
     /// Most rows of the table of events; 0 keeps none.
     pub events: u64,
+    /// Ports whose queues are measured packet for packet.
+    pub ports: PortSet,
     /// Whose windows are traced.
     pub tcp_trace: Senders,
     /// Most rows of the table of windows.
@@ -73,6 +76,18 @@ impl Senders {
     }
 }
 
+/// Adds `*`, a node, or a port such as `leaf0->h3`.
+fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
+    if text == "*" {
+        ports.all = true;
+    } else if places::ends(text).is_some() {
+        ports.ports.insert(places::port(text, nodes)?);
+    } else {
+        ports.nodes.insert(places::node(text, nodes)?);
+    }
+    Ok(())
+}
+
 /// Most rows of a table of single events, and packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
@@ -93,6 +108,16 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
         .default("500000")
         .range("0", MOST_ROWS),
     );
+    let mut ports = PortSet::default();
+    read_places(
+        s,
+        "ports",
+        "Ports that count every packet that comes, by kind: one direction of a cable \
+         \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every port. They become two-event \
+         ports, which does not change what happens but takes longer.",
+        nodes,
+        |text, nodes| add_ports(&mut ports, text, nodes),
+    );
     let mut tcp_trace = Senders::default();
     read_places(
         s,
@@ -108,7 +133,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .range("1", MOST_ROWS),
     );
     let capture = read_capture(s, nodes);
-    MeasureConfig { sample_interval, events, tcp_trace, tcp_trace_rows, capture }
+    MeasureConfig { sample_interval, events, ports, tcp_trace, tcp_trace_rows, capture }
 }
 
 fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {

@@ -153,16 +153,26 @@ impl Outcome {
         let lost: u64 = self.u64s("links", "drops").iter().sum();
         assert_eq!(lost, dropped, "drops of all links");
         let mut by_kind = 0;
-        for kind in ["data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram"] {
+        let kinds =
+            ["data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin", "datagram"];
+        for kind in kinds {
             let of_links: u64 = self.u64s("links", &format!("drops_{kind}")).iter().sum();
-            let causes = ["full", "loss", "link_down", "no_route", "early"];
+            let causes =
+                ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
             let in_all: u64 = causes.iter().map(|c| self.count(&format!("drops.{c}.{kind}"))).sum();
             assert_eq!(of_links, in_all, "{kind}");
             by_kind += of_links;
         }
         assert_eq!(by_kind, dropped, "drops by kind");
-        let causes =
-            ["drops_queue_full", "lost_random", "lost_down", "lost_no_route", "drops_early"];
+        let causes = [
+            "drops_queue_full",
+            "drops_shared_buffer",
+            "drops_early",
+            "drops_sojourn",
+            "lost_random",
+            "lost_down",
+            "lost_no_route",
+        ];
         let by_cause = causes.iter().flat_map(|cause| self.u64s("links", cause)).sum::<u64>();
         assert_eq!(by_cause, dropped, "drops by cause");
         assert_eq!(self.count("latency_us.count"), delivered, "every delivery has a latency");

@@ -107,7 +107,7 @@ fn reno_and_cubic_at_a_codel_queue() {
     near("peak", mean(&peaks), 132.8, 0.03);
     near("period", mean(&periods), 1.07, 0.03);
     near("goodput", goodput_mbit(&done), 96.5, 0.03);
-    assert!(done.u64s("links", "drops_early").iter().sum::<u64>() > 3);
+    assert!(done.u64s("links", "drops_sojourn").iter().sum::<u64>() > 3);
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! What a port counts: packets that came, were marked or were lost, by what they are.
+//!
+//! Marks and losses are counted at every port, for they are rare. Arrivals cost every packet
+//! something and are counted where a scenario asks for it (`measure.ports`).
+
+use crate::losses::Cause;
+use eastwest_types::PacketKind;
+
+/// Packets that are counted together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// The class of the port where they wait; 0 where it has one queue for all.
+    pub class: u8,
+    /// What they are.
+    pub kind: PacketKind,
+    /// Whether their transport understands marks.
+    pub ect: bool,
+}
+
+/// What became of packets of one group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// How many came, where that is counted.
+    pub arrivals: u64,
+    /// How many got the mark "congestion experienced".
+    pub marks: u64,
+    /// How many were lost, by the number of the [`Cause`].
+    pub lost: [u64; Cause::ALL.len()],
+}
+
+impl Counts {
+    /// Packets lost, whatever the cause.
+    pub fn drops(&self) -> u64 {
+        self.lost.iter().sum()
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.arrivals += other.arrivals;
+        self.marks += other.marks;
+        self.lost.iter_mut().zip(other.lost).for_each(|(sum, n)| *sum += n);
+    }
+}
+
+/// That of a port where nothing has happened.
+pub static NOTHING: Account = Account { classes: Vec::new() };
+
+/// The counts of one port.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// By class, kind, and whether they are ECT.
+    classes: Vec<[[Counts; 2]; PacketKind::COUNT]>,
+}
+
+impl Account {
+    /// The counts of a group.
+    pub fn of(&mut self, group: Group) -> &mut Counts {
+        let class = usize::from(group.class);
+        if class >= self.classes.len() {
+            self.classes.resize(class + 1, Default::default());
+        }
+        &mut self.classes[class][group.kind as usize][usize::from(group.ect)]
+    }
+
+    /// All groups of which there were packets.
+    pub fn rows(&self) -> impl Iterator<Item = (Group, &Counts)> {
+        let classes = self.classes.iter().zip(0u8..);
+        let all = classes.flat_map(|(kinds, class)| {
+            PacketKind::ALL.into_iter().zip(kinds).flat_map(move |(kind, both)| {
+                let group = move |ect| Group { class, kind, ect };
+                [(group(false), &both[0]), (group(true), &both[1])]
+            })
+        });
+        all.filter(|(_, counts)| **counts != Counts::default())
+    }
+
+    /// Sums by kind.
+    pub fn by_kind(&self, of: impl Fn(&Counts) -> u64) -> [u64; PacketKind::COUNT] {
+        let mut sums = [0; PacketKind::COUNT];
+        self.rows().for_each(|(group, counts)| sums[group.kind as usize] += of(counts));
+        sums
+    }
+
+    /// Packets lost, by kind.
+    pub fn drops(&self) -> [u64; PacketKind::COUNT] {
+        self.by_kind(Counts::drops)
+    }
+
+    /// Packets marked, by kind.
+    pub fn marks(&self) -> [u64; PacketKind::COUNT] {
+        self.by_kind(|counts| counts.marks)
+    }
+
+    /// Packets lost for one cause.
+    pub fn lost_to(&self, cause: Cause) -> u64 {
+        self.by_kind(|counts| counts.lost[cause as usize]).iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_keep_apart_what_sums_put_together() {
+        let mut account = Account::default();
+        let group = |class, kind, ect| Group { class, kind, ect };
+        account.of(group(2, PacketKind::Data, true)).marks = 5;
+        account.of(group(0, PacketKind::Data, false)).lost[Cause::Early as usize] = 3;
+        account.of(group(0, PacketKind::EceAck, false)).lost[Cause::QueueFull as usize] = 2;
+        let rows: Vec<Group> = account.rows().map(|(group, _)| group).collect();
+        let expected = [
+            group(0, PacketKind::Data, false),
+            group(0, PacketKind::EceAck, false),
+            group(2, PacketKind::Data, true),
+        ];
+        assert_eq!(rows, expected);
+        assert_eq!(account.drops(), [3, 0, 0, 2, 0, 0, 0, 0]);
+        assert_eq!(account.marks(), [5, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((account.lost_to(Cause::Early), account.lost_to(Cause::Loss)), (3, 0));
+    }
+}
