@@ -319,7 +319,10 @@ class Tables:
             column("queue_max_bytes", "u64", queue),
             column("drops_queue_full", "u64", np.sum(list(dropped.values()), axis=0)),
             *[column(f"lost_{cause}", "u64", np.zeros(n)) for cause in LOST],
-            *[column(f"drops_{c}", "u64", np.zeros(n)) for c in ("early", "shared_buffer", "sojourn")],
+            *[
+                column(f"drops_{c}", "u64", np.zeros(n))
+                for c in ("early", "shared_buffer", "sojourn")
+            ],
             column("marks", "u64", np.zeros(n)),
         ]
 
@@ -338,7 +341,10 @@ class Tables:
             column("drops", "u64", early),
             *[column(cause, "u64", np.zeros(n)) for cause in other],
             column("drops_early", "u64", early),
-            *[column(f"drops_{cause}", "u64", np.zeros(n)) for cause in ("shared_buffer", "sojourn")],
+            *[
+                column(f"drops_{cause}", "u64", np.zeros(n))
+                for cause in ("shared_buffer", "sojourn")
+            ],
         ]
 
     def link_samples(self) -> list[Column]:
