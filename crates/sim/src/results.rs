@@ -302,9 +302,12 @@ fn jobs_summary(r: &Records) -> Value {
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
     let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
+    let began = r.tasks.iter().map(|(_, t)| t.started).min().unwrap_or(Time::ZERO);
+    let ended = r.tasks.iter().map(|(_, t)| t.finished).max().unwrap_or(Time::ZERO);
     json!({
         "count": r.jobs.len(), "runtime_s": spread(runtimes),
         "makespan_s": last.since(first).as_secs_f64(),
+        "tasks_s": ended.since(began).as_secs_f64(),
     })
 }
 
@@ -330,10 +333,12 @@ fn flows_summary(w: &World, bytes: u64) -> Value {
     })
 }
 
-/// Of all packets, and of those of each class.
+/// Of all packets, of those with and without payload, and of those of each class.
 fn latency_summary(w: &World) -> Value {
     let all = &w.records.latency;
     let mut latency = latencies(all.iter().flatten());
+    latency["data"] = latencies(all.iter().map(|both| &both[0]));
+    latency["ack"] = latencies(all.iter().map(|both| &both[1]));
     let by_class = w.classes.iter().zip(all);
     latency["classes"] = by_class
         .map(|(c, both)| (c.name.clone(), latencies(both.iter())))
