@@ -17,6 +17,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
 
+from eastwest.claims import grid
 from eastwest.claims.measures import MEASURES
 from eastwest.claims.profiles import Profile, profile
 from eastwest.core import Problem
@@ -32,7 +33,7 @@ _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9][A-Za-z0-9._-]{0,40}")
 _RUNS = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 _KEYS = (
-    "claim", "id", "source", "statement", "published", "profile", "open", "runs", "metric",
+    "claim", "id", "source", "statement", "published", "profile", "open", "grid", "runs", "metric",
     "explanation", "figure",
 )  # fmt: skip
 _OPEN_KEYS = ("what", "chosen", "because")
@@ -56,8 +57,8 @@ class Metric:
     """One number that is measured, and where there is one, the band it has to lie in."""
 
     name: str
-    #: Name of the runs it is measured on.
-    runs: str
+    #: Names of the runs it is measured on, mostly one.
+    runs: tuple[str, ...]
     measure: str
     arguments: Mapping[str, Any]
     unit: str
@@ -244,8 +245,8 @@ class _Reader:
         shared = table.get("open")
         if isinstance(shared, str):
             path = self.path.parent / shared
-            if not path.is_file() or path.resolve().parent.name != self.path.parent.parent.name:
-                self.wrong("open", shared, "must be tables, or a file in the folder of the study")
+            if not self._in_papers(path):
+                self.wrong("open", shared, "must be tables, or a file in the folder of a study")
                 return []
             table, digest = _read(path)
             self.digest = hashlib.sha256(f"{self.digest} {digest}".encode()).hexdigest()
@@ -256,9 +257,60 @@ class _Reader:
             found.append(Open(*(self._text(entry, key, where) for key in _OPEN_KEYS)))
         return found
 
+    def _shared(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs with those of the grid that the claim names."""
+        file = self.table.get("grid")
+        if file is None:
+            return dict(given)
+        if not isinstance(file, str) or not self._in_papers(self.path.parent / file):
+            self.wrong("grid", file, "must be a file in the folder of a study")
+            return dict(given)
+        path = self.path.parent / file
+        content, _ = _read(path)
+        tables = grid.tables(content, path.parent)
+        runs: dict[str, Any] = {}
+        used: set[str] = set()
+        for name in dict.fromkeys([*given, *self._asked()]):
+            entry = given.get(name, {"grid": name} if name in tables else None)
+            if isinstance(entry, dict) and "grid" in entry:
+                table = tables.get(str(entry["grid"]))
+                if table is None:
+                    near = difflib.get_close_matches(str(entry["grid"]), tables, n=1)
+                    known = f"no such table of {path.name}; there are {', '.join(tables)}"
+                    self.wrong(f"runs.{name}.grid", entry["grid"], known, near[0] if near else None)
+                    continue
+                used.add(str(entry["grid"]))
+                try:
+                    entry = grid.part(table, entry)
+                except KeyError as error:
+                    message = "no axis of the grid's table has such values"
+                    self.wrong(f"runs.{name}.only", error.args[0], message)
+            if entry is not None:
+                runs[name] = entry
+        both = f"{self.digest} {grid.digest(content, used)}"
+        self.digest = hashlib.sha256(both.encode()).hexdigest()
+        return runs
+
+    def _asked(self) -> list[str]:
+        """Names of runs that metrics ask for, right or wrong."""
+        explanations = self._tables(self.table, "explanation", "")
+        found: list[object] = []
+        for table in (self.table, *explanations):
+            metrics = table.get("metric")
+            for entry in metrics if isinstance(metrics, list) else []:
+                runs = entry.get("runs") if isinstance(entry, dict) else None
+                found += runs if isinstance(runs, list) else [runs]
+        return [name for name in found if isinstance(name, str)]
+
+    def _in_papers(self, path: Path) -> bool:
+        """Whether a file lies in the folder of a study, of this one or of another."""
+        papers = self.path.resolve().parents[2]
+        return path.is_file() and path.resolve().parent.parent == papers
+
     def _runs(self) -> tuple[dict[str, Sweep], dict[str, Sweep]]:
-        given = self.table.get("runs")
-        if not isinstance(given, dict) or not given:
+        own = self.table.get("runs", {})
+        given = self._shared(own) if isinstance(own, dict) else {}
+        if not given:
             self.wrong("runs", None, "is missing: tables such as [runs.main], each like a sweep")
             return {}, {}
         full: dict[str, Sweep] = {}
@@ -315,11 +367,13 @@ class _Reader:
             self.wrong(f"{where}low", None, "is missing: a band has low, high or both")
         if low is not None and high is not None and low > high:
             self.wrong(f"{where}low", low, f"must not be above high, {high:g}")
-        chosen = self._text(entry, "runs", where)
-        if chosen and chosen not in self.names:
-            near = difflib.get_close_matches(chosen, self.names, n=1)
-            known = f"no such runs; there are {', '.join(self.names)}"
-            self.wrong(f"{where}runs", chosen, known, near[0] if near else None)
+        several = entry.get("runs")
+        chosen = several if isinstance(several, list) else [self._text(entry, "runs", where)]
+        for each in chosen:
+            if each and each not in self.names:
+                near = difflib.get_close_matches(str(each), self.names, n=1)
+                known = f"no such runs; there are {', '.join(self.names)}"
+                self.wrong(f"{where}runs", each, known, near[0] if near else None)
         name = self._text(entry, "measure", where)
         digits = entry.get("digits", 3)
         if type(digits) is not int or not 1 <= digits <= 9:
@@ -327,7 +381,7 @@ class _Reader:
         factor = self._number(entry, "factor", where)
         return Metric(
             name=self._text(entry, "name", where),
-            runs=chosen,
+            runs=tuple(map(str, chosen)),
             measure=name,
             arguments=self._arguments(entry, name, where),
             unit=self._text(entry, "unit", where, ""),
@@ -431,7 +485,9 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(_fits(entry, inner[0]) for entry in value)
     if origin is not None:  # the mappings of settings
         return isinstance(value, dict) and all(
-            type(setting) in {str, int, float, bool} for setting in value.values()
+            type(each) in {str, int, float, bool}
+            for setting in value.values()
+            for each in (setting if isinstance(setting, list) else [setting])
         )
     if kind is float:
         return type(value) in {int, float} and math.isfinite(value)

@@ -34,7 +34,7 @@ class Runner:
         self.jobs = default_jobs() if jobs is None else jobs
         self.store = store
         self.progress = progress
-        self._data: dict[str, Data | str] = {}
+        self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
         """Run what the claim needs; what explains it only where it differs."""
@@ -50,27 +50,30 @@ class Runner:
         return Outcome(self.claim, parts, explained, self.quick)
 
     def _part(self, metric: Metric) -> Part:
-        data = self._runs(metric.runs)
-        if isinstance(data, str):
-            return Part(metric, None, data)
+        sweeps = []
+        for name in metric.runs:
+            found = self._runs(name)
+            if isinstance(found, str):
+                return Part(metric, None, found)
+            sweeps.append(found)
         try:
-            return Part(metric, measured(metric, data))
+            return Part(metric, measured(metric, Data(*sweeps)))
         except MeasureError as error:
             return Part(metric, None, str(error))
 
-    def _runs(self, name: str) -> Data | str:
+    def _runs(self, name: str) -> SweepResult | str:
         """The runs of this name, or why there are none; run once for all metrics."""
-        if name not in self._data:
+        if name not in self._sweeps:
             spec = (self.claim.quick if self.quick else self.claim.runs)[name]
             sweep = self._sweep(name, spec)
             failures = sweep.failures
             if failures:
                 first = f"{failures[0]['settings']}, seed {failures[0]['seed']}"
                 what = f"{len(failures)} runs failed: {first}: {failures[0]['message']}"
-                self._data[name] = what
+                self._sweeps[name] = what
             else:
-                self._data[name] = Data(sweep)
-        return self._data[name]
+                self._sweeps[name] = sweep
+        return self._sweeps[name]
 
     def _sweep(self, name: str, spec: Sweep) -> SweepResult:
         out = self._folder / name

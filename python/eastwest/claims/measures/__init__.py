@@ -7,7 +7,7 @@ interval over seeds. Both are pure functions; a claim file holds no code.
 
 from __future__ import annotations
 
-from eastwest.claims.measures import incast, kernel, lines, means, runs, segments
+from eastwest.claims.measures import incast, kernel, lines, means, runs, segments, settings
 from eastwest.claims.measures.base import (
     MEASURES,
     VALUES,
@@ -34,4 +34,5 @@ __all__ = [
     "means",
     "runs",
     "segments",
+    "settings",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
@@ -41,8 +41,11 @@ class Measured:
 class Sample:
     """One point: its settings, and a value of every run by seed."""
 
+    #: Of each axis; where it moves several settings together, the first.
     settings: Settings
     values: Mapping[int, float]
+    #: What its sweep gives all its points.
+    fixed: Settings = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -51,34 +54,52 @@ class Sample:
 
 
 class Data:
-    """The runs of one sweep, as measures see them."""
+    """The runs of one sweep or of several, as measures see them."""
 
-    def __init__(self, sweep: SweepResult) -> None:
-        self.sweep = sweep
+    def __init__(self, *sweeps: SweepResult) -> None:
+        self.sweeps = sweeps
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Points whose settings agree with ``at``, with a value of each of their runs."""
-        wanted = {path: str(setting) for path, setting in (at or {}).items()}
-        axes = self.sweep.axes
+        """Points whose settings agree with ``at``, with a value of each of their runs.
+
+        A setting is that of an axis, or one that a sweep gives all its points. Where ``at`` has a
+        list, any of its members will do. Sweeps without a setting that ``at`` names have no such
+        point.
+        """
+        wanted = _texts(at)
+        known = dict.fromkeys(
+            path for sweep in self.sweeps for path in (*sweep.axes, *sweep.summary["settings"])
+        )
         for path in wanted:
-            if path not in axes:
-                near = difflib.get_close_matches(path, axes, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(axes)}"
+            if path not in known:
+                near = difflib.get_close_matches(path, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(known)}"
                 raise MeasureError(f"{path} is no axis of these runs{hint}")
-        runs = self.sweep.runs
+        found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
+        if not found:
+            shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
+            raise MeasureError(f"no run with {shown or 'any setting'} has a value {value}")
+        return found
+
+    def _of(
+        self, sweep: SweepResult, value: str, wanted: Mapping[str, set[str]]
+    ) -> Iterator[tuple[int, Sample]]:
+        """Points of one sweep with their numbers."""
+        moved = {path for axis in sweep.summary["axes"] for path in axis["paths"][1:]}
+        fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
         points: dict[int, tuple[dict[str, Any], dict[int, float]]] = {}
         for row in runs.sort("point", "seed").iter_rows(named=True):
             settings = {path: row[column] for path, column in columns.items()}
-            if any(str(settings[path]) != text for path, text in wanted.items()):
+            decided = {**fixed, **settings}
+            if any(str(decided.get(path)) not in texts for path, texts in wanted.items()):
                 continue
-            found = self._value(row, value)
+            found = self._value(sweep, row, value)
             if found is not None:
                 points.setdefault(row["point"], (settings, {}))[1][row["seed"]] = found
-        if not points:
-            shown = ", ".join(f"{path} = {text}" for path, text in wanted.items()) or "any setting"
-            raise MeasureError(f"no run with {shown} has a value {value}")
-        return [Sample(settings, values) for settings, values in points.values()]
+        for number, (settings, values) in points.items():
+            shown = {path: v for path, v in settings.items() if path not in moved}
+            yield number, Sample(shown, values, fixed)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
         """Return the only point whose settings agree with ``at``."""
@@ -89,22 +110,20 @@ class Data:
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
         """Result folders of the runs at these points, with their tables."""
-        found = []
-        for sample in self.samples("packet_hops", at):
-            number = self._number(sample.settings)
-            for seed in sample.values:
-                found.append((sample.settings, seed, self.sweep.run(number, seed)))
+        wanted = _texts(at)
+        found = [
+            (sample.settings, seed, sweep.run(number, seed))
+            for sweep in self.sweeps
+            for number, sample in self._of(sweep, "packet_hops", wanted)
+            for seed in sample.values
+        ]
+        if not found:
+            raise MeasureError(f"no runs with {dict(at or {})}")
         return found
 
-    def _number(self, settings: Settings) -> int:
-        for row in self.sweep.runs.iter_rows(named=True):
-            if all(row.get(f"set.{path}", row.get(path)) == v for path, v in settings.items()):
-                return int(row["point"])
-        raise MeasureError(f"no point with {dict(settings)}")
-
-    def _value(self, row: Mapping[str, Any], value: str) -> float | None:
+    def _value(self, sweep: SweepResult, row: Mapping[str, Any], value: str) -> float | None:
         if value in VALUES:
-            return VALUES[value](self.sweep.run(row["point"], row["seed"]))
+            return VALUES[value](sweep.run(row["point"], row["seed"]))
         if value not in row or value in RUN_COLUMNS:
             known = [*VALUES, *(name for name in row if name not in RUN_COLUMNS)]
             near = difflib.get_close_matches(value, known, n=1)
@@ -112,6 +131,14 @@ class Data:
                 f"runs have no value {value!r}" + (f"; did you mean {near[0]}?" if near else "")
             )
         return None if row[value] is None else float(row[value])
+
+
+def _texts(at: Settings | None) -> dict[str, set[str]]:
+    """Values that will do, as texts, by path."""
+    return {
+        path: {str(each) for each in (setting if isinstance(setting, list) else [setting])}
+        for path, setting in (at or {}).items()
+    }
 
 
 RunValue = Callable[[Result], float]

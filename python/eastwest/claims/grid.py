@@ -1,0 +1,76 @@
+"""Grids: runs that the claims of a study share, in one file.
+
+A claim names the file with ``grid = "../grid.toml"`` and its tables as its ``runs``. Each table is
+a sweep as in ``[runs.NAME]``; what ``[all]`` has goes for each that has not its own. A claim that
+needs a part of a table says which: ``[runs.NAME]`` with ``grid = "TABLE"`` and ``only``, values of
+axes, and whatever else it wants otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eastwest.sweep.spec import flat
+
+#: Table whose keys all others have.
+ALL = "all"
+
+
+def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """Tables of a grid file with what they have in common, by name.
+
+    Scenarios are found from the folder of the file; ``set`` of a table goes over that of all.
+    """
+    common = content.get(ALL, {})
+    found = {}
+    for name, own in content.items():
+        if name == ALL or not isinstance(own, Mapping) or not isinstance(common, Mapping):
+            continue
+        settings = {**_settings(common), **_settings(own)}
+        table = {**common, **own} | ({"set": settings} if settings else {})
+        scenario = table.get("scenario")
+        if isinstance(scenario, str) and (folder / scenario).is_file():
+            table["scenario"] = str((folder / scenario).resolve())
+        found[name] = table
+    return found
+
+
+def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A table as a claim asks for it: with ``only`` some values of its axes.
+
+    Raises ``KeyError`` with the path of an axis that there is not, or that loses all its values.
+    """
+    own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
+    axes = [dict(axis) for axis in table.get("axis", [])]
+    for path, wanted in asked.get("only", {}).items():
+        texts = {str(each) for each in (wanted if isinstance(wanted, list) else [wanted])}
+        for axis in axes:
+            paths = axis["path"] if isinstance(axis["path"], list) else [axis["path"]]
+            if path in paths:
+                place = paths.index(path)
+                axis["values"] = [
+                    row
+                    for row in axis["values"]
+                    if str(row[place] if isinstance(axis["path"], list) else row) in texts
+                ]
+                if axis["values"]:
+                    break
+        else:
+            raise KeyError(path)
+    settings = {**_settings(table), **_settings(own)}
+    return {**table, "axis": axes, **own} | ({"set": settings} if settings else {})
+
+
+def digest(content: Mapping[str, Any], used: set[str]) -> str:
+    """Hash of the tables of a file that a claim uses."""
+    kept = {name: content[name] for name in sorted({ALL, *used} & {*content})}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def _settings(table: Mapping[str, Any]) -> dict[str, Any]:
+    given = table.get("set")
+    return dict(flat(given)) if isinstance(given, Mapping) else {}

@@ -1,0 +1,215 @@
+"""Many settings against one: how much is saved or cut, what is best, what lies below what.
+
+A *share* is a value at a point over that at the point it is held against, seed by seed: with equal
+seeds both see the same blocks and starts. Intervals are Student t intervals over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import correlation
+
+from eastwest.claims.measures.base import (
+    Data,
+    Measured,
+    MeasureError,
+    Row,
+    Sample,
+    Settings,
+    measure,
+)
+from eastwest.stats import mean_interval
+from eastwest.sweep.values import Bound
+
+Reading = Callable[[float], float]
+
+
+@measure("mean-ratio")
+def mean_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Mean over points of a value over that of the point they are held against."""
+    return _mean(data, value, at, against, lambda share: share)
+
+
+@measure("mean-reduction")
+def mean_reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Mean over points of the share by which a value is lower than at another point."""
+    return _mean(data, value, at, against, lambda share: 1 - share)
+
+
+@measure("best-reduction")
+def best_reduction(
+    data: Data,
+    value: str,
+    at: Settings,
+    against: Settings,
+    keeping: str = "",
+    keeping_against: Settings | None = None,
+    loss: float = 0.0,
+) -> Measured:
+    """Largest mean reduction of all points.
+
+    With ``keeping`` only points count that keep that value: its mean may be lower by the share
+    ``loss`` at most than at ``keeping_against`` (``against`` where that is not given).
+    """
+    pairs = _pairs(data, value, at, against)
+    if keeping:
+        base = data.sample(keeping, keeping_against or against).mean
+        kept = {_key(s) for s in data.samples(keeping, at) if s.mean >= (1 - loss) * base}
+        pairs = [pair for pair in pairs if _key(pair[0]) in kept]
+        if not pairs:
+            return Measured(-math.inf, text=f"no setting keeps {keeping}")
+    return _extreme(pairs, 1)
+
+
+@measure("least-reduction")
+def least_reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Smallest mean reduction of all points; negative where the worst point has more."""
+    return _extreme(_pairs(data, value, at, against), -1)
+
+
+@measure("lower-share")
+def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Share of pairs in which the mean of the first is lower than that of the second.
+
+    Pairs agree in all settings but those of ``at`` and ``against``.
+    """
+    apart = {*at, *against}
+    theirs = {_key(sample, apart): sample for sample in data.samples(value, against)}
+    rows: list[Row] = []
+    lower = 0
+    for sample in data.samples(value, at):
+        other = theirs.get(_key(sample, apart))
+        if other is None:
+            continue
+        lower += sample.mean < other.mean
+        rows.append({"setting": _words(sample), value: sample.mean, "against": other.mean})
+    if not rows:
+        raise MeasureError("no two points agree in all other settings")
+    seeds = min(len(sample.values) for sample in theirs.values())
+    return Measured(lower / len(rows), seeds=seeds, text=f"{lower} of {len(rows)}", rows=rows)
+
+
+@measure("best-place")
+def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
+    """Where along an axis a value is lowest: the place with the least mean over all its points."""
+    places = _along(data, value, at, along)
+    best = (max if highest else min)(places, key=lambda place: places[place])
+    rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
+    return Measured(best, seeds=_seeds(data.samples(value, at)), rows=rows)
+
+
+@measure("trend")
+def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
+    """Rank correlation (Spearman) of a value's mean with its place along an axis: 1 is rising."""
+    places = _along(data, value, at, along)
+    if len(places) < 3:
+        raise MeasureError(f"{len(places)} places along {along}: a trend needs three")
+    means = list(places.values())
+    ranks = [sum(other < mean for other in means) for mean in means]
+    rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
+    found = correlation(range(len(ranks)), ranks) if len(set(ranks)) > 1 else 0.0
+    return Measured(found, seeds=_seeds(data.samples(value, at)), rows=rows)
+
+
+@measure("best-ratio")
+def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Least mean of some points over the least mean of others."""
+    ours, theirs = data.samples(value, at), data.samples(value, against)
+    first, second = (min(group, key=lambda sample: sample.mean) for group in (ours, theirs))
+    rows: list[Row] = [{"setting": _words(s), value: s.mean} for s in (*ours, *theirs)]
+    text = f"{_words(first)} over {_words(second)}"
+    return Measured(first.mean / second.mean, seeds=_seeds([*ours, *theirs]), text=text, rows=rows)
+
+
+def _mean(data: Data, value: str, at: Settings, against: Settings, read: Reading) -> Measured:
+    pairs = _pairs(data, value, at, against)
+    seeds = sorted(set.intersection(*({*_shares(*pair)} for pair in pairs)))
+    if not seeds:
+        raise MeasureError("the points have no seed in common")
+    each = [_shares(*pair) for pair in pairs]
+    values = [math.fsum(read(shares[seed]) for shares in each) / len(each) for seed in seeds]
+    interval = mean_interval(values)
+    return Measured(interval.value, interval.low, interval.high, interval.n, rows=_rows(pairs))
+
+
+def _pairs(data: Data, value: str, at: Settings, against: Settings) -> list[tuple[Sample, Sample]]:
+    """Points with what they are held against: one point, or of several the one most alike.
+
+    Those alike agree in the settings that both have and ``against`` does not name.
+    """
+    theirs = data.samples(value, against)
+    pairs = []
+    for sample in data.samples(value, at):
+        alike = [other for other in theirs if _agree(sample, other, against)]
+        if len(alike) > 1:  # of other sweeps, too
+            alike = [other for other in alike if other.fixed == sample.fixed]
+        alike = theirs if len(theirs) == 1 else alike
+        if len(alike) != 1:
+            message = f"{len(alike)} points to hold {_words(sample)} against, not one"
+            raise MeasureError(message)
+        pairs.append((sample, alike[0]))
+    return pairs
+
+
+def _agree(sample: Sample, other: Sample, named: Settings) -> bool:
+    ours, theirs = {**sample.fixed, **sample.settings}, {**other.fixed, **other.settings}
+    free = {path for path in other.settings if path not in named}
+    return all(str(ours[path]) == str(theirs[path]) for path in free if path in ours)
+
+
+def _shares(sample: Sample, other: Sample) -> dict[int, float]:
+    """Value over the other's, by seed."""
+    common = [seed for seed in sample.values if other.values.get(seed)]
+    return {seed: sample.values[seed] / other.values[seed] for seed in common}
+
+
+def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
+    """Read the reduction at the point with the largest (1) or the smallest (-1)."""
+    means = {
+        place: mean_interval(list(_shares(*pair).values())).value
+        for place, pair in enumerate(pairs)
+    }
+    place = min(means, key=lambda each: sign * means[each])
+    interval = mean_interval([1 - share for share in _shares(*pairs[place]).values()])
+    return Measured(
+        interval.value, interval.low, interval.high, interval.n, _words(pairs[place][0]),
+        _rows(pairs),
+    )  # fmt: skip
+
+
+def _rows(pairs: Sequence[tuple[Sample, Sample]]) -> list[Row]:
+    return [
+        {
+            "setting": _words(sample),
+            "mean": sample.mean,
+            "share": mean_interval(list(_shares(sample, other).values())).value,
+            "seeds": len(_shares(sample, other)),
+        }
+        for sample, other in pairs
+    ]
+
+
+def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, float]:
+    """Mean of a value over all points at each place of an axis, in rising order."""
+    found: dict[float, list[float]] = {}
+    for sample in data.samples(value, at):
+        bound = Bound.read(sample.settings.get(along))
+        if bound is None:
+            raise MeasureError(f"{along} is no axis of numbers")
+        found.setdefault(float(bound.number), []).append(sample.mean)
+    return {place: math.fsum(found[place]) / len(found[place]) for place in sorted(found)}
+
+
+def _key(sample: Sample, without: set[str] | None = None) -> tuple[tuple[str, str], ...]:
+    both: Mapping[str, object] = {**sample.fixed, **sample.settings}
+    return tuple(sorted((p, str(v)) for p, v in both.items() if p not in (without or set())))
+
+
+def _seeds(samples: Sequence[Sample]) -> int:
+    return min(len(sample.values) for sample in samples)
+
+
+def _words(sample: Sample) -> str:
+    """Settings of a point in few words."""
+    return ", ".join(str(value) for value in sample.settings.values())
