@@ -231,6 +231,8 @@ def assert_a_claim(text: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
+    for text in blocks(page, "csv"):  # a list of flows
+        (tmp_path / "flows.csv").write_text(text, encoding="utf-8")
     for number, text in enumerate(blocks(page, "toml")):
         if {"axis", "sample"} & tomllib.loads(text).keys():
             assert_a_sweep(text)

@@ -16,6 +16,7 @@ from eastwest.cli import (
     explain,
     explore,
     model,
+    model_eee,
     report,
     simulate,
     sweep,
@@ -40,6 +41,7 @@ app.command("drill")(drill.drill)
 app.command("calibrate")(calibrate.command)
 app.command("bench")(bench.bench)
 app.command("schema")(explore.schema)
+model.app.command("eee")(model_eee.model_eee)
 app.add_typer(model.app, name="model")
 app.add_typer(explore.topology, name="topology")
 app.command("version")(explore.version)

@@ -64,6 +64,9 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except BaseException as error:
+            if isinstance(error.__context__, BrokenPipeError):
+                # rich has found out first
+                raise typer.Exit(0) from None
             raise typer.Exit(explain(error)) from None
 
     return wrapper

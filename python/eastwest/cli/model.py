@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -56,20 +57,20 @@ def incast(
     The table has the onset of equation (3), and goodput before it (1), after it (2), and with a
     share of a timeout (4). docs/mechanisms/incast.md says what they are.
     """
-    blocks = [_quantity("--block", part, "size") for part in block.split(",")]
+    blocks = [quantity("--block", part, "size") for part in block.split(",")]
     numbers = _numbers(senders)
     settings = {
-        "rtt_s": _quantity("--rtt", rtt, "time") / 1e12,
-        "rto_s": _quantity("--rto", rto, "time") / 1e12,
-        "link_bps": _quantity("--link", link, "rate"),
+        "rtt_s": quantity("--rtt", rtt, "time") / 1e12,
+        "rto_s": quantity("--rto", rto, "time") / 1e12,
+        "link_bps": quantity("--link", link, "rate"),
     }
-    room = _quantity("--buffer", buffer, "size")
+    room = quantity("--buffer", buffer, "size")
     try:
         rows = [_row(n, round(bytes_), room, alpha, settings) for bytes_ in blocks for n in numbers]
     except ValueError as error:
         fail(str(error))
     if csv_file is not None:
-        write_whole(csv_file, _csv(rows).encode())
+        write_whole(csv_file, table_csv(rows).encode())
     if plot is not None:
         from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
         from eastwest.plot.picture import save  # noqa: PLC0415
@@ -81,7 +82,7 @@ def incast(
         _print(rows)
 
 
-def _quantity(option: str, text: str, kind: str) -> float:
+def quantity(option: str, text: str, kind: str) -> float:
     """Read a size, time or rate in its smallest unit."""
     bound = Bound.read(text.strip())
     if bound is None or bound.kind != kind:
@@ -120,7 +121,8 @@ def _row(
     }
 
 
-def _csv(rows: list[dict[str, float]]) -> str:
+def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as CSV, with the names of the first one as its first line."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()

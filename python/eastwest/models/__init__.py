@@ -1,5 +1,5 @@
 """Analytic models from the literature, to be laid over simulations."""
 
-from eastwest.models import incast
+from eastwest.models import eee, incast
 
-__all__ = ["incast"]
+__all__ = ["eee", "incast"]

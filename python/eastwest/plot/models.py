@@ -31,3 +31,26 @@ def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
         rate_ticks(axes)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def sleeping(rows: Sequence[Mapping[str, float | str]], phy: str) -> Figure:
+    """Draw power and mean wait against load, a colour for each policy."""
+    with style():
+        figure = Figure(figsize=(10.9, 3.6), layout="constrained")
+        power, wait = figure.subplots(1, 2)
+        for place, policy in enumerate(dict.fromkeys(row["policy"] for row in rows)):
+            ours = [row for row in rows if row["policy"] == policy]
+            loads = [100 * float(row["load"]) for row in ours]
+            shares = [100 * float(row["power"]) for row in ours]
+            power.plot(loads, shares, color=color(place), label=str(policy))
+            wait.plot(loads, [float(row["wait_us"]) for row in ours], color=color(place))
+        power.set_ylabel("power, % of a link that never sleeps")
+        power.set_ylim(0, 103)
+        wait.set_ylabel("mean wait, µs")
+        log_axis(wait, "y")
+        for axes in (power, wait):
+            axes.set_xlabel("load, %")
+            axes.set_xlim(0, 100)
+        power.set_title(f"{phy} under Poisson arrivals")
+        figure.legend(loc="outside right center")
+    return figure

@@ -1,0 +1,166 @@
+"""``eastwest model eee``: power and wait of links that sleep."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest.cli.guard import fail, guarded
+from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.options import JsonArrayOption
+from eastwest.files import write_whole
+from eastwest.models import eee
+from eastwest.units import percent, span
+
+Row: TypeAlias = dict[str, float | str]
+_LOADS = "0.05,0.1,0.2,0.3,0.5,0.7,0.9"
+_POLICIES = "legacy,standard,12us10,120us100,ideal"
+#: Loads of a plot: more than a table shows.
+_FINE = [share / 100 for share in range(1, 100)]
+#: Sizes whose single-frame efficiency is shown, as in table 2.1.
+_FRAMES = (1500, 150)
+_HOLDING = re.compile(r"(\d+(?:\.\d+)?(?:us|ms))(\d+)")
+
+
+@guarded
+def model_eee(
+    phy: Annotated[str, typer.Option(help=f"Transceiver: {', '.join(eee.PHYS)}.")] = "10GBASE-T",
+    load: Annotated[
+        str, typer.Option(metavar="SHARE,...", help="Shares of time that frames take to send.")
+    ] = _LOADS,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="legacy, standard, ideal, 12us10 (held 12 µs or until 10 frames wait), count:10, "
+            "timer:12us, stall:50us.",
+        ),
+    ] = _POLICIES,
+    frame: Annotated[
+        str, typer.Option(metavar="SIZE", help="Bytes of a frame, all that the link sends for it.")
+    ] = "1500 B",
+    sleep_power: Annotated[float, typer.Option(help="Power asleep, of active power.")] = 0.1,
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", help="Write the numbers as CSV.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw power and wait against load: .png, .svg or .pdf.")
+    ] = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """Energy-Efficient Ethernet: power and mean wait under Poisson arrivals of equal frames.
+
+    docs/mechanisms/eee.md derives them and says what each policy does.
+    """
+    if phy not in eee.PHYS:
+        fail(f"--phy {phy!r}: must be one of {', '.join(eee.PHYS)}")
+    kind = eee.PHYS[phy]
+    names = [name.strip() for name in policy.split(",")]
+    policies = {name: _policy(name) for name in names}
+    loads = _loads(load)
+    try:
+        frame_s = eee.frame_time_s(kind, quantity("--frame", frame, "size"))
+        rows = _rows(policies, loads, frame_s, kind, sleep_power)
+        if plot is not None:
+            from eastwest.plot.models import sleeping  # noqa: PLC0415  slow to load
+            from eastwest.plot.picture import save  # noqa: PLC0415
+
+            save(sleeping(_rows(policies, _FINE, frame_s, kind, sleep_power), phy), plot)
+    except ValueError as error:
+        fail(str(error))
+    if csv_file is not None:
+        write_whole(csv_file, table_csv(rows).encode())
+    if as_json:
+        typer.echo(json.dumps(rows, allow_nan=False))
+    else:
+        _print(rows, names, kind)
+
+
+def _policy(name: str) -> eee.Policy | None:
+    """Read a policy; none for those that need no transceiver's times."""
+    if name in ("legacy", "ideal"):
+        return None
+    if name == "standard":
+        return eee.Policy(name)
+    holding = _HOLDING.fullmatch(name)
+    word, colon, value = name.partition(":")
+    try:
+        if holding is not None:
+            return eee.Policy(name, int(holding[2]), _seconds(holding[1]))
+        if colon and word == "count" and value.isdecimal():
+            return eee.Policy(name, int(value))
+        if colon and word == "timer":
+            return eee.Policy(name, eee.MOST_FRAMES, _seconds(value))
+        if colon and word == "stall":
+            return eee.Policy(name, stall_s=_seconds(value))
+    except ValueError as error:
+        fail(f"--policy {name!r}: {error}")
+    return fail(
+        f"--policy {name!r}: must be legacy, standard, ideal, a holding time and a count such as "
+        "12us10, count:10, timer:12us or stall:50us"
+    )
+
+
+def _seconds(text: str) -> float:
+    return quantity("--policy", re.sub(r"(?<=\d)(?=[a-z])", " ", text), "time") / 1e12
+
+
+def _loads(text: str) -> list[float]:
+    try:
+        loads = [float(part) for part in text.split(",")]
+    except ValueError:
+        loads = [math.nan]
+    if not all(0 < share < 1 for share in loads):
+        fail(f"--load {text!r}: must be shares above 0 and below 1, such as 0.1,0.5")
+    return loads
+
+
+def _rows(
+    policies: dict[str, eee.Policy | None],
+    loads: list[float],
+    frame_s: float,
+    phy: eee.Phy,
+    sleep_share: float,
+) -> list[Row]:
+    rows: list[Row] = []
+    for name, policy in policies.items():
+        for share in loads:
+            if policy is not None:
+                point = eee.under_poisson(policy, share, frame_s, phy, sleep_share)
+            elif name == "ideal":
+                point = eee.ideal(share, frame_s, sleep_share)
+            else:
+                point = eee.legacy(share, frame_s)
+            values = {"power": point.power, "wait_us": point.wait_s * 1e6, "asleep": point.asleep}
+            rows.append({"policy": name, "load": share, **values})
+    return rows
+
+
+def _print(rows: list[Row], names: list[str], phy: eee.Phy) -> None:
+    console = Console(highlight=False)
+    lone = ", ".join(f"{percent(eee.efficiency(phy, size))} for {size} B" for size in _FRAMES)
+    times = f"sleeps in {span(phy.sleep_s)}, wakes in {span(phy.wake_s)}"
+    console.print(f"{phy.name}: {times}; energy that sends a lone frame: {lone}")
+    console.print(_table("power", rows, names, lambda row: percent(float(row["power"]))))
+    console.print(_table("wait", rows, names, lambda row: span(float(row["wait_us"]) / 1e6)))
+    console.print(
+        "Power, of a link that never sleeps, and mean wait before a frame is sent, by load."
+    )
+
+
+def _table(title: str, rows: list[Row], names: list[str], shown: Callable[[Row], str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in (title, *names):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for share in dict.fromkeys(float(row["load"]) for row in rows):
+        table.add_row(percent(share), *(shown(row) for row in rows if row["load"] == share))
+    return table

@@ -1,0 +1,175 @@
+"""Energy-Efficient Ethernet (IEEE 802.3az) under Poisson arrivals: power and mean wait.
+
+One direction of a link sends frames of one length, ``frame_s`` each, that arrive as a Poisson
+process. When nothing is left to send it takes ``sleep_s`` (Ts) to fall asleep and, when it is to
+send again, ``wake_s`` (Tw) to wake; both cost full power, sleep costs ``sleep_share`` (φ) of it.
+
+**Power** is a renewal argument (S. Herrería-Alonso, M. Rodríguez-Pérez, M. Fernández-Veiga and
+C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*, IEEE Trans. Commun.
+60(11), 2012). With load ρ and the mean time asleep in a cycle E[Toff],
+
+    P / Pmax = 1 − (1 − φ) (1 − ρ) E[Toff] / E[V],
+
+where V is what a cycle holds besides sending: Toff + Ts + Tw where the link sleeps at once.
+
+**Mean wait** follows from how many frames A wait when sending starts (decomposition of S. Fuhrmann
+and R. Cooper, Oper. Res. 33(5), 1985):
+
+    W = λ s² / (2 (1 − ρ)) + E[A (A − 1)] / (2 λ E[A]).
+
+**Holding.** Frames that find the link asleep are held until ``trigger`` of them wait or the first
+has waited for ``timer_s``, whichever is sooner (``trigger`` 1: the standard, which wakes for the
+first frame). Frames that arrive during Ts count. With p_k(x) the Poisson
+probabilities, F(x) the one of fewer than ``trigger``, and T the timer, waking has not begun at t
+after the last frame with probability F(λt) up to T and exp(−λ (t − T)) F(λT) later; E[Toff] is its
+integral from Ts on. The frames N that are there when waking begins have, as arrivals are counted up
+to a stopping time, E[N] = λ (Ts + E[Toff]) and E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; those
+of Tw come on top.
+
+**Stall timer.** The link stays awake for ``stall_s`` after the last frame: with probability
+1 − exp(−λ · stall) a frame comes before and finds it so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: The largest trigger.
+MOST_FRAMES = 100_000
+
+
+@dataclass(frozen=True)
+class Phy:
+    """What a transceiver needs to fall asleep and to wake, in seconds, and its bits a second."""
+
+    name: str
+    rate_bps: float
+    wake_s: float
+    sleep_s: float
+
+
+#: Table 2.1 of E-EON (IEEE 802.3az-2010, table 78-2 and 78-4).
+PHYS = {
+    phy.name: phy
+    for phy in (
+        Phy("100BASE-TX", 100e6, 30.5e-6, 200e-6),
+        Phy("1000BASE-T", 1e9, 16.5e-6, 182e-6),
+        Phy("10GBASE-T", 10e9, 4.48e-6, 2.88e-6),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When a link falls asleep and wakes; the fields are those of the module's text."""
+
+    name: str
+    trigger: int = 1
+    timer_s: float = math.inf
+    stall_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.trigger <= MOST_FRAMES:
+            raise ValueError(f"the trigger must be 1 to {MOST_FRAMES} frames, not {self.trigger}")
+        if not self.timer_s >= 0:
+            raise ValueError(f"the holding timer must be 0 s or longer, not {self.timer_s} s")
+        if not (self.stall_s >= 0 and math.isfinite(self.stall_s)):
+            raise ValueError(f"the stall timer must be 0 s or longer, not {self.stall_s} s")
+        if self.stall_s > 0 and self.trigger > 1:
+            raise ValueError("a link either holds frames or stays awake for a while, not both")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A link at one load: power as a share of an active link's, mean wait before sending."""
+
+    power: float
+    wait_s: float
+    #: Share of time asleep.
+    asleep: float
+
+
+def efficiency(phy: Phy, frame_bytes: float) -> float:
+    """Share of its energy that a single frame is sent with: Tframe / (Tw + Tframe + Ts)."""
+    frame_s = frame_time_s(phy, frame_bytes)
+    return frame_s / (phy.wake_s + frame_s + phy.sleep_s)
+
+
+def frame_time_s(phy: Phy, frame_bytes: float) -> float:
+    """Seconds that a frame takes to send."""
+    if not (frame_bytes > 0 and math.isfinite(frame_bytes)):
+        raise ValueError(f"a frame must have at least a byte, not {frame_bytes}")
+    return frame_bytes * 8 / phy.rate_bps
+
+
+def legacy(load: float, frame_s: float) -> Point:
+    """Describe a link that never sleeps: full power, the wait of M/D/1."""
+    return Point(1.0, _sending_wait_s(load, frame_s), 0.0)
+
+
+def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
+    """Describe a link that sleeps and wakes in no time: φ + (1 − φ) ρ, the wait of M/D/1."""
+    power = sleep_share + (1 - sleep_share) * load
+    return Point(power, _sending_wait_s(load, frame_s), 1 - load)
+
+
+def under_poisson(
+    policy: Policy, load: float, frame_s: float, phy: Phy, sleep_share: float = 0.1
+) -> Point:
+    """Power and mean wait of a link with this policy.
+
+    ``load`` is the share of time that frames take to send, above 0 and below 1; ``frame_s`` the
+    time of one; ``sleep_share`` the power asleep. Raises ``ValueError`` outside of these.
+    """
+    if not 0 < load < 1:
+        raise ValueError(f"the load must be above 0 and below 1, not {load}")
+    if not 0 <= sleep_share <= 1:
+        raise ValueError(f"power asleep must be 0 to 1 of active power, not {sleep_share}")
+    arrivals = load / frame_s
+    off_s, held, held_pairs = _held(policy, arrivals, phy.sleep_s)
+    in_wake = arrivals * phy.wake_s
+    first, pairs = held + in_wake, held_pairs + 2 * held * in_wake + in_wake**2
+    sleeps = math.exp(-arrivals * policy.stall_s)
+    idle_s = (1 - sleeps) / arrivals + sleeps * (phy.sleep_s + off_s + phy.wake_s)
+    asleep = (1 - load) * sleeps * off_s / idle_s
+    first, pairs = (1 - sleeps) + sleeps * first, sleeps * pairs
+    wait_s = _sending_wait_s(load, frame_s) + pairs / (2 * arrivals * first)
+    return Point(1 - (1 - sleep_share) * asleep, wait_s, asleep)
+
+
+def _sending_wait_s(load: float, frame_s: float) -> float:
+    """Mean wait of M/D/1."""
+    return load * frame_s / (2 * (1 - load))
+
+
+def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float, float]:
+    """E[Toff], E[N] and E[N (N − 1)] of a link that begins to fall asleep."""
+    from scipy.special import pdtr  # noqa: PLC0415  slow to load
+
+    timer_s, most = policy.timer_s, policy.trigger - 1
+    off_s, pairs = _sums(most, arrivals, sleep_s, timer_s)
+    if math.isfinite(timer_s):
+        # from the timer's length on, waiting goes on only while no frame has started the timer
+        late = math.exp(-arrivals * max(0.0, sleep_s - timer_s)) / arrivals
+        off_s += late * float(pdtr(most, arrivals * timer_s))
+        if most > 0:
+            pairs += late * arrivals * timer_s * float(pdtr(most - 1, arrivals * timer_s))
+    held_pairs = (arrivals * sleep_s) ** 2 + 2 * arrivals * pairs
+    return off_s, arrivals * (sleep_s + off_s), held_pairs
+
+
+def _sums(most: int, arrivals: float, start_s: float, end_s: float) -> tuple[float, float]:
+    """∫ P[N(t) ≤ most] dt and ∫ E[N(t); N(t) ≤ most] dt from ``start_s`` to ``end_s``."""
+    from scipy.special import gammainc  # noqa: PLC0415  slow to load
+
+    if end_s <= start_s:
+        return 0.0, 0.0
+    low, high = arrivals * start_s, arrivals * end_s
+    time = weighted = 0.0
+    for k in range(most + 1):
+        upper = 1.0 if math.isinf(high) else float(gammainc(k + 1, high))
+        part = (upper - float(gammainc(k + 1, low))) / arrivals
+        time += part
+        weighted += k * part
+    return time, weighted
