@@ -1,12 +1,14 @@
 //! The words every layer of Eastwest shares: time, rates, names of things, the packet and the
 //! records a run leaves behind. No behaviour lives here beyond arithmetic and unit conversion.
 
+mod counters;
 mod ids;
 mod packet;
 mod rate;
 mod record;
 mod time;
 
+pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
 pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag};
 pub use rate::Rate;

@@ -1,5 +1,6 @@
 //! Rows that workloads leave behind about jobs and tasks.
 
+use crate::counters::JobCounters;
 use crate::ids::{ClassId, HostId};
 use crate::time::{Span, Time};
 
@@ -22,11 +23,13 @@ pub enum Purpose {
     Replica,
     /// Heartbeats, assignments, fetch requests and other small messages of a framework.
     Control,
+    /// A block that a datanode copies to another because replicas were lost.
+    Rereplication,
 }
 
 impl Purpose {
     /// All purposes in the order of their numbers.
-    pub const ALL: [Purpose; 8] = [
+    pub const ALL: [Purpose; 9] = [
         Purpose::Flow,
         Purpose::Incast,
         Purpose::Request,
@@ -35,6 +38,7 @@ impl Purpose {
         Purpose::MapInput,
         Purpose::Replica,
         Purpose::Control,
+        Purpose::Rereplication,
     ];
 
     /// The name used in tables and JSON.
@@ -48,6 +52,7 @@ impl Purpose {
             Purpose::MapInput => "map-input",
             Purpose::Replica => "replica",
             Purpose::Control => "control",
+            Purpose::Rereplication => "re-replication",
         }
     }
 }
@@ -83,6 +88,8 @@ pub struct JobRecord {
     pub output_bytes: u64,
     /// Why it has failed, if it has.
     pub failed: Option<&'static str>,
+    /// What Hadoop would count of it.
+    pub counters: JobCounters,
 }
 
 /// Map or reduce.

@@ -72,6 +72,7 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
         ("control.reduces_per_heartbeat", u64::from(control.reduces_per_heartbeat)),
         ("shuffle.parallel_copies", u64::from(shuffle.parallel_copies)),
         ("shuffle.max_maps_per_fetch", u64::from(shuffle.max_maps_per_fetch)),
+        ("shuffle.failures_reported", u64::from(shuffle.failures_reported)),
         ("shuffle.fetch_request_bytes", u64::from(shuffle.fetch_request_bytes)),
         ("shuffle.fetch_header_bytes", u64::from(shuffle.fetch_header_bytes)),
         ("costs.map_rate", costs.map_rate.0),
@@ -257,6 +258,9 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
                 problems
                     .push(format!("jobs[{i}].client: host {h} is not one of the {hosts} hosts"));
             }
+        }
+        if job.uncombined.is_some_and(|all| all < job.bytes.shuffle) {
+            problems.push(format!("jobs[{i}].uncombined: a combiner adds nothing"));
         }
         if job.clients.is_some() && job.reduces > 0 {
             problems.push(format!("jobs[{i}].reduces: stand-alone clients have none"));

@@ -7,6 +7,7 @@
 //! Departures: the start of the client's virtual machine is `task_start` on its host, without
 //! contention if that is the master; the bytes of a client's own file take no time to produce.
 
+use super::blocks::Written;
 use super::config::Clients;
 use super::connections::Use;
 use super::control::control_message;
@@ -33,13 +34,17 @@ pub struct Client {
     left: u64,
     /// Bytes of the block being read.
     block: u64,
-    /// Blocks that could not be read from the first replica asked.
+    /// Its replicas that have not failed the client.
+    replicas: Vec<u32>,
+    /// Replicas that have.
     failures: u32,
     /// Parts of the block that are not through: the transfer, and the datanode's disk.
     parts: u32,
     conn: Option<ConnId>,
     /// Draws where the blocks lie and which replica is read.
     blocks: Stream,
+    /// Blocks of the file it has written.
+    pub written: Vec<Written>,
     locality: Locality,
 }
 
@@ -85,10 +90,12 @@ impl MapReduce {
                 input_done: now,
                 left: self.spec(job).split_bytes(index),
                 block: 0,
+                replicas: Vec::new(),
                 failures: 0,
                 parts: 0,
                 conn: None,
                 blocks,
+                written: Vec::new(),
                 locality: Locality::None,
             });
             out.push(Timer::Client(client).at(now + self.config.costs.task_start));
@@ -112,7 +119,6 @@ impl MapReduce {
     pub(super) fn client_located(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
         let most = self.config.hdfs.block_bytes;
         let copies = self.config.hdfs.replication;
-        let disks = self.config.node.disks.is_some();
         let c = self.clients.get(client);
         if c.left == 0 {
             c.input_done = now;
@@ -121,8 +127,21 @@ impl MapReduce {
         }
         c.block = c.left.min(most);
         c.left -= c.block;
-        let replicas = self.racks.place(None, copies, &mut c.blocks);
-        let (holder, locality) = self.racks.nearest_to(c.worker, &replicas, &mut c.blocks);
+        c.replicas = self.racks.place(None, copies, &mut c.blocks);
+        c.replicas.retain(|&w| !self.workers[w as usize].dead);
+        self.read_nearest(now, client, out);
+    }
+
+    /// Reads a block from the nearest replica that is left; a client without any fails, and so does
+    /// its job.
+    fn read_nearest(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+        let disks = self.config.node.disks.is_some();
+        let c = self.clients.get(client);
+        if c.replicas.is_empty() {
+            self.client_failed(now, client, "a client found no replica of a block", out);
+            return;
+        }
+        let (holder, locality) = self.racks.nearest_to(c.worker, &c.replicas, &mut c.blocks);
         c.locality = farther(c.locality, locality);
         let (bytes, job, host, round) = (c.block, c.job, c.host, c.failures);
         c.parts = 1;
@@ -189,25 +208,30 @@ impl MapReduce {
         }
     }
 
-    /// The connection to a datanode is gone: the client reads the block from elsewhere. With every
-    /// replica tried once it fails, and so does its job.
-    pub(super) fn read_lost(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
-        let most = self.config.hdfs.replication;
+    /// The connection to a datanode is gone: the client reads the block from the next replica.
+    pub(super) fn read_lost(
+        &mut self,
+        now: Time,
+        (client, holder): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
         let c = self.clients.get(client);
         c.conn = None;
         c.failures += 1;
-        c.left += c.block;
-        if c.failures >= most {
-            self.client_failed(now, client, out);
-        } else {
-            self.client_located(now, client, out);
-        }
+        c.replicas.retain(|&w| w != holder);
+        self.read_nearest(now, client, out);
     }
 
     /// A client has failed: so has its job.
-    pub(super) fn client_failed(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+    pub(super) fn client_failed(
+        &mut self,
+        now: Time,
+        client: u32,
+        reason: &'static str,
+        out: &mut Vec<Action>,
+    ) {
         let job = self.clients.get(client).job;
-        self.fail_job(now, job, "a client found no replica", out);
+        self.fail_job(now, job, reason, out);
     }
 
     /// Ends the clients of a job.
@@ -238,7 +262,11 @@ impl MapReduce {
 
     /// A client is through.
     pub(super) fn client_done(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
-        let c = self.clients.remove(client);
+        let mut c = self.clients.remove(client);
+        self.keep_file((c.job, c.index), std::mem::take(&mut c.written));
+        let spec = &self.config.jobs[c.job as usize];
+        let (read, written) = (spec.split_bytes(c.index), spec.written_bytes(c.index));
+        self.count_client(c.job, read, written);
         let spec = &self.config.jobs[c.job as usize];
         let maps = spec.maps;
         out.push(Action::Task(Box::new(TaskRecord {

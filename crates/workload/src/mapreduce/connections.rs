@@ -39,6 +39,16 @@ pub enum Use {
         /// 0 from the writer to the first remote replica, and so on.
         hop: u32,
     },
+    /// A datanode (client) sends what there is of a block to one that joins its pipeline.
+    Transfer {
+        /// Whose block it is.
+        writer: u32,
+    },
+    /// A datanode (client) sends a copy of a block to another one.
+    Copy {
+        /// The copy.
+        copy: u32,
+    },
     /// The resource manager (client) tells a node to launch an application master.
     Master {
         /// Its job.
@@ -125,6 +135,15 @@ impl Connections {
         for slot in 0..self.uses.len() {
             if self.uses[slot].is_some_and(&ends) {
                 self.abort(ConnId(slot as u32), out);
+            }
+        }
+    }
+
+    /// Closes all connections of some use.
+    pub fn close_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
+        for slot in 0..self.uses.len() {
+            if self.uses[slot].is_some_and(&ends) {
+                self.close(ConnId(slot as u32), out);
             }
         }
     }

@@ -8,6 +8,7 @@
 
 use super::config::{Framework, JobSpec};
 use super::connections::Use;
+use super::failure::Cause;
 use super::job::{Job, Output};
 use super::scheduler::index;
 use super::yarn::Containers;
@@ -29,8 +30,8 @@ pub struct Report {
     pub kind: TaskKind,
     /// What its worker's machine had written before its output.
     pub mark: u64,
-    /// It has failed.
-    pub failed: bool,
+    /// Why it has failed, if it has.
+    pub failed: Option<Cause>,
     /// How long it ran.
     pub took: Span,
 }
@@ -137,7 +138,10 @@ impl MapReduce {
         let spec = &self.config.jobs[job as usize];
         let clients = spec.clients;
         let copies = self.config.hdfs.replication;
-        let state = Job::new(spec, &self.racks, copies, &mut stream);
+        let mut state = Job::new(spec, &self.racks, copies, &mut stream);
+        for (map, replicas) in self.blocks.moved_of(job) {
+            state.maps.moved(map, replicas, &self.racks);
+        }
         let maps = spec.maps;
         self.jobs[job as usize] = Some(Box::new(state));
         if let Some(clients) = clients {
@@ -201,7 +205,7 @@ impl MapReduce {
 
     /// At the master: takes in the reports and answers with tasks.
     pub(super) fn heartbeat_arrived(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
-        self.heard(now, worker);
+        self.heard(now, worker, out);
         let w = &mut self.workers[worker as usize];
         let (reported, failures) =
             (std::mem::take(&mut w.reported), std::mem::take(&mut w.fetch_failures));
@@ -238,13 +242,13 @@ impl MapReduce {
 
     /// At the master: a task has finished.
     fn task_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
-        let Report { worker, job, index: task, kind, mark, failed, .. } = report;
+        let Report { worker, job, index: task, kind, mark, failed, took } = report;
         if self.jobs[job as usize].is_none() {
             return; // it has failed meanwhile
         }
         self.scheduler.finished(kind, job);
         self.speculation.over((job, kind, task), worker);
-        if failed {
+        if failed.is_some() {
             self.failure_reported(now, report, out);
             return;
         }
@@ -254,6 +258,7 @@ impl MapReduce {
         match kind {
             TaskKind::Map => {
                 state.maps_done += 1;
+                state.longest_map = state.longest_map.max(took);
                 if reduces > 0 {
                     state.finished_on.push(worker);
                     let output = Output { map: task, mark, lost: false };
@@ -319,7 +324,7 @@ impl MapReduce {
     /// At the worker: a task is through.
     pub(super) fn task_finished(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         if self.is_to_fail(task) {
-            self.attempt_failed(now, task, out);
+            self.attempt_failed(now, task, Cause::Itself, out);
             return;
         }
         if self.is_beaten(task) {
@@ -327,13 +332,15 @@ impl MapReduce {
             self.free_dropped(&t);
             return;
         }
-        let t = self.tasks.remove(task);
+        let mut t = self.tasks.remove(task);
+        self.keep_file((t.job, t.index), std::mem::take(&mut t.written));
+        self.count_done(&t);
         let mark = self.hardware.mark(t.worker).saturating_sub(t.bytes_out);
         let (worker, host) = (t.worker, self.host(t.worker));
         self.job(t.job).shuffle_local_bytes += t.shuffle_local;
         let (job, index, kind) = (t.job, t.index, t.kind);
         let took = now.since(t.assigned);
-        let report = Report { worker, job, index, kind, mark, failed: false, took };
+        let report = Report { worker, job, index, kind, mark, failed: None, took };
         out.push(Action::Task(Box::new(TaskRecord {
             job: t.job,
             task: t.index,

@@ -21,6 +21,47 @@ use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{JobRecord, Span, TaskKind, Time};
 
+/// Why an attempt has failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// By itself, as the scenario wants it.
+    Itself,
+    /// No datanode had its split (BlockMissingException).
+    Missing,
+    /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a bad
+    /// datanode).
+    Unwritten,
+    /// Too many fetches failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
+    Unfetched,
+    /// Its output could not be fetched by others (TOO_MANY_FETCH_FAILURES).
+    Unserved,
+}
+
+impl Cause {
+    /// What is said of a job whose task has failed too often, the last time for this cause.
+    fn reason(self, kind: TaskKind) -> &'static str {
+        match (kind, self) {
+            (TaskKind::Map, Cause::Missing) => {
+                "a map failed too often: no datanode had a block of its split"
+            }
+            (TaskKind::Map, Cause::Unwritten) => {
+                "a map failed too often: no datanode was left to write to"
+            }
+            (TaskKind::Map, Cause::Unserved) => {
+                "a map failed too often: its output could not be fetched"
+            }
+            (TaskKind::Map, _) => "a map failed too often",
+            (TaskKind::Reduce, Cause::Unwritten) => {
+                "a reduce failed too often: no datanode was left to write to"
+            }
+            (TaskKind::Reduce, Cause::Unfetched) => {
+                "a reduce failed too often: too many fetches failed"
+            }
+            (TaskKind::Reduce, _) => "a reduce failed too often",
+        }
+    }
+}
+
 impl MapReduce {
     /// Whether the attempt that has come to its end fails.
     pub(super) fn is_to_fail(&mut self, task: u32) -> bool {
@@ -73,7 +114,13 @@ impl MapReduce {
     }
 
     /// At the worker: an attempt has failed.
-    pub(super) fn attempt_failed(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+    pub(super) fn attempt_failed(
+        &mut self,
+        now: Time,
+        task: u32,
+        cause: Cause,
+        out: &mut Vec<Action>,
+    ) {
         let t = self.drop_attempt(task, out);
         let report = Report {
             worker: t.worker,
@@ -81,7 +128,7 @@ impl MapReduce {
             index: t.index,
             kind: t.kind,
             mark: 0,
-            failed: true,
+            failed: Some(cause),
             took: Span::ZERO,
         };
         self.attempt_ended(now, report, out);
@@ -89,18 +136,16 @@ impl MapReduce {
 
     /// At the master: an attempt has failed.
     pub(super) fn failure_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
-        let Report { job, index: task, kind, .. } = report;
+        let Report { job, index: task, kind, failed: cause, .. } = report;
         let most = match kind {
             TaskKind::Map => self.config.failures.map_attempts,
             TaskKind::Reduce => self.config.failures.reduce_attempts,
         };
+        self.count_failed(job, kind);
         let failed = self.job(job).failures.entry((index(kind), task)).or_default();
         *failed += 1;
         if *failed >= most {
-            let reason = match kind {
-                TaskKind::Map => "a map failed too often",
-                TaskKind::Reduce => "a reduce failed too often",
-            };
+            let reason = cause.unwrap_or(Cause::Itself).reason(kind);
             self.fail_job(now, job, reason, out);
         } else {
             self.run_again(job, kind, task);
@@ -144,6 +189,7 @@ impl MapReduce {
     /// The master kills an attempt that is no failure of its own; its task waits again.
     pub(super) fn kill_attempt(&mut self, task: u32, out: &mut Vec<Action>) -> Task {
         let t = self.drop_attempt(task, out);
+        self.count_killed(&t);
         self.scheduler.finished(t.kind, t.job);
         self.speculation.over((t.job, t.kind, t.index), t.worker);
         self.run_again(t.job, t.kind, t.index);
@@ -180,8 +226,8 @@ impl MapReduce {
         if *reports >= most && f64::from(*reports) >= fraction * f64::from(reduces) {
             self.output_lost(job, map);
             let (kind, worker) = (TaskKind::Map, from);
-            let took = Span::ZERO;
-            let report = Report { worker, job, index: map, kind, mark: 0, failed: true, took };
+            let (took, failed) = (Span::ZERO, Some(Cause::Unserved));
+            let report = Report { worker, job, index: map, kind, mark: 0, failed, took };
             self.failure_reported(now, report, out);
         }
     }
@@ -211,6 +257,7 @@ impl MapReduce {
             self.tasks.iter().filter(|(_, t)| t.job == job).map(|(number, _)| number).collect();
         for task in running {
             let t = self.drop_attempt(task, out);
+            self.count_killed(&t);
             self.free_dropped(&t);
         }
         for kind in [TaskKind::Map, TaskKind::Reduce] {
@@ -218,6 +265,7 @@ impl MapReduce {
         }
         self.drop_clients(job, out);
         self.drop_master(job, out);
+        self.blocks.delete_output(job);
         self.job_over(now, job, Some(reason), out);
     }
 
@@ -247,6 +295,7 @@ impl MapReduce {
             shuffle_local_bytes: state.shuffle_local_bytes,
             output_bytes: spec.bytes.output,
             failed,
+            counters: state.counters,
         })));
         self.done += 1;
         self.finish_if_done(out);

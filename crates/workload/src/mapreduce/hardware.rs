@@ -47,6 +47,8 @@ pub enum Work {
         task: u32,
         /// The datanode.
         holder: u32,
+        /// How often the map had found no replica.
+        round: u32,
     },
     /// A datanode has read a block for a stand-alone client.
     ClientRead {
@@ -73,6 +75,15 @@ pub enum Work {
         /// Its bytes.
         bytes: u64,
     },
+    /// A part of what a datanode that joins a pipeline is sent.
+    Transfer {
+        /// The writer.
+        writer: u32,
+        /// The number of its pipeline.
+        pipe: u32,
+    },
+    /// A part of a copy of a block.
+    Copy(u32),
     /// The application master of a job has started.
     Master(u32),
     /// The flusher of a machine has written so many bytes.

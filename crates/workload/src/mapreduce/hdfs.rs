@@ -55,56 +55,91 @@ impl Racks {
         self.rack_of[worker as usize]
     }
 
-    /// Any worker not in `taken`, which must leave one.
-    fn anywhere(&self, taken: &[u32], stream: &mut Stream) -> u32 {
-        loop {
-            let w = stream.below(self.sorted.len() as u64) as u32;
-            if !taken.contains(&w) {
-                return w;
-            }
-        }
+    /// Any worker that may be taken and is not in `taken`, if there is one.
+    fn anywhere(
+        &self,
+        taken: &[u32],
+        usable: &impl Fn(u32) -> bool,
+        stream: &mut Stream,
+    ) -> Option<u32> {
+        draw(&self.sorted, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// A worker of the rack that is not in `taken`, if there is one.
-    fn in_rack(&self, rack: u32, taken: &[u32], stream: &mut Stream) -> Option<u32> {
+    /// A worker of the rack, likewise.
+    fn in_rack(
+        &self,
+        rack: u32,
+        taken: &[u32],
+        usable: &impl Fn(u32) -> bool,
+        stream: &mut Stream,
+    ) -> Option<u32> {
         let all = &self.sorted[self.starts[rack as usize]..self.starts[rack as usize + 1]];
-        let used = taken.iter().filter(|&&w| self.of(w) == rack).count();
-        if used >= all.len() {
-            return None;
-        }
-        loop {
-            let w = all[stream.below(all.len() as u64) as usize];
-            if !taken.contains(&w) {
-                return Some(w);
-            }
-        }
+        draw(all, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// A worker of another rack, if there is one.
-    fn outside(&self, rack: u32, stream: &mut Stream) -> Option<u32> {
+    /// A worker of another rack, likewise.
+    fn outside(
+        &self,
+        rack: u32,
+        taken: &[u32],
+        usable: &impl Fn(u32) -> bool,
+        stream: &mut Stream,
+    ) -> Option<u32> {
         let (a, b) = (self.starts[rack as usize], self.starts[rack as usize + 1]);
         let others = self.sorted.len() - (b - a);
-        if others == 0 {
-            return None;
-        }
-        let i = stream.below(others as u64) as usize;
-        Some(self.sorted[if i < a { i } else { i + b - a }])
+        let at = |i: usize| self.sorted[if i < a { i } else { i + b - a }];
+        draw_of(others, at, |w| usable(w) && !taken.contains(&w), stream)
     }
 
     /// Targets of a block with `replicas` copies, at most as many as there are workers; `writer` is
     /// the worker that writes it, if one does.
     pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
+        self.place_on(writer, replicas, &|_| true, stream)
+    }
+
+    /// The same where some workers cannot be used; fewer targets where too few are left. The writer
+    /// itself is always used.
+    pub fn place_on(
+        &self,
+        writer: Option<u32>,
+        replicas: u32,
+        usable: &impl Fn(u32) -> bool,
+        stream: &mut Stream,
+    ) -> Vec<u32> {
         let mut targets = Vec::with_capacity(replicas as usize);
         for i in 0..replicas {
             let target = match i {
                 0 => writer,
-                1 => self.outside(self.of(targets[0]), stream),
-                2 => self.in_rack(self.of(targets[1]), &targets, stream),
+                1 => self.outside(self.of(targets[0]), &targets, usable, stream),
+                2 => self.in_rack(self.of(targets[1]), &targets, usable, stream),
                 _ => None,
             };
-            targets.push(target.unwrap_or_else(|| self.anywhere(&targets, stream)));
+            match target.or_else(|| self.anywhere(&targets, usable, stream)) {
+                Some(target) => targets.push(target),
+                None => break,
+            }
         }
         targets
+    }
+
+    /// Where one more replica goes of a block that has some, copied from `source`: in another rack
+    /// while all are in one, else in the rack of the source, else anywhere.
+    pub fn place_another(
+        &self,
+        replicas: &[u32],
+        source: u32,
+        usable: &impl Fn(u32) -> bool,
+        stream: &mut Stream,
+    ) -> Option<u32> {
+        let rack = self.of(source);
+        let near = if replicas.iter().all(|&w| self.of(w) == rack) {
+            self.outside(rack, replicas, usable, stream)
+        } else if replicas.len() == 2 {
+            self.in_rack(rack, replicas, usable, stream)
+        } else {
+            None
+        };
+        near.or_else(|| self.anywhere(replicas, usable, stream))
     }
 
     /// The replica a client reads that may be on a worker, and how far it is. One that is on no
@@ -138,6 +173,29 @@ impl Racks {
             replicas.iter().copied().filter(|&w| self.of(w) == self.of(reader)).collect();
         let from = if near.is_empty() { replicas } else { &near[..] };
         from[stream.below(from.len() as u64) as usize]
+    }
+}
+
+/// One of these workers that may be drawn, each as likely, if there is one.
+fn draw(workers: &[u32], may: impl Fn(u32) -> bool, stream: &mut Stream) -> Option<u32> {
+    draw_of(workers.len(), |i| workers[i], may, stream)
+}
+
+/// The same of `count` workers, by place. Draws until one may be: few may not, as a rule.
+fn draw_of(
+    count: usize,
+    at: impl Fn(usize) -> u32,
+    may: impl Fn(u32) -> bool,
+    stream: &mut Stream,
+) -> Option<u32> {
+    if !(0..count).any(|i| may(at(i))) {
+        return None;
+    }
+    loop {
+        let w = at(stream.below(count as u64) as usize);
+        if may(w) {
+            return Some(w);
+        }
     }
 }
 
@@ -182,6 +240,36 @@ mod tests {
                 let t = Racks::new(switches).place(Some(0), 3, &mut stream);
                 assert!(t[0] == 0 && distinct(&t) && t.len() == 3);
             }
+        }
+    }
+
+    #[test]
+    fn workers_that_cannot_be_used_get_nothing() {
+        let racks = Racks::new(&[7, 3, 7, 3, 7, 9, 9]);
+        let mut stream = Stream::new(1, "t");
+        for _ in 0..50 {
+            let t = racks.place_on(Some(0), 3, &|w| w != 1 && w != 5 && w != 6, &mut stream);
+            assert_eq!(t[1], 3, "the only one that is left in another rack");
+            assert!(t.len() == 3 && distinct(&t) && [2, 4].contains(&t[2]));
+            assert_eq!(racks.place_on(Some(0), 3, &|w| w == 4, &mut stream), [0, 4]);
+            assert!(racks.place_on(None, 3, &|_| false, &mut stream).is_empty());
+        }
+    }
+
+    #[test]
+    fn one_more_replica_keeps_to_two_racks() {
+        let racks = Racks::new(&[0, 0, 0, 1, 1, 2]);
+        let mut stream = Stream::new(1, "t");
+        let mut another = |held: &[u32], source, dead: u32| {
+            racks.place_another(held, source, &|w| w != dead, &mut stream)
+        };
+        for _ in 0..50 {
+            assert!([3, 4, 5].contains(&another(&[0], 0, 9).unwrap()));
+            assert!([3, 4, 5].contains(&another(&[0, 2], 2, 9).unwrap()));
+            assert_eq!(another(&[0, 3], 3, 9), Some(4));
+            assert!([1, 2].contains(&another(&[0, 3], 0, 9).unwrap()));
+            assert_ne!(another(&[0, 3], 3, 4).unwrap(), 4);
+            assert_eq!(another(&[0, 1, 2, 3, 4], 0, 5), None);
         }
     }
 

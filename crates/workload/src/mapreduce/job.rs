@@ -6,7 +6,7 @@ use super::shares::{partition, share};
 use super::waiting::WaitingMaps;
 use super::yarn::Master;
 use eastwest_engine::random::Stream;
-use eastwest_types::Time;
+use eastwest_types::{JobCounters, Span, Time};
 use std::collections::BTreeMap;
 
 /// Output of a finished map.
@@ -60,6 +60,10 @@ pub struct Job {
     pub started: Option<Time>,
     /// Shuffle bytes that stayed on their worker.
     pub shuffle_local_bytes: u64,
+    /// What Hadoop would count of it.
+    pub counters: JobCounters,
+    /// The longest run of a map that is done.
+    pub longest_map: Span,
 }
 
 impl Job {
@@ -89,6 +93,8 @@ impl Job {
             outputs: BTreeMap::new(),
             started: None,
             shuffle_local_bytes: 0,
+            counters: JobCounters::default(),
+            longest_map: Span::ZERO,
         }
     }
 }
@@ -99,9 +105,14 @@ impl JobSpec {
     pub fn split_bytes(&self, map: u32) -> u64 {
         share(self.bytes.input, self.maps, map)
     }
-    /// Spilled by a map for all reduces.
+    /// Left by a map for all reduces.
     pub fn spill_bytes(&self, map: u32) -> u64 {
         share(self.bytes.shuffle, self.maps, map)
+    }
+    /// Put out by a map, before a combiner.
+    pub fn collected_bytes(&self, map: u32) -> u64 {
+        let all = self.uncombined.unwrap_or(self.bytes.shuffle);
+        share(all, self.maps, map).max(self.spill_bytes(map))
     }
     /// Fetched by a reduce from a map.
     pub fn fetch_bytes(&self, map: u32, reduce: u32) -> u64 {

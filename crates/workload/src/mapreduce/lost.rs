@@ -4,9 +4,8 @@
 //! AbstractLivelinessMonitor). One that has not been heard of for `expiry` is lost: its attempts are
 //! killed and their tasks wait again; maps that were done on it run again as long as their job's
 //! reduces need outputs; what its application masters managed starts again. If it is heard of later
-//! it is a new worker with all its slots free. A datanode not heard of for `dead` gets no new
-//! replicas; what it held before is still listed (its readers turn to other replicas) and is not
-//! copied anew.
+//! it is a new worker with all its slots free. When the namenode believes it lost, and what becomes
+//! of its blocks, is [`super::replication`]'s business.
 
 use super::config::Framework;
 use super::scheduler::index;
@@ -17,12 +16,10 @@ use eastwest_types::{TaskKind, Time};
 impl MapReduce {
     /// Looks at all workers.
     pub(super) fn look(&mut self, now: Time, out: &mut Vec<Action>) {
-        let (expiry, dead) = (self.config.failures.expiry, self.config.failures.dead);
+        let expiry = self.config.failures.expiry;
         for worker in 0..self.workers.len() as u32 {
             let w = &mut self.workers[worker as usize];
-            let silent = now.since(w.heard);
-            w.dead = silent >= dead;
-            if silent >= expiry && !w.lost {
+            if now.since(w.heard) >= expiry && !w.lost {
                 w.lost = true;
                 self.lose(now, worker, out);
             }
@@ -80,25 +77,13 @@ impl MapReduce {
     }
 
     /// At the master: a worker is heard of.
-    pub(super) fn heard(&mut self, now: Time, worker: u32) {
+    pub(super) fn heard(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
         let w = &mut self.workers[worker as usize];
         w.heard = now;
         w.lost = false;
-        w.dead = false;
-    }
-
-    /// Puts others in the place of replicas on dead datanodes, as far as there are live ones.
-    pub(super) fn avoid_dead(&mut self, chain: &mut [u32]) {
-        for i in 0..chain.len() {
-            if !self.workers[chain[i] as usize].dead {
-                continue;
-            }
-            let all = self.workers.len() as u32;
-            let others = (1..all).map(|step| (chain[i] + step) % all);
-            let mut live = others.filter(|&w| !self.workers[w as usize].dead);
-            if let Some(other) = live.find(|w| !chain.contains(w)) {
-                chain[i] = other;
-            }
+        if std::mem::take(&mut w.dead) {
+            self.datanode_back(worker);
+            self.replicate_soon(now, out);
         }
     }
 
@@ -113,6 +98,7 @@ impl MapReduce {
     /// The first look.
     pub(super) fn begin_looking(&mut self, now: Time, out: &mut Vec<Action>) {
         self.look_later(now, out);
+        self.recheck_later(now, out);
         out.push(Timer::Watch.at(now + super::watch::INTERVAL));
     }
 }

@@ -10,24 +10,29 @@
 //! split and computing overlap. A remote split streams in while the function runs: the function is
 //! through when it has computed and the last byte is there, whichever is later. Departures: with the
 //! default of `sort_rate` sort and spill are inside the measured `map_rate` and only the write takes
-//! time of its own; no combiner (bytes are given after it); records have one size.
+//! time of its own; records have one size. A combiner leaves the same part of every spill, so that
+//! merges find nothing more to combine, and takes no time beside that of the sort.
 
-use super::MapReduce;
 use super::config::{JobSpec, SortConfig};
 use super::connections::Use;
 use super::control::control_message;
+use super::failure::Cause;
 use super::hardware::Work;
 use super::merge;
 use super::namenode::Caller;
 use super::task::{Stage, Step};
+use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
 
-/// A map between its first byte and its last spill. Positions count bytes of output.
+/// A map between its first byte and its last spill. Positions count bytes of output, before a
+/// combiner.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     input: u64,
     output: u64,
+    /// What a combiner leaves of it, at most as much.
+    kept: u64,
     /// Whether the split is read from the worker's disks.
     local: bool,
     /// Output of the pieces that are through.
@@ -42,7 +47,7 @@ pub struct Mapping {
     spill_parts: u32,
     /// The running spill has been sorted.
     sorted: bool,
-    /// Bytes of the running spill.
+    /// Bytes the running spill writes.
     spill: u64,
     /// The function waits for the running spill.
     stalled: bool,
@@ -68,6 +73,12 @@ impl Mapping {
     /// Input read when so much of some output is there.
     fn read_at(&self, position: u64) -> u64 {
         (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
+    }
+
+    /// What a combiner leaves of the output up to here.
+    fn kept_at(&self, position: u64) -> u64 {
+        let kept = u128::from(self.kept) * u128::from(position);
+        (kept / u128::from(self.output.max(1))) as u64
     }
 
     /// How far the function is when such a part of the running piece is done.
@@ -106,7 +117,7 @@ impl MapReduce {
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
         let holder = if split == 0 { Some(worker) } else { self.choose_holder(task) };
         let Some(holder) = holder else {
-            self.attempt_failed(now, task, out);
+            self.seek_later(now, task, out);
             return;
         };
         let local = holder == worker;
@@ -118,12 +129,14 @@ impl MapReduce {
             self.produce_map_output(now, task, local, out);
             return;
         }
-        let output = spec.spill_bytes(map);
+        let (output, kept) = (spec.collected_bytes(map), spec.spill_bytes(map));
         let t = self.tasks.get(task);
-        t.bytes_out = output;
+        t.bytes_out = kept;
+        t.counters.collected = output;
         t.stage = Stage::Mapping(Box::new(Mapping {
             input: split,
             output,
+            kept,
             local,
             at: 0,
             to: 0,
@@ -163,7 +176,7 @@ impl MapReduce {
     }
 
     /// The connection to a datanode is gone: the map reads its split from another replica, from the
-    /// beginning, or fails when there is none (DFSInputStream's dead nodes; BlockMissingException).
+    /// beginning (DFSInputStream's dead nodes).
     pub(super) fn split_lost(
         &mut self,
         now: Time,
@@ -171,9 +184,47 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         self.tasks.get(task).avoid.push(holder);
+        self.read_elsewhere(now, task, out);
+    }
+
+    fn read_elsewhere(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         match self.choose_holder(task) {
+            Some(next) if next == self.tasks.get(task).worker => {
+                // copied here meanwhile
+                let t = self.tasks.get(task);
+                t.input_left = 1;
+                let (bytes, round) = (t.bytes_in, t.sought);
+                let what = Work::Split { task, holder: next, round };
+                self.hardware.read(now, next, bytes, what, out);
+            }
             Some(next) => self.ask_for_split(task, next, out),
-            None => self.attempt_failed(now, task, out),
+            None => self.seek_later(now, task, out),
+        }
+    }
+
+    /// No replica is left: the map looks again later, also at those that have failed it, and fails
+    /// after `acquire_failures` times (DFSInputStream.refetchLocations; BlockMissingException).
+    fn seek_later(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        let recovery = &self.config.hdfs.recovery;
+        let (most, base) = (recovery.acquire_failures, recovery.retry_window);
+        let t = self.tasks.get(task);
+        let (job, map, times) = (t.job, t.index, t.sought);
+        t.sought += 1;
+        t.avoid.clear();
+        if times >= most {
+            self.attempt_failed(now, task, Cause::Missing, out);
+            return;
+        }
+        let window = Span(base.0.saturating_mul(u64::from(times) + 1));
+        let drawn = self.stream(&format!("seek/{times}"), job, map).within(window);
+        out.push(Timer::Seek(task).at(now + base * u64::from(times) + drawn));
+    }
+
+    /// A map looks again for a replica of its split.
+    pub(super) fn seek_split(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        match self.tasks.get(task).stage {
+            Stage::Locating => self.split_located(now, task, out),
+            _ => self.read_elsewhere(now, task, out),
         }
     }
 
@@ -181,10 +232,11 @@ impl MapReduce {
     pub(super) fn split_read(
         &mut self,
         now: Time,
-        (task, holder): (u32, u32),
+        (task, holder, round): (u32, u32, u32),
         out: &mut Vec<Action>,
     ) {
-        if !self.tasks.get(task).avoid.contains(&holder) {
+        let t = self.tasks.get(task);
+        if t.sought == round && !t.avoid.contains(&holder) {
             self.split_part(now, task, out);
         }
     }
@@ -199,10 +251,10 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         let t = self.tasks.get(task);
-        let (job, bytes) = (t.job, t.bytes_in);
+        let (job, bytes, round) = (t.job, t.bytes_in, t.sought);
         if self.config.node.disks.is_some() {
             t.input_left += 1;
-            self.hardware.read(now, holder, bytes, Work::Split { task, holder }, out);
+            self.hardware.read(now, holder, bytes, Work::Split { task, holder, round }, out);
         }
         out.push(Action::Send {
             conn,
@@ -281,16 +333,18 @@ impl MapReduce {
         if m.spilled == 0 {
             m.mark = mark;
         }
+        let before = m.kept_at(m.spilled);
         m.spilled += bytes;
-        (m.spill, m.spilling) = (bytes, true);
+        let written = m.kept_at(m.spilled) - before;
+        (m.spill, m.spilling) = (written, true);
         m.sorted = sort.is_none();
         let step = match sort {
             Some(rate) => Step { cpu: rate.time_for(bytes), ..Step::default() },
-            None => Step { write: bytes, ..Step::default() },
+            None => Step { write: written, ..Step::default() },
         };
         let counters = &mut self.tasks.get(task).counters;
         counters.spills += 1;
-        counters.file_written += bytes;
+        counters.file_written += written;
         let parts = self.begin_parts(now, task, step, Work::Spill(task), out);
         self.mapping(task).spill_parts = parts;
     }
@@ -346,15 +400,19 @@ impl MapReduce {
     /// Merges several spills into the output; one is the output as it is.
     fn merge_spills(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         let (soft, factor) = (buffer(&self.config.sort).0, self.config.sort.factor);
-        let (output, mark) = (self.mapping(task).output, self.mapping(task).mark);
+        let m = self.mapping(task);
+        let (kept, mark) = (m.kept, m.mark);
+        // Up to where each spill but the last one reached.
+        let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
         let t = self.tasks.get(task);
-        let (spills, worker) = (u64::from(t.counters.spills), t.worker);
+        let worker = t.worker;
         t.stage = Stage::MergingSpills;
         let mut step = Step::default();
-        if spills > 1 {
-            let mut files = vec![soft; spills as usize - 1];
-            files.push(output - soft * (spills - 1));
-            let bytes = merge::passes(&mut files, factor) + output;
+        if !ends.is_empty() {
+            let starts = [0].into_iter().chain(ends.iter().copied());
+            let ends = ends.iter().copied().chain([kept]);
+            let mut files: Vec<u64> = starts.zip(ends).map(|(from, to)| to - from).collect();
+            let bytes = merge::passes(&mut files, factor) + kept;
             t.counters.file_read += bytes;
             t.counters.file_written += bytes;
             let cached = self.hardware.in_memory(worker, mark);
@@ -369,7 +427,7 @@ impl JobSpec {
     /// What a map computes on: its split, or without input what it puts out.
     pub(super) fn map_work(&self, map: u32) -> u64 {
         match self.bytes.input {
-            0 if self.reduces > 0 => self.spill_bytes(map),
+            0 if self.reduces > 0 => self.collected_bytes(map),
             0 => self.written_bytes(map),
             _ => self.split_bytes(map),
         }

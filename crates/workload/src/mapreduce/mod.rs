@@ -8,16 +8,19 @@
 //!
 //! One file per concern: `control` (heartbeats, life of a job), `scheduler` (whose turn it is),
 //! `assign` (what an answer gives out), `owners` (pools, queues and users by number), `job` (how far
-//! it is), `waiting` (maps that wait, where splits are), `map`, `shuffle`, `reduce`, `write` (the stages of
-//! tasks), `hdfs` (placement), `speculate` (second attempts), `shares` (exact splits of bytes), `check`
-//! (impossible demands).
+//! it is), `waiting` (maps that wait, where splits are), `map`, `shuffle`, `reduce`, `write` (the
+//! stages of tasks), `hdfs` (placement), `blocks` and `replication` (where blocks are, and copying
+//! them anew), `speculate` (second attempts), `shares` (exact splits of bytes), `check` (impossible
+//! demands).
 
 mod assign;
+mod blocks;
 mod check;
 mod clients;
 mod config;
 mod connections;
 mod control;
+mod counters;
 mod failure;
 mod hardware;
 pub mod hdfs;
@@ -30,6 +33,7 @@ mod namenode;
 mod output;
 mod owners;
 mod reduce;
+mod replication;
 mod resource;
 pub mod scheduler;
 mod shares;
@@ -46,8 +50,8 @@ mod yarn;
 
 pub use config::{
     Clients, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework, HdfsConfig,
-    JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, ShuffleConfig,
-    SizeRule, SlowNode, SortConfig, SpeculationConfig, YarnConfig,
+    JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, RecoveryConfig,
+    ReplaceDatanode, ShuffleConfig, SizeRule, SlowNode, SortConfig, SpeculationConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
@@ -86,6 +90,9 @@ pub struct MapReduce {
     writers: Slab<Writer>,
     /// Clients of the namenode.
     sessions: Slab<Session>,
+    /// Where the namenode knows blocks to be.
+    blocks: blocks::Blocks,
+    replication: replication::Replication,
     /// Stand-alone clients of HDFS.
     clients: Slab<Client>,
     /// Finished tasks on their way to their application masters.
@@ -136,6 +143,14 @@ enum Timer {
     Watch,
     /// Running tasks are looked at: slow ones are copied.
     Speculate,
+    /// The namenode looks for datanodes that are dead.
+    Recheck,
+    /// The namenode has blocks copied.
+    Replicate,
+    /// A copy of a block is begun, or given up.
+    Copy(u32),
+    /// A map looks again for a replica of its split.
+    Seek(u32),
     /// A reduce may ask a worker again.
     Penalty {
         /// The reduce.
@@ -165,6 +180,10 @@ impl Timer {
             Timer::Watch => (14, 0),
             Timer::Penalty { task, .. } => (15, task),
             Timer::Speculate => (16, 0),
+            Timer::Recheck => (17, 0),
+            Timer::Replicate => (18, 0),
+            Timer::Copy(copy) => (19, copy),
+            Timer::Seek(task) => (20, task),
         };
         let from = if let Timer::Penalty { from, .. } = self { u64::from(from) } else { 0 };
         kind << 56 | from << 32 | u64::from(of)
@@ -191,6 +210,10 @@ impl Timer {
             14 => Timer::Watch,
             15 => Timer::Penalty { task: of, from },
             16 => Timer::Speculate,
+            17 => Timer::Recheck,
+            18 => Timer::Replicate,
+            19 => Timer::Copy(of),
+            20 => Timer::Seek(of),
             kind => unreachable!("no timer has kind {kind}"),
         }
     }
@@ -232,6 +255,8 @@ impl MapReduce {
             tasks: Slab::default(),
             writers: Slab::default(),
             sessions: Slab::default(),
+            blocks: blocks::Blocks::default(),
+            replication: replication::Replication::new(switch_of.len(), cluster.seed),
             clients: Slab::default(),
             reports: Slab::default(),
             yarn: Yarn::default(),
@@ -285,6 +310,10 @@ impl MapReduce {
                 Timer::Look => self.look(now, out),
                 Timer::Watch => self.watch(now, out),
                 Timer::Speculate => self.speculate(now, out),
+                Timer::Recheck => self.recheck(now, out),
+                Timer::Replicate => self.replicate(now, out),
+                Timer::Copy(copy) => self.copy_due(now, copy, out),
+                Timer::Seek(task) => self.seek_split(now, task, out),
                 Timer::Penalty { task, from } => self.penalty_over(now, (task, from), out),
             },
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),
@@ -299,6 +328,8 @@ impl MapReduce {
             Timer::Commit(task) | Timer::Container(task) | Timer::Poll(task) => {
                 self.tasks.find(task).is_none()
             }
+            Timer::Seek(task) => self.tasks.find(task).is_none(),
+            Timer::Copy(copy) => self.replication.copies.find(copy).is_none(),
             Timer::Penalty { task, .. } => self.tasks.find(task).is_none(),
             Timer::Namenode(session) => self.sessions.find(session).is_none(),
             Timer::Block(writer) => self.writers.find(writer).is_none(),
@@ -319,6 +350,8 @@ impl MapReduce {
             Work::Local { writer, .. } | Work::Replica { writer, .. } => {
                 self.writers.find(writer).is_none()
             }
+            Work::Transfer { writer, .. } => self.writers.find(writer).is_none(),
+            Work::Copy(copy) => self.replication.copies.find(copy).is_none(),
             Work::Master(_) | Work::Flush(_) => false,
         }
     }
@@ -338,12 +371,14 @@ impl MapReduce {
             Work::MemoryMerge(task) => self.memory_merge_part(now, task, out),
             Work::DiskMerge(task) => self.file_merge_part(now, task, out),
             Work::Fetch { task, from, round } => self.fetch_work(now, (task, from, round), out),
-            Work::Split { task, holder } => self.split_read(now, (task, holder), out),
+            Work::Split { task, holder, round } => self.split_read(now, (task, holder, round), out),
             Work::ClientRead { client, round } => self.block_read(now, (client, round), out),
             Work::Local { writer, bytes } => self.local_stored(now, writer, bytes, out),
             Work::Replica { writer, pipe, hop, bytes } => {
                 self.chunk_stored((writer, pipe, hop), bytes, out);
             }
+            Work::Transfer { writer, pipe } => self.transfer_part(now, (writer, pipe), out),
+            Work::Copy(copy) => self.copy_part(now, copy, out),
             Work::Master(job) => self.master_started(now, job, out),
             Work::Flush(_) => unreachable!("flushers are the machine's own business"),
         }
@@ -374,6 +409,8 @@ impl MapReduce {
             (Use::Pipeline { writer, hop }, Side::Server) => {
                 self.chunk_acknowledged(now, (writer, hop), tag, out);
             }
+            (Use::Transfer { writer }, _) => self.transferred(now, writer, out),
+            (Use::Copy { copy }, _) => self.copy_arrived(now, copy, out),
             (Use::Master { job }, _) => {
                 self.conns.close(conn, out);
                 self.master_launched(now, job, out);

@@ -12,16 +12,18 @@
 //! sent. Those on the reduce's own worker never use the network and take one of the parallel places.
 //! Empty partitions are asked for like others and answered with a header only. Departures: a request
 //! names only what there is memory for (Hadoop breaks off a response it has no room for); a serving
-//! worker answers any number of reduces at once.
+//! worker answers any number of reduces at once. Fetches that fail are in [`failures`].
 
+mod failures;
+
+use super::MapReduce;
 use super::config::Framework;
 use super::connections::{Connections, Use};
 use super::control::control_message;
 use super::hardware::Work;
-use super::job::{Job, Output};
+use super::job::Job;
 use super::memory::{Held, Memory};
 use super::task::Stage;
-use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
@@ -82,6 +84,7 @@ pub struct Fetching {
     /// How many have arrived.
     fetched: u32,
     order: Stream,
+    health: failures::Health,
     /// What it holds.
     pub memory: Memory,
 }
@@ -98,6 +101,7 @@ impl Fetching {
             got: vec![false; maps as usize],
             fetched: 0,
             order,
+            health: failures::Health::default(),
             memory,
         }
     }
@@ -131,7 +135,9 @@ impl Fetching {
 
 impl MapReduce {
     pub(super) fn shuffle_start(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        self.tasks.get(task).stage = Stage::Shuffling;
+        let t = self.tasks.get(task);
+        t.stage = Stage::Shuffling;
+        t.fetching.as_mut().expect("the reduce fetches").health.begin(now);
         match self.config.framework {
             Framework::Mr1 => self.fetch_more(now, task, out),
             Framework::Yarn => self.ask_for_maps(now, task, out),
@@ -321,6 +327,7 @@ impl MapReduce {
         let maps = self.config.jobs[t.job as usize].maps;
         let f = t.fetching.as_mut().expect("the reduce fetches");
         let s = &mut f.sources[from as usize];
+        f.health.fetched(now, from, &s.asking);
         f.fetched += s.asking.drain(..).count() as u32;
         f.memory.arrived(std::mem::take(&mut s.held));
         f.busy -= 1;
@@ -345,65 +352,6 @@ impl MapReduce {
             self.merge_fetched(now, task, out);
             self.fetch_more(now, task, out);
         }
-    }
-}
-
-impl MapReduce {
-    /// A connection to a worker is gone. What was asked for is asked for again after a penalty
-    /// that grows with every failure (ShuffleSchedulerImpl), and the failure is reported.
-    pub(super) fn fetch_lost(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let shuffle = &self.config.shuffle;
-        let t = self.tasks.get(task);
-        let Some(f) = t.fetching.as_mut() else { return };
-        let s = &mut f.sources[from as usize];
-        s.conn = None;
-        if s.asking.is_empty() || s.answered {
-            return;
-        }
-        s.failures += 1;
-        s.penalized = true;
-        f.busy -= 1;
-        f.memory.give_back(&std::mem::take(&mut s.held));
-        t.bytes_in -= s.bytes;
-        let numbers = std::mem::take(&mut s.asking);
-        s.again.extend(&numbers);
-        let growth = (1..s.failures.min(100)).fold(1.0, |g, _| g * shuffle.penalty_growth);
-        let penalty = (shuffle.penalty.0 as f64 * growth).min(shuffle.penalty_max.0 as f64);
-        out.push(Timer::Penalty { task, from }.at(now + Span(penalty as u64)));
-        let (job, worker) = (t.job, t.worker);
-        let outputs = &self.jobs[job as usize].as_ref().expect("the job runs").outputs[&from];
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        for &number in &numbers {
-            let Output { map, lost, .. } = outputs[number as usize];
-            f.got[map as usize] = false;
-            if lost {
-                f.turn_to_another(state, map);
-            }
-        }
-        let maps = numbers.iter().map(|&n| (job, outputs[n as usize].map, from));
-        self.workers[worker as usize].fetch_failures.extend(maps);
-        self.fetch_more(now, task, out);
-    }
-
-    /// The penalty of a worker is over.
-    pub(super) fn penalty_over(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let Some(f) = self.tasks.get(task).fetching.as_mut() else { return };
-        let s = &mut f.sources[from as usize];
-        s.penalized = false;
-        if s.is_ready() {
-            f.ready.push(from);
-        }
-        self.fetch_more(now, task, out);
     }
 }
 

@@ -93,7 +93,7 @@ impl Speculation {
     /// An attempt that was through will never be reported.
     pub fn unreported(&mut self, report: &Report) {
         let key = (report.job, index(report.kind), report.index);
-        if let Some(twin) = self.twins.get_mut(&key).filter(|_| !report.failed) {
+        if let Some(twin) = self.twins.get_mut(&key).filter(|_| report.failed.is_none()) {
             twin.won = false;
         }
         self.over((report.job, report.kind, report.index), report.worker);

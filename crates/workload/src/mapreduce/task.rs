@@ -4,6 +4,7 @@
 //! computing and writing: it ends with the longest of its parts.
 
 use super::MapReduce;
+use super::blocks::Written;
 use super::hardware::Work;
 use super::map::Mapping;
 use super::output::Producing;
@@ -44,6 +45,10 @@ pub struct Counters {
     pub file_read: u64,
     /// Spills of a map; merges to the disk of a reduce.
     pub spills: u32,
+    /// Put out by the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
+    pub collected: u64,
+    /// Fetches that failed (`FAILED_SHUFFLE`).
+    pub failed_fetches: u32,
     /// Core time (`CPU_MILLISECONDS`), the virtual machine's start included.
     pub cpu: Span,
 }
@@ -77,6 +82,10 @@ pub struct Task {
     pub shuffle_local: u64,
     /// Workers from which the split could not be read.
     pub avoid: Vec<u32>,
+    /// How often no replica of the split was found.
+    pub sought: u32,
+    /// Blocks of its output, when that is complete.
+    pub written: Vec<Written>,
     /// Spilled or written.
     pub bytes_out: u64,
     /// What its counters say.
@@ -110,6 +119,8 @@ impl Task {
             bytes_in: 0,
             shuffle_local: 0,
             avoid: Vec::new(),
+            sought: 0,
+            written: Vec::new(),
             bytes_out: 0,
             counters: Counters::default(),
             stage: Stage::Assigned,
@@ -187,6 +198,7 @@ impl MapReduce {
 
     /// At the worker: the task's virtual machine starts.
     pub(super) fn launch(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+        self.count_launched(task);
         let cpu = self.config.costs.task_start;
         let t = self.tasks.get(task);
         t.stage = Stage::Starting;

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// Maps of one job and the workers that hold their splits.
 #[derive(Clone, Debug)]
 pub struct WaitingMaps {
-    /// Replicas of all splits, `copies` workers each; empty for a job that reads nothing.
+    /// Replicas of all splits, `copies` places each, [`LOST`] ones last; empty for a job that reads
+    /// nothing.
     replicas: Vec<u32>,
     copies: usize,
     /// Bytes of a split, rounded down.
@@ -24,6 +25,9 @@ pub struct WaitingMaps {
     next: u32,
     left: u32,
 }
+
+/// In the place of a replica that is gone.
+const LOST: u32 = u32::MAX;
 
 /// Drops what was given out from the end of a list; the last entry then waits.
 fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
@@ -62,8 +66,9 @@ impl WaitingMaps {
     }
 
     fn list(&mut self, map: u32, racks: &Racks) {
-        for i in 0..self.copies {
-            let w = self.replicas[map as usize * self.copies + i];
+        let first = map as usize * self.copies;
+        for i in first..first + replicas_in(&self.replicas[first..][..self.copies]) {
+            let w = self.replicas[i];
             self.by_worker.entry(w).or_default().push(map);
             let rack = self.by_rack.entry(racks.of(w)).or_default();
             if rack.last() != Some(&map) {
@@ -79,7 +84,29 @@ impl WaitingMaps {
 
     /// Workers that hold a map's split.
     pub fn replicas(&self, map: u32) -> &[u32] {
-        &self.replicas[map as usize * self.copies..][..self.copies]
+        let held = &self.replicas[map as usize * self.copies..][..self.copies];
+        &held[..replicas_in(held)]
+    }
+
+    /// A map's split now lies on these workers, no more of them than `copies`.
+    pub fn moved(&mut self, map: u32, to: &[u32], racks: &Racks) {
+        let before = self.replicas(map).to_vec();
+        let held = &mut self.replicas[map as usize * self.copies..][..self.copies];
+        held.fill(LOST);
+        held[..to.len()].copy_from_slice(to);
+        let rack_of = |all: &[u32], rack| all.iter().any(|&w| racks.of(w) == rack);
+        for &w in before.iter().filter(|w| !to.contains(w)) {
+            unlist(&mut self.by_worker, w, map);
+            if !rack_of(to, racks.of(w)) {
+                unlist(&mut self.by_rack, racks.of(w), map);
+            }
+        }
+        for &w in to.iter().filter(|w| !before.contains(w)) {
+            self.by_worker.entry(w).or_default().push(map);
+            if !rack_of(&before, racks.of(w)) {
+                self.by_rack.entry(racks.of(w)).or_default().push(map);
+            }
+        }
     }
 
     /// Bytes of a split, rounded down.
@@ -133,7 +160,7 @@ impl WaitingMaps {
     /// How near a worker of a rack is to a map's split.
     pub fn locality(&self, map: u32, worker: u32, racks: &Racks) -> Locality {
         let held = self.replicas(map);
-        if held.is_empty() {
+        if !self.reads() {
             Locality::None
         } else if held.contains(&worker) {
             Locality::Node
@@ -158,6 +185,17 @@ impl WaitingMaps {
         self.left += 1;
         self.next = self.next.min(map);
         self.list(map, racks);
+    }
+}
+
+/// How many replicas are there.
+fn replicas_in(held: &[u32]) -> usize {
+    held.iter().position(|&w| w == LOST).unwrap_or(held.len())
+}
+
+fn unlist(lists: &mut BTreeMap<u32, Vec<u32>>, of: u32, map: u32) {
+    if let Some(list) = lists.get_mut(&of) {
+        list.retain(|&m| m != map);
     }
 }
 
@@ -207,6 +245,22 @@ mod tests {
         assert_eq!(waiting.first(9).collect::<Vec<_>>(), [4, 7]);
         assert_eq!(drain(&mut waiting, &racks, 1).len(), 2);
         assert_eq!(waiting.left(), 0);
+    }
+
+    #[test]
+    fn a_split_that_has_moved_is_near_where_it_is_now() {
+        let (mut waiting, racks) = sixty(2);
+        for m in 0..60 {
+            waiting.moved(m, if m == 7 { &[2] } else { &[] }, &racks);
+        }
+        assert_eq!(waiting.replicas(7), [2]);
+        assert_eq!(waiting.nearest(2, 1), Some((7, Locality::Node)));
+        assert_eq!(waiting.nearest(3, 1), Some((7, Locality::Rack)));
+        assert_eq!(waiting.nearest(0, 0), Some((0, Locality::Remote)));
+        assert_eq!(waiting.locality(0, 0, &racks), Locality::Remote, "lost, not without input");
+        waiting.moved(0, &[4, 5], &racks);
+        assert_eq!(waiting.nearest(5, 2), Some((0, Locality::Node)));
+        assert_eq!(drain(&mut waiting, &racks, 2).len(), 60);
     }
 
     #[test]

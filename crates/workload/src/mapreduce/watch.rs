@@ -77,6 +77,7 @@ impl MapReduce {
         match purpose {
             Use::Fetch { .. } => failures.fetch_timeout,
             Use::Split { .. } | Use::Read { .. } | Use::Pipeline { .. } => failures.block_timeout,
+            Use::Transfer { .. } | Use::Copy { .. } => failures.block_timeout,
             _ => failures.call_timeout,
         }
     }
@@ -94,6 +95,7 @@ impl MapReduce {
             Use::Application { job } => self.master_waits(job),
             Use::Split { .. } | Use::Read { .. } | Use::Master { .. } => true,
             Use::Launch { .. } | Use::Report { .. } | Use::Events { .. } => true,
+            Use::Transfer { .. } | Use::Copy { .. } => true,
         }
     }
 
@@ -101,9 +103,11 @@ impl MapReduce {
         match purpose {
             Use::Heartbeat { worker } => self.heartbeat_lost(now, worker, out),
             Use::Split { task, holder } => self.split_lost(now, (task, holder), out),
-            Use::Read { client, .. } => self.read_lost(now, client, out),
+            Use::Read { client, holder } => self.read_lost(now, (client, holder), out),
             Use::Fetch { task, from } => self.fetch_lost(now, (task, from), out),
             Use::Pipeline { writer, hop } => self.hop_lost(now, (writer, hop), out),
+            Use::Transfer { writer } => self.transfer_lost(now, writer, out),
+            Use::Copy { copy } => self.copy_lost(now, copy, out),
             Use::Namenode { session } => self.session_lost(now, session, out),
             Use::Master { job } => self.master_lost(job, out),
             Use::Application { job } => self.application_lost(job, out),

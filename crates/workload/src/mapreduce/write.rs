@@ -13,8 +13,11 @@
 //! answered back up the chain, and ends with an empty packet and its acknowledgement, as in
 //! DataTransferProtocol. With `namenode_time` the writer asks for the file, for each block, and at
 //! the end. Departures: a chunk larger than a packet delays later replicas; acknowledgements are of
-//! one size; a pipeline that loses a replica goes on without replacing it.
+//! one size. What happens when a datanode is lost is in [`recovery`].
 
+mod recovery;
+
+use super::blocks::Written;
 use super::config::HdfsConfig;
 use super::connections::Use;
 use super::control::control_message;
@@ -86,6 +89,10 @@ enum State {
     SettingUp,
     /// Chunks and acknowledgements.
     Streaming,
+    /// The namenode's choice of a datanode in the place of a lost one.
+    Replacing,
+    /// What there is of the block to arrive at that one.
+    Transferring,
     /// The acknowledgement of the empty packet.
     Closing,
     /// The namenode's word that the file is complete.
@@ -137,8 +144,16 @@ pub struct Writer {
     resumed: u64,
     /// Pipelines so far: work for earlier ones counts no more.
     pipe: u32,
-    /// Blocks begun anew because no replica was left.
+    /// Datanodes that have failed this file: they get no more of it.
+    excluded: Vec<u32>,
+    /// How often this block's pipeline could not be set up.
     retries: u32,
+    /// How often a datanode for the running pipeline could not be won.
+    replacements: u32,
+    /// Parts of what it is sent that are not through.
+    transfer_parts: u32,
+    /// Blocks that are through.
+    blocks: Vec<Written>,
     /// Bytes of this block acknowledged by all other replicas.
     acknowledged: u64,
     /// Bytes of this block the writer's own replica has taken in.
@@ -179,7 +194,11 @@ impl MapReduce {
             handed: 0,
             resumed: 0,
             pipe: 0,
+            excluded: Vec::new(),
             retries: 0,
+            replacements: 0,
+            transfer_parts: 0,
+            blocks: Vec::new(),
             acknowledged: 0,
             local: 0,
             chain: Vec::new(),
@@ -213,6 +232,7 @@ impl MapReduce {
                 self.next_block(now, writer, out);
             }
             State::Asking => self.set_up(now, writer, out),
+            State::Replacing => self.replace(now, writer, out),
             State::Completing => self.file_written(now, writer, out),
             state => unreachable!("nothing was asked in {state:?}"),
         }
@@ -239,12 +259,14 @@ impl MapReduce {
         let w = self.writers.get(writer);
         w.block = most.min(w.total - w.written);
         (w.sent, w.acknowledged, w.local) = (0, 0, 0);
-        w.chain = self.racks.place(w.worker, w.replicas, &mut w.targets);
-        (w.handed, w.resumed) = (0, 0);
-        let mut chain = std::mem::take(&mut w.chain);
-        self.avoid_dead(&mut chain);
-        self.writers.get(writer).chain = chain;
-        self.open_pipeline(now, writer, out);
+        (w.handed, w.resumed, w.replacements) = (0, 0, 0);
+        let usable = |d: u32| !self.workers[d as usize].dead && !w.excluded.contains(&d);
+        w.chain = self.racks.place_on(w.worker, w.replicas, &usable, &mut w.targets);
+        if w.chain.is_empty() {
+            self.writer_failed(now, writer, out);
+        } else {
+            self.open_pipeline(now, writer, out);
+        }
     }
 
     /// Opens the connections to the other replicas of a block, and streams.
@@ -453,6 +475,9 @@ impl MapReduce {
     fn block_closed(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
         let w = self.writers.get(writer);
         w.written += w.block;
+        w.retries = 0;
+        let (bytes, wanted, replicas) = (w.block, w.replicas, std::mem::take(&mut w.chain));
+        w.blocks.push(Written { bytes, wanted, replicas });
         w.state = State::Idle;
         if w.hops.is_empty() && w.session.is_none() {
             // Nothing takes time here; a wake-up keeps many small blocks off the stack.
@@ -473,64 +498,19 @@ impl MapReduce {
             self.namenode_bye(session, out);
         }
         match w.owner {
-            Owner::Task(task) => self.commit(now, task, out),
-            Owner::Client(client) => self.client_done(now, client, out),
-        }
-    }
-}
-
-impl Writer {
-    /// The hop that is to blame when nothing arrives on some: the first over which bytes are missing,
-    /// else the last whose acknowledgements are. While a pipeline is set up, the newest.
-    fn broken_hop(&self, seen: usize) -> usize {
-        if self.state != State::Streaming {
-            return if self.state == State::SettingUp { self.hops.len() - 1 } else { seen };
-        }
-        let missing = self.hops.windows(2).position(|two| two[1].arrived < two[0].arrived);
-        let first = self.hops.first().is_some_and(|hop| hop.arrived < self.sent - self.resumed);
-        match missing {
-            _ if first => 0,
-            Some(above) => above + 1,
-            None => self.hops.iter().rposition(|h| h.acknowledged < h.arrived).unwrap_or(seen),
+            Owner::Task(task) => {
+                self.tasks.get(task).written = w.blocks;
+                self.commit(now, task, out);
+            }
+            Owner::Client(client) => {
+                self.clients.get(client).written = w.blocks;
+                self.client_done(now, client, out);
+            }
         }
     }
 }
 
 impl MapReduce {
-    /// A connection of a pipeline is gone. The replica at its end is left out, and the block goes on
-    /// with the others from what all had acknowledged (DataStreamer's recovery, without replacement
-    /// of the lost datanode). With none left the block begins anew with other targets, up to
-    /// `dfs.client.block.write.retries` times.
-    pub(super) fn hop_lost(&mut self, now: Time, (writer, hop): (u32, u32), out: &mut Vec<Action>) {
-        let w = self.writers.get(writer);
-        let bad = w.hops[w.broken_hop(hop as usize)].replica;
-        w.pipe += 1;
-        w.hops.clear();
-        w.chain.retain(|&replica| replica != bad);
-        w.sent = w.acknowledged;
-        w.resumed = w.sent;
-        if w.chain.is_empty() {
-            w.retries += 1;
-            (w.sent, w.acknowledged) = (0, 0);
-            if w.retries > self.config.failures.block_retries {
-                self.writer_failed(now, writer, out);
-            } else {
-                self.conns.abort_where(|u| is_hop_of(u, writer), out);
-                self.set_up(now, writer, out);
-            }
-            return;
-        }
-        self.conns.abort_where(|u| is_hop_of(u, writer), out);
-        self.open_pipeline(now, writer, out);
-    }
-
-    fn writer_failed(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
-        match self.writers.get(writer).owner {
-            Owner::Task(task) => self.attempt_failed(now, task, out),
-            Owner::Client(client) => self.client_failed(now, client, out),
-        }
-    }
-
     /// Nobody needs the files a client writes any more, nor the answers it waits for.
     pub(super) fn drop_files_of(&mut self, client: u32, out: &mut Vec<Action>) {
         let its = |w: &Writer| w.owner == Owner::Client(client);
@@ -564,7 +544,10 @@ impl MapReduce {
 }
 
 fn is_hop_of(purpose: Use, writer: u32) -> bool {
-    matches!(purpose, Use::Pipeline { writer: of, .. } if of == writer)
+    match purpose {
+        Use::Pipeline { writer: of, .. } | Use::Transfer { writer: of } => of == writer,
+        _ => false,
+    }
 }
 
 /// A chunk on its way over a hop of the pipeline.

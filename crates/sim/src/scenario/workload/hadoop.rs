@@ -11,7 +11,7 @@ use super::hadoop_names::{self as names, Form, MODELLED, Modelled, OF_YARN};
 use super::{Ground, hadoop_rules, hadoop_xml};
 use crate::scenario::files::Files;
 use crate::scenario::problem::{nearest, shorten};
-use crate::scenario::quantity::{Bytes, FileName, Fraction, Properties, Quantity};
+use crate::scenario::quantity::{Bytes, FileName, Fraction, Properties, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::Span;
 use std::collections::BTreeMap;
@@ -315,9 +315,10 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
         Form::Bytes | Form::Mebibytes | Form::PacketPayload | Form::Heap => {
             apart::<Bytes>(own, value)
         }
-        Form::Millis => apart::<Span>(own, value),
+        Form::Millis | Form::Seconds => apart::<Span>(own, value),
+        Form::Ratio => apart::<Ratio>(own, value),
         Form::Share => apart::<Fraction>(own, value),
-        Form::Count | Form::Flag | Form::Scheduler | Form::Framework => {
+        Form::Count | Form::Flag | Form::Scheduler | Form::Framework | Form::ReplaceDatanode => {
             own.type_str() == value.type_str() && own != value
         }
     }
@@ -341,8 +342,13 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
             let heap = heap.ok_or("names no heap that can be understood, such as -Xmx700m")?;
             Value::String(format!("{heap} B"))
         }
-        Form::Millis => Value::String(millis(text)?),
-        Form::Share => {
+        Form::Millis => Value::String(time(text, ("ms", "milliseconds"))?),
+        Form::Seconds => Value::String(time(text, ("s", "seconds"))?),
+        Form::ReplaceDatanode => match text.to_ascii_uppercase().as_str() {
+            policy @ ("DEFAULT" | "ALWAYS" | "NEVER") => Value::String(policy.to_ascii_lowercase()),
+            _ => return Err("must be DEFAULT, ALWAYS or NEVER".to_owned()),
+        },
+        Form::Share | Form::Ratio => {
             let share = text.parse::<f64>().ok().filter(|x| x.is_finite());
             Value::Float(share.ok_or("must be a number such as 0.05")?)
         }
@@ -386,13 +392,14 @@ fn packet_payload(packet: u64) -> Result<u64, String> {
     }
 }
 
-/// A time, in milliseconds where it has no unit.
-fn millis(text: &str) -> Result<String, String> {
-    const FORM: &str = "must be a number of milliseconds, or a time such as 3s";
+/// A time, in a unit of its own where it has none: its sign and name.
+fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
+    let form = || format!("must be a number of {name}, or a time such as 3s");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.parse().map_err(|_| FORM.to_owned())?;
+    let number: u64 = digits.parse().map_err(|_| form())?;
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "ms" => "ms",
+        "" => usual,
+        "ms" => "ms",
         "ns" => "ns",
         "us" => "us",
         "s" => "s",
@@ -402,7 +409,7 @@ fn millis(text: &str) -> Result<String, String> {
             let hours = number.checked_mul(24).ok_or_else(|| "is too large".to_owned())?;
             return Ok(format!("{hours} h"));
         }
-        _ => return Err(FORM.to_owned()),
+        _ => return Err(form()),
     };
     Ok(format!("{number} {unit}"))
 }
@@ -432,6 +439,8 @@ mod tests {
         assert_eq!(text(Form::Heap, "-Xmx1k -Xmx200m"), Ok("\"209715200 B\"".to_owned()));
         assert_eq!(text(Form::Framework, "classic"), Ok("\"mr1\"".to_owned()));
         assert_eq!(text(Form::Millis, "3s"), Ok("\"3 s\"".to_owned()));
+        assert_eq!(text(Form::Seconds, "3"), Ok("\"3 s\"".to_owned()));
+        assert_eq!(text(Form::ReplaceDatanode, "NEVER"), Ok("\"never\"".to_owned()));
         assert_eq!(text(Form::Millis, "2d"), Ok("\"48 h\"".to_owned()));
         assert_eq!(text(Form::Share, "0.05"), Ok("0.05".to_owned()));
         assert_eq!(text(Form::Scheduler, "org.apache.hadoop.FairScheduler"), Ok("\"fair\"".into()));
@@ -441,6 +450,8 @@ mod tests {
             (Form::Bytes, "64 MB"),
             (Form::Count, "-1"),
             (Form::Millis, "3 s"),
+            (Form::Seconds, "-3"),
+            (Form::ReplaceDatanode, "SOMETIMES"),
             (Form::Share, "NaN"),
             (Form::PacketPayload, "100"),
             (Form::Heap, "-Xms1g"),

@@ -23,6 +23,8 @@ pub enum Form {
     Heap,
     /// A time in milliseconds, or with `ns`, `us`, `ms`, `s`, `m`, `h`, `d` after the number.
     Millis,
+    /// A time in seconds, or with a unit likewise.
+    Seconds,
     /// A share of one.
     Share,
     /// `true` or `false`.
@@ -31,6 +33,10 @@ pub enum Form {
     Scheduler,
     /// Who gives out tasks.
     Framework,
+    /// When a pipeline gets another datanode.
+    ReplaceDatanode,
+    /// Standard deviations.
+    Ratio,
 }
 
 /// A property that is a setting of the model.
@@ -59,6 +65,49 @@ pub const MODELLED: &[Modelled] = &[
     setting("dfs.client.write.max-packets-in-flight", Form::Count, &["hdfs.write_window"]),
     setting("dfs.bytes-per-checksum", Form::Count, &["hdfs.bytes_per_checksum"]),
     setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
+    // lost datanodes
+    setting("dfs.namenode.heartbeat.recheck-interval", Form::Millis, &["hdfs.recheck"]),
+    setting("dfs.heartbeat.interval", Form::Seconds, &["hdfs.datanode_heartbeat"]),
+    setting(
+        "dfs.namenode.redundancy.interval.seconds",
+        Form::Seconds,
+        &["hdfs.replication_interval"],
+    ),
+    setting(
+        "dfs.namenode.replication.work.multiplier.per.iteration",
+        Form::Count,
+        &["hdfs.replication_work"],
+    ),
+    setting("dfs.namenode.replication.max-streams", Form::Count, &["hdfs.replication_streams"]),
+    setting(
+        "dfs.namenode.replication.max-streams-hard-limit",
+        Form::Count,
+        &["hdfs.replication_streams_hard"],
+    ),
+    setting(
+        "dfs.namenode.reconstruction.pending.timeout-sec",
+        Form::Seconds,
+        &["hdfs.replication_timeout"],
+    ),
+    setting(
+        "dfs.client.block.write.replace-datanode-on-failure.policy",
+        Form::ReplaceDatanode,
+        &["hdfs.replace_datanode"],
+    ),
+    setting(
+        "dfs.client.block.write.replace-datanode-on-failure.best-effort",
+        Form::Flag,
+        &["hdfs.best_effort"],
+    ),
+    setting("dfs.client.block.write.retries", Form::Count, &["failures.block_retries"]),
+    setting("dfs.client.max.block.acquire.failures", Form::Count, &["hdfs.acquire_failures"]),
+    setting("dfs.client.retry.window.base", Form::Millis, &["hdfs.retry_window"]),
+    setting("dfs.client.socket-timeout", Form::Millis, &["failures.block_timeout"]),
+    // attempts that fail
+    setting("mapreduce.map.maxattempts", Form::Count, &["failures.map_attempts"]),
+    setting("mapreduce.reduce.maxattempts", Form::Count, &["failures.reduce_attempts"]),
+    setting("mapreduce.jobtracker.expire.trackers.interval", Form::Millis, &["failures.expiry"]),
+    setting("ipc.ping.interval", Form::Millis, &["failures.call_timeout"]),
     // maps
     setting("mapreduce.task.io.sort.mb", Form::Mebibytes, &["sort.buffer_bytes"]),
     setting("mapreduce.task.io.sort.factor", Form::Count, &["sort.factor"]),
@@ -81,6 +130,7 @@ pub const MODELLED: &[Modelled] = &[
         Form::Count,
         &["speculation.minimum"],
     ),
+    setting("mapreduce.job.speculative.slowtaskthreshold", Form::Ratio, &["speculation.threshold"]),
     setting(
         "mapreduce.job.speculative.retry-after-no-speculate",
         Form::Millis,
@@ -110,6 +160,28 @@ pub const MODELLED: &[Modelled] = &[
         "mapreduce.reduce.input.buffer.percent",
         Form::Share,
         &["shuffle.reduce_buffer_fraction"],
+    ),
+    setting("mapreduce.reduce.shuffle.read.timeout", Form::Millis, &["failures.fetch_timeout"]),
+    setting("mapreduce.reduce.shuffle.retry-delay.max.ms", Form::Millis, &["shuffle.penalty_max"]),
+    setting(
+        "mapreduce.reduce.shuffle.notify.readerror",
+        Form::Flag,
+        &["shuffle.notify_read_error"],
+    ),
+    setting(
+        "mapreduce.reduce.shuffle.maxfetchfailures",
+        Form::Count,
+        &["shuffle.failures_reported"],
+    ),
+    setting(
+        "mapreduce.reduce.shuffle.max-fetch-failures-notifications",
+        Form::Count,
+        &["failures.fetch_reports"],
+    ),
+    setting(
+        "mapreduce.reduce.shuffle.max-fetch-failures-fraction",
+        Form::Share,
+        &["failures.fetch_fraction"],
     ),
     setting("mapreduce.shuffle.connection-keep-alive.enable", Form::Flag, &["shuffle.keep_alive"]),
     setting("mapred.child.java.opts", Form::Heap, &["shuffle.heap_bytes"]),
@@ -152,6 +224,8 @@ pub const OF_YARN: &[Modelled] = &[
     ),
     setting("yarn.app.mapreduce.am.job.reduce.rampup.limit", Form::Share, &["yarn.rampup_limit"]),
     setting("yarn.scheduler.capacity.maximum-am-resource-percent", Form::Share, &["yarn.am_share"]),
+    setting("yarn.resourcemanager.am.max-attempts", Form::Count, &["failures.master_attempts"]),
+    setting("yarn.nm.liveness-monitor.expiry-interval-ms", Form::Millis, &["failures.expiry"]),
 ];
 
 /// A property whose effect is not modelled, with the value the model takes for granted.
@@ -185,6 +259,11 @@ pub const GRANTED: &[Granted] = &[
     granted("mapreduce.job.running.reduce.limit", "0", "a job may fill all reduce slots"),
     granted("mapreduce.input.fileinputformat.split.minsize", "0", "a split is a block"),
     granted("dfs.datanode.data.transfer.bandwidthPerSec", "0", "datanodes are not throttled"),
+    granted(
+        "dfs.client.block.write.replace-datanode-on-failure.enable",
+        "true",
+        "the policy NEVER says the same",
+    ),
     granted("dfs.encrypt.data.transfer", "false", "nothing is encrypted"),
 ];
 

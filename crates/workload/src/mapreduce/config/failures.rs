@@ -21,9 +21,6 @@ pub struct FailureConfig {
     /// (`mapred.tasktracker.expiry.interval`,
     /// `yarn.resourcemanager.nm.liveness-monitor.expiry-interval-ms`: 600 s).
     pub expiry: Span,
-    /// A datanode that was not heard of for longer gets no blocks (2 ·
-    /// `dfs.namenode.heartbeat.recheck-interval` + 10 · `dfs.heartbeat.interval`: 630 s).
-    pub dead: Span,
     /// A fetch during which nothing arrives for so long has failed
     /// (`mapreduce.reduce.shuffle.read.timeout` and `connect.timeout`: 180 s).
     pub fetch_timeout: Span,
@@ -32,10 +29,10 @@ pub struct FailureConfig {
     /// The same for calls (`ipc.ping.interval`: 60 s).
     pub call_timeout: Span,
     /// Reports of failed fetches of an output after which its map runs again
-    /// (`mapreduce.job.maxfetchfailures`; `MAX_FETCH_FAILURES_NOTIFICATIONS` of Hadoop 2: 3).
+    /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).
     pub fetch_reports: u32,
     /// And part of the job's running reduces that they must make up
-    /// (`MAX_ALLOWED_FETCH_FAILURES_FRACTION`: 0.5).
+    /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5).
     pub fetch_fraction: f64,
     /// Blocks begun anew because no replica was left, before the writer fails
     /// (`dfs.client.block.write.retries`: 3).
@@ -51,7 +48,6 @@ impl Default for FailureConfig {
             reduce_attempts: 4,
             master_attempts: 2,
             expiry: Span::from_secs(600),
-            dead: Span::from_secs(630),
             fetch_timeout: Span::from_secs(180),
             block_timeout: Span::from_secs(60),
             call_timeout: Span::from_secs(60),

@@ -1,5 +1,6 @@
 //! Settings of the distributed file system: placement, blocks, packets, the namenode.
 
+use super::RecoveryConfig;
 use eastwest_types::Span;
 
 /// The distributed file system.
@@ -41,6 +42,8 @@ pub struct HdfsConfig {
     pub namenode_request_bytes: u32,
     /// Application bytes of its answer (estimate).
     pub namenode_answer_bytes: u32,
+    /// What happens when a datanode is lost.
+    pub recovery: RecoveryConfig,
 }
 
 impl Default for HdfsConfig {
@@ -59,6 +62,7 @@ impl Default for HdfsConfig {
             namenode_time: None,
             namenode_request_bytes: 250,
             namenode_answer_bytes: 300,
+            recovery: RecoveryConfig::default(),
         }
     }
 }

@@ -22,6 +22,9 @@ pub struct JobSpec {
     pub pool: Option<String>,
     /// User within a queue of the Capacity scheduler. Default: one user for all jobs without.
     pub user: Option<String>,
+    /// What its maps put out before a combiner leaves the bytes that are shuffled. Default: those, for
+    /// there is no combiner. Without shuffle it has no meaning.
+    pub uncombined: Option<u64>,
     /// Copies of its output. Default: the file system's.
     pub output_replication: Option<u32>,
     /// Not a job of tasks but HDFS clients that read the input or write the output themselves, as
@@ -155,6 +158,7 @@ impl JobSpec {
             reduces,
             pool: None,
             user: None,
+            uncombined: None,
             output_replication: (kind == "terasort").then_some(1),
             clients: None,
         }

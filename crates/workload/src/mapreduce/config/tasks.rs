@@ -64,13 +64,20 @@ pub struct ShuffleConfig {
     /// Part of the heap in which outputs may stay during the reduce
     /// (`mapreduce.reduce.input.buffer.percent`, before `mapred.job.reduce.input.buffer.percent`: 0).
     pub reduce_buffer_fraction: f64,
-    /// First penalty of a host that could not be reached (`INITIAL_PENALTY` of Hadoop's shuffle
-    /// scheduler: 10 s).
+    /// First penalty of a host that could not be reached (Hadoop 1, `BACKOFF_INIT` of ReduceTask:
+    /// 4 s; Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler times its growth: 13 s).
     pub penalty: Span,
-    /// Growth of the penalty with each further failure (`PENALTY_GROWTH_RATE`: 1.3).
+    /// Growth of the penalty with each further failure of an output (Hadoop 1: 2; Hadoop 3,
+    /// `PENALTY_GROWTH_RATE`: 1.3).
     pub penalty_growth: f64,
-    /// Longest penalty (`mapreduce.reduce.shuffle.retry-delay.max.ms`: 60 s).
+    /// Longest penalty (Hadoop 1, half of `mapred.reduce.copy.backoff`: 150 s; Hadoop 3,
+    /// `mapreduce.reduce.shuffle.retry-delay.max.ms`: 60 s).
     pub penalty_max: Span,
+    /// Report each failed fetch at once (`mapreduce.reduce.shuffle.notify.readerror`: true).
+    pub notify_read_error: bool,
+    /// Else report each so-many-th failure of an output
+    /// (`mapreduce.reduce.shuffle.maxfetchfailures`: 10).
+    pub failures_reported: u32,
 }
 
 impl Default for ShuffleConfig {
@@ -86,17 +93,26 @@ impl Default for ShuffleConfig {
             memory_limit_fraction: 0.25,
             merge_fraction: 0.66,
             reduce_buffer_fraction: 0.0,
-            penalty: Span::from_secs(10),
-            penalty_growth: 1.3,
-            penalty_max: Span::from_secs(60),
+            penalty: Span::from_secs(4),
+            penalty_growth: 2.0,
+            penalty_max: Span::from_secs(150),
+            notify_read_error: true,
+            failures_reported: 10,
         }
     }
 }
 
 impl ShuffleConfig {
-    /// Hadoop 3: a connection per request, a heap of 0.8 of 1024 MiB.
+    /// Hadoop 3: a connection per request, a heap of 0.8 of 1024 MiB, its penalties.
     pub fn hadoop3() -> ShuffleConfig {
-        ShuffleConfig { keep_alive: false, heap_bytes: 820 << 20, ..ShuffleConfig::default() }
+        ShuffleConfig {
+            keep_alive: false,
+            heap_bytes: 820 << 20,
+            penalty: Span::from_secs(13),
+            penalty_growth: 1.3,
+            penalty_max: Span::from_secs(60),
+            ..ShuffleConfig::default()
+        }
     }
 }
 

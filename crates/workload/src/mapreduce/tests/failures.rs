@@ -2,9 +2,10 @@
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
 use crate::mapreduce::{
-    Clients, FailingTask, Framework, JobBytes, JobSpec, MapReduceConfig, SchedulerKind, SlowNode,
+    Clients, FailingTask, Framework, JobBytes, JobSpec, MapReduceConfig, ReplaceDatanode,
+    SchedulerKind, SlowNode,
 };
-use eastwest_types::{HostId, Purpose, Span, TaskKind, Time};
+use eastwest_types::{Counter, HostId, Purpose, Span, TaskKind, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -74,6 +75,11 @@ fn a_failed_attempt_is_repeated_and_a_job_fails_with_the_fourth() {
             let seen = run(&config, &cluster(6, 3, 1));
             conserved(&config, &seen);
             assert!(seen.job(0).failed.is_none() && seen.job(0).finished > calm.job(0).finished);
+            let counted = |counter| seen.job(0).counters.get(counter);
+            let failed = [Counter::NumFailedMaps, Counter::NumFailedReduces].map(counted);
+            let launched = [Counter::TotalLaunchedMaps, Counter::TotalLaunchedReduces].map(counted);
+            let more = if kind == TaskKind::Map { [3, 0] } else { [0, 3] };
+            assert_eq!((failed, launched), (more, [6 + more[0], 2 + more[1]]));
             config.failures.tasks = vec![failing(kind, task, 4)];
             let seen = run(&config, &cluster(6, 3, 1));
             let reason = seen.job(0).failed.expect("four attempts are all there are");
@@ -216,7 +222,8 @@ fn a_split_without_reachable_replica_fails_its_job() {
     config.failures.expiry = Span::from_secs(100_000);
     let gone = [outage(HostId(1), 3, 100_000)];
     let seen = run_with(&config, &cluster(6, 3, 1), &gone);
-    assert_eq!(seen.job(0).failed, Some("a map failed too often"));
+    let reason = "a map failed too often: no datanode had a block of its split";
+    assert_eq!(seen.job(0).failed, Some(reason));
 }
 
 fn any_job() -> impl Strategy<Value = JobSpec> {
@@ -255,6 +262,10 @@ proptest! {
         slowstart in 0.0..1.0f64,
         (copy_maps, copy_reduces, lag) in (any::<bool>(), any::<bool>(), 0..100u64),
         speeds in proptest::collection::vec((0..12u32, 0.05..1.0f64), 0..3),
+        (recheck, best_effort, replace) in (1..400u64, any::<bool>(), prop_oneof![
+            Just(ReplaceDatanode::Default), Just(ReplaceDatanode::Always), Just(ReplaceDatanode::Never)
+        ]),
+        clients in proptest::option::of((0..12u32, any::<bool>())),
         seed in any::<u64>(),
     ) {
         let framework = if yarn { Framework::Yarn } else { Framework::Mr1 };
@@ -264,6 +275,17 @@ proptest! {
         config.control.slowstart = slowstart;
         config.shuffle.keep_alive = keep_alive;
         config.hdfs.block_bytes = 50_000_000;
+        config.failures.expiry = Span::from_secs(200 + recheck);
+        let recovery = &mut config.hdfs.recovery;
+        (recovery.recheck, recovery.heartbeat) = (Span::from_secs(recheck), Span::from_secs(1));
+        (recovery.best_effort, recovery.replace) = (best_effort, replace);
+        if let Some((host, on_one)) = clients {
+            let bytes = JobBytes { input: 150_000_001, shuffle: 0, output: 120_000_003 };
+            let mut job = JobSpec::fixed("c", "hdfs", at(100), bytes, 3, 0);
+            let one = Clients::On(HostId(host % hosts));
+            job.clients = Some(if on_one { one } else { Clients::Workers });
+            config.jobs.push(job);
+        }
         if setup && !yarn {
             config.hdfs.setup_bytes = 200;
             config.hdfs.namenode_time = Some(Span::from_ms(2));

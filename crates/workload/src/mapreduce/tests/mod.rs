@@ -5,6 +5,7 @@ mod clients;
 mod conservation;
 mod failures;
 mod network;
+mod replication;
 mod speculation;
 mod tasks;
 mod yarn;

@@ -42,6 +42,8 @@ pub struct Outcome {
     pub tasks: Vec<TaskRecord>,
     /// Payload over the network by purpose name and job.
     pub payload: BTreeMap<(&'static str, u32), u128>,
+    /// Copies of blocks the namenode had made: from, to, bytes.
+    pub copies: Vec<(HostId, HostId, u64)>,
     /// Payload of replicas by the two ends.
     pub replicas: BTreeMap<(HostId, HostId), u64>,
     /// Most requests for map outputs a host had open at once.
@@ -217,6 +219,9 @@ impl World {
                     pipe.unanswered = 2;
                 }
             }
+            (Purpose::Rereplication, None) => {
+                self.seen.copies.push((pipe.ends[0], pipe.ends[1], payload));
+            }
             (_, None) => panic!("data belongs to a job"),
         }
         if arrival > self.now + GIVE_UP && arrival > sent {
@@ -305,6 +310,7 @@ pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage])
         ((0, 0, 0), 0),
         "writers, sessions and clients are gone"
     );
+    model.check_blocks();
     let (used, slots) = model.tasks.count();
     assert_eq!(used, 0);
     world.seen.most_tasks = slots;

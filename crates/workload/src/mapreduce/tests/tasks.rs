@@ -2,7 +2,7 @@
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, NodeConfig};
-use eastwest_types::{Rate, Span, TaskKind, TaskRecord, Time};
+use eastwest_types::{Counter, Rate, Span, TaskKind, TaskRecord, Time};
 
 /// Jobs of one map each on one worker that stores all data.
 fn lone(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
@@ -204,6 +204,28 @@ fn counters_are_those_of_a_real_terasort() {
     assert!(seen.tasks_of(0, TaskKind::Map).iter().all(|t| t.spills == 1));
     assert!(near(sum(TaskKind::Reduce, |t| t.file_bytes_written), 559.5));
     assert!(near(sum(TaskKind::Reduce, |t| t.file_bytes_read), 558.3));
+    let counters = &seen.job(0).counters;
+    let counted = |counter| counters.get(counter) as f64 / 1e6;
+    assert!(near(counted(Counter::FileBytesWritten), 560.7 + 559.5));
+    assert!(near(counted(Counter::FileBytesRead), 558.3));
+    assert!(near(counted(Counter::SpilledRecords), 2.0 * 5.368709));
+    for (counter, expected) in [
+        (Counter::HdfsBytesRead, bytes.input),
+        (Counter::HdfsBytesWritten, bytes.output),
+        (Counter::ReduceShuffleBytes, bytes.shuffle),
+        (Counter::MapOutputBytes, bytes.shuffle),
+        (Counter::MapOutputMaterializedBytes, bytes.shuffle),
+        (Counter::TotalLaunchedMaps, 8),
+        (Counter::TotalLaunchedReduces, 4),
+        (Counter::ShuffledMaps, 32),
+        (Counter::FailedShuffle, 0),
+        (Counter::NumFailedMaps, 0),
+        (Counter::NumKilledReduces, 0),
+    ] {
+        assert_eq!(counters.get(counter), expected, "{}", counter.name());
+    }
+    let places = [Counter::DataLocalMaps, Counter::RackLocalMaps, Counter::OtherLocalMaps];
+    assert_eq!(places.map(|c| counters.get(c)).iter().sum::<u64>(), 8);
     for t in &seen.tasks {
         assert!(t.started <= t.input_done && t.computed <= t.finished, "phases follow each other");
         let (first, second) = match t.kind {
@@ -212,4 +234,27 @@ fn counters_are_those_of_a_real_terasort() {
         };
         assert!(t.input_done <= first && first <= second && second <= t.finished);
     }
+}
+
+#[test]
+fn a_combiner_leaves_a_part_of_every_spill() {
+    // Maps of 60 MB fill a buffer of 20 MB; a tenth is left of what they put out.
+    let bytes = JobBytes { input: 60_000_000, shuffle: 6_000_001, output: 0 };
+    let mut config = lone(bytes, 1, 2);
+    config.sort.buffer_bytes = 20_000_000;
+    let plain = run(&config, &cluster(3, 3, 1));
+    assert_eq!(plain.tasks_of(0, TaskKind::Map)[0].spills, 1, "what is shuffled fits");
+    config.jobs[0].uncombined = Some(60_000_000);
+    let seen = run(&config, &cluster(3, 3, 1));
+    let map = seen.tasks_of(0, TaskKind::Map)[0];
+    assert_eq!((map.spills, map.bytes_out), (5, 6_000_001));
+    // Written by spills and by the merge, read by the merge.
+    assert_eq!((map.file_bytes_written, map.file_bytes_read), (12_000_002, 6_000_001));
+    let counters = &seen.job(0).counters;
+    assert_eq!(counters.get(Counter::MapOutputBytes), 60_000_000);
+    assert_eq!(counters.get(Counter::MapOutputMaterializedBytes), 6_000_001);
+    assert_eq!(counters.get(Counter::ReduceShuffleBytes), 6_000_001);
+    config.jobs[0].uncombined = Some(6_000_000);
+    let refused = crate::mapreduce::MapReduce::new(config, &cluster(3, 3, 1)).unwrap_err();
+    assert_eq!(refused, ["jobs[0].uncombined: a combiner adds nothing"]);
 }

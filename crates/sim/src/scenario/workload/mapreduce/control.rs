@@ -1,6 +1,6 @@
 //! `control`: heartbeats, assignment, set-up and clean-up of jobs.
 
-use super::small;
+use super::fields::small;
 use crate::scenario::quantity::Fraction;
 use crate::scenario::reader::{Section, key};
 use eastwest_workload::mapreduce::ControlConfig;

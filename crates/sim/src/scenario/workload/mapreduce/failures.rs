@@ -1,102 +1,70 @@
 //! `[workload.failures]`: attempts that fail by themselves, and Hadoop's patience with what the
 //! network loses. Failures of nodes, links and switches are `[[fault]]`.
 
-use crate::scenario::quantity::{Fraction, Name};
+use super::fields::{Range, count, share, span};
+use crate::scenario::quantity::Name;
 use crate::scenario::reader::{Section, key};
-use eastwest_types::{Span, TaskKind};
+use eastwest_types::TaskKind;
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 
 /// Most tasks named to fail.
 const MOST: usize = 10_000;
+const TIMES: Range = ("1", "1000");
+const PATIENCE: Range = ("1 s", "100 h");
 
 /// Reads the table.
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
-    let attempts = s.get(
-        key("attempts", "Part of all attempts that fail, at their end.")
-            .value(Fraction(usual.attempts))
-            .range("0", "1"),
-    );
-    let mut most = |name, doc, usual: u32| s.get(key(name, doc).value(usual).range("1", "1000"));
-    let map_attempts = most(
-        "map_attempts",
-        "Attempts of a map before its job fails (mapreduce.map.maxattempts).",
-        usual.map_attempts,
-    );
-    let reduce_attempts = most(
-        "reduce_attempts",
-        "Attempts of a reduce before its job fails (mapreduce.reduce.maxattempts).",
-        usual.reduce_attempts,
-    );
-    let master_attempts = most(
-        "master_attempts",
-        "Attempts of an application master before its job fails \
-         (yarn.resourcemanager.am.max-attempts).",
-        usual.master_attempts,
-    );
-    let fetch_reports = most(
-        "fetch_reports",
-        "Reports of failed fetches of an output after which its map runs again \
-         (mapreduce.job.maxfetchfailures).",
-        usual.fetch_reports,
-    );
-    let fetch_fraction = s.get(
-        key("fetch_fraction", "And part of the job's running reduces that they must make up.")
-            .value(Fraction(usual.fetch_fraction))
-            .range("0", "1"),
-    );
-    let mut wait =
-        |name, doc, usual: Span| s.get(key(name, doc).value(usual).range("1 s", "100 h"));
-    let expiry = wait(
-        "expiry",
-        "A worker not heard of for longer is lost with its tasks and map outputs \
-         (mapred.tasktracker.expiry.interval; \
-         yarn.resourcemanager.nm.liveness-monitor.expiry-interval-ms).",
-        usual.expiry,
-    );
-    let dead = wait(
-        "dead",
-        "A datanode not heard of for longer gets no blocks (2 · \
-         dfs.namenode.heartbeat.recheck-interval + 10 · dfs.heartbeat.interval).",
-        usual.dead,
-    );
-    let fetch_timeout = wait(
-        "fetch_timeout",
-        "A fetch during which nothing arrives for so long has failed \
-         (mapreduce.reduce.shuffle.read.timeout).",
-        usual.fetch_timeout,
-    );
-    let block_timeout = wait(
-        "block_timeout",
-        "The same for reading and writing blocks (dfs.client.socket-timeout).",
-        usual.block_timeout,
-    );
-    let call_timeout =
-        wait("call_timeout", "The same for calls (ipc.ping.interval).", usual.call_timeout);
-    let block_retries = s.get(
-        key(
-            "block_retries",
-            "Blocks begun anew because no replica was left, before the writer fails \
-             (dfs.client.block.write.retries).",
-        )
-        .value(usual.block_retries)
-        .range("0", "1000"),
-    );
-    let tasks = s.tables("task", "Tasks whose first attempts fail.", MOST, |t, _| read_task(t));
+    let doc = "Part of all attempts that fail, at their end.";
+    let attempts = share(s, "attempts", doc, usual.attempts);
+    let doc = "Attempts of a map before its job fails (mapreduce.map.maxattempts).";
+    let map_attempts = count(s, "map_attempts", doc, usual.map_attempts, TIMES);
+    let doc = "Attempts of a reduce before its job fails (mapreduce.reduce.maxattempts).";
+    let reduce_attempts = count(s, "reduce_attempts", doc, usual.reduce_attempts, TIMES);
+    let doc = "Attempts of an application master before its job fails \
+               (yarn.resourcemanager.am.max-attempts).";
+    let master_attempts = count(s, "master_attempts", doc, usual.master_attempts, TIMES);
+    let doc = "Reports of failed fetches of an output after which its map runs again \
+               (mapreduce.reduce.shuffle.max-fetch-failures-notifications).";
+    let fetch_reports = count(s, "fetch_reports", doc, usual.fetch_reports, TIMES);
+    let doc = "And part of the job's running reduces that they must make up \
+               (mapreduce.reduce.shuffle.max-fetch-failures-fraction).";
+    let fetch_fraction = share(s, "fetch_fraction", doc, usual.fetch_fraction);
     FailureConfig {
-        attempts: attempts.0,
-        tasks,
+        attempts,
         map_attempts,
         reduce_attempts,
         master_attempts,
+        fetch_reports,
+        fetch_fraction,
+        ..read_patience(s, &usual)
+    }
+}
+
+/// How long somebody waits, and who is named to fail.
+fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
+    let doc = "A worker not heard of for longer is lost with its tasks and map outputs \
+               (mapred.tasktracker.expiry.interval; yarn.nm.liveness-monitor.expiry-interval-ms).";
+    let expiry = span(s, "expiry", doc, usual.expiry, PATIENCE);
+    let doc = "A fetch during which nothing arrives for so long has failed \
+               (mapreduce.reduce.shuffle.read.timeout).";
+    let fetch_timeout = span(s, "fetch_timeout", doc, usual.fetch_timeout, PATIENCE);
+    let doc = "The same for reading and writing blocks (dfs.client.socket-timeout).";
+    let block_timeout = span(s, "block_timeout", doc, usual.block_timeout, PATIENCE);
+    let doc = "The same for calls (ipc.ping.interval).";
+    let call_timeout = span(s, "call_timeout", doc, usual.call_timeout, PATIENCE);
+    let doc = "Blocks begun anew because their pipeline could not be set up, before the writer fails \
+               (dfs.client.block.write.retries).";
+    let block_retries = count(s, "block_retries", doc, usual.block_retries, ("0", "1000"));
+    let tasks = s.tables("task", "Tasks whose first attempts fail.", MOST, |t, _| read_task(t));
+    FailureConfig {
+        tasks,
         expiry,
-        dead,
         fetch_timeout,
         block_timeout,
         call_timeout,
-        fetch_reports,
-        fetch_fraction: fetch_fraction.0,
         block_retries,
+        ..usual.clone()
     }
 }
 
@@ -108,9 +76,8 @@ fn read_task(s: &mut Section) -> FailingTask {
         Some("map"),
         &[("map", TaskKind::Map, "a map"), ("reduce", TaskKind::Reduce, "a reduce")],
     );
-    let task = s.get(
-        key("number", "Number within its job and kind, from 0.").value(0u32).range("0", "999999"),
-    );
-    let attempts = s.get(key("attempts", "How many attempts fail.").value(1u32).range("1", "1000"));
+    let doc = "Number within its job and kind, from 0.";
+    let task = count(s, "number", doc, 0, ("0", "999999"));
+    let attempts = count(s, "attempts", "How many attempts fail.", 1, TIMES);
     FailingTask { job: job.0, kind, task, attempts }
 }

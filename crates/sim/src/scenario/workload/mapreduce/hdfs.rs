@@ -1,67 +1,45 @@
 //! `hdfs`: replication, blocks, packets, the namenode.
 
-use super::{ANY_BYTES, small};
-use crate::scenario::quantity::{Bytes, Octets};
+use super::fields::{ANY_BYTES, Range, bytes, count, flag, small, span};
+use super::recovery;
+use crate::scenario::quantity::Octets;
 use crate::scenario::reader::{Section, key};
 use eastwest_workload::mapreduce::HdfsConfig;
 
+const COPIES: Range = ("1", "1000");
+
 /// Reads the table.
 pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
-    let (low, high) = ANY_BYTES;
+    let doc = "Copies of every input split (dfs.replication: 3).";
+    let replication = count(s, "replication", doc, usual.replication, COPIES);
+    let doc = "Copies of job output, the local one included (dfs.replication: 3). TeraSort jobs \
+               write one unless they say otherwise.";
+    let output = usual.output_replication;
+    let output_replication = count(s, "output_replication", doc, output, COPIES);
+    let doc = "Largest block of job output (dfs.blocksize: 128 MiB on YARN).";
+    let block_bytes = bytes(s, "block_bytes", doc, usual.block_bytes, ANY_BYTES);
+    let doc = "Bytes a replica must have received before it passes them on (Hadoop: 64 KiB; larger \
+               ones mean fewer events).";
+    let chunk = ("1 KB", ANY_BYTES.1);
+    let write_chunk_bytes = bytes(s, "write_chunk_bytes", doc, usual.write_chunk_bytes, chunk);
+    let doc = "Chunks a writer may have unacknowledged (Hadoop: 80 packets of 64 KiB).";
+    let write_window = count(s, "write_window", doc, usual.write_window, ("1", "100000"));
+    let doc = "Application bytes of an acknowledgement in a pipeline (estimate).";
+    let ack_bytes = small(s, "ack_bytes", doc, usual.ack_bytes);
+    let doc = "Application bytes of a request for a remote split (estimate).";
+    let read_request_bytes = small(s, "read_request_bytes", doc, usual.read_request_bytes);
+    let wire = read_wire(s, usual);
+    let recovery = recovery::read(s, &usual.recovery);
     HdfsConfig {
-        replication: s.get(
-            key("replication", "Copies of every input split (dfs.replication: 3).")
-                .value(usual.replication)
-                .range("1", "1000"),
-        ),
-        output_replication: s.get(
-            key(
-                "output_replication",
-                "Copies of job output, the local one included (dfs.replication: 3). TeraSort \
-                 jobs write one unless they say otherwise.",
-            )
-            .value(usual.output_replication)
-            .range("1", "1000"),
-        ),
-        block_bytes: s
-            .get(
-                key("block_bytes", "Largest block of job output (dfs.blocksize: 128 MiB on YARN).")
-                    .value(Bytes(usual.block_bytes))
-                    .range(low, high),
-            )
-            .0,
-        write_chunk_bytes: s
-            .get(
-                key(
-                    "write_chunk_bytes",
-                    "Bytes a replica must have received before it passes them on (Hadoop: 64 KiB; \
-                     larger ones mean fewer events).",
-                )
-                .value(Bytes(usual.write_chunk_bytes))
-                .range("1 KB", high),
-            )
-            .0,
-        write_window: s.get(
-            key(
-                "write_window",
-                "Chunks a writer may have unacknowledged (Hadoop: 80 packets of 64 KiB).",
-            )
-            .value(usual.write_window)
-            .range("1", "100000"),
-        ),
-        ack_bytes: small(
-            s,
-            "ack_bytes",
-            "Application bytes of an acknowledgement in a pipeline (estimate).",
-            usual.ack_bytes,
-        ),
-        read_request_bytes: small(
-            s,
-            "read_request_bytes",
-            "Application bytes of a request for a remote split (estimate).",
-            usual.read_request_bytes,
-        ),
-        ..read_wire(s, usual)
+        replication,
+        output_replication,
+        block_bytes,
+        write_chunk_bytes,
+        write_window,
+        ack_bytes,
+        read_request_bytes,
+        recovery,
+        ..wire
     }
 }
 
@@ -75,50 +53,30 @@ fn read_wire(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
         .value(Octets(usual.packet_bytes))
         .range("1000 B", "16 MB"),
     );
-    let bytes_per_checksum = s.get(
-        key(
-            "bytes_per_checksum",
-            "File bytes a checksum of 4 B covers (dfs.bytes-per-checksum); 0: neither checksums \
-             nor headers of packets are sent.",
-        )
-        .value(usual.bytes_per_checksum)
-        .range("0", "1000000"),
-    );
-    let setup_bytes = s.get(
-        key(
-            "setup_bytes",
-            "Request that sets up a block's pipeline hop by hop (estimate); 0: data goes at once.",
-        )
-        .value(usual.setup_bytes)
-        .range("0", "1000000"),
-    );
-    let asks = s.get(
-        key("namenode", "Whether the namenode is asked for files and blocks.")
-            .value(usual.namenode_time.is_some()),
-    );
+    let most: Range = ("0", "1000000");
+    let doc = "File bytes a checksum of 4 B covers (dfs.bytes-per-checksum); 0: neither checksums \
+               nor headers of packets are sent.";
+    let bytes_per_checksum = count(s, "bytes_per_checksum", doc, usual.bytes_per_checksum, most);
+    let doc =
+        "Request that sets up a block's pipeline hop by hop (estimate); 0: data goes at once.";
+    let setup_bytes = count(s, "setup_bytes", doc, usual.setup_bytes, most);
+    let doc = "Whether the namenode is asked for files and blocks.";
+    let asks = flag(s, "namenode", doc, usual.namenode_time.is_some());
     let time = usual.namenode_time.or(HdfsConfig::hadoop3().namenode_time).unwrap_or_default();
-    let namenode_time = s.get(
-        key("namenode_time", "Time the namenode takes for a request (estimate).")
-            .value(time)
-            .range("0 s", "1 h"),
-    );
+    let doc = "Time the namenode takes for a request (estimate).";
+    let namenode_time = span(s, "namenode_time", doc, time, ("0 s", "1 h"));
+    let doc = "Application bytes of a request to the namenode (estimate).";
+    let namenode_request_bytes =
+        small(s, "namenode_request_bytes", doc, usual.namenode_request_bytes);
+    let doc = "Application bytes of the namenode's answer (estimate).";
+    let namenode_answer_bytes = small(s, "namenode_answer_bytes", doc, usual.namenode_answer_bytes);
     HdfsConfig {
         packet_bytes: packet_bytes.0,
         bytes_per_checksum,
         setup_bytes,
         namenode_time: asks.then_some(namenode_time),
-        namenode_request_bytes: small(
-            s,
-            "namenode_request_bytes",
-            "Application bytes of a request to the namenode (estimate).",
-            usual.namenode_request_bytes,
-        ),
-        namenode_answer_bytes: small(
-            s,
-            "namenode_answer_bytes",
-            "Application bytes of the namenode's answer (estimate).",
-            usual.namenode_answer_bytes,
-        ),
+        namenode_request_bytes,
+        namenode_answer_bytes,
         ..usual.clone()
     }
 }

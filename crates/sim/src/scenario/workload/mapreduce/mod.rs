@@ -5,8 +5,10 @@
 
 mod control;
 mod failures;
+mod fields;
 mod hdfs;
 mod node;
+mod recovery;
 mod speculation;
 mod tasks;
 mod yarn;
@@ -15,12 +17,10 @@ use super::{Ground, hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
-use crate::scenario::quantity::{Name, Octets, Ratio};
+use crate::scenario::quantity::{Name, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
-
-const ANY_BYTES: (&str, &str) = ("1 B", "1 TB");
 
 /// Settings of a MapReduce cluster, and where each of its jobs comes from.
 pub fn read(
@@ -51,6 +51,37 @@ pub fn read(
     );
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
+    let tables = read_tables(s, ground, framework);
+    let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
+    let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
+    let reduce_slots_each = match framework {
+        Framework::Mr1 => reduce_slots,
+        Framework::Yarn => tables.yarn.slots()[1],
+    };
+    let last = HostId(ground.nodes.map_or(0, |n| n.hosts().saturating_sub(1)));
+    let cluster = jobs::Cluster {
+        master: master.unwrap_or(last),
+        workers: workers_count,
+        reduce_slots: reduce_slots_each,
+    };
+    let (jobs, origins) = jobs::read(s, ground, &cluster, files, notes)?;
+    let config = MapReduceConfig {
+        master,
+        workers,
+        map_slots,
+        reduce_slots,
+        scheduler,
+        scheduling,
+        class: class.1,
+        control_class,
+        jobs,
+        ..tables
+    };
+    Some((config, origins))
+}
+
+/// The tables below, of which the framework sets the defaults.
+fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapReduceConfig {
     let usual = match framework {
         Framework::Mr1 => MapReduceConfig::default(),
         Framework::Yarn => MapReduceConfig::hadoop3(),
@@ -75,35 +106,14 @@ pub fn read(
         let doc = "Containers and application masters; with framework = yarn.";
         s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
     } else {
-        usual.yarn
+        usual.yarn.clone()
     };
     let doc = "What fails by itself, and when Hadoop believes in a failure.";
     let failures = s.table("failures", doc, failures::read);
     let doc = "Second attempts at slow tasks (speculative execution).";
     let speculation = s.table("speculation", doc, speculation::read);
-    let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
-    let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
-    let reduce_slots_each = match framework {
-        Framework::Mr1 => reduce_slots,
-        Framework::Yarn => yarn.slots()[1],
-    };
-    let last = HostId(ground.nodes.map_or(0, |n| n.hosts().saturating_sub(1)));
-    let cluster = jobs::Cluster {
-        master: master.unwrap_or(last),
-        workers: workers_count,
-        reduce_slots: reduce_slots_each,
-    };
-    let (jobs, origins) = jobs::read(s, ground, &cluster, files, notes)?;
-    let config = MapReduceConfig {
-        master,
-        workers,
+    MapReduceConfig {
         framework,
-        map_slots,
-        reduce_slots,
-        scheduler,
-        scheduling,
-        class: class.1,
-        control_class,
         hdfs,
         control,
         shuffle,
@@ -114,9 +124,8 @@ pub fn read(
         yarn,
         failures,
         speculation,
-        jobs,
-    };
-    Some((config, origins))
+        ..usual
+    }
 }
 
 fn read_framework(s: &mut Section) -> Framework {
@@ -174,8 +183,4 @@ fn read_slots(s: &mut Section) -> Slots {
     );
     let scheduler = scheduling::read_kind(s);
     Slots { map_slots, reduce_slots, scheduler }
-}
-
-fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
-    s.get(key::<Octets>(name, doc).value(Octets(usual)).range("1", "1000000")).0
 }

@@ -1,7 +1,7 @@
 //! `shuffle`, `sort` and `costs`: what tasks move, sort and compute.
 
-use super::small;
-use crate::scenario::quantity::{ByteRate, Bytes, Fraction, Octets};
+use super::fields::{count, flag, share, small, span};
+use crate::scenario::quantity::{ByteRate, Bytes, Octets, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::{CostConfig, ShuffleConfig, SortConfig};
@@ -41,10 +41,6 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-fn part(s: &mut Section, name: &'static str, doc: &'static str, usual: f64) -> f64 {
-    s.get(key::<Fraction>(name, doc).value(Fraction(usual)).range("0", "1")).0
-}
-
 /// The memory of a reduce.
 fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     ShuffleConfig {
@@ -67,34 +63,64 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
                 .range("0 B", "1 TB"),
             )
             .0,
-        input_buffer_fraction: part(
+        input_buffer_fraction: share(
             s,
             "input_buffer_fraction",
             "Part of the heap for fetched outputs \
              (mapreduce.reduce.shuffle.input.buffer.percent).",
             usual.input_buffer_fraction,
         ),
-        memory_limit_fraction: part(
+        memory_limit_fraction: share(
             s,
             "memory_limit_fraction",
             "Part of that which one output may take \
              (mapreduce.reduce.shuffle.memory.limit.percent).",
             usual.memory_limit_fraction,
         ),
-        merge_fraction: part(
+        merge_fraction: share(
             s,
             "merge_fraction",
             "Part of that which, once fetched, is merged to the disk \
              (mapreduce.reduce.shuffle.merge.percent).",
             usual.merge_fraction,
         ),
-        reduce_buffer_fraction: part(
+        reduce_buffer_fraction: share(
             s,
             "reduce_buffer_fraction",
             "Part of the heap in which outputs may stay during the reduce \
              (mapreduce.reduce.input.buffer.percent).",
             usual.reduce_buffer_fraction,
         ),
+        ..read_failed_fetches(s, usual)
+    }
+}
+
+/// What follows a fetch that has failed.
+fn read_failed_fetches(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
+    let wait = ("0 s", "1 h");
+    let doc = "First time a worker from which a fetch has failed is not asked (Hadoop 1: 4 s; Hadoop \
+               3: 10 s · 1.3).";
+    let penalty = span(s, "penalty", doc, usual.penalty, wait);
+    let growth = s.get(
+        key("penalty_growth", "Growth of that with each failure (Hadoop 1: 2; Hadoop 3: 1.3).")
+            .value(Ratio(usual.penalty_growth))
+            .range("1", "1000"),
+    );
+    let doc = "Longest such time (Hadoop 1: half of mapred.reduce.copy.backoff; Hadoop 3: \
+               mapreduce.reduce.shuffle.retry-delay.max.ms).";
+    let penalty_max = span(s, "penalty_max", doc, usual.penalty_max, wait);
+    let doc = "Report each failed fetch at once (mapreduce.reduce.shuffle.notify.readerror).";
+    let notify_read_error = flag(s, "notify_read_error", doc, usual.notify_read_error);
+    let doc =
+        "Else each so-many-th failure of an output (mapreduce.reduce.shuffle.maxfetchfailures).";
+    let failures_reported =
+        count(s, "failures_reported", doc, usual.failures_reported, ("1", "1000"));
+    ShuffleConfig {
+        penalty,
+        penalty_growth: growth.0,
+        penalty_max,
+        notify_read_error,
+        failures_reported,
         ..usual.clone()
     }
 }
@@ -109,7 +135,7 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
                     .range("1 MB", "1 TB"),
             )
             .0,
-        spill_fraction: part(
+        spill_fraction: share(
             s,
             "spill_fraction",
             "Part of it that is filled when a spill begins (mapreduce.map.sort.spill.percent).",

@@ -1,0 +1,68 @@
+//! Fields of Hadoop's settings: keys whose default is the usual value of the model.
+
+use crate::scenario::quantity::{Bytes, Fraction, Octets, Quantity};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::Span;
+
+/// Least and most, as they are written.
+pub type Range = (&'static str, &'static str);
+
+/// From one byte to a TB.
+pub const ANY_BYTES: Range = ("1 B", "1 TB");
+
+fn field<T: Quantity>(
+    s: &mut Section,
+    (name, doc): (&'static str, &'static str),
+    usual: T,
+    (low, high): Range,
+) -> T {
+    s.get(key(name, doc).value(usual).range(low, high))
+}
+
+/// A number.
+pub fn count(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    usual: u32,
+    range: Range,
+) -> u32 {
+    field(s, (name, doc), usual, range)
+}
+
+/// A time.
+pub fn span(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    usual: Span,
+    range: Range,
+) -> Span {
+    field(s, (name, doc), usual, range)
+}
+
+/// Bytes.
+pub fn bytes(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    usual: u64,
+    range: Range,
+) -> u64 {
+    field(s, (name, doc), Bytes(usual), range).0
+}
+
+/// Bytes of a small message.
+pub fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
+    field(s, (name, doc), Octets(usual), ("1", "1000000")).0
+}
+
+/// A part of a whole.
+pub fn share(s: &mut Section, name: &'static str, doc: &'static str, usual: f64) -> f64 {
+    field(s, (name, doc), Fraction(usual), ("0", "1")).0
+}
+
+/// Yes or no.
+pub fn flag(s: &mut Section, name: &'static str, doc: &'static str, usual: bool) -> bool {
+    s.get(key(name, doc).value(usual))
+}

@@ -1,0 +1,172 @@
+//! Fetches that fail: what is asked again and when, what the master hears, when a reduce gives up.
+//!
+//! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). What was asked for is asked
+//! for again after a penalty that grows with the failures of an output: `penalty` ·
+//! `penalty_growth`ⁿ⁻¹, at most `penalty_max` (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each
+//! time). A failure is reported at once with `notify_read_error`, else each `failures_reported`-th of
+//! an output. A reduce fails when an output has failed max(30, maps / 10) times, or when
+//! - min(5, maps) outputs, or all that are missing, have failed,
+//! - at least half of what it tried has failed, and
+//! - it has less than half of the outputs, or got nothing for half of the longer of: the time in
+//!   which it got some, the longest run of a map.
+//!
+//! Departures: the reduce knows the longest run of all maps that are done.
+
+use crate::Action;
+use crate::mapreduce::failure::Cause;
+use crate::mapreduce::job::Output;
+use crate::mapreduce::{MapReduce, Timer};
+use eastwest_types::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Outputs that have failed from which on a reduce may give up (`maxFailedUniqueFetches`).
+const UNIQUE: usize = 5;
+/// Failures of one output at which it gives up, at least (`abortFailureLimit`).
+const ABORT: u32 = 30;
+
+/// How the fetches of a reduce go.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// Failures of every output that has failed and not arrived since, by worker and number there.
+    counts: BTreeMap<(u32, u32), u32>,
+    /// Failures in all.
+    failed: u32,
+    began: Time,
+    /// When something last arrived.
+    progress: Time,
+}
+
+impl Health {
+    /// The reduce begins to fetch.
+    pub fn begin(&mut self, now: Time) {
+        (self.began, self.progress) = (now, now);
+    }
+
+    /// Outputs of a worker have arrived.
+    pub fn fetched(&mut self, now: Time, from: u32, outputs: &[u32]) {
+        self.progress = now;
+        if !self.counts.is_empty() {
+            for &number in outputs {
+                self.counts.remove(&(from, number));
+            }
+        }
+    }
+
+    /// An output could not be fetched; the times it could not.
+    fn failed(&mut self, from: u32, number: u32) -> u32 {
+        self.failed += 1;
+        let count = self.counts.entry((from, number)).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Whether the reduce gives up, with so many of its maps' outputs there.
+    fn is_hopeless(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
+        let failed = self.counts.len();
+        let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;
+        let unhealthy = self.failed >= done;
+        let early = 2 * u64::from(done) < u64::from(maps);
+        let ran = self.progress.since(self.began).max(longest_map);
+        let stalled = u128::from(now.since(self.progress).0) * 2 >= u128::from(ran.0);
+        enough && unhealthy && (early || stalled)
+    }
+}
+
+impl MapReduce {
+    /// A connection to a worker is gone: what was asked for is asked for again later.
+    pub(in crate::mapreduce) fn fetch_lost(
+        &mut self,
+        now: Time,
+        (task, from): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let t = self.tasks.get(task);
+        let Some(f) = t.fetching.as_mut() else { return };
+        let s = &mut f.sources[from as usize];
+        s.conn = None;
+        if s.asking.is_empty() || s.answered {
+            return;
+        }
+        s.failures += 1;
+        s.penalized = true;
+        f.busy -= 1;
+        f.memory.give_back(&std::mem::take(&mut s.held));
+        t.bytes_in -= s.bytes;
+        let numbers = std::mem::take(&mut s.asking);
+        t.counters.failed_fetches += numbers.len() as u32;
+        s.again.extend(&numbers);
+        let (job, worker) = (t.job, t.worker);
+        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        let outputs = &state.outputs[&from];
+        let maps = self.config.jobs[job as usize].maps;
+        let shuffle = &self.config.shuffle;
+        let (mut most, mut over) = (0, false);
+        for &number in &numbers {
+            let Output { map, lost, .. } = outputs[number as usize];
+            f.got[map as usize] = false;
+            if lost {
+                f.turn_to_another(state, map);
+            }
+            let times = f.health.failed(from, number);
+            most = times.max(most);
+            if shuffle.notify_read_error || times % shuffle.failures_reported == 0 {
+                self.workers[worker as usize].fetch_failures.push((job, map, from));
+            }
+            over |= f.health.is_hopeless(now, (f.fetched, maps), state.longest_map);
+        }
+        let growth = (1..most.min(100)).fold(1.0, |g, _| g * shuffle.penalty_growth);
+        let penalty = (shuffle.penalty.0 as f64 * growth).min(shuffle.penalty_max.0 as f64);
+        out.push(Timer::Penalty { task, from }.at(now + Span(penalty as u64)));
+        if over || most >= ABORT.max(maps / 10) {
+            self.attempt_failed(now, task, Cause::Unfetched, out);
+        } else {
+            self.fetch_more(now, task, out);
+        }
+    }
+
+    /// The penalty of a worker is over.
+    pub(in crate::mapreduce) fn penalty_over(
+        &mut self,
+        now: Time,
+        (task, from): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let Some(f) = self.tasks.get(task).fetching.as_mut() else { return };
+        let s = &mut f.sources[from as usize];
+        s.penalized = false;
+        if s.is_ready() {
+            f.ready.push(from);
+        }
+        self.fetch_more(now, task, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_reduce_gives_up_by_hadoop_s_rule() {
+        let mut health = Health::default();
+        health.begin(at(0));
+        health.fetched(at(100), 0, &[0, 1, 2]);
+        for number in 0..4 {
+            health.failed(1, number);
+        }
+        let ten = Span::from_secs(10);
+        assert!(!health.is_hopeless(at(200), (3, 20), ten), "four outputs are not five");
+        health.failed(1, 4);
+        assert!(health.is_hopeless(at(101), (3, 20), ten), "too little has arrived");
+        assert!(!health.is_hopeless(at(101), (5, 10), ten), "half has, and it goes on");
+        assert!(health.is_hopeless(at(150), (5, 10), ten), "half has, and it is stalled");
+        assert!(!health.is_hopeless(at(150), (5, 10), Span::from_secs(101)), "maps run longer");
+        assert!(!health.is_hopeless(at(900), (6, 20), ten), "most of what it tried has arrived");
+        health.fetched(at(101), 1, &[0]);
+        assert!(!health.is_hopeless(at(900), (4, 20), ten));
+        assert!(health.is_hopeless(at(900), (4, 8), ten), "all that are missing have failed");
+    }
+}
