@@ -105,6 +105,25 @@ def test_clock_skew_is_said_and_left_out(altered: Callable[..., Path]) -> None:
     assert "the clock of w3 is behind" in result.stderr
 
 
+def test_a_task_that_ends_before_it_starts_is_said_and_left_out(
+    altered: Callable[..., Path],
+) -> None:
+    ends: list[str] = []
+
+    def backwards(record: dict[str, Any]) -> dict[str, Any]:
+        for event in record["event"].values():
+            if event.get("hostname") == "w2" and "mapFinishTime" in event:
+                ends.append(event["attemptId"])
+                event["finishTime"] -= 3_600_000
+        return record
+
+    found = calibrate([altered(backwards)])
+    assert ends
+    assert "the clock of w2 is " in found.warnings[0]
+    assert "its tasks are left out" in found.warnings[0]
+    assert found.value("costs.map_rate") > 1e6
+
+
 def test_profile_is_what_a_scenario_reads(tmp_path: Path) -> None:
     result = run("--jhist", *TERASORT, "--link-rate", "50 Mbit/s", "--out", tmp_path / "m.toml")
     assert result.exit_code == 0, result.output

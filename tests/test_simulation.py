@@ -194,6 +194,13 @@ def test_jobs_and_tasks_agree() -> None:
     shuffled = result.flows.filter(pl.col("purpose") == "shuffle")["bytes"].sum()
     remote = jobs.select((pl.col("shuffle_bytes") - pl.col("shuffle_local_bytes")).sum()).item()
     assert shuffled == remote
+    counters = result.counters
+    assert (counters["job"] == jobs["job"]).all()
+    assert (counters["REDUCE_SHUFFLE_BYTES"] == jobs["shuffle_bytes"]).all()
+    assert (counters["HDFS_BYTES_READ"] == jobs["input_bytes"]).all()
+    assert (counters["HDFS_BYTES_WRITTEN"] == jobs["output_bytes"]).all()
+    assert (counters["TOTAL_LAUNCHED_MAPS"] == jobs["maps"]).all()
+    assert counters["FILE_BYTES_WRITTEN"].sum() == tasks["file_bytes_written"].sum()
 
 
 def test_all_mistakes_at_once() -> None:

@@ -85,6 +85,11 @@ class Result:
         return self.table("tasks")
 
     @cached_property
+    def counters(self) -> pl.DataFrame:
+        """One row per finished job: Hadoop's counters, by Hadoop's names."""
+        return self.table("counters")
+
+    @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow: bytes, completion time (``fct_us``), slowdown, retransmissions."""
         return self.table("flows")

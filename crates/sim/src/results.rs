@@ -10,7 +10,7 @@ use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{Locality, Purpose, TaskKind, Time};
+use eastwest_types::{Counter, Locality, Purpose, TaskKind, Time};
 use serde_json::{Map, Value, json};
 
 /// Tables and summary of a finished run.
@@ -43,6 +43,7 @@ impl Results {
         let tables = vec![
             jobs(&records, &workloads, &classes),
             tasks(&records, &workloads),
+            counters(&records, &workloads),
             flows,
             events,
             links,
@@ -117,6 +118,20 @@ fn jobs(r: &Records, workloads: &[String], classes: &[String]) -> Table {
             ),
         ],
     )
+}
+
+/// Hadoop's counters, by their own names.
+fn counters(r: &Records, workloads: &[String]) -> Table {
+    let jobs = &r.jobs;
+    let mut columns = vec![
+        ("job", Column::U32(jobs.iter().map(|(_, j)| j.job).collect())),
+        ("workload", label(jobs.iter().map(|(w, _)| u32::from(*w)), workloads)),
+    ];
+    columns.extend(Counter::ALL.map(|counter| {
+        let counted = jobs.iter().map(|(_, j)| j.counters.get(counter)).collect();
+        (counter.name(), Column::U64(counted))
+    }));
+    Table::new("counters", columns)
 }
 
 fn tasks(r: &Records, workloads: &[String]) -> Table {

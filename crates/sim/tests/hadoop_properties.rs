@@ -7,7 +7,7 @@
 use eastwest_engine::random::Stream;
 use eastwest_sim::scenario::{Context, Problem, Scenario, WorkloadKind, read};
 use eastwest_types::{Rate, Span};
-use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind};
+use eastwest_workload::mapreduce::{Framework, MapReduceConfig, ReplaceDatanode, SchedulerKind};
 
 const JOB: &[u8] = include_bytes!("data/terasort_job_conf.xml.gz");
 
@@ -154,6 +154,84 @@ fn contradictions_are_refused() {
     let agree =
         "shuffle = { parallel_copies = 7 }\nhadoop = { 'mapred.reduce.parallel.copies' = 7 }";
     assert_eq!(config(agree, &[]).0.shuffle.parallel_copies, 7);
+}
+
+#[test]
+fn shipped_sets_are_those_of_the_literature() {
+    let data_dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/eastwest/data").into();
+    let with = |set: &str, lines: &str| {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 21\nhost_rate = '1 Gbit/s'\n\
+             [[workload]]\nname = 'h'\nkind = 'mapreduce'\nhadoop_files = ['{set}']\n{lines}\
+             [[workload.job]]\nkind = 'sort'\ninput = '20 GB'\n"
+        );
+        let context =
+            Context { data_dir: std::path::PathBuf::clone(&data_dir), ..Context::default() };
+        let scenario = read(&text, &context, &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+        let WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind else { panic!() };
+        let of = |c: &MapReduceConfig| {
+            let (hdfs, sort) = (&c.hdfs, &c.sort);
+            let files = (hdfs.replication, hdfs.block_bytes, c.jobs[0].maps);
+            let heap = c.shuffle.heap_bytes >> 20;
+            (files, (sort.buffer_bytes >> 20, sort.factor, c.shuffle.parallel_copies, heap))
+        };
+        of(config)
+    };
+    assert_eq!(with("default-0.20", ""), ((3, 64 << 20, 299), (100, 10, 5, 200)));
+    assert_eq!(with("tuned-0.20", ""), ((1, 512 << 20, 38), (200, 100, 20, 512)));
+    let own = with("tuned-0.20", "hadoop = { 'io.sort.mb' = 150 }\n");
+    assert_eq!(own.1.0, 150, "what stands in the scenario comes last");
+}
+
+#[test]
+fn lost_datanodes_and_failed_attempts_have_hadoop_s_names() {
+    let (config, notes) = config(
+        "hadoop = { 'heartbeat.recheck.interval' = 15000, 'dfs.heartbeat.interval' = 1, \
+         'dfs.max-repl-streams' = 7, 'dfs.replication.interval' = '5s', \
+         'dfs.client.block.write.replace-datanode-on-failure.policy' = 'NEVER', \
+         'mapred.map.max.attempts' = 9, 'mapreduce.reduce.shuffle.notify.readerror' = false, \
+         'mapred.tasktracker.expiry.interval' = 60000 }",
+        &[],
+    );
+    let recovery = &config.hdfs.recovery;
+    assert_eq!(recovery.dead_after(), Span::from_secs(40));
+    assert_eq!((recovery.streams, recovery.interval), (7, Span::from_secs(5)));
+    assert_eq!(recovery.replace, ReplaceDatanode::Never);
+    assert_eq!((config.failures.map_attempts, config.failures.reduce_attempts), (9, 4));
+    assert_eq!(config.failures.expiry, Span::from_secs(60));
+    assert!(!config.shuffle.notify_read_error && notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn a_combiner_leaves_a_part() {
+    let job = |lines: &str| {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '1 Gbit/s'\n\
+             [[workload]]\nname = 'h'\nkind = 'mapreduce'\n[[workload.job]]\nkind = 'custom'\n\
+             input = '1 GB'\nshuffle_ratio = 0.2\noutput_ratio = 0.1\n{lines}"
+        );
+        read(&text, &Context::default(), &[]).map(|scenario| {
+            let WorkloadKind::MapReduce(config) = &scenario.workloads[0].kind else { panic!() };
+            config.jobs[0].uncombined
+        })
+    };
+    assert_eq!(job("").unwrap(), None);
+    assert_eq!(job("combine_ratio = 0.25\n").unwrap(), Some(800_000_000));
+    for wrong in ["combine_ratio = 0.0\n", "combine_ratio = 1.5\n"] {
+        assert!(job(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn more_replicas_than_workers_are_refused() {
+    for (lines, expected) in [
+        ("hdfs = { replication = 5 }", "5 replicas need 5 workers, there are 4"),
+        ("hdfs = { output_replication = 9 }", "9 replicas need 9 workers, there are 4"),
+        ("hadoop = { 'dfs.replication' = 5 }", "5 replicas need 5 workers, there are 4"),
+    ] {
+        let said = refused(lines, &[]);
+        assert!(said.contains(expected), "{expected}\nis not in\n{said}");
+    }
 }
 
 #[test]

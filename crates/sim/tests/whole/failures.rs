@@ -2,6 +2,7 @@
 //! ends, with its bytes or for a reason.
 
 use crate::harness::{Outcome, outcome};
+use eastwest_engine::random::Stream;
 
 /// Six workers and a master in two racks; a job of eight maps and two reduces.
 fn text(framework: &str, more: &str) -> String {
@@ -49,6 +50,86 @@ fn jobs_outlive_a_node_a_cable_and_a_switch() {
             assert_done(&done, &fault);
         }
     }
+}
+
+#[test]
+fn a_dead_datanode_s_blocks_are_copied_over_the_network() {
+    // A second job keeps the cluster up until the copies are done.
+    let later = "[[workload.job]]\nkind = 'hdfs-read'\ninput = '64 MB'\nsubmit = '120 s'\n";
+    let text = text("mr1", &format!("{}{later}", down("h2", "7 s", "")))
+        .replace("[workload.control]", "hdfs = { recheck = '10 s' }\n[workload.control]");
+    let done = outcome(&text, &[]);
+    done.assert_conserved();
+    assert_eq!(done.texts("jobs", "failed"), ["", ""]);
+    let (purposes, bytes) = (done.texts("flows", "purpose"), done.u64s("flows", "bytes"));
+    let ends = done.u64s("flows", "src").into_iter().zip(done.u64s("flows", "dst"));
+    let rows = purposes.iter().zip(bytes).zip(ends);
+    let copies: Vec<_> = rows.filter(|((purpose, _), _)| **purpose == "re-replication").collect();
+    assert!(copies.len() > 3, "{}", copies.len());
+    for ((_, bytes), (from, to)) in copies {
+        assert!(bytes > 10_000_000 && from != 2 && to != 2, "{bytes} from {from} to {to}");
+    }
+    let killed = done.u64s("counters", "NUM_KILLED_MAPS").iter().sum::<u64>();
+    let launched = done.u64s("counters", "TOTAL_LAUNCHED_MAPS");
+    assert!(launched[0] >= 8 && killed <= launched.iter().sum());
+}
+
+/// Whatever fails when, every job ends: with all its bytes, or for one of Hadoop's reasons.
+#[test]
+fn every_job_ends_under_random_faults() {
+    // The master (h7), its leaf and the spine come back; workers may not.
+    let lasting = ["h0", "h1", "h2", "h4", "h3--leaf0", "h5--leaf1"];
+    let passing = ["h6", "h7--leaf1", "spine0", "leaf0", "leaf1", "leaf0--spine0"];
+    let mut stream = Stream::new(7, "test/hadoop-faults");
+    let (mut done, mut failed) = (0, 0);
+    for number in 0..12 {
+        let mut faults = String::new();
+        for _ in 0..=stream.below(3) {
+            let from = 3 + stream.below(20);
+            let until = from + 2 + stream.below(90);
+            let comes_back = stream.below(2) == 0;
+            let of = if comes_back { &passing } else { &lasting };
+            let on = of[stream.below(6) as usize];
+            let until = if comes_back { format!("{until} s") } else { String::new() };
+            faults += &down(on, &format!("{from} s"), &until);
+        }
+        let later = "[[workload.job]]\nkind = 'hdfs-write'\noutput = '100 MB'\nsubmit = '90 s'\n\
+                     [[workload.job]]\nkind = 'hdfs-get'\ninput = '100 MB'\nsubmit = '20 s'\n";
+        let framework = ["mr1", "yarn"][number % 2];
+        let text = text(framework, &format!("{faults}{later}")).replace(
+            "[workload.control]",
+            "hdfs = { recheck = '10 s', setup_bytes = 300, namenode = true }\n[workload.control]",
+        );
+        let run = outcome(&text, &[("seed", &number.to_string())]);
+        run.assert_conserved();
+        let (jobs, reasons) = (run.u64s("jobs", "job"), run.texts("jobs", "failed"));
+        assert_eq!(jobs.len(), 3, "{faults}");
+        let of_job = run.u64s("tasks", "job");
+        let numbers = run.u64s("tasks", "task");
+        let kinds = run.texts("tasks", "kind");
+        for (row, (&job, reason)) in jobs.iter().zip(&reasons).enumerate() {
+            if !reason.is_empty() {
+                failed += 1;
+                continue;
+            }
+            done += 1;
+            // Of every task one attempt at least was through.
+            for (kind, column) in [("map", "maps"), ("reduce", "reduces")] {
+                for task in 0..run.u64s("jobs", column)[row] {
+                    let is = |i: usize| (of_job[i], numbers[i], kinds[i]) == (job, task, kind);
+                    assert!((0..of_job.len()).any(is), "{kind} {task} of job {job}: {faults}");
+                }
+            }
+            let read = run.u64s("counters", "HDFS_BYTES_READ")[row];
+            let fetched = run.u64s("counters", "REDUCE_SHUFFLE_BYTES")[row];
+            let written = run.u64s("counters", "HDFS_BYTES_WRITTEN")[row];
+            assert!(read >= run.u64s("jobs", "input_bytes")[row], "{faults}");
+            assert!(fetched >= run.u64s("jobs", "shuffle_bytes")[row], "{faults}");
+            assert!(written >= run.u64s("jobs", "output_bytes")[row], "{faults}");
+        }
+    }
+    println!("{done} jobs done, {failed} failed");
+    assert!(done > 20, "{done} done, {failed} failed");
 }
 
 #[test]

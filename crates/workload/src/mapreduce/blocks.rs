@@ -7,6 +7,8 @@
 
 use super::MapReduce;
 use super::hdfs::Racks;
+use crate::Action;
+use eastwest_types::Time;
 use std::collections::BTreeMap;
 
 /// A block of a file.
@@ -65,12 +67,22 @@ impl Blocks {
 
 impl MapReduce {
     /// A file is complete: its blocks are kept. A task that ran again has written it anew.
-    pub(super) fn keep_file(&mut self, (job, task): (u32, u32), blocks: Vec<Written>) {
+    pub(super) fn keep_file(
+        &mut self,
+        now: Time,
+        (job, task): (u32, u32),
+        blocks: Vec<Written>,
+        out: &mut Vec<Action>,
+    ) {
+        if blocks.is_empty() {
+            return; // a map of a job with reduces, or a file of no bytes
+        }
         let numbers = 0..blocks.len() as u32;
         self.blocks.written.insert((job, task), blocks);
         for number in numbers {
             self.judge_block(Block::Output { job, task, number });
         }
+        self.replicate_soon(now, out);
     }
 
     /// Size, replicas wanted and replicas of a block, if it is there. A split must have been moved.

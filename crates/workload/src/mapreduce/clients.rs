@@ -263,7 +263,7 @@ impl MapReduce {
     /// A client is through.
     pub(super) fn client_done(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
         let mut c = self.clients.remove(client);
-        self.keep_file((c.job, c.index), std::mem::take(&mut c.written));
+        self.keep_file(now, (c.job, c.index), std::mem::take(&mut c.written), out);
         let spec = &self.config.jobs[c.job as usize];
         let (read, written) = (spec.split_bytes(c.index), spec.written_bytes(c.index));
         self.count_client(c.job, read, written);

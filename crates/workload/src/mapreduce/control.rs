@@ -333,7 +333,7 @@ impl MapReduce {
             return;
         }
         let mut t = self.tasks.remove(task);
-        self.keep_file((t.job, t.index), std::mem::take(&mut t.written));
+        self.keep_file(now, (t.job, t.index), std::mem::take(&mut t.written), out);
         self.count_done(&t);
         let mark = self.hardware.mark(t.worker).saturating_sub(t.bytes_out);
         let (worker, host) = (t.worker, self.host(t.worker));

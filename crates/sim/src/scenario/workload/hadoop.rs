@@ -17,6 +17,10 @@ use eastwest_types::Span;
 use std::collections::BTreeMap;
 use toml::Value;
 
+/// Sets of properties that ship with Eastwest: Hadoop 0.20's own values of those that Chen et al.
+/// (2012) tune, and theirs.
+const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
+
 /// Most files of a workload.
 const MOST_FILES: usize = 16;
 /// Most bytes of a file as it lies on disk.
@@ -149,7 +153,8 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
         key(
             "hadoop_files",
             "Hadoop's configuration files, such as mapred-site.xml or the configuration kept \
-             with a job history, also packed with gzip; later ones replace earlier ones.",
+             with a job history, also packed with gzip; or default-0.20 and tuned-0.20, which \
+             ship with Eastwest. Later ones replace earlier ones.",
         )
         .optional("none"),
     );
@@ -183,7 +188,13 @@ fn read_files(
         return read;
     }
     for FileName(name) in &listed {
-        let parsed = files.load(ground.context, name, MOST_PACKED).and_then(|file| {
+        let loaded = if SHIPPED.contains(&name.as_str()) {
+            let file = format!("hadoop/{name}.xml");
+            files.load_shipped(ground.context, name, &file, MOST_PACKED)
+        } else {
+            files.load(ground.context, name, MOST_PACKED)
+        };
+        let parsed = loaded.and_then(|file| {
             attached.push(FileName(file.name));
             hadoop_xml::read(&file.bytes)
         });

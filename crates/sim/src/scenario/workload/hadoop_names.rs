@@ -476,6 +476,7 @@ const ELSEWHERE: &[&str] = &[
     "yarn.acl.",
     "yarn.admin.",
     "yarn.am.",
+    "yarn.am.liveness-monitor.expiry-interval-ms",
     "yarn.app.",
     "yarn.application.",
     "yarn.apps.",

@@ -3,7 +3,7 @@
 use super::{Ground, kinds};
 use crate::scenario::files::Files;
 use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{Bytes, FileName, Name, Quantity};
+use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
@@ -325,6 +325,14 @@ fn read_job(
         key("user", "User within a queue of the Capacity scheduler.")
             .optional("one for all jobs without"),
     );
+    let combine: Option<Ratio> = s.find(
+        key("combine_ratio", "Bytes a combiner leaves of each byte its maps put out.")
+            .optional("no combiner")
+            .range("0.000001", "1"),
+    );
+    s.demand(combine.is_none() || reduces > 0, &["combine_ratio"], || {
+        "needs reduces: what maps write themselves is not combined".to_owned()
+    });
     let replication = s.find(
         key("output_replication", "Copies of its output.")
             .optional("one for terasort, else that of the file system")
@@ -334,8 +342,15 @@ fn read_job(
     job.clients = clients.map(|(clients, _)| clients);
     job.pool = pool.map(|p| p.0);
     job.user = user.map(|u| u.0);
+    job.uncombined = combine.map(|ratio| uncombined(input.shuffle, ratio.0));
     job.output_replication = replication.or(job.output_replication);
     s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
+}
+
+/// What maps put out of which a combiner leaves so many bytes; nine decimals, in integers.
+fn uncombined(shuffle: u64, ratio: f64) -> u64 {
+    let billionths = ((ratio * 1e9 + 0.5) as u128).max(1);
+    u64::try_from(u128::from(shuffle) * 1_000_000_000 / billionths).unwrap_or(u64::MAX)
 }
 
 /// Numbers of maps and reduces.
