@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eastwest import formats
 from eastwest.core import (
     CheckResult,
     Column,
@@ -180,6 +181,7 @@ class Tables:
         return {
             "jobs": self.jobs(),
             "tasks": self.tasks(),
+            "counters": self.counters(),
             "flows": self.flows(),
             "events": self.events(),
             "links": self.links(),
@@ -242,6 +244,15 @@ class Tables:
             column("file_bytes_written", "u64", [64_000_000] * n),
             column("cpu_s", "f64", length / 2),
         ]
+
+    def counters(self) -> list[Column]:
+        n = self.core.job_count
+        named = [
+            column("job", "u32", np.arange(n)),
+            column("workload", "str", ["hadoop"] * n),
+        ]
+        counted = list(formats.TABLES["counters"])[len(named) :]
+        return named + [column(name, "u64", [4] * n) for name in counted]
 
     def flows(self) -> list[Column]:
         n = 3000

@@ -10,7 +10,7 @@
 use super::blocks::Written;
 use super::config::Clients;
 use super::connections::Use;
-use super::control::control_message;
+use super::control::{control_message, data_message};
 use super::hardware::Work;
 use super::namenode::Caller;
 use super::write::Owner;
@@ -171,16 +171,9 @@ impl MapReduce {
         if self.config.node.disks.is_some() {
             self.hardware.read(now, holder, bytes, Work::ClientRead { client, round }, out);
         }
-        out.push(Action::Send {
-            conn,
-            from: Side::Server,
-            payload: bytes,
-            header: self.config.hdfs.read_framing(bytes),
-            tag: 0,
-            purpose: Purpose::MapInput,
-            job: Some(job),
-            record: true,
-        });
+        let framing = self.config.hdfs.read_framing(bytes);
+        let ends = (conn, Side::Server);
+        out.push(data_message(ends, (bytes, framing), Purpose::MapInput, Some(job)));
     }
 
     /// A part of reading a block is through.

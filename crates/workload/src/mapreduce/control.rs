@@ -417,6 +417,16 @@ impl MapReduce {
     }
 }
 
+/// Bytes of files or map outputs, with what goes over the wire beside them: a row in the flow table.
+pub fn data_message(
+    (conn, from): (ConnId, Side),
+    (payload, header): (u64, u32),
+    purpose: Purpose,
+    job: Option<u32>,
+) -> Action {
+    Action::Send { conn, from, payload, header, tag: 0, purpose, job, record: true }
+}
+
 /// A small message of the framework: no row in the flow table.
 pub fn control_message(
     conn: ConnId,

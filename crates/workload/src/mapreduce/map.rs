@@ -15,7 +15,7 @@
 
 use super::config::{JobSpec, SortConfig};
 use super::connections::Use;
-use super::control::control_message;
+use super::control::{control_message, data_message};
 use super::failure::Cause;
 use super::hardware::Work;
 use super::merge;
@@ -256,16 +256,9 @@ impl MapReduce {
             t.input_left += 1;
             self.hardware.read(now, holder, bytes, Work::Split { task, holder, round }, out);
         }
-        out.push(Action::Send {
-            conn,
-            from: Side::Server,
-            payload: bytes,
-            header: self.config.hdfs.read_framing(bytes),
-            tag: 0,
-            purpose: Purpose::MapInput,
-            job: Some(job),
-            record: true,
-        });
+        let framing = self.config.hdfs.read_framing(bytes);
+        let ends = (conn, Side::Server);
+        out.push(data_message(ends, (bytes, framing), Purpose::MapInput, Some(job)));
     }
 
     /// The last byte of a remote split is there, or the datanode has read it.

@@ -17,6 +17,7 @@
 
 use super::blocks::Block;
 use super::connections::Use;
+use super::control::data_message;
 use super::hardware::Work;
 use super::slab::Slab;
 use super::{MapReduce, Timer};
@@ -239,7 +240,9 @@ impl MapReduce {
         let ends = (self.host(source), self.host(target));
         let conn = self.conns.open(Use::Copy { copy }, ends, self.config.class, out);
         let hdfs = &self.config.hdfs;
-        out.push(block_copy(conn, bytes, hdfs.read_framing(bytes) + hdfs.setup_bytes, None));
+        let framing = hdfs.read_framing(bytes) + hdfs.setup_bytes;
+        let ends = (conn, Side::Client);
+        out.push(data_message(ends, (bytes, framing), Purpose::Rereplication, None));
         let reads = self.config.node.disks.is_some();
         if reads {
             self.hardware.read(now, source, bytes, Work::Copy(copy), out);
@@ -331,19 +334,5 @@ impl MapReduce {
                 assert!(!twice && replicas.len() <= wanted, "{block:?}: {replicas:?}");
             }
         }
-    }
-}
-
-/// The bytes of a block from one datanode to another, for a job or for none.
-pub fn block_copy(conn: ConnId, bytes: u64, header: u32, job: Option<u32>) -> Action {
-    Action::Send {
-        conn,
-        from: Side::Client,
-        payload: bytes,
-        header,
-        tag: 0,
-        purpose: Purpose::Rereplication,
-        job,
-        record: true,
     }
 }

@@ -19,7 +19,7 @@ mod failures;
 use super::MapReduce;
 use super::config::Framework;
 use super::connections::{Connections, Use};
-use super::control::control_message;
+use super::control::{control_message, data_message};
 use super::hardware::Work;
 use super::job::Job;
 use super::memory::{Held, Memory};
@@ -265,16 +265,10 @@ impl MapReduce {
     ) {
         let bytes = self.source(task, from).bytes;
         self.serve(now, (task, from), (bytes, mark), out);
-        out.push(Action::Send {
-            conn,
-            from: Side::Server,
-            payload: bytes,
-            header: self.config.shuffle.fetch_header_bytes,
-            tag: 0,
-            purpose: Purpose::Shuffle,
-            job: Some(self.tasks.get(task).job),
-            record: true,
-        });
+        let job = Some(self.tasks.get(task).job);
+        let ends = (conn, Side::Server);
+        let header = self.config.shuffle.fetch_header_bytes;
+        out.push(data_message(ends, (bytes, header), Purpose::Shuffle, job));
     }
 
     /// At the reduce: the bytes are there; outputs too large for its memory go to its disk.

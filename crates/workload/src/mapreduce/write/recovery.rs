@@ -17,10 +17,10 @@ use super::{Owner, State, Writer, is_hop_of};
 use crate::Action;
 use crate::mapreduce::MapReduce;
 use crate::mapreduce::connections::Use;
+use crate::mapreduce::control::data_message;
 use crate::mapreduce::failure::Cause;
 use crate::mapreduce::hardware::Work;
-use crate::mapreduce::replication::block_copy;
-use eastwest_types::Time;
+use eastwest_types::{Purpose, Side, Time};
 
 /// Datanodes that are tried in the place of a lost one (DataStreamer's
 /// addDatanode2ExistingPipeline: 3).
@@ -122,8 +122,9 @@ impl MapReduce {
         w.transfer_parts = 1 + u32::from(reads);
         let ends = (self.host(source), self.host(target));
         let conn = self.conns.open(Use::Transfer { writer }, ends, self.config.class, out);
-        let header = self.config.hdfs.read_framing(bytes) + self.config.hdfs.setup_bytes;
-        out.push(block_copy(conn, bytes, header, Some(job)));
+        let framing = self.config.hdfs.read_framing(bytes) + self.config.hdfs.setup_bytes;
+        let ends = (conn, Side::Client);
+        out.push(data_message(ends, (bytes, framing), Purpose::Rereplication, Some(job)));
         if reads {
             self.hardware.read(now, source, bytes, Work::Transfer { writer, pipe }, out);
         }

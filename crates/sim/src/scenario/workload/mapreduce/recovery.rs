@@ -54,7 +54,7 @@ fn read_clients(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
                 "of three replicas or more, when no more than half are left",
             ),
             ("always", ReplaceDatanode::Always, "whenever one is lost"),
-            ("never", ReplaceDatanode::Never, "never: it goes on with those that are left"),
+            ("never", ReplaceDatanode::Never, "it goes on with those that are left"),
         ],
     );
     let doc = "Go on with those that are left if there is no other \
