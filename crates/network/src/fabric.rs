@@ -186,6 +186,12 @@ impl Fabric {
         self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
+    /// When all that a host has handed to its network card will have left it, if nothing that comes
+    /// later goes first and no fault changes the link.
+    pub fn leaves_at(&self, from: HostId) -> Time {
+        self.links[self.up[from.0 as usize] as usize].clear_at()
+    }
+
     /// Hands a packet that came on link `before` to a link.
     // in both of its callers: the call alone costs a twentieth of a hop
     #[inline(always)]

@@ -481,6 +481,11 @@ impl Link {
         (waiting, bytes)
     }
 
+    /// When the port will have sent all that it has, in order of arrival.
+    pub fn clear_at(&self) -> Time {
+        self.busy_until
+    }
+
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
         let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets);

@@ -38,6 +38,7 @@ fn tcp() -> TcpConfig {
         recovery: Default::default(),
         receiver: Default::default(),
         offload: Default::default(),
+        small_queues: Default::default(),
         nagle: false,
         rules: Default::default(),
     }

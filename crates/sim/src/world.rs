@@ -122,6 +122,10 @@ impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
         self.fabric.send(self.now, from, packet, sack, self.sources);
     }
 
+    fn leaves_at(&self, from: HostId) -> Time {
+        self.fabric.leaves_at(from)
+    }
+
     #[inline]
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
         let id = u64::from(endpoint.0);

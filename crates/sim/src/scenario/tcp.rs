@@ -42,6 +42,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         recovery: tcp_rules::read_recovery(s, loss.sack),
         receiver: tcp_rules::read_receiver(s, loss.sack, sizes.segment, sizes.max_window),
         offload: tcp_rules::read_offload(s),
+        small_queues: tcp_rules::read_small_queues(s),
         nagle: tcp_rules::read_nagle(s),
     }
 }

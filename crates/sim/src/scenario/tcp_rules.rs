@@ -2,6 +2,7 @@
 
 use super::quantity::Bytes;
 use super::reader::{Section, key};
+use eastwest_transport::congestion::small_queue::SmallQueueRules;
 use eastwest_transport::tcp::offload::OffloadRules;
 use eastwest_transport::tcp::rules::{
     AckRule, GiveUp, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
@@ -267,6 +268,28 @@ pub fn read_offload(s: &mut Section) -> OffloadRules {
             .range("1", "65535"),
         ),
     }
+}
+
+/// How much of a connection may wait in its host's card.
+pub fn read_small_queues(s: &mut Section) -> SmallQueueRules {
+    let on = s.get(
+        key(
+            "small_queues",
+            "Of a connection no more waits in its own host's network card than two bursts, or what \
+             passes in 1 ms at the pacing rate (Linux, TCP small queues: tcp_small_queue_check).",
+        )
+        .default("false"),
+    );
+    let most: Bytes = s.get(
+        key(
+            "limit_output_bytes",
+            "With small_queues: and never more than this (Linux, tcp_limit_output_bytes: 4 MiB, 1 MiB \
+             before 6.16).",
+        )
+        .default("4 MiB")
+        .range("1 B", "1 GiB"),
+    );
+    SmallQueueRules { on, most: most.0 }
 }
 
 /// Nagle's algorithm.

@@ -19,5 +19,6 @@ mod ordering;
 mod priority;
 mod queueing;
 mod queues;
+mod small_queues;
 mod snapshot;
 mod unfinished;

@@ -13,6 +13,7 @@ pub mod pacing;
 pub mod rate;
 pub mod root;
 pub mod rules;
+pub mod small_queue;
 pub mod usage;
 pub mod windowed_max;
 
@@ -24,6 +25,7 @@ use eastwest_types::{Span, Time};
 use hystart::HyStart;
 use pacing::Pacing;
 use rate::RateSampler;
+use small_queue::SmallQueue;
 use usage::Usage;
 
 /// The congestion window of one sender, in bytes.
@@ -60,6 +62,8 @@ pub struct Control {
     pub pacing: Pacing,
     /// Whether the window is used.
     pub usage: Usage,
+    /// What waits in the host's card, where that is limited and something may wait.
+    pub small_queue: Option<Box<SmallQueue>>,
 }
 
 /// State of an algorithm.

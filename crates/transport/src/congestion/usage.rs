@@ -10,8 +10,8 @@ use super::Window;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     filled: bool,
-    /// Most bytes outstanding.
-    most: u64,
+    /// Most bytes outstanding; windows are well below 4 GiB.
+    most: u32,
     /// Position whose acknowledgement ends the round.
     until: u64,
 }
@@ -19,7 +19,7 @@ pub struct Usage {
 impl Usage {
     /// Something has been sent: `una..next` is outstanding, and the window is `filled` or not.
     pub fn sent(&mut self, una: u64, next: u64, filled: bool) {
-        let out = next - una;
+        let out = u32::try_from(next - una).unwrap_or(u32::MAX);
         if una >= self.until || filled || (!self.filled && out > self.most) {
             *self = Usage { filled, most: out, until: next };
         }
@@ -27,7 +27,7 @@ impl Usage {
 
     /// Whether an ACK may grow the window.
     pub fn allows_growth(&self, w: &Window) -> bool {
-        self.filled || (w.in_slow_start() && w.cwnd < 2 * self.most)
+        self.filled || (w.in_slow_start() && w.cwnd < 2 * u64::from(self.most))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::offload::OffloadRules;
 use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
 use crate::congestion::rules::{CongestionRules, HyStartRule};
+use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_types::Span;
 
 /// Settings shared by all endpoints of a profile. Every value is already checked.
@@ -51,6 +52,8 @@ pub struct TcpConfig {
     pub receiver: ReceiverRules,
     /// Bursts that leave in one piece.
     pub offload: OffloadRules,
+    /// How much of a connection may wait in its host's network card.
+    pub small_queues: SmallQueueRules,
     /// A segment that is not full waits while another such is not acknowledged (Nagle's algorithm, RFC
     /// 896, in Minshall's form, as Linux has it).
     pub nagle: bool,
@@ -98,6 +101,7 @@ impl TcpConfig {
             && self.rules.hystart == HyStartRule::Off
             && !self.rules.pacing
             && !self.offload.on
+            && !self.small_queues.on
     }
 
     /// Whether segments leave spaced by a rate.
@@ -132,6 +136,7 @@ pub(crate) fn test_config() -> TcpConfig {
         recovery: RecoveryRules::default(),
         receiver: ReceiverRules::default(),
         offload: OffloadRules::default(),
+        small_queues: SmallQueueRules::default(),
         nagle: false,
     }
 }

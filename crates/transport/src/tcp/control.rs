@@ -43,6 +43,7 @@ impl Endpoint {
             hystart,
             pacing: Pacing::default(),
             usage: Usage::default(),
+            small_queue: None,
         }));
     }
 

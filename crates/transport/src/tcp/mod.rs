@@ -34,6 +34,7 @@ mod reordering;
 pub mod rtt;
 mod rtt_linux;
 pub mod rules;
+mod small_queues;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,11 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 pub trait Sink {
     /// Hand this packet to the network card of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
+    /// When all that has been handed to the network card of `from` will have left it. Asked only with
+    /// [small queues](crate::congestion::small_queue); without an answer nothing ever waits there.
+    fn leaves_at(&self, _from: HostId) -> Time {
+        Time::ZERO
+    }
     /// Call [`Stack::on_wake`] for this endpoint at this time.
     fn arm(&mut self, at: Time, endpoint: EndpointId);
     /// Tell the application.

@@ -10,14 +10,14 @@
 //! and half a round trip. When the oldest segment left is known from RACK's board; without it no burst
 //! waits.
 //!
-//! Left out: merging by the receiver (GRO), and small queues, which bound what waits in the sending host.
+//! Left out: merging by the receiver (GRO).
 
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use eastwest_types::{Span, Time};
 
 /// Bytes of the largest burst (Linux, `GSO_LEGACY_MAX_SIZE` less room for headers).
-const LARGEST: u64 = 65_536 - 320;
+pub(super) const LARGEST: u64 = 65_536 - 320;
 /// The smallest round trip in units of 2⁹ µs shifts the share that does not depend on the rate (Linux,
 /// `tcp_tso_rtt_log`).
 const RTT_LOG: u32 = 9;

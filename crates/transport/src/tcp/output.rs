@@ -6,6 +6,7 @@ use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::offload::Room;
+use super::pace::Gate;
 use super::rules::{AckRule, PrrRule};
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
@@ -60,6 +61,7 @@ impl Endpoint {
         // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
         // with SACK the pipe has already shrunk by what was SACKed
         let before = self.snd_max;
+        let mut lost_too = again;
         let mut allowance = self.window.cwnd;
         if self.phase == Phase::Open {
             if config.sack && !config.limited_transmit {
@@ -71,15 +73,17 @@ impl Endpoint {
         while pipe + segment <= allowance || pipe == 0 {
             if self.controlled {
                 let room = Room { window: allowance.saturating_sub(pipe), right_edge };
-                if self.must_wait(now, room, config) {
-                    break;
+                match self.gate(now, again, room, config) {
+                    Gate::Open => {}
+                    Gate::NewOnly => lost_too = false,
+                    Gate::Shut => break,
                 }
             }
-            let mut sent = if again { self.send_lost(now, config, sink) } else { 0 };
+            let mut sent = if lost_too { self.send_lost(now, config, sink) } else { 0 };
             if sent == 0 {
                 sent = self.send_new(now, pipe == 0, right_edge, config, sink);
             }
-            if sent == 0 && again {
+            if sent == 0 && lost_too {
                 sent = self.send_doubtful(now, config, sink);
             }
             if sent == 0 {
@@ -235,6 +239,9 @@ impl Endpoint {
             self.rto_at = self.deadline(now, self.rto(config), config);
         }
         sink.send(self.local, packet, None);
+        if self.controlled && config.small_queues.on {
+            self.note_in_card(now, sink.leaves_at(self.local));
+        }
     }
 
     /// The scoreboard of RACK takes notice of what leaves.

@@ -8,6 +8,17 @@ use crate::congestion::Control;
 use crate::congestion::bbr::Ack;
 use eastwest_types::Time;
 
+/// What may leave now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Gate {
+    /// Whatever is next.
+    Open,
+    /// New data, but not what is lost.
+    NewOnly,
+    /// Nothing.
+    Shut,
+}
+
 /// What an ACK has changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
@@ -20,31 +31,40 @@ pub(super) struct Change {
 }
 
 impl Endpoint {
-    /// Whether the next segment has to wait: for its time, when it is sent, or for a
-    /// [burst](super::offload) to be worth sending.
-    pub(super) fn must_wait(&mut self, now: Time, room: Room, config: &TcpConfig) -> bool {
-        let Some(control) = self.control.as_deref_mut() else { return false };
+    /// Whether the next segment, which may be one that is lost if `again`, has to wait: for its time,
+    /// when it is paced, for a [burst](super::offload) to be worth sending, or for
+    /// [room in the card](super::small_queues).
+    pub(super) fn gate(&mut self, now: Time, again: bool, room: Room, config: &TcpConfig) -> Gate {
+        let Some(control) = self.control.as_deref_mut() else { return Gate::Open };
         let pacing = &mut control.pacing;
         if pacing.burst_left > 0 {
             pacing.burst_left -= 1;
-            return false;
+            return Gate::Open;
         }
         pacing.waits = config.paces() && pacing.next > now;
-        if pacing.waits || !config.offload.on {
-            return pacing.waits;
+        if pacing.waits {
+            return Gate::Shut;
         }
-        let burst = self.next_burst(now, room, config);
-        let Some(control) = self.control.as_deref_mut() else { return false };
-        match burst {
-            Burst::Leaves(segments) => {
-                control.pacing.burst_left = segments - 1;
-                false
-            }
-            Burst::Waits { for_window } => {
-                control.pacing.held_by_window = for_window;
-                true
+        let mut segments = 1;
+        if config.offload.on {
+            match self.next_burst(now, room, config) {
+                Burst::Leaves(several) => segments = several,
+                Burst::Waits { for_window } => {
+                    if let Some(control) = self.control.as_deref_mut() {
+                        control.pacing.held_by_window = for_window;
+                    }
+                    return Gate::Shut;
+                }
             }
         }
+        let mut gate = Gate::Open;
+        if config.small_queues.on {
+            (gate, segments) = self.card_gate(now, again, segments, room, config);
+        }
+        if let Some(control) = self.control.as_deref_mut() {
+            control.pacing.burst_left = segments - 1;
+        }
+        gate
     }
 
     /// Nothing more leaves for now. Returns whether a burst waits for the window to have room.
@@ -57,7 +77,7 @@ impl Endpoint {
     /// The rate that follows from the window after an ACK (Linux, `tcp_update_pacing_rate`).
     #[inline(never)]
     pub(super) fn follow_window(&mut self, config: &TcpConfig) {
-        if (config.rules.pacing || config.offload.on)
+        if (config.rules.pacing || config.offload.on || config.small_queues.on)
             && let Some(srtt) = self.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
             && !config.congestion.is_modelled()
@@ -65,19 +85,26 @@ impl Endpoint {
             let (w, out) = (&self.window, self.snd_max - self.snd_una);
             control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
         }
+        if config.small_queues.on {
+            self.forget_card();
+        }
     }
 
     /// The time has come.
     pub(super) fn stop_waiting(&mut self) {
         if let Some(control) = self.control.as_deref_mut() {
             control.pacing.waits = false;
+            if let Some(queue) = &mut control.small_queue {
+                queue.free_at = Time::NEVER;
+            }
         }
     }
 
     /// When the segment that waits may leave, if one does.
     pub(super) fn pace_at(&self) -> Time {
-        let pacing = self.control.as_deref().map(|c| c.pacing).filter(|p| p.waits);
-        pacing.map_or(Time::NEVER, |p| p.next)
+        let Some(control) = self.control.as_deref() else { return Time::NEVER };
+        let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };
+        control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
     }
 
     /// The segment `start..stop` leaves.

@@ -188,3 +188,33 @@ fn the_fin_is_acknowledged_only_in_order() {
     );
     assert_eq!(net.end(Side::Server).received(), 1500);
 }
+
+#[test]
+fn an_aborted_connection_is_gone_at_both_ends_at_once() {
+    let mut net = Net::established(settings());
+    net.lose(&[1]);
+    net.write_segments(20);
+    net.run_to(31);
+    let again = net.end(Side::Client).counters().retransmits;
+    assert!(again > 0 && net.end(Side::Client).outstanding() > 0);
+    let (client, server) = (net.client, net.server);
+    net.stack.abort(client);
+    assert!(!net.stack.knows(client) && !net.stack.knows(server));
+    net.wires.log.clear();
+    net.wires.notices.clear();
+    // late packets and wake-ups find nobody, and nobody is told
+    net.run_to(3000);
+    assert_eq!((net.wires.log.len(), net.wires.notices.len()), (0, 0));
+    assert_eq!(net.stack.totals().retransmits, again);
+    net.stack.abort(client); // a second time does nothing
+    net.stack.close(net.now(), client, &mut net.wires);
+    net.wires.fate = Box::new(|_| Fate::Deliver);
+    net.open();
+    assert_eq!(net.client.slot(), client.slot());
+    assert_ne!(net.client, client);
+    net.run_to(3020);
+    net.write_segments(5);
+    net.run_to(3100);
+    assert_eq!(net.end(Side::Server).received(), 5 * SEGMENT);
+    assert_eq!(net.stack.totals().retransmits, again);
+}

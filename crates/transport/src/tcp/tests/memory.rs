@@ -7,6 +7,7 @@ use super::super::rules::{AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRul
 use super::net::{Net, settings};
 use crate::congestion::Algorithm;
 use crate::congestion::rules::{CongestionRules, Counting, HyStartRule};
+use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_types::Side;
 
 /// What the profile `linux` switches on that keeps state.
@@ -27,6 +28,7 @@ fn linux() -> TcpConfig {
             undo: true,
             ..RecoveryRules::default()
         },
+        small_queues: SmallQueueRules { on: true, ..SmallQueueRules::default() },
         receiver: ReceiverRules {
             acks: AckRule::Linux,
             window_from: Some(65_535),
@@ -41,6 +43,7 @@ fn taken(e: &Endpoint) -> usize {
     assert!(e.sacked.is_empty() && e.out_of_order.is_empty());
     let board = e.board.as_ref().map_or(0, |b| size_of_val(&**b) + b.room());
     let control = e.control.as_ref().map_or(0, |c| {
+        assert!(c.small_queue.is_none());
         assert!(matches!(c.algorithm, Algorithm::NewReno | Algorithm::Cubic(_)));
         size_of_val(&**c)
     });

@@ -21,4 +21,5 @@ mod rack;
 mod receiving;
 mod recovery;
 mod reduction;
+mod small_queues;
 mod timeouts;

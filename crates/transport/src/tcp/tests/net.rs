@@ -176,6 +176,10 @@ impl Sink for Wires {
         }
     }
 
+    fn leaves_at(&self, from: HostId) -> Time {
+        if from == HostId(0) { self.busy_until } else { Time::ZERO }
+    }
+
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
         assert!(at >= self.now);
         self.push(at, Event::Wake(endpoint));

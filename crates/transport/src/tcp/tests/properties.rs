@@ -12,6 +12,7 @@ use super::net::{Fate, Net, settings};
 use crate::congestion::rules::{
     CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
 };
+use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
 use proptest::prelude::*;
@@ -36,6 +37,7 @@ struct Case {
     receiver: ReceiverRules,
     nagle: bool,
     offload: bool,
+    small_queues: bool,
     control: (CongestionKind, CongestionRules),
 }
 
@@ -109,40 +111,43 @@ fn case() -> impl Strategy<Value = Case> {
     let writes = prop::collection::vec((any::<bool>(), 1..30_000u64, 0..40u64), 1..8);
     let window = prop_oneof![Just(1000u64), Just(4500), Just(65_535), Just(1 << 20)];
     let tcp = (any::<bool>(), any::<bool>(), any::<bool>(), 1..4u32, window);
-    let rules = (receiver(), any::<bool>(), any::<bool>(), control());
+    let rules = (receiver(), any::<[bool; 3]>(), control());
     (network, writes, tcp, timers(), recovery(), rules).prop_map(
-        |(n, writes, t, timers, recovery, (receiver, nagle, offload, control))| Case {
-            offload,
-            seed: n.0,
-            loss_percent: n.1,
-            late_percent: n.2,
-            twice_percent: n.3,
-            rate: n.4.map(Rate::mbit),
-            writes,
-            sack: t.0,
-            timestamps: t.1,
-            limited_transmit: t.2,
-            ack_every: t.3,
-            max_window: t.4,
-            timers,
-            nagle,
-            control,
-            receiver: ReceiverRules {
-                window_from: receiver.window_from.map(|w| w.min(t.4)),
-                ..receiver
-            },
-            // they need SACK
-            recovery: if t.0 {
-                recovery
-            } else {
-                RecoveryRules {
-                    rack: RackRule::Off,
-                    probes: false,
-                    dsack: false,
-                    late_sacks: false,
-                    ..recovery
-                }
-            },
+        |(n, writes, t, timers, recovery, (receiver, [nagle, offload, small_queues], control))| {
+            Case {
+                offload,
+                small_queues,
+                seed: n.0,
+                loss_percent: n.1,
+                late_percent: n.2,
+                twice_percent: n.3,
+                rate: n.4.map(Rate::mbit),
+                writes,
+                sack: t.0,
+                timestamps: t.1,
+                limited_transmit: t.2,
+                ack_every: t.3,
+                max_window: t.4,
+                timers,
+                nagle,
+                control,
+                receiver: ReceiverRules {
+                    window_from: receiver.window_from.map(|w| w.min(t.4)),
+                    ..receiver
+                },
+                // they need SACK
+                recovery: if t.0 {
+                    recovery
+                } else {
+                    RecoveryRules {
+                        rack: RackRule::Off,
+                        probes: false,
+                        dsack: false,
+                        late_sacks: false,
+                        ..recovery
+                    }
+                },
+            }
         },
     )
 }
@@ -163,6 +168,7 @@ fn net_of(case: &Case) -> Net {
         receiver: case.receiver.clone(),
         nagle: case.nagle,
         offload: OffloadRules { on: case.offload, ..OffloadRules::default() },
+        small_queues: SmallQueueRules { on: case.small_queues, ..SmallQueueRules::default() },
         congestion: case.control.0,
         rules: case.control.1,
         ..settings()
@@ -267,6 +273,7 @@ fn simple(seed: u64, max_window: u64) -> Case {
         receiver: ReceiverRules::default(),
         nagle: false,
         offload: false,
+        small_queues: false,
         control: (CongestionKind::NewReno, CongestionRules::default()),
     }
 }

@@ -1,0 +1,169 @@
+//! TCP small queues (Linux, `tcp_small_queue_check`, 2012): how much of one connection may wait in its
+//! own host's network card, so that bulk data waits in the socket, where it delays nobody.
+//!
+//! A burst leaves while less of the connection than this waits in the card:
+//!
+//! ```text
+//! limit = min(max(2 · truesize of the burst, rate / 2¹⁰), tcp_limit_output_bytes)
+//! ```
+//!
+//! The rate is that of [pacing](super::pacing), in bytes a second, so that the second term is what
+//! passes in a millisecond. Segments sent again may find twice as much. The truesize is what a burst
+//! takes in memory: its bytes and [`OVERHEAD`] more; once cut into segments, each of those takes that
+//! much more. A sender with no more than one burst outstanding is never held back.
+//!
+//! Departs: every segment counts as a full one, and no ACKs are counted (in Linux they count for two
+//! bytes). What is still in the card may be sent again, which Linux refuses.
+
+use eastwest_types::Time;
+use std::collections::VecDeque;
+
+/// Bytes of memory that a packet takes beside its payload on 64-bit Linux: 256 of `sk_buff` and 640 of
+/// a head that holds headers and `skb_shared_info`.
+pub const OVERHEAD: u64 = 896;
+/// The limit is what passes in 2⁻¹⁰ s (Linux, `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+
+/// Settings of small queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmallQueueRules {
+    /// Whether there is a limit.
+    pub on: bool,
+    /// It is this at most, in bytes; above 0.
+    pub most: u64,
+}
+
+impl Default for SmallQueueRules {
+    fn default() -> SmallQueueRules {
+        SmallQueueRules { on: false, most: 4 << 20 }
+    }
+}
+
+/// What of a connection waits in the card.
+#[derive(Clone, Debug)]
+pub struct SmallQueue {
+    /// When each waiting segment will have left, in order.
+    leave_at: VecDeque<Time>,
+    /// When the burst that is held back may leave, or never.
+    pub free_at: Time,
+    /// First position of the last burst.
+    pub burst_from: u64,
+}
+
+impl Default for SmallQueue {
+    fn default() -> SmallQueue {
+        SmallQueue { leave_at: VecDeque::new(), free_at: Time::NEVER, burst_from: 0 }
+    }
+}
+
+impl SmallQueue {
+    /// A segment has been handed to the card and will have left at `leaves`.
+    pub fn push(&mut self, now: Time, leaves: Time) {
+        // what left by now makes room, so that the list is as short as the queue
+        self.take_left(now);
+        let last = self.leave_at.back().copied().unwrap_or(now);
+        if leaves > now {
+            self.leave_at.push_back(leaves.max(last));
+        }
+    }
+
+    /// Forgets what has left by now.
+    pub fn take_left(&mut self, now: Time) {
+        while self.leave_at.front().is_some_and(|at| *at <= now) {
+            self.leave_at.pop_front();
+        }
+    }
+
+    /// Segments that wait, as far as they have not been [taken out](Self::take_left).
+    pub fn waiting(&self) -> usize {
+        self.leave_at.len()
+    }
+
+    /// Whether less than `limit` bytes of memory wait in segments of `segment` bytes of payload. If
+    /// not, notes when it will be so.
+    pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
+        // the socket's own count begins at 1: a limit of two packets holds back a third
+        let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
+        let waiting = self.leave_at.len() as u64;
+        if waiting <= fit {
+            return true;
+        }
+        let at = self.leave_at[(waiting - fit - 1) as usize];
+        self.free_at = self.free_at.min(at);
+        false
+    }
+
+    /// Bytes on the heap.
+    pub fn room(&self) -> usize {
+        self.leave_at.capacity() * size_of::<Time>()
+    }
+}
+
+impl SmallQueueRules {
+    /// The limit in bytes of memory for a burst of `bytes` at a pacing rate in bytes per second;
+    /// `again` where it is sent again.
+    pub fn limit(&self, bytes: u64, rate: u64, again: bool) -> u64 {
+        let limit = (2 * (bytes + OVERHEAD)).max(rate >> PACING_SHIFT).min(self.most);
+        limit << u32::from(again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_types::Span;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn two_packets_or_a_millisecond() {
+        let rules = SmallQueueRules { on: true, ..SmallQueueRules::default() };
+        assert_eq!(rules.limit(1448, 0, false), 4688);
+        assert_eq!(rules.limit(1448, 0, true), 9376);
+        assert_eq!(rules.limit(1448, 10_240_000, false), 10_000);
+        assert_eq!(rules.limit(1448, u64::MAX, false), 4 << 20);
+        let strict = SmallQueueRules { on: true, most: 3000 };
+        assert_eq!(strict.limit(1448, 0, false), 3000);
+    }
+
+    #[test]
+    fn a_third_packet_waits_until_one_has_left() {
+        let limit = SmallQueueRules::default().limit(1448, 0, false);
+        let mut queue = SmallQueue::default();
+        assert!(queue.has_room(limit, 1448));
+        queue.push(at(0), at(120));
+        assert!(queue.has_room(limit, 1448));
+        queue.push(at(0), at(240));
+        assert!(!queue.has_room(limit, 1448));
+        assert_eq!(queue.free_at, at(120));
+        queue.take_left(at(120));
+        assert!(queue.has_room(limit, 1448));
+    }
+
+    /// As captured from Linux 6.18: while 45 segments leave in a burst, the next burst of 45 follows
+    /// when 56 segments are left (see papers/hadoop_real).
+    #[test]
+    fn bursts_of_45_follow_when_56_segments_wait() {
+        let limit = SmallQueueRules::default().limit(45 * 1448, 6_000_000, false);
+        let mut queue = SmallQueue::default();
+        for n in 1..=90 {
+            queue.push(at(0), at(240 * n));
+        }
+        assert!(!queue.has_room(limit, 1448));
+        assert_eq!(queue.free_at, at(240 * 34));
+        queue.take_left(queue.free_at);
+        assert_eq!(queue.waiting(), 56);
+    }
+
+    #[test]
+    fn what_nobody_keeps_waiting_takes_no_room() {
+        let mut queue = SmallQueue::default();
+        for us in 0..1000 {
+            queue.push(at(us), at(us));
+            queue.push(at(us), Time::ZERO);
+        }
+        assert_eq!((queue.waiting(), queue.room()), (0, 0));
+    }
+}
