@@ -186,6 +186,8 @@ class Tables:
             "events": self.events(),
             "links": self.links(),
             "drops": self.drops(),
+            "depths": self.depths(),
+            "sojourn": self.sojourn(),
             "link_samples": self.link_samples(),
             "queues": self.queues(),
             "traffic": self.traffic(),
@@ -279,6 +281,8 @@ class Tables:
             column("job", "i64", self.random.integers(-1, max(1, self.core.job_count), n)),
             column("connection", "u64", np.arange(n)),
             column("stream_start", "u64", np.zeros(n)),
+            column("lost_windows", "u32", lost // 8),
+            column("lost_ack_windows", "u32", np.zeros(n)),
         ]
 
     def events(self) -> list[Column]:
@@ -356,6 +360,30 @@ class Tables:
                 column(f"drops_{cause}", "u64", np.zeros(n))
                 for cause in ("shared_buffer", "sojourn")
             ],
+        ]
+
+    def depths(self) -> list[Column]:
+        rows = [
+            (link, unit, most)
+            for link in (1, 3)
+            for unit in ("packets", "bytes")
+            for most in range(200)
+        ]
+        return [
+            column("link", "u32", [row[0] for row in rows]),
+            column("class", "u32", np.zeros(len(rows))),
+            column("unit", "str", [row[1] for row in rows]),
+            column("most", "u64", [row[2] for row in rows]),
+            column("count", "u64", self.random.poisson(9, len(rows))),
+        ]
+
+    def sojourn(self) -> list[Column]:
+        upper = np.tile(np.geomspace(0.001, 900, 300), 2)
+        return [
+            column("link", "u32", np.repeat([1, 3], 300)),
+            column("class", "u32", np.zeros(600)),
+            column("upper_us", "f64", upper),
+            column("count", "u64", self.random.poisson(9, 600)),
         ]
 
     def link_samples(self) -> list[Column]:

@@ -193,6 +193,7 @@ def test_the_values_of_labels_are_documented(results: list[ew.Result]) -> None:
         ("links", "tier"),
         ("drops", "kind"),
         ("drops", "ect"),
+        ("depths", "unit"),
         ("latency", "kind"),
     ):
         meaning = next(row[2] for row in pages[table] if row[0] == column)

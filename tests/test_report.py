@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import eastwest as ew
+from eastwest import formats
 from eastwest.core import Column
 from eastwest.errors import InputError
 from eastwest.report import draw, write_page, write_report
@@ -123,9 +124,25 @@ def test_the_page_says_what_happened(result: ew.Result) -> None:
     assert figures == [
         *("running-tasks", "jobs", "tasks-by-host", "job-runtimes"),
         *("topology", "link-heat", "throughput", "queues", "drops", "link-utilisation"),
-        *("flow-completion", "slowdown-by-size", "packet-latency"),
+        *("flow-completion", "slowdown-by-size", "packet-latency", "queue-wait"),
     ]
     assert len(text) < 1_000_000
+
+
+def test_columns_that_a_format_did_not_have_leave_nothing_out(result: ew.Result) -> None:
+    for name in ("drops", "depths", "sojourn"):
+        (result.path / f"{name}.parquet").unlink()
+    for name in ("flows", "links"):
+        table = pl.read_parquet(result.path / f"{name}.parquet")
+        later = [c for c in table.columns if formats.SINCE.get(f"{name}.{c}", 1) > 3]
+        assert later, name
+        table.drop(later).write_parquet(result.path / f"{name}.parquet")
+    summary = json.loads((result.path / "summary.json").read_text())
+    (result.path / "summary.json").write_text(json.dumps({**summary, "format": 3}))
+    text = page_of(ew.Result(result.path))
+    assert "are left out here" not in text
+    figures = [a["id"] for tag, a in check_self_contained(text).tags if tag == "figure"]
+    assert "link-heat" in figures and "flow-completion" in figures and "queue-wait" not in figures
 
 
 def test_many_tasks_and_links_stay_below_two_megabytes(fake: FakeCore) -> None:

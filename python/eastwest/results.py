@@ -105,6 +105,16 @@ class Result:
         return self.table("drops")
 
     @cached_property
+    def depths(self) -> pl.DataFrame:
+        """What packets found waiting at measured ports: a histogram per port and class."""
+        return self.table("depths")
+
+    @cached_property
+    def sojourn(self) -> pl.DataFrame:
+        """How long packets waited at measured ports: a histogram per port and class."""
+        return self.table("sojourn")
+
+    @cached_property
     def queues(self) -> pl.DataFrame:
         """Lengths of queues, sampled."""
         return self.table("queues")

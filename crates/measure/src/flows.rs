@@ -28,6 +28,10 @@ pub struct FlowRow {
     pub retransmits: u32,
     /// Retransmission timeouts of the sender meanwhile.
     pub timeouts: u32,
+    /// Of these, timeouts that found a whole window of data lost.
+    pub lost_windows: u32,
+    /// … and those that found every ACK of a window lost.
+    pub lost_ack_windows: u32,
     /// The job it belongs to.
     pub job: Option<u32>,
     /// Number of the connection.
@@ -90,6 +94,8 @@ impl FlowTable {
                 ("job", Column::I64(r.iter().map(|f| f.job.map_or(-1, i64::from)).collect())),
                 ("connection", Column::U64(r.iter().map(|f| f.connection).collect())),
                 ("stream_start", Column::U64(r.iter().map(|f| f.stream_start).collect())),
+                ("lost_windows", u32s(&|f| f.lost_windows)),
+                ("lost_ack_windows", u32s(&|f| f.lost_ack_windows)),
             ],
         )
     }

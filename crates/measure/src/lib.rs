@@ -4,7 +4,6 @@
 pub mod events;
 pub mod flows;
 pub mod frames;
-pub mod histogram;
 pub mod pcapng;
 pub mod samples;
 pub mod table;

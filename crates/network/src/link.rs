@@ -16,6 +16,7 @@
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
 mod conditions;
+pub mod meter;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -31,6 +32,7 @@ use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, Span, Time};
+use meter::Meter;
 use std::sync::Arc;
 use waiting::{Entry, Waiting};
 
@@ -149,8 +151,8 @@ pub struct Link {
     account: Option<Box<Account>>,
     /// Packets lost, whatever the cause.
     lost: u64,
-    /// Arrivals are counted too.
-    measured: bool,
+    /// What is noted of every packet, at a port that is measured.
+    meter: Option<Box<Meter>>,
     /// Node that sends.
     pub from: u32,
     /// Rate and delay as configured.
@@ -231,7 +233,7 @@ impl Link {
             counters: Counters::default(),
             account: None,
             lost: 0,
-            measured: spec.measured,
+            meter: spec.measured.then(Default::default),
             waiting: waiting.map(Box::new),
             from: spec.from,
             cable: spec.cable,
@@ -255,9 +257,9 @@ impl Link {
         self.account.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// Whether [`Link::account`] has arrivals.
-    pub fn is_measured(&self) -> bool {
-        self.measured
+    /// What was noted of every packet; then [`Link::account`] has arrivals too.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.meter.as_deref()
     }
 
     /// Packets lost here, whatever the cause.
@@ -496,12 +498,13 @@ impl Link {
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         let arrival = self.arrival(now, &passage, Backlog::default(), pool);
         let send_time = arrival.send_time;
-        if self.measured {
-            let group = self.group(arrival.packet);
-            self.account.get_or_insert_default().of(group).arrivals += 1;
-        }
+        let group = self.meter.is_some().then(|| self.group(arrival.packet));
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         let sending = w.sent_at != Time::NEVER;
+        if let (Some(meter), Some(group)) = (&mut self.meter, group) {
+            meter.comes(group.class, w.backlog_of(group.class));
+            self.account.get_or_insert_default().of(group).arrivals += 1;
+        }
         match w.push(passage, arrival) {
             Entry::In { mark: true } => self.mark(now, passage.slot, passage.identity, pool),
             Entry::In { mark: false } => {}
@@ -542,6 +545,10 @@ impl Link {
         if let Some((mut passage, mark)) = next {
             if mark {
                 self.mark(now, passage.slot, passage.identity, pool);
+            }
+            if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
+                let class = w.class_of(pool.get(passage.slot).priority());
+                meter.goes(class, now.since(passage.arrive));
             }
             sent_at = now + self.send_time(u32::from(passage.ip_len));
             passage.arrive = self.arrival_after(sent_at, self.on_wire.len());

@@ -1,6 +1,6 @@
 //! Carrying out what workloads ask for.
 
-use crate::messages::Message;
+use crate::messages::{Message, Suffered};
 use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
 use eastwest_transport::tcp::Connect;
@@ -30,7 +30,7 @@ impl World {
                     job,
                     record,
                     sent: self.now,
-                    before: (endpoint.counters().retransmits, endpoint.counters().timeouts),
+                    before: Suffered::by(endpoint),
                 };
                 let first = self.messages.push(client, from, message);
                 self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));

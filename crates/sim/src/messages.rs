@@ -2,8 +2,28 @@
 //! that workloads give to connections.
 
 use eastwest_measure::flows::FlowRow;
+use eastwest_transport::tcp::Endpoint;
 use eastwest_types::{ClassId, EndpointId, Purpose, Side, Time};
 use std::collections::VecDeque;
+
+/// What a sender's counters say of losses.
+#[derive(Clone, Copy, Debug)]
+pub struct Suffered {
+    retransmits: u32,
+    timeouts: u32,
+    lost_windows: u32,
+    lost_ack_windows: u32,
+}
+
+impl Suffered {
+    /// So far.
+    pub fn by(sender: &Endpoint) -> Suffered {
+        let c = sender.counters();
+        let (retransmits, timeouts) = (c.retransmits, c.timeouts);
+        let (lost_windows, lost_ack_windows) = (c.lost_windows, c.lost_ack_windows);
+        Suffered { retransmits, timeouts, lost_windows, lost_ack_windows }
+    }
+}
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +44,8 @@ pub struct Message {
     pub record: bool,
     /// When it was written.
     pub sent: Time,
-    /// The sender's counters at that time: retransmissions and timeouts.
-    pub before: (u32, u32),
+    /// The sender's counters at that time.
+    pub before: Suffered,
 }
 
 /// A connection as its workload sees it.
@@ -163,11 +183,12 @@ impl Delivered {
     pub fn row(
         &self,
         finish: Time,
-        sender: &eastwest_transport::tcp::Endpoint,
+        sender: &Endpoint,
         connection: u64,
         ideal: eastwest_types::Span,
     ) -> FlowRow {
         let m = &self.message;
+        let (before, now) = (&m.before, Suffered::by(sender));
         FlowRow {
             workload: self.workload,
             purpose: m.purpose,
@@ -178,8 +199,11 @@ impl Delivered {
             start: m.sent,
             finish,
             ideal,
-            retransmits: sender.counters().retransmits - m.before.0,
-            timeouts: sender.counters().timeouts - m.before.1,
+            retransmits: now.retransmits - before.retransmits,
+            timeouts: now.timeouts - before.timeouts,
+            // what looked lost before the message was written may have come since
+            lost_windows: now.lost_windows.saturating_sub(before.lost_windows),
+            lost_ack_windows: now.lost_ack_windows.saturating_sub(before.lost_ack_windows),
             job: m.job,
             connection,
             stream_start: m.start,

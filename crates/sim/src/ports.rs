@@ -6,6 +6,7 @@ use eastwest_measure::table::{Column, Table};
 use eastwest_network::account::{Counts, Group};
 use eastwest_network::fabric::Fabric;
 use eastwest_network::link::Link;
+use eastwest_network::link::meter::{ClassMeter, Meter};
 use eastwest_network::losses::Cause;
 use eastwest_types::{PacketKind, Span, Time};
 use serde_json::{Map, Value, json};
@@ -102,6 +103,64 @@ pub fn drops(fabric: &Fabric) -> Table {
     Table::new("drops", columns)
 }
 
+/// The histograms of measured ports, with link and class.
+fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
+    let links = fabric.links.iter().zip(0u32..);
+    links.flat_map(|(l, link)| {
+        let classes = l.meter().into_iter().flat_map(Meter::classes);
+        classes.map(move |(class, meter)| (link, class, meter))
+    })
+}
+
+/// The table `depths`: what packets found waiting at measured ports.
+pub fn depths(fabric: &Fabric) -> Table {
+    let (mut link, mut class, mut unit, mut most, mut count) =
+        (vec![], vec![], vec![], vec![], vec![]);
+    for (l, c, meter) in meters(fabric) {
+        for (u, histogram) in [&meter.packets, &meter.bytes].into_iter().enumerate() {
+            for (largest, n) in histogram.buckets() {
+                link.push(l);
+                class.push(c);
+                unit.push(u as u32);
+                most.push(largest);
+                count.push(n);
+            }
+        }
+    }
+    Table::new(
+        "depths",
+        vec![
+            ("link", Column::U32(link)),
+            ("class", Column::U32(class)),
+            ("unit", Column::Label(unit, names(["packets", "bytes"]))),
+            ("most", Column::U64(most)),
+            ("count", Column::U64(count)),
+        ],
+    )
+}
+
+/// The table `sojourn`: how long packets waited at measured ports.
+pub fn sojourn(fabric: &Fabric) -> Table {
+    let (mut link, mut class, mut upper, mut count) = (vec![], vec![], vec![], vec![]);
+    for (l, c, meter) in meters(fabric) {
+        for (upper_us, n) in meter.sojourn.rows() {
+            link.push(l);
+            class.push(c);
+            upper.push(upper_us);
+            count.push(n);
+        }
+    }
+    Table::new(
+        "sojourn",
+        vec![
+            ("link", Column::U32(link)),
+            ("class", Column::U32(class)),
+            ("upper_us", Column::F64(upper)),
+            ("count", Column::U64(count)),
+        ],
+    )
+}
+
 fn by_kind(counts: [u64; PacketKind::COUNT]) -> Value {
     let counts = PacketKind::ALL.map(|k| (k.name().to_owned(), Value::from(counts[k as usize])));
     counts.into_iter().collect::<Map<_, _>>().into()
@@ -135,7 +194,7 @@ pub fn summary(fabric: &Fabric) -> Value {
     let hosts = fabric.graph.hosts;
     let of = |at_host: bool| {
         let links = fabric.links.iter().filter(move |l| (l.from < hosts) == at_host);
-        let measured = links.clone().filter(|l| l.is_measured());
+        let measured = links.clone().filter(|l| l.meter().is_some());
         json!({
             "count": links.clone().count(), "measured": measured.clone().count(),
             "arrivals": sums(measured, |counts| counts.arrivals),

@@ -2,9 +2,9 @@
 
 use crate::digest::Digest;
 use crate::plan::Plan;
+use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
-use eastwest_measure::histogram::Histogram;
 use eastwest_measure::samples::Samples;
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};

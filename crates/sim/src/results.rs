@@ -5,7 +5,7 @@ use crate::capture::Capture;
 use crate::ports;
 use crate::records::Records;
 use crate::world::World;
-use eastwest_measure::histogram::Histogram;
+use eastwest_engine::histogram::Histogram;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
@@ -34,7 +34,8 @@ impl Results {
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
         let links = ports::links(&world);
-        let drops = ports::drops(&world.fabric);
+        let f = &world.fabric;
+        let [drops, depths, sojourn] = [ports::drops(f), ports::depths(f), ports::sojourn(f)];
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let World { mut records, tracer, .. } = world;
         let events = std::mem::take(&mut records.events)
@@ -48,6 +49,8 @@ impl Results {
             events,
             links,
             drops,
+            depths,
+            sojourn,
             link_samples(&records),
             queues(&records),
             traffic(&records),
@@ -344,6 +347,8 @@ fn flows_summary(w: &World, bytes: u64) -> Value {
     let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count();
     json!({
         "count": flows.len() + unfinished, "completed": flows.len(), "bytes": bytes,
+        "with_lost_windows": flows.iter().filter(|f| f.lost_windows > 0).count(),
+        "with_lost_ack_windows": flows.iter().filter(|f| f.lost_ack_windows > 0).count(),
         "fct_us": fct(None), "by_purpose": by_purpose,
     })
 }
@@ -371,6 +376,7 @@ fn tcp_summary(w: &World) -> Value {
         "lost_retransmits": tcp.lost_retransmits, "probes": tcp.probes,
         "probe_recoveries": tcp.probe_recoveries, "dsacks": tcp.dsacks,
         "ecn_reductions": tcp.ecn_reductions,
+        "lost_windows": tcp.lost_windows, "lost_ack_windows": tcp.lost_ack_windows,
         "timeout_causes": TimeoutCause::NAMES
             .into_iter()
             .zip(tcp.causes)

@@ -35,12 +35,13 @@ def single(result: Result) -> str:
     curves = {chart.name: chart for chart in spread.charts(named)}
     job_curves = _take(curves, "job-runtimes")
     utilisation = spread.busy_links(facts)
+    waited = spread.waits(facts)
     sections = {
         "work": [*work.charts(facts), *job_curves],
         "load": over_time,
         "network_narrow": [utilisation] if utilisation else [],
         "flow_charts": _take(curves, "flow-completion", "slowdown-by-size"),
-        "packet_charts": _take(curves, "packet-latency"),
+        "packet_charts": [*_take(curves, "packet-latency"), *([waited] if waited else [])],
     }
     for charts in sections.values():
         _fill_lines(charts)

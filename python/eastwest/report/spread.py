@@ -23,6 +23,8 @@ from eastwest.report.draw import (
 from eastwest.report.tables import Facts, shown
 
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
+#: Shorter waits are drawn as this long: the axis is logarithmic, and many packets wait for nothing.
+_SHORTEST_WAIT_S = 1e-7
 #: Curves in one picture.
 MOST_CURVES = 6
 #: Results of a comparison, each with its name; one result has an empty name.
@@ -128,28 +130,71 @@ def latency(named: Named) -> Chart | None:
         busiest = data.group_by("class").agg(pl.col("count").sum())
         busiest = busiest.sort(["count", "class"], descending=[True, False])
         for group in busiest["class"].to_list()[: MOST_CURVES if len(named) == 1 else 1]:
-            one = data.filter(pl.col("class") == group).sort("upper_us")
-            seen = np.cumsum(one["count"].to_numpy().astype(float))
-            # The last bucket's share is 1; half a packet short of it has a place on the axis.
-            share = np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1])
-            curves.append((name or shown(group, 30), share, one["upper_us"].to_numpy() / 1e6))
-            tail = quantile(one, 0.99)
-            title = title or (
-                f"99 % of {shown(group, 30)} data packets arrive within "
-                f"{units.span(None if tail is None else tail / 1e6)}"
-            )
+            one = data.filter(pl.col("class") == group)
+            curves.append((name or shown(group, 30), *_nines(one)))
+            title = title or (f"99 % of {shown(group, 30)} data packets arrive within {_tail(one)}")
+    return _rare(
+        "packet-latency",
+        title if len(named) == 1 else "How long data packets take",
+        "End-to-end latency that a share of the data packets does not exceed"
+        + (", by traffic class." if len(named) == 1 else ", of the class with most packets."),
+        curves,
+        "latency",
+    )
+
+
+def waits(facts: Facts) -> Chart | None:
+    """How long packets waited at the busiest of the measured ports."""
+    waited = facts.result.sojourn.filter(pl.col("count") > 0)
+    busiest = facts.links.filter(pl.col("link").is_in(waited["link"].unique().to_list()))
+    busiest = busiest.sort(["utilisation", "link"], descending=[True, False]).head(MOST_CURVES)
+    curves: list[tuple[str, Floats, Floats]] = []
+    title = ""
+    for link, name in busiest.select("link", "name").iter_rows():
+        one = waited.filter(pl.col("link") == link)
+        one = one.group_by("upper_us").agg(pl.col("count").sum())
+        share, seconds = _nines(one)
+        curves.append((shown(name, 30), share, np.maximum(seconds, _SHORTEST_WAIT_S)))
+        title = title or f"99 % of the packets at {shown(name, 40)} wait at most {_tail(one)}"
+    return _rare(
+        "queue-wait",
+        title,
+        "Time from a packet's arrival at a port until its first bit is sent, which a share of the "
+        "packets does not exceed: the busiest of the ports in measure.ports.",
+        curves,
+        "waiting time",
+    )
+
+
+def _nines(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
+    """Shares of packets, and the seconds that they do not exceed."""
+    ordered = histogram.sort("upper_us")
+    seen = np.cumsum(ordered["count"].to_numpy().astype(float))
+    # The last bucket's share is 1; half a packet short of it has a place on the axis.
+    return np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1]), ordered["upper_us"].to_numpy() / 1e6
+
+
+def _tail(histogram: pl.DataFrame) -> str:
+    """Write the 99th percentile."""
+    tail = quantile(histogram, 0.99)
+    return units.span(None if tail is None else tail / 1e6)
+
+
+def _rare(
+    name: str, title: str, note: str, curves: list[tuple[str, Floats, Floats]], what: str
+) -> Chart | None:
+    """Draw times against the share that is as fast, rare slow ones spread out."""
     curves = curves[:MOST_CURVES]
     if not curves:
         return None
     longest = max(float(y[-1]) for _, _, y in curves)
     most = max(float(x[-1]) for _, x, _ in curves)
     chart = Chart(
-        "packet-latency",
-        title if len(named) == 1 else "How long data packets take",
-        "End-to-end latency that a share of the data packets does not exceed"
-        + (", by traffic class." if len(named) == 1 else ", of the class with most packets."),
+        name,
+        title,
+        note,
         Scale("nines", 0.0, min(max(most, 0.999), 0.999999), "share of packets", "nines"),
-        logarithmic(min(float(y[0]) for _, _, y in curves), longest, "latency"),
+        logarithmic(min(float(y[0]) for _, _, y in curves), longest, what),
         legend=[key for key, _, _ in curves],
     )
     points = []

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from eastwest import units
+from eastwest.formats import SINCE
 from eastwest.report.draw import Floats
 from eastwest.results import Result, pick
 
@@ -19,7 +20,7 @@ _MOST_NAME = 60
 #: Larger numbers are cut: seconds, microseconds and shares stay far below in any run.
 _MOST = 1e15
 #: Columns that older formats lack.
-_MAY_BE_MISSING = {"connection", "stream_start"}
+_MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
 
 

@@ -88,6 +88,11 @@ impl Waiting {
         self.class_of[usize::from(priority)]
     }
 
+    /// Packets and bytes of one class.
+    pub fn backlog_of(&self, class: u8) -> Backlog {
+        self.classes[usize::from(class)].store.backlog()
+    }
+
     /// Packets and bytes of all classes.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };

@@ -112,9 +112,10 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     read_places(
         s,
         "ports",
-        "Ports that count every packet that comes, by kind: one direction of a cable \
-         \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every port. They become two-event \
-         ports, which does not change what happens but takes longer.",
+        "Ports that note of every packet its kind, what it finds waiting and how long it waits \
+         (tables drops, depths, sojourn): one direction of a cable \"leaf0->h3\", all ports of a \
+         node \"leaf0\", or \"*\" for every port. They become two-event ports, which does not \
+         change what happens but takes longer.",
         nodes,
         |text, nodes| add_ports(&mut ports, text, nodes),
     );

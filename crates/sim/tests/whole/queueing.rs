@@ -84,6 +84,36 @@ fn a_switch_port_fed_by_many_sources_waits_as_the_textbook_says() {
     check_textbook(0.8, 700_000, 8, wait);
 }
 
+/// Mean of a table of counts by upper ends.
+fn mean(uppers: impl Iterator<Item = f64>, counts: &[u64]) -> f64 {
+    let sum: f64 = uppers.zip(counts).map(|(upper, n)| upper * *n as f64).sum();
+    sum / counts.iter().sum::<u64>() as f64
+}
+
+#[test]
+fn a_measured_port_knows_every_wait_and_littles_law_holds() {
+    let (packets, gap_us) = (100_000, 15.0);
+    let done = finish(&scenario(&card(7, gap_us, packets), &[("measure.ports", "['h0']")]));
+    let counts = done.u64s("sojourn", "count");
+    // the run ends when the last packet has come
+    assert!((packets - 3..=packets).contains(&counts.iter().sum()));
+    let wait_us = mean(done.f64s("sojourn", "upper_us").iter().copied(), &counts);
+    let expected = mean_latency_us(&done) - 34.0;
+    assert!((wait_us / expected - 1.0).abs() < 0.008, "{wait_us} us, {expected} us by latencies");
+    let unit = done.texts("depths", "unit");
+    let (most, counts) = (done.u64s("depths", "most"), done.u64s("depths", "count"));
+    let of_unit = |wanted: &str| {
+        let rows: Vec<usize> = (0..unit.len()).filter(|&row| unit[row] == wanted).collect();
+        let counts: Vec<u64> = rows.iter().map(|&row| counts[row]).collect();
+        assert_eq!(counts.iter().sum::<u64>(), packets, "{wanted}");
+        mean(rows.iter().map(|&row| most[row] as f64), &counts)
+    };
+    // Poisson packets find what is there on average (Wolff 1982): rate times wait (Little 1961)
+    let waiting = of_unit("packets");
+    assert!((waiting / (expected / gap_us) - 1.0).abs() < 0.02, "{waiting} packets waiting");
+    assert!((of_unit("bytes") / (waiting * 1500.0) - 1.0).abs() < 0.008);
+}
+
 #[test]
 fn every_wait_is_that_of_lindleys_recursion() {
     let packets = 100_000;

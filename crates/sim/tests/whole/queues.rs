@@ -72,6 +72,12 @@ fn measured_ports_count_who_comes_and_change_nothing() {
         on_the_way += sum(of("arrivals")) - carried - lost;
     }
     assert_eq!(on_the_way, done.count("packets.in_flight"));
+    // each finds a queue of packets and one of bytes; who gets in waits, or is still waiting
+    let came: u64 = of("arrivals").iter().sum();
+    assert_eq!(done.u64s("depths", "count").iter().sum::<u64>(), 2 * came);
+    let waited: u64 = done.u64s("sojourn", "count").iter().sum();
+    assert!(waited <= came - done.count("packets.dropped"));
+    assert!(waited >= came - done.count("packets.dropped") - on_the_way);
     // ACKs are a minority of those that come and a majority of those that are dropped early
     let switch = |what: &str| {
         let kinds = ["data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin"];

@@ -67,10 +67,21 @@ impl Cause {
     ];
 }
 
+/// What was lost of a window, all of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LostWindow {
+    /// Everything that was outstanding.
+    Data,
+    /// Every ACK of what had arrived.
+    Acks,
+}
+
 /// Timeouts since an ACK last moved on: what becomes of them is not known yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
     counts: [u16; Cause::COUNT],
+    /// What the first of them found lost.
+    window: Option<LostWindow>,
     last: u8,
     /// When the last of them struck, microseconds.
     last_us: u32,
@@ -127,22 +138,46 @@ impl Endpoint {
         Cause::Tail
     }
 
+    /// Whether a timeout that is about to be handled, the first since an ACK moved on, finds a whole
+    /// window lost: nothing of the data that is outstanding has arrived, or some has and every ACK
+    /// of it was lost, for any of them would have moved on.
+    pub(super) fn lost_window(&self, peer: &Endpoint, cause: Cause) -> Option<LostWindow> {
+        if self.retries > 0 || self.state != State::Established {
+            return None;
+        }
+        let data = self.snd_una < self.write_end;
+        let none_arrived = peer.rcv_nxt <= self.snd_una && peer.out_of_order.total() == 0;
+        match cause {
+            Cause::Ack => Some(LostWindow::Acks),
+            _ if data && none_arrived => Some(LostWindow::Data),
+            _ => None,
+        }
+    }
+
     /// Counts a timeout that strikes at `now_us` under its cause.
-    pub(super) fn count_cause(&mut self, cause: Cause, now_us: u32) {
+    pub(super) fn count_cause(&mut self, cause: Cause, window: Option<LostWindow>, now_us: u32) {
         let first = self.retries == 0;
         let rare = self.rare();
         if first {
-            rare.row = Row::default();
+            rare.row = Row { window, ..Row::default() };
+            rare.counters.lost_windows += u32::from(window == Some(LostWindow::Data));
+            rare.counters.lost_ack_windows += u32::from(window == Some(LostWindow::Acks));
         }
         rare.counters.causes[cause as usize] += 1;
         rare.row.counts[cause as usize] = rare.row.counts[cause as usize].saturating_add(1);
         (rare.row.last, rare.row.last_us) = (cause as u8, now_us);
     }
 
-    /// All timeouts since an ACK last moved on were needless.
-    pub(super) fn recount_row_as_spurious(&mut self) {
+    /// All timeouts since an ACK last moved on were needless: no data was lost. `late` says that an
+    /// ACK of the original has come after all, so that not all of these were lost either.
+    pub(super) fn recount_row_as_spurious(&mut self, late: bool) {
         let rare = self.rare();
         let row = std::mem::take(&mut rare.row);
+        match row.window {
+            Some(LostWindow::Data) => rare.counters.lost_windows -= 1,
+            Some(LostWindow::Acks) if late => rare.counters.lost_ack_windows -= 1,
+            _ => {}
+        }
         let mut all = 0;
         for (sum, n) in rare.counters.causes.iter_mut().zip(row.counts) {
             *sum -= u32::from(n);

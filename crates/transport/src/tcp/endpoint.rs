@@ -73,6 +73,10 @@ pub struct Counters {
     pub probe_recoveries: u32,
     /// Reports of segments that arrived twice (DSACK, RFC 2883).
     pub dsacks: u32,
+    /// Timeouts of which the first thing known is that nothing arrived of all that was outstanding.
+    pub lost_windows: u32,
+    /// The same where data had arrived and every ACK of it was lost.
+    pub lost_ack_windows: u32,
     /// Timeouts by [`Cause`]; their sum is `timeouts`.
     pub causes: [u32; Cause::COUNT],
 }
@@ -90,6 +94,8 @@ impl Counters {
         self.probes += other.probes;
         self.probe_recoveries += other.probe_recoveries;
         self.dsacks += other.dsacks;
+        self.lost_windows += other.lost_windows;
+        self.lost_ack_windows += other.lost_ack_windows;
         self.causes.iter_mut().zip(other.causes).for_each(|(sum, n)| *sum += n);
     }
 }

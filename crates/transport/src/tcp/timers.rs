@@ -107,7 +107,8 @@ impl Endpoint {
         }
         self.count().timeouts += 1;
         let cause = self.cause_of_timeout(peer, config);
-        self.count_cause(cause, timestamp_us(now));
+        let window = self.lost_window(peer, cause);
+        self.count_cause(cause, window, timestamp_us(now));
         self.tell(Repair::Timeout(cause), self.snd_una, self.snd_max, sink);
         if self.gives_up(now, config) {
             self.give_up();

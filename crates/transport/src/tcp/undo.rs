@@ -40,18 +40,18 @@ impl Endpoint {
     pub(super) fn judge_timeout(&mut self, packet: &Packet, acked: u64, sink: &mut impl Sink) {
         let struck = std::mem::take(&mut self.rare().timed_out_at_us);
         if struck != 0 && (packet.ts_echo_us.wrapping_sub(struck) as i32) < 0 {
-            self.count_spurious_timeout(acked, sink);
+            self.count_spurious_timeout(acked, true, sink);
         } else if struck != 0 {
             self.judge_last_of_row(packet);
         }
     }
 
-    /// Counts a timeout once as needless.
-    fn count_spurious_timeout(&mut self, acked: u64, sink: &mut impl Sink) {
+    /// Counts a timeout once as needless; `late`: an ACK of the original tells so.
+    fn count_spurious_timeout(&mut self, acked: u64, late: bool, sink: &mut impl Sink) {
         let rare = self.rare();
         if !std::mem::replace(&mut rare.timeout_counted, true) {
             rare.counters.spurious_timeouts += 1;
-            self.recount_row_as_spurious();
+            self.recount_row_as_spurious(late);
             self.tell(Repair::Spurious, self.snd_una - acked, self.snd_una, sink);
         }
     }
@@ -122,7 +122,7 @@ impl Endpoint {
         self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         self.window.credit = 0;
         if undo.of_timeout {
-            self.count_spurious_timeout(acked, sink);
+            self.count_spurious_timeout(acked, false, sink);
         } else {
             self.count().spurious_recoveries += 1;
         }

@@ -108,6 +108,42 @@ fn a_row_of_timeouts_begins_with_its_cause() {
     );
 }
 
+/// Whole windows lost: of data, of ACKs.
+fn windows(net: &Net) -> (u32, u32) {
+    let totals = net.stack.totals();
+    (totals.lost_windows, totals.lost_ack_windows)
+}
+
+#[test]
+fn windows_of_which_nothing_arrives() {
+    assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 20)), (1, 0));
+    // one segment arrives: not the whole window
+    assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9], 10)), (0, 0));
+    // a window of one, and its copies, count once
+    assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4], 1)), (1, 0));
+    // every ACK of a window is lost, of a second only one: the next one says as much
+    for (from, to, expected) in [(1, 10, (0, 1)), (1, 9, (0, 0))] {
+        let mut net = Net::established(settings());
+        net.wires.fate = Box::new(move |s| match (s.from, s.nth) {
+            (Side::Server, nth) if (from..=to).contains(&nth) => Fate::Drop,
+            _ => Fate::Deliver,
+        });
+        net.write_segments(10);
+        net.run_to(3000);
+        assert_eq!(windows(&net), expected, "ACKs {from} to {to}");
+    }
+    // what is only late is not lost
+    let mut net = Net::established(settings());
+    net.wires.fate = Box::new(|s| match (s.from, s.nth) {
+        (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
+        (Side::Client, 2) => Fate::Late(Span::from_ms(230)),
+        _ => Fate::Deliver,
+    });
+    net.write(Side::Client, 100);
+    net.run_to(3000);
+    assert_eq!(windows(&net), (0, 0));
+}
+
 #[test]
 fn a_fin() {
     let mut net = Net::established(settings());

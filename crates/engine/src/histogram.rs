@@ -1,42 +1,37 @@
-//! High-dynamic-range histograms of latencies.
+//! High-dynamic-range histograms: latencies of packets, lengths of queues.
 //!
-//! Log-linear buckets: 128 per octave of nanoseconds, so that a bucket is at most 0.8 % wide, from
-//! 1 ns to 5 hours. Recording is a handful of instructions, because every packet does it; the
-//! `hdrhistogram` crate keeps the same buckets with checks that would cost several times as much.
+//! Log-linear buckets: up to 255 one for each value, above 128 per octave, so that a bucket is at most
+//! 0.8 % wide; up to 2⁴⁴, in nanoseconds almost five hours. Recording is a handful of instructions,
+//! because every packet does it; the `hdrhistogram` crate keeps the same buckets with checks that would
+//! cost several times as much. Room is made for buckets as values come.
 
 use eastwest_types::Span;
 
 const BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << BITS;
-/// Octaves above the linear part; 2⁴⁴ ns are almost five hours.
+/// Octaves above the linear part.
 const OCTAVES: usize = 44 - BITS as usize;
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
-/// Counts of spans by size.
-#[derive(Clone)]
+/// Counts of values by size; times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Box<[u64]>,
+    counts: Vec<u64>,
     count: u64,
-    sum_ns: u128,
-    max_ns: u64,
+    sum: u128,
+    max: u64,
 }
 
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram { counts: vec![0; BUCKETS].into(), count: 0, sum_ns: 0, max_ns: 0 }
-    }
-}
-
-/// The bucket of a number of nanoseconds.
+/// The bucket of a value.
 #[inline]
-fn bucket(ns: u64) -> usize {
-    let octave = (63 - (ns | (PER_OCTAVE as u64)).leading_zeros()) - BITS;
-    let within = (ns >> octave) as usize; // 0..128 in the linear part, 128..256 above
+fn bucket(value: u64) -> usize {
+    let octave = (63 - (value | (PER_OCTAVE as u64)).leading_zeros()) - BITS;
+    let within = (value >> octave) as usize; // 0..128 in the linear part, 128..256 above
     ((octave as usize) * PER_OCTAVE + within).min(BUCKETS - 1)
 }
 
-/// One past the largest number of nanoseconds in a bucket.
-fn upper_ns(bucket: usize) -> u64 {
+/// One past the largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64 + 1;
     }
@@ -45,29 +40,44 @@ fn upper_ns(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one span.
+    /// Counts one span, in nanoseconds.
     #[inline]
     pub fn record(&mut self, span: Span) {
-        let ns = span.0 / 1_000;
-        self.counts[bucket(ns)] += 1;
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
-        self.max_ns = self.max_ns.max(ns);
+        self.add(span.0 / 1_000);
     }
 
-    /// How many spans were counted.
+    /// Counts one value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        let bucket = bucket(value);
+        if bucket >= self.counts.len() {
+            self.grow(bucket);
+        }
+        self.counts[bucket] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.max = self.max.max(value);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bucket: usize) {
+        self.counts.resize(bucket + 1, 0);
+    }
+
+    /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Mean in microseconds; 0 where nothing was counted.
     pub fn mean_us(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 / 1e3 }
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e3 }
     }
 
     /// Largest in microseconds.
     pub fn max_us(&self) -> f64 {
-        self.max_ns as f64 / 1e3
+        self.max as f64 / 1e3
     }
 
     /// The span in microseconds that a share `q` of all spans does not exceed, to the width of a
@@ -78,7 +88,7 @@ impl Histogram {
         for (i, &n) in self.counts.iter().enumerate() {
             seen += n;
             if seen >= rank && n > 0 {
-                return (upper_ns(i).min(self.max_ns.max(1))) as f64 / 1e3;
+                return (upper(i).min(self.max.max(1))) as f64 / 1e3;
             }
         }
         0.0
@@ -86,33 +96,41 @@ impl Histogram {
 
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
         for (a, b) in self.counts.iter_mut().zip(&other.counts) {
             *a += b;
         }
         self.count += other.count;
-        self.sum_ns += other.sum_ns;
-        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
+    /// (largest value, count) of every bucket in use.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        used.map(|(i, &n)| (upper(i) - 1, n))
     }
 
     /// (upper bound in microseconds, count) of every bucket in use.
     pub fn rows(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
-        used.map(|(i, &n)| (upper_ns(i) as f64 / 1e3, n))
+        self.buckets().map(|(largest, n)| ((largest + 1) as f64 / 1e3, n))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_engine::random::Stream;
+    use crate::random::Stream;
 
     #[test]
     fn buckets_are_ordered_and_narrow() {
         for ns in (0..2_000).chain([10_000, 123_456, 9_999_999, 1 << 40]) {
             let b = bucket(ns);
-            assert!(upper_ns(b) > ns, "{ns}");
-            assert!(b == 0 || upper_ns(b - 1) <= ns, "{ns}");
-            assert!(upper_ns(b) as f64 <= (ns as f64 + 1.0) * 1.008 + 1.0, "{ns}");
+            assert!(upper(b) > ns, "{ns}");
+            assert!(b == 0 || upper(b - 1) <= ns, "{ns}");
+            assert!(upper(b) as f64 <= (ns as f64 + 1.0) * 1.008 + 1.0, "{ns}");
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
@@ -138,6 +156,17 @@ mod tests {
         }
         let mean = all.iter().sum::<u64>() as f64 / all.len() as f64 / 1e3;
         assert!((h.mean_us() / mean - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn small_values_have_a_bucket_each_and_merging_takes_the_longer() {
+        let (mut short, mut long) = (Histogram::default(), Histogram::default());
+        (0..=255).for_each(|value| short.add(value));
+        long.add(1_000_000);
+        short.merge(&long);
+        let buckets: Vec<(u64, u64)> = short.buckets().collect();
+        assert!(buckets[..256].iter().zip(0..).all(|(b, value)| *b == (value, 1)));
+        assert!(buckets.len() == 257 && buckets[256].0.abs_diff(1_000_000) < 8_000);
     }
 
     #[test]
