@@ -164,8 +164,7 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     }
     bytes.extend([0x08, 0x00]);
     let length = (IPV4 + transport.len()) as u16 + payload;
-    let service = (tos >> 2 & 7) << 5 | tos & 3;
-    bytes.extend([0x45, service]);
+    bytes.extend([0x45, tos]);
     bytes.extend(length.to_be_bytes());
     // no fragments, so no identification (RFC 6864); 64 hops
     bytes.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -245,7 +244,7 @@ mod tests {
     #[test]
     fn fields_stand_where_they_belong() {
         let mut data = packet(flag::ACK);
-        (data.seq, data.ack, data.payload, data.tos) = (1, 4_000_000_001, 1447, 5 << 2 | 2);
+        (data.seq, data.ack, data.payload, data.tos) = (1, 4_000_000_001, 1447, 5 << 5 | 2);
         let frame = tcp(&data, None, &DIRECTION, &options(true, true));
         assert_eq!(frame[..14], [2, 0, 10, 0, 0, 1, 2, 0, 10, 0, 1, 0, 8, 0]);
         assert_eq!(frame[15], 5 << 5 | 2);

@@ -159,9 +159,10 @@ impl QueueConfig {
 pub enum SchedulerConfig {
     /// One queue for all.
     Fifo,
-    /// Two queues, each with the port's limit: priority 4–7 before 0–3, without preemption.
+    /// Two queues, each with the port's limit: codepoints 32–63 (priorities 4–7) before 0–31, without
+    /// preemption.
     StrictPriority,
-    /// A queue for each of these, which together have every priority once.
+    /// A queue for each of these, which together have every codepoint once.
     Classes(Vec<PortClass>),
 }
 
@@ -170,19 +171,19 @@ impl SchedulerConfig {
     pub fn classes(&self) -> Vec<PortClass> {
         match self {
             SchedulerConfig::Fifo => Vec::new(),
-            SchedulerConfig::StrictPriority => [0xf0, 0x0f]
-                .map(|priorities| PortClass { priorities, weight: None, queue: None })
+            SchedulerConfig::StrictPriority => [u64::MAX << 32, u64::MAX >> 32]
+                .map(|dscps| PortClass { dscps, weight: None, queue: None })
                 .to_vec(),
             SchedulerConfig::Classes(classes) => classes.clone(),
         }
     }
 }
 
-/// A queue of a port for some of the priorities.
+/// A queue of a port for some of the packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortClass {
-    /// Bit p is set for priority p.
-    pub priorities: u8,
+    /// Bit d is set for the differentiated services codepoint d.
+    pub dscps: u64,
     /// Its share of what strict classes leave, in proportion to the others'; none if it is strict
     /// itself: served before all weighted ones, and before strict ones that come later.
     pub weight: Option<u32>,

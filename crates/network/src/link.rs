@@ -269,7 +269,7 @@ impl Link {
 
     /// What a packet is counted with.
     fn group(&self, packet: &Stored) -> Group {
-        let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.priority()));
+        let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
@@ -547,7 +547,7 @@ impl Link {
                 self.mark(now, passage.slot, passage.identity, pool);
             }
             if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
-                let class = w.class_of(pool.get(passage.slot).priority());
+                let class = w.class_of(pool.get(passage.slot).dscp());
                 meter.goes(class, now.since(passage.arrive));
             }
             sent_at = now + self.send_time(u32::from(passage.ip_len));

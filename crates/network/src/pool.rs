@@ -20,7 +20,9 @@ pub struct Stored {
     window: u32,
     /// The timestamp echo, or the place of its SACK blocks, where the echo lies too.
     echo_or_sack: u32,
-    payload: u16,
+    /// Bits 0–13 the payload's length, above it [`Packet::notes`].
+    payload_and_notes: u16,
+    /// Those of TCP; the one that it calls urgent, which nobody sets, is [`Stored::WITH_SACK`].
     flags: u8,
     tos: u8,
 }
@@ -28,8 +30,10 @@ pub struct Stored {
 const _: () = assert!(std::mem::size_of::<Stored>() == 32);
 
 impl Stored {
-    /// Bit of `tos`: `echo_or_sack` is the place of SACK blocks. Packets do not use it.
-    const WITH_SACK: u8 = 1 << 7;
+    /// Bit of `flags`: `echo_or_sack` is the place of SACK blocks.
+    const WITH_SACK: u8 = 1 << 5;
+    /// Bits of a payload's length: packets have no more than 9216 B.
+    const PAYLOAD_BITS: u32 = 14;
 
     pub(crate) fn new(packet: &Packet) -> Stored {
         let with_sack = packet.sack != NO_SACK;
@@ -40,20 +44,28 @@ impl Stored {
             dst_endpoint: packet.dst_endpoint,
             window: packet.window,
             echo_or_sack: if with_sack { packet.sack } else { packet.ts_echo_us },
-            payload: packet.payload,
-            flags: packet.flags,
-            tos: packet.tos | if with_sack { Stored::WITH_SACK } else { 0 },
+            payload_and_notes: packet.payload | u16::from(packet.notes) << Stored::PAYLOAD_BITS,
+            flags: packet.flags | if with_sack { Stored::WITH_SACK } else { 0 },
+            tos: packet.tos,
         }
     }
 
-    /// See [`Packet::priority`].
-    pub fn priority(&self) -> u8 {
-        self.tos >> 2 & 7
+    /// Its differentiated services codepoint.
+    pub fn dscp(&self) -> u8 {
+        self.tos >> 2
+    }
+
+    fn payload(&self) -> u16 {
+        self.payload_and_notes & ((1 << Stored::PAYLOAD_BITS) - 1)
+    }
+
+    fn notes(&self) -> u8 {
+        (self.payload_and_notes >> Stored::PAYLOAD_BITS) as u8
     }
 
     /// See [`Packet::kind`].
     pub fn kind(&self) -> PacketKind {
-        PacketKind::of(self.payload, self.flags, self.tos)
+        PacketKind::of(self.payload(), self.flags, self.notes())
     }
 
     /// TCP flags, see [`eastwest_types::flag`].
@@ -67,7 +79,7 @@ impl Stored {
     }
 
     fn sack(&self) -> u32 {
-        if self.tos & Stored::WITH_SACK == 0 { NO_SACK } else { self.echo_or_sack }
+        if self.flags & Stored::WITH_SACK == 0 { NO_SACK } else { self.echo_or_sack }
     }
 }
 
@@ -139,9 +151,10 @@ impl PacketPool {
                 place => self.sacks[place as usize].ts_echo_us,
             },
             sack,
-            payload: s.payload,
-            flags: s.flags,
-            tos: s.tos & !Stored::WITH_SACK,
+            payload: s.payload(),
+            flags: s.flags & !Stored::WITH_SACK,
+            tos: s.tos,
+            notes: s.notes(),
             ..Packet::blank(HostId(0))
         }
     }

@@ -106,7 +106,7 @@ fn main() {
             faults: Vec::new(),
         },
         tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
-        classes: vec![ClassPlan { name: "bulk".into(), priority: 0 }],
+        classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
         workloads: vec![WorkloadPlan {
             name: "stride".into(),
             background: false,

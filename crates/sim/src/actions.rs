@@ -94,7 +94,7 @@ impl World {
                 self.fabric.flow_hash(client, server, mix(tuple)),
                 self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63)),
             ),
-            priority: self.classes[usize::from(class.0)].priority,
+            dscp: self.classes[usize::from(class.0)].dscp,
             class: class.0,
         };
         // the slot may be one that lost packets still name
@@ -119,7 +119,8 @@ impl World {
         packet.dst_endpoint = EndpointId(u32::from(class.0));
         packet.ip_len = bytes;
         packet.payload = bytes.saturating_sub(28); // IPv4 20, UDP 8
-        packet.tos = Packet::TOS_DATAGRAM | (self.classes[usize::from(class.0)].priority & 7) << 2;
+        packet.tos = self.classes[usize::from(class.0)].dscp << 2;
+        packet.notes = Packet::DATAGRAM;
         packet.window = from.0;
         self.opened += 1;
         packet.seq = self.opened;

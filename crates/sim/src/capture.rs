@@ -123,7 +123,7 @@ impl World {
             return;
         }
         let packet = &seen.packet;
-        let (headers, ends) = if packet.tos & Packet::TOS_DATAGRAM != 0 {
+        let (headers, ends) = if packet.notes & Packet::DATAGRAM != 0 {
             let src = HostId(packet.window);
             let class = packet.dst_endpoint.0;
             (frames::udp(packet, src, packet.dst, class), [src, packet.dst])

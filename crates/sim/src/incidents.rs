@@ -35,7 +35,7 @@ impl World {
             drop: Some((packet.kind(), lost.link, lost.cause as u8)),
             timeout: None,
         };
-        if packet.tos & Packet::TOS_DATAGRAM != 0 {
+        if packet.notes & Packet::DATAGRAM != 0 {
             return row;
         }
         let sender = packet.dst_endpoint.peer();

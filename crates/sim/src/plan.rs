@@ -12,8 +12,8 @@ use eastwest_workload::{Cluster, Workload};
 pub struct ClassPlan {
     /// Name in tables.
     pub name: String,
-    /// Priority 0–7 of its packets.
-    pub priority: u8,
+    /// Differentiated services codepoint of its packets, 0–63.
+    pub dscp: u8,
 }
 
 /// A workload and how it takes part.
@@ -71,7 +71,7 @@ impl Plan {
             classes: scenario
                 .classes
                 .iter()
-                .map(|c| ClassPlan { name: c.name.clone(), priority: c.priority })
+                .map(|c| ClassPlan { name: c.name.clone(), dscp: c.dscp })
                 .collect(),
             workloads,
             measure: scenario.measure.clone(),

@@ -300,7 +300,7 @@ impl World {
     #[inline(always)]
     fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
-        if packet.tos & Packet::TOS_DATAGRAM != 0 {
+        if packet.notes & Packet::DATAGRAM != 0 {
             self.records.datagram(packet, latency);
             return;
         }

@@ -467,6 +467,94 @@ fn classes_map_to_priorities_and_priorities_that_do_nothing_are_noted() {
     assert!(found.contains("must be 0 to 7"), "{found}");
 }
 
+const FLOW: &str =
+    "[[workload]]\nname='w'\nclass='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+
+#[test]
+fn codepoints_have_names_and_one_class_each() {
+    let text = format!("{STAR}[[class]]\nname='a'\ndscp='af21'\n{FLOW}");
+    let scenario = read(&text, &context(), &[]).expect("a codepoint");
+    assert_eq!(scenario.classes[0].dscp, 18);
+    assert!(scenario.resolved().contains("dscp = \"AF21\""), "{}", scenario.resolved());
+    let again = read(scenario.resolved(), &context(), &[]).expect("what was resolved");
+    assert_eq!(again.classes, scenario.classes);
+    for (wrong, said) in [
+        ("dscp='AF51'", "did you mean AF"),
+        ("dscp=64", "a number 0 to 63"),
+        ("dscp='EF'\npriority=5", "give one of them"),
+    ] {
+        let found = listed(&text.replace("dscp='af21'", wrong));
+        assert!(found.contains(said), "{wrong}: {found}");
+    }
+    let classes = |classes: [&str; 2]| {
+        let [a, b] = classes;
+        text.replace(
+            STAR,
+            &format!("{STAR}scheduler='classes'\n[[fabric.class]]\n{a}\n[[fabric.class]]\n{b}\n"),
+        )
+    };
+    let every = "priorities=[0,1,2,3,4,5,6,7]";
+    assert!(read(&classes([every, "dscp=['EF']"]), &context(), &[]).is_ok());
+    for (wrong, said) in [
+        ([every, "weight=1"], "names neither a priority nor a codepoint"),
+        ([every, "dscp=['XF']"], "item 0"),
+        (["priorities=[0]\ndscp=['EF']", "dscp=['EF', 'CS1']"], "these codepoints: EF"),
+        (["priorities=[1]", "dscp=['EF']"], "the codepoint DF (0)"),
+        (["priorities=[0,1]", "priorities=[2,3]"], "these priorities: 4, 5, 6, 7"),
+    ] {
+        let found = listed(&classes(wrong));
+        assert!(found.contains(said), "{wrong:?}: {found}");
+    }
+}
+
+#[test]
+fn queues_that_never_act_are_noted_with_the_arithmetic() {
+    let notes = |queue: &str| {
+        let text = format!("{STAR}queue={{ {queue} }}\n[tcp]\necn='on'\n{FLOW}");
+        read(&text, &context(), &[]).unwrap_or_else(|p| panic!("{queue}: {p:?}")).notes
+    };
+    for (queue, said) in [
+        (
+            "kind='red', min='250 packets', max='500 packets'",
+            "200 packets is 300000 B at 1500 B each",
+        ),
+        ("kind='red', min='400 KB', max='800 KB'", "never acts: its lower threshold is 400000 B"),
+        ("kind='red', min='150 packets', max='250 packets'", "has gone 50 % of its way"),
+        ("kind='adaptive-red', target='10 ms'", "1250 packets"),
+        ("kind='step-marking', threshold='300 KB'", "never marks: its threshold is 300000 B"),
+        ("kind='codel', limit='40 packets'", "are sent in 492.16 us, and its target is 5 ms"),
+        ("kind='pie', limit='60 KB'", "its target is 15 ms"),
+        ("kind='fq-codel'", "its target is 5 ms"),
+    ] {
+        let found = notes(queue);
+        assert!(found.len() == 1 && found[0].contains(said), "{queue}: {found:?}");
+    }
+    for acts in [
+        "kind='red', min='50 packets', max='150 packets'",
+        "kind='codel', target='500 us'",
+        "kind='step-marking', threshold='65 packets'",
+        "kind='adaptive-red', target='500 us'",
+    ] {
+        assert_eq!(notes(acts), Vec::<String>::new(), "{acts}");
+    }
+    // half of the memory is all that a single queue gets
+    let text = format!(
+        "{STAR}shared_buffer={{ size='120 KB' }}\nqueue={{ kind='red', min='50 packets', \
+         max='60 packets' }}\n{FLOW}"
+    );
+    let shared = read(&text, &context(), &[]).expect("a shared buffer").notes;
+    assert!(shared[0].contains("at most 60000 B, 40 packets of 1500 B"), "{shared:?}");
+    let found = listed(&format!(
+        "{STAR}queue={{ kind='red', min='60 packets', max='50 packets' }}\n{FLOW}"
+    ));
+    assert!(found.contains("is above `max`"), "{found}");
+    // marks that nobody asks for
+    let text =
+        format!("{STAR}queue={{ kind='red', min='5 packets', max='9 packets', ecn=true }}\n{FLOW}");
+    let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
+    assert!(found.len() == 1 && found[0].contains("do not ask for marks"), "{found:?}");
+}
+
 #[test]
 fn the_schema_describes_every_key_and_the_page_is_current() {
     let schema = schema();

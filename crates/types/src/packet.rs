@@ -65,8 +65,11 @@ pub struct Packet {
     pub payload: u16,
     /// TCP flags, see [`flag`].
     pub flags: u8,
-    /// Bits 0–1 ECN, bits 2–4 priority, bit 5 retransmission, bit 6 datagram; bit 7 is the pool's.
+    /// The byte of the IP header that was once called type of service: bits 0–1 ECN (RFC 3168), bits
+    /// 2–7 the differentiated services codepoint (RFC 2474).
     pub tos: u8,
+    /// What stands in no header, see [`Packet::RETRANSMISSION`] and [`Packet::DATAGRAM`].
+    pub notes: u8,
 }
 
 /// Up to four SACK blocks, as (first byte, byte after the last); unused ones are (0, 0).
@@ -109,11 +112,11 @@ impl PacketKind {
         PacketKind::Datagram,
     ];
     /// What a packet with these fields is, see [`Packet`].
-    pub fn of(payload: u16, flags: u8, tos: u8) -> PacketKind {
-        if tos & Packet::TOS_DATAGRAM != 0 {
+    pub fn of(payload: u16, flags: u8, notes: u8) -> PacketKind {
+        if notes & Packet::DATAGRAM != 0 {
             PacketKind::Datagram
         } else if payload > 0 {
-            if tos & Packet::TOS_RETRANSMISSION != 0 {
+            if notes & Packet::RETRANSMISSION != 0 {
                 PacketKind::Retransmission
             } else {
                 PacketKind::Data
@@ -145,10 +148,10 @@ impl PacketKind {
 }
 
 impl Packet {
-    /// Bit of `tos` set on retransmitted payload.
-    pub const TOS_RETRANSMISSION: u8 = 1 << 5;
-    /// Bit of `tos` set on packets without connection.
-    pub const TOS_DATAGRAM: u8 = 1 << 6;
+    /// Bit of `notes` set on retransmitted payload.
+    pub const RETRANSMISSION: u8 = 1;
+    /// Bit of `notes` set on packets without connection.
+    pub const DATAGRAM: u8 = 2;
 
     /// A packet to `dst` with nothing in it.
     pub fn blank(dst: HostId) -> Packet {
@@ -166,17 +169,13 @@ impl Packet {
             payload: 0,
             flags: 0,
             tos: 0,
+            notes: 0,
         }
-    }
-
-    /// Priority 0–7, 7 the most urgent.
-    pub fn priority(&self) -> u8 {
-        self.tos >> 2 & 7
     }
 
     /// What this packet is.
     pub fn kind(&self) -> PacketKind {
-        PacketKind::of(self.payload, self.flags, self.tos)
+        PacketKind::of(self.payload, self.flags, self.notes)
     }
 
     /// The position nearest to `near` that has the low 32 bits of `position`. Right as long as both

@@ -29,7 +29,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
 }
 
 fn packet(ip_len: u16, priority: u8) -> Packet {
-    Packet { ip_len, tos: priority << 2, ..Packet::blank(HostId(1)) }
+    Packet { ip_len, tos: priority << 5, ..Packet::blank(HostId(1)) }
 }
 
 /// What a link did: (time of arrival, number of the packet), and the numbers of those lost and of
@@ -318,8 +318,9 @@ fn shares(classes: &[PortClass], sizes: [u16; 3]) -> [u64; 3] {
 
 #[test]
 fn weights_share_what_strict_classes_leave() {
-    let class = |priority: u8, weight| PortClass { priorities: 1 << priority, weight, queue: None };
-    let rest = PortClass { priorities: 0xf8, weight: Some(1), queue: None };
+    let class =
+        |priority: u8, weight| PortClass { dscps: 1 << (priority * 8), weight, queue: None };
+    let rest = PortClass { dscps: !0xff_ffff, weight: Some(1), queue: None };
     let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest];
     let [a, b, c] = shares(&weighted, [1500, 576, 1000]).map(|n| n as f64);
     assert!((b / a - 3.0).abs() < 0.02 && (c / a - 4.0).abs() < 0.02, "{a} {b} {c}");
@@ -337,8 +338,8 @@ fn each_class_has_a_queue_of_its_own() {
         ..red(1.0, true, Limit::Packets(9))
     };
     let classes = [
-        PortClass { priorities: 0x0f, weight: Some(1), queue: None },
-        PortClass { priorities: 0xf0, weight: Some(1), queue: Some(QueueConfig::Red(red)) },
+        PortClass { dscps: u64::MAX >> 32, weight: Some(1), queue: None },
+        PortClass { dscps: u64::MAX << 32, weight: Some(1), queue: Some(QueueConfig::Red(red)) },
     ];
     let spec = LinkSpec { classes: classes.to_vec(), ..spec(Limit::Packets(2), Mode::TwoEvent) };
     let mut offers = vec![(Time::ZERO, packet(1500, 0)); 4];

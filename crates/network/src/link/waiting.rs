@@ -34,8 +34,8 @@ struct Class {
 #[derive(Debug)]
 pub(super) struct Waiting {
     classes: Vec<Class>,
-    /// Class of every priority.
-    class_of: [u8; 8],
+    /// Class of every differentiated services codepoint.
+    class_of: [u8; 64],
     /// The class with weight whose turn it is.
     turn: usize,
     /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
@@ -62,12 +62,12 @@ impl Waiting {
         place: &Place,
         shared: Option<Arc<SharedBuffer>>,
     ) -> Waiting {
-        let all = [PortClass { priorities: 0xff, weight: None, queue: None }];
+        let all = [PortClass { dscps: u64::MAX, weight: None, queue: None }];
         let classes = if classes.is_empty() { &all[..] } else { classes };
-        let mut class_of = [0; 8];
+        let mut class_of = [0; 64];
         for (number, class) in classes.iter().enumerate() {
-            for priority in (0..8).filter(|p| class.priorities >> p & 1 == 1) {
-                class_of[priority] = number as u8;
+            for dscp in (0..64).filter(|d| class.dscps >> d & 1 == 1) {
+                class_of[dscp] = number as u8;
             }
         }
         let made = classes.iter().zip(0u64..).map(|(class, number)| {
@@ -83,9 +83,9 @@ impl Waiting {
         Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
     }
 
-    /// The class where packets of this priority wait.
-    pub fn class_of(&self, priority: u8) -> u8 {
-        self.class_of[usize::from(priority)]
+    /// The class where packets with this codepoint wait.
+    pub fn class_of(&self, dscp: u8) -> u8 {
+        self.class_of[usize::from(dscp & 63)]
     }
 
     /// Packets and bytes of one class.
@@ -119,7 +119,7 @@ impl Waiting {
 
     /// Hands a packet to its class. `arrival` says nothing of what waits in it.
     pub fn push(&mut self, passage: Passage, mut arrival: Arrival) -> Entry {
-        let class = self.class_of(arrival.packet.priority());
+        let class = self.class_of(arrival.packet.dscp());
         let store = &mut self.classes[usize::from(class)].store;
         let before = store.backlog().bytes;
         if let Some(shared) = &self.shared

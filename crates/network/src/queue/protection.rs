@@ -71,9 +71,9 @@ mod tests {
     use crate::pool::PacketPool;
     use eastwest_types::{HostId, Packet, ecn};
 
-    fn verdict(protection: Protection, payload: u16, flags: u8, tos: u8) -> Verdict {
+    fn verdict(protection: Protection, payload: u16, flags: u8, tos: u8, notes: u8) -> Verdict {
         let mut pool = PacketPool::default();
-        let slot = pool.insert(&Packet { payload, flags, tos, ..Packet::blank(HostId(1)) });
+        let slot = pool.insert(&Packet { payload, flags, tos, notes, ..Packet::blank(HostId(1)) });
         Signal { ecn: true, protection }.verdict(pool.get(slot))
     }
 
@@ -81,8 +81,8 @@ mod tests {
     fn each_mode_spares_what_its_name_says() {
         use Protection::{AckSyn, Bypass, Default, EceBit};
         let all = [Default, EceBit, AckSyn, Bypass];
-        let spared = |payload, flags, tos| {
-            all.map(|mode| match verdict(mode, payload, flags, tos) {
+        let spared = |payload, flags, notes| {
+            all.map(|mode| match verdict(mode, payload, flags, 0, notes) {
                 Verdict::Enqueue => true,
                 Verdict::DropEarly => false,
                 other => panic!("{other:?}"),
@@ -96,12 +96,12 @@ mod tests {
         assert_eq!(spared(0, syn | ack | ece, 0), [false, true, true, true]);
         assert_eq!(spared(0, ack | flag::FIN, 0), [false, false, true, true]);
         // data without ECT: retransmissions are such (RFC 3168, 6.1.5)
-        assert_eq!(spared(1448, ack, Packet::TOS_RETRANSMISSION), [false, false, false, true]);
+        assert_eq!(spared(1448, ack, Packet::RETRANSMISSION), [false, false, false, true]);
         assert_eq!(spared(1448, ack | ece, 0), [false, true, true, true]);
-        assert_eq!(spared(0, 0, Packet::TOS_DATAGRAM), [false, false, false, true]);
+        assert_eq!(spared(0, 0, Packet::DATAGRAM), [false, false, false, true]);
         for mode in all {
-            assert_eq!(verdict(mode, 1448, ack, ecn::ECT0), Verdict::Mark);
-            assert_eq!(verdict(mode, 1448, ack, ecn::CE), Verdict::Mark);
+            assert_eq!(verdict(mode, 1448, ack, ecn::ECT0, 0), Verdict::Mark);
+            assert_eq!(verdict(mode, 1448, ack, ecn::CE, 0), Verdict::Mark);
         }
     }
 }

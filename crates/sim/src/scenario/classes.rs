@@ -1,7 +1,9 @@
-//! `[[class]]`: traffic classes, which name rows in tables and map to priorities.
+//! `[[class]]`: traffic classes, which name rows in tables and give packets their codepoint.
 //!
-//! A class exists as soon as a workload names it; the table is only needed to give it a priority.
+//! A class exists as soon as a workload names it; the table is only needed to give it a priority or a
+//! DSCP. A priority is the class selector of the same number (RFC 2474, 4.2.2).
 
+use super::dscp::Dscp;
 use super::quantity::{Name, Quantity};
 use super::reader::{Section, key};
 use super::resolve::{Body, Out};
@@ -13,8 +15,8 @@ use eastwest_types::ClassId;
 pub struct TrafficClassConfig {
     /// Its name.
     pub name: String,
-    /// Its priority, 0–7, 7 the most urgent.
-    pub priority: u8,
+    /// The differentiated services codepoint of its packets, 0–63.
+    pub dscp: u8,
 }
 
 /// Most classes.
@@ -32,7 +34,7 @@ pub struct Classes {
 /// Reads `[[class]]`.
 pub fn read(s: &mut Section) -> Classes {
     let mut names: Vec<String> = Vec::new();
-    let doc = "Priority of a traffic class. Classes that workloads name need no entry.";
+    let doc = "Priority or DSCP of a traffic class. Classes that workloads name need no entry.";
     let list = s.tables("class", doc, MOST, |c, _| {
         let name: Name = c.get(key("name", "Its name, as workloads give it."));
         let priority: u32 = c.get(
@@ -40,9 +42,22 @@ pub fn read(s: &mut Section) -> Classes {
                 .default("0")
                 .range("0", "7"),
         );
+        let given = c.has("priority");
+        let dscp: Option<Dscp> = c.find(
+            key(
+                "dscp",
+                "Codepoint of its packets instead of a priority, as a name of RFC 4594 or a number: \
+                 \"AF21\", \"EF\", 18.",
+            )
+            .optional("the class selector of its priority: CS0 for 0 … CS7 for 7"),
+        );
+        c.demand(dscp.is_none() || !given, &["dscp", "priority"], || {
+            "stands beside `priority`, which would be another codepoint: give one of them".to_owned()
+        });
         c.demand(!names.contains(&name.0), &["name"], || "is the name of another class".to_owned());
         names.push(name.0.clone());
-        TrafficClassConfig { name: name.0, priority: priority as u8 }
+        let dscp = dscp.unwrap_or(Dscp::of_priority(priority as u8));
+        TrafficClassConfig { name: name.0, dscp: dscp.0 }
     });
     Classes { declared: list.len(), used: vec![false; list.len()], list }
 }
@@ -51,7 +66,7 @@ impl Classes {
     /// The class of this name, new if need be.
     pub fn id(&mut self, name: &str) -> ClassId {
         let index = self.list.iter().position(|c| c.name == name).unwrap_or_else(|| {
-            self.list.push(TrafficClassConfig { name: name.to_owned(), priority: 0 });
+            self.list.push(TrafficClassConfig { name: name.to_owned(), dscp: 0 });
             self.used.push(false);
             self.list.len() - 1
         });
@@ -72,20 +87,26 @@ impl Classes {
         {
             notes.push(format!("no workload is in class {}", class.0.name));
         }
-        let high = self.list.iter().filter(|c| c.priority >= 4).count();
+        let high = self.list.iter().filter(|c| Dscp(c.dscp).priority() >= 4).count();
         let strict = *scheduler == SchedulerConfig::StrictPriority;
         if strict && (high == 0 || high == self.list.len()) {
             notes.push(
                 "strict-priority serves 4–7 before 0–3, but all classes are on one side".to_owned(),
             );
         }
-        if *scheduler == SchedulerConfig::Fifo && self.list.iter().any(|c| c.priority > 0) {
-            notes.push("priorities have no effect with fabric.scheduler = \"fifo\"".to_owned());
+        if *scheduler == SchedulerConfig::Fifo && self.list.iter().any(|c| c.dscp > 0) {
+            notes.push(
+                "priorities and codepoints have no effect with fabric.scheduler = \"fifo\""
+                    .to_owned(),
+            );
         }
         let rows = self.list.iter().map(|class| {
             let mut out = Out::default();
             out.value("name", Name(class.name.clone()).show());
-            out.value("priority", class.priority.to_string());
+            match Dscp(class.dscp) {
+                dscp if dscp.is_selector() => out.value("priority", dscp.priority().to_string()),
+                dscp => out.value("dscp", dscp.show()),
+            }
             out
         });
         s.resolve_table("class", Body::Array(rows.collect()));

@@ -79,11 +79,11 @@ pub fn read(
     );
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
     let asked_to_mark = Cell::new(false);
-    let ports = Ports { mtu: known_mtu, rates: rates(topology.as_ref()), asked_to_mark };
+    let ports = Ports { mtu: known_mtu, framing, rates: rates(topology.as_ref()), asked_to_mark };
     let shared_buffer = read_shared_buffer(s, &ports);
     let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"]));
-    let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared };
-    let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None };
+    let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
+    let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None, alone: true };
     let scheduler = read_scheduler(s, &ports, at_switch, notes);
     let switch_queue = s
         .table("queue", "Queue of every switch port.", |q| read_queue(q, &ports, at_switch, notes));

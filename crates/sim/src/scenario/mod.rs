@@ -6,11 +6,13 @@
 
 mod classes;
 mod describe;
+mod dscp;
 mod fabric;
 mod faults;
 mod files;
 mod graph;
 mod hosts;
+mod inert;
 mod measure;
 mod nodes;
 mod overrides;

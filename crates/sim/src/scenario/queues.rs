@@ -4,6 +4,8 @@
 //! the Internet the explanation says so, since a data centre needs other ones. Marks are on by default
 //! (RFC 7567, section 4.2.1): they concern transports that ask for them only.
 
+use super::dscp::Dscp;
+use super::inert;
 use super::quantity::{Bytes, Fraction, Octets, Ratio};
 use super::reader::{Section, key};
 use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
@@ -20,6 +22,8 @@ use std::cell::Cell;
 pub struct Ports {
     /// Largest packet, if that is known.
     pub mtu: Option<u32>,
+    /// Bytes per packet beyond its IP length.
+    pub framing: u32,
     /// Rates of links, each once.
     pub rates: Vec<Rate>,
     /// Whether a queue was asked to mark packets: set while queues are read.
@@ -35,6 +39,8 @@ pub struct Room {
     pub doc: &'static str,
     /// What their ports share, which takes its place.
     pub shared: Option<SharedBufferConfig>,
+    /// Whether no other queue has a part of the link's rate.
+    pub alone: bool,
 }
 
 impl Room {
@@ -104,15 +110,19 @@ pub fn read_queue(
             format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
         });
     }
-    match kind.unwrap_or(Discipline::DropTail) {
+    let queue = match kind.unwrap_or(Discipline::DropTail) {
         Discipline::DropTail => QueueConfig::DropTail(limit),
         Discipline::StepMarking => read_step_marking(s, limit, ports),
         Discipline::CoDel => QueueConfig::CoDel(read_codel(s, limit, ports)),
-        Discipline::Red => read_red(s, limit, ports, notes),
-        Discipline::AdaptiveRed => read_adaptive_red(s, limit, ports, notes),
+        Discipline::Red => read_red(s, limit, ports),
+        Discipline::AdaptiveRed => read_adaptive_red(s, limit, ports),
         Discipline::Pie => read_pie(s, limit, ports),
         Discipline::FqCoDel => read_fq_codel(s, limit, ports),
+    };
+    if s.all_good() && !s.describing() {
+        inert::note(&queue, ports, room, notes);
     }
+    queue
 }
 
 fn read_protection(s: &mut Section, default: &'static str) -> Protection {
@@ -197,7 +207,7 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
     QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
 }
 
-fn read_red(s: &mut Section, limit: Limit, ports: &Ports, notes: &mut Vec<String>) -> QueueConfig {
+fn read_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
     let min: Limit = s.get(key(
         "min",
         "Average queue, in packets or IP bytes, from which on packets are signalled (E-EON, table \
@@ -208,28 +218,11 @@ fn read_red(s: &mut Section, limit: Limit, ports: &Ports, notes: &mut Vec<String
         "Average queue from which on all are, or with `gentle` half of the rest (E-EON, table 5.3: \
          51 to 150 packets; Floyd advises three times `min`).",
     ));
-    let (low, high, room) = (bytes_or_packets(min), bytes_or_packets(max), bytes_or_packets(limit));
+    let (low, high) = (bytes_or_packets(min), bytes_or_packets(max));
     s.demand(low.0 == high.0, &["max", "min"], || {
         "must count what `min` counts, packets or bytes".to_owned()
     });
     s.demand(low.0 != high.0 || low.1 <= high.1, &["min", "max"], || "is above `max`".to_owned());
-    if s.all_good() && low.0 == room.0 && low.1 >= room.1 {
-        notes.push(format!(
-            "red never acts: its lower threshold of {} is not below the limit of {} {}",
-            low.1,
-            room.1,
-            if low.0 { "packets" } else { "bytes" }
-        ));
-    } else if s.all_good() && high.0 == room.0 && high.1 > room.1 {
-        let share = (room.1 - low.1) as f64 / (high.1 - low.1).max(1) as f64;
-        notes.push(format!(
-            "red's upper threshold of {} is above the limit of {}: the queue is full when the \
-             probability has gone {:.0} % of its way",
-            high.1,
-            room.1,
-            share * 100.0
-        ));
-    }
     let level = |limit: Limit| match limit {
         Limit::Packets(n) => Level::Packets(f64::from(n)),
         Limit::Bytes(n) => Level::Bytes(n as f64),
@@ -289,12 +282,7 @@ fn read_red_rest(s: &mut Section, limit: Limit, ports: &Ports) -> RedConfig {
     }
 }
 
-fn read_adaptive_red(
-    s: &mut Section,
-    limit: Limit,
-    ports: &Ports,
-    notes: &mut Vec<String>,
-) -> QueueConfig {
+fn read_adaptive_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
     let target = s.get(
         key::<Span>(
             "target",
@@ -312,20 +300,7 @@ fn read_adaptive_red(
         .default("true"),
     );
     let red = read_red_rest(s, limit, ports);
-    let config = AdaptiveRedConfig { target, adapt, red };
-    if let (true, Limit::Packets(room)) = (s.all_good(), limit) {
-        for &rate in &ports.rates {
-            let (min, max) = config.thresholds(rate);
-            if min >= f64::from(room) {
-                notes.push(format!(
-                    "adaptive-red never acts at {rate}: {target} are {min} to {max} packets of {} B, \
-                     the limit is {room}",
-                    red.mean_packet
-                ));
-            }
-        }
-    }
-    QueueConfig::AdaptiveRed(config)
+    QueueConfig::AdaptiveRed(AdaptiveRedConfig { target, adapt, red })
 }
 
 fn read_pie(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
@@ -423,18 +398,14 @@ pub fn read_scheduler(
             ("classes", SchedulerConfig::Classes(Vec::new()), "a queue for each [[fabric.class]]"),
         ],
     );
-    let classes =
-        s.tables("class", "A queue of every port for some of the priorities.", 8, |c, _| {
-            read_class(c, ports, room, notes)
-        });
+    let classes = s.tables("class", "A queue of every port for some of the packets.", 8, |c, _| {
+        read_class(c, ports, room, notes)
+    });
     if s.describing() {
         return scheduler;
     }
     match scheduler {
-        SchedulerConfig::Classes(_) => {
-            check_classes(s, &classes);
-            SchedulerConfig::Classes(classes)
-        }
+        SchedulerConfig::Classes(_) => SchedulerConfig::Classes(map_codepoints(s, &classes)),
         other => {
             if !classes.is_empty() {
                 s.wrong("class", "classes are only served with scheduler = \"classes\"");
@@ -444,30 +415,78 @@ pub fn read_scheduler(
     }
 }
 
-fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String>) -> PortClass {
-    let priorities: Vec<u32> =
-        c.get(key("priorities", "Priorities of traffic classes, 0 to 7, whose packets wait here."));
+/// A class of a port as the file has it.
+struct ReadClass {
+    /// Bit p is set for priority p.
+    priorities: u8,
+    /// Bit d is set for codepoint d, where it is named itself.
+    dscps: u64,
+    weight: Option<u32>,
+    queue: Option<QueueConfig>,
+}
+
+fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String>) -> ReadClass {
+    let priorities: Option<Vec<u32>> = c.find(
+        key(
+            "priorities",
+            "Priorities of traffic classes, 0 to 7, whose packets wait here; a packet's priority is \
+             the upper three bits of its DSCP.",
+        )
+        .optional("none"),
+    );
+    let dscps: Option<Vec<Dscp>> = c.find(
+        key(
+            "dscp",
+            "Codepoints whose packets wait here whatever class has their priority, as names of RFC \
+             4594 or numbers: [\"EF\", \"AF41\", 18].",
+        )
+        .optional("none"),
+    );
     let weight: Option<u32> = c.find(
         key("weight", "Its share of what strict classes leave, by bytes.")
             .range("1", "1000")
             .optional("strict: served before all with a weight and before later ones without"),
     );
     let own = c.has("queue");
-    let queue =
-        c.table("queue", "Discipline of this class.", |q| read_queue(q, ports, room, notes));
-    c.demand(!priorities.is_empty(), &["priorities"], || "names no priority".to_owned());
+    let queue = c.table("queue", "Discipline of this class.", |q| {
+        read_queue(q, ports, Room { alone: false, ..room }, notes)
+    });
+    let (priorities, dscps) = (priorities.unwrap_or_default(), dscps.unwrap_or_default());
+    c.demand(!(priorities.is_empty() && dscps.is_empty()), &["priorities", "dscp"], || {
+        "names neither a priority nor a codepoint".to_owned()
+    });
     let mut bits = 0u8;
     for &p in &priorities {
         c.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
         bits |= 1u8.checked_shl(p).unwrap_or(0);
     }
-    PortClass { priorities: bits, weight, queue: own.then_some(queue) }
+    ReadClass {
+        priorities: bits,
+        dscps: dscps.iter().fold(0, |bits, dscp| bits | 1 << dscp.0),
+        weight,
+        queue: own.then_some(queue),
+    }
 }
 
-/// Every priority must have one class.
-fn check_classes(s: &mut Section, classes: &[PortClass]) {
+/// All codepoints of a priority.
+fn of_priorities(priorities: u8) -> u64 {
+    (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
+}
+
+/// Gives every codepoint one class: the one that names it, else that of its priority. Where codepoints
+/// are named, others wait with the default ones (RFC 2474, section 3).
+fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
+    let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
+    let mut mapped: Vec<PortClass> = classes
+        .iter()
+        .map(|c| PortClass {
+            dscps: c.dscps | of_priorities(c.priorities) & !named,
+            weight: c.weight,
+            queue: c.queue,
+        })
+        .collect();
     if !s.good(&["class"]) {
-        return;
+        return mapped;
     }
     let of = |p: u32| classes.iter().filter(|c| c.priorities >> p & 1 == 1).count();
     let list = |wanted: fn(usize) -> bool| {
@@ -475,10 +494,26 @@ fn check_classes(s: &mut Section, classes: &[PortClass]) {
         found.join(", ")
     };
     let (none, several) = (list(|n| n == 0), list(|n| n > 1));
-    if !none.is_empty() {
-        s.wrong("class", format!("no class has these priorities: {none}"));
-    }
     if !several.is_empty() {
         s.wrong("class", format!("more than one class has these priorities: {several}"));
     }
+    let twice = (0..64).filter(|d| classes.iter().filter(|c| c.dscps >> d & 1 == 1).count() > 1);
+    let twice: Vec<String> = twice.map(|d| Dscp(d).name()).collect();
+    if !twice.is_empty() {
+        s.wrong("class", format!("more than one class has these codepoints: {}", twice.join(", ")));
+    }
+    let rest = !mapped.iter().fold(0, |bits, c| bits | c.dscps);
+    let default = mapped.iter_mut().find(|c| c.dscps & 1 == 1);
+    match default {
+        _ if named == 0 && !none.is_empty() => {
+            s.wrong("class", format!("no class has these priorities: {none}"));
+        }
+        Some(default) => default.dscps |= rest,
+        None => s.wrong(
+            "class",
+            "no class has the codepoint DF (0) or priority 0, where packets wait whose codepoint no \
+             class names",
+        ),
+    }
+    mapped
 }

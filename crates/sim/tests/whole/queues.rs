@@ -199,6 +199,39 @@ fn classes_share_a_link_by_weight() {
 }
 
 #[test]
+fn codepoints_choose_the_class_and_are_counted_and_captured_there() {
+    // AF21 and AF22 have one priority; EF goes where it is named, AF41 with the default ones
+    let classes = [("gold", "'AF21'"), ("silver", "'AF22'"), ("voice", "46"), ("other", "'AF41'")];
+    let mut text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
+        scheduler = 'classes'\n[[fabric.class]]\ndscp = ['AF22', 46]\nweight = 1\n\
+        [[fabric.class]]\npriorities = [2, 5]\nweight = 3\n[[fabric.class]]\n\
+        priorities = [0, 1, 3]\n[measure]\nports = 'switch0'\ncapture = 'h0->switch0'\n"
+        .to_owned();
+    for (i, (name, dscp)) in classes.into_iter().enumerate() {
+        text.push_str(&format!(
+            "[[class]]\nname = '{name}'\ndscp = {dscp}\n[[workload]]\nname = '{name}'\n\
+             kind = 'datagrams'\nsources = 'h{i}'\ndestination = 'h5'\nbytes = 1500\n\
+             arrivals = 'periodic'\nmean_gap = '20 us'\npackets = {}\n",
+            1000 + i
+        ));
+    }
+    let done = outcome(&text, &[]);
+    done.assert_conserved();
+    let of = |column: &str| done.u64s("drops", column);
+    let mut arrivals = [0; 3];
+    let to_sink = done.texts("links", "name").iter().position(|n| *n == "switch0->h5").unwrap();
+    for (row, link) in of("link").into_iter().enumerate() {
+        if link == to_sink as u64 {
+            arrivals[of("class")[row] as usize] += of("arrivals")[row];
+        }
+    }
+    assert_eq!(arrivals, [1001 + 1002, 1000, 1003]);
+    let capture = done.file("capture.pcapng").expect("a capture");
+    // Ethernet, then IPv4 with AF21 in its second byte
+    assert!(capture.windows(4).any(|bytes| bytes == [0x08, 0x00, 0x45, 18 << 2]));
+}
+
+#[test]
 fn ports_that_share_a_buffer_take_what_others_leave() {
     // two senders for each receiver overload its port by 100 %; each port wants all it can get
     let run = |receivers: u32, alpha: &str| {

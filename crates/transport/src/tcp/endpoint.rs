@@ -208,8 +208,7 @@ impl Endpoint {
             unacked_segments: 0,
             retries: 0,
             hash,
-            tos: (connect.priority & 7) << 2
-                | if config.rules.ecn.all_packets { ecn::ECT0 } else { 0 },
+            tos: connect.dscp << 2 | if config.rules.ecn.all_packets { ecn::ECT0 } else { 0 },
             class: connect.class,
             state: State::Listen,
             phase: Phase::Open,

@@ -109,8 +109,8 @@ pub struct Connect {
     pub server: HostId,
     /// Values for [`Packet::hash`]: client to server, server to client.
     pub hashes: (u16, u16),
-    /// Priority 0–7 of all packets.
-    pub priority: u8,
+    /// Differentiated services codepoint of all packets, 0–63.
+    pub dscp: u8,
     /// Traffic class, for measuring.
     pub class: u8,
 }

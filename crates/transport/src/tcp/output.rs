@@ -210,7 +210,7 @@ impl Endpoint {
             packet.flags |= flag::PSH; // all that is written; the receiver heeds it
         }
         if again {
-            packet.tos |= Packet::TOS_RETRANSMISSION;
+            packet.notes |= Packet::RETRANSMISSION;
             self.note_resent(now);
         } else {
             if !config.timestamps && self.timed_end == 0 {
@@ -285,6 +285,7 @@ impl Endpoint {
             payload: 0,
             flags: 0,
             tos: self.tos,
+            notes: 0,
         }
     }
 

@@ -35,7 +35,7 @@ impl Sent {
     }
 
     pub fn is_again(&self) -> bool {
-        self.packet.tos & Packet::TOS_RETRANSMISSION != 0
+        self.packet.notes & Packet::RETRANSMISSION != 0
     }
 
     pub fn has(&self, flags: u8) -> bool {
@@ -233,7 +233,7 @@ impl Net {
 
     pub fn open(&mut self) {
         let connect =
-            Connect { client: HostId(0), server: HostId(1), hashes: (1, 2), priority: 0, class: 0 };
+            Connect { client: HostId(0), server: HostId(1), hashes: (1, 2), dscp: 0, class: 0 };
         self.wires.highest = [0; 2];
         self.wires.told = [Ranges::default(), Ranges::default()];
         let now = self.wires.now;

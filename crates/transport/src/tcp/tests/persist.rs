@@ -24,6 +24,7 @@ fn window(net: &mut Net, window: u32) {
         payload: 0,
         flags: flag::ACK,
         tos: 0,
+        notes: 0,
     };
     net.stack.on_packet(net.now(), &packet, None, &mut net.wires);
 }
