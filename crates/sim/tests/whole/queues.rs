@@ -212,7 +212,7 @@ fn codepoints_choose_the_class_and_are_counted_and_captured_there() {
             "[[class]]\nname = '{name}'\ndscp = {dscp}\n[[workload]]\nname = '{name}'\n\
              kind = 'datagrams'\nsources = 'h{i}'\ndestination = 'h5'\nbytes = 1500\n\
              arrivals = 'periodic'\nmean_gap = '20 us'\npackets = {}\n",
-            1000 + i
+            1000 + 100 * i
         ));
     }
     let done = outcome(&text, &[]);
@@ -225,7 +225,10 @@ fn codepoints_choose_the_class_and_are_counted_and_captured_there() {
             arrivals[of("class")[row] as usize] += of("arrivals")[row];
         }
     }
-    assert_eq!(arrivals, [1001 + 1002, 1000, 1003]);
+    // the run ends when the last packet has left its host
+    let near =
+        arrivals.iter().zip([1100 + 1200, 1000, 1300]).all(|(n, all)| (all - 2..=all).contains(n));
+    assert!(near, "{arrivals:?}");
     let capture = done.file("capture.pcapng").expect("a capture");
     // Ethernet, then IPv4 with AF21 in its second byte
     assert!(capture.windows(4).any(|bytes| bytes == [0x08, 0x00, 0x45, 18 << 2]));
