@@ -39,6 +39,10 @@ impl World {
                     self.watch(sender.peer());
                 }
             }
+            Action::Shutdown { conn, from } => {
+                let sender = end_of(self.messages.endpoint(workload, conn.0), from);
+                self.tcp(|stack, now, out| stack.close(now, sender, out));
+            }
             Action::Close { conn } => {
                 let client = self.messages.close(workload, conn.0);
                 self.tcp(|stack, now, out| {

@@ -4,6 +4,10 @@
 //! (mod N) in this order, so that with a limit on parallel flows no host is everybody's target at
 //! once; MPI libraries order their pairwise exchange likewise. Without a limit all start within
 //! `[0, start_window)`.
+//!
+//! With `repeat` a pair exchanges as often, one after the other and each time over a fresh connection,
+//! before its host turns to the next. With a request it is each host that fetches from all others, as
+//! the reduces of a shuffle do: it connects and asks, and the other end answers.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -16,6 +20,10 @@ use eastwest_types::{ClassId, Span, Time};
 pub struct AllToAllConfig {
     /// Bytes of each flow.
     pub bytes: u64,
+    /// Flows of each pair, one after the other.
+    pub repeat: u32,
+    /// Bytes with which a host asks another for its flow; 0 where it sends unasked.
+    pub request_bytes: u64,
     /// Flows a host has under way at once; `None` for all.
     pub parallel: Option<u32>,
     /// Width of the uniform start times of the first flows.
@@ -43,6 +51,7 @@ impl AllToAll {
         let mut no = Objections::new();
         no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
         no.require(config.bytes > 0, || "bytes: must be at least one byte".into());
+        no.require(config.repeat > 0, || "repeat: at least one flow per pair is needed".into());
         no.require(config.parallel != Some(0), || "parallel: must be at least one flow".into());
         let others = hosts.saturating_sub(1);
         let parallel = config.parallel.map_or(others, |limit| others.min(u64::from(limit)));
@@ -55,6 +64,8 @@ impl AllToAll {
                     per_host: others as u32,
                     parallel: parallel as u32,
                     bytes: config.bytes,
+                    repeat: config.repeat,
+                    request_bytes: config.request_bytes,
                     start_window: config.start_window,
                     class: config.class,
                 },
@@ -81,10 +92,13 @@ impl AllToAll {
 mod tests {
     use super::*;
     use crate::ideal::{Ideal, cluster};
+    use eastwest_types::{Purpose, Side};
 
     fn run(hosts: usize, parallel: Option<u32>) -> Ideal {
         let config = AllToAllConfig {
             bytes: 10,
+            repeat: 1,
+            request_bytes: 0,
             parallel,
             start_window: AllToAllConfig::START_WINDOW,
             class: ClassId(0),
@@ -123,21 +137,55 @@ mod tests {
     }
 
     #[test]
+    fn every_pair_fetches_as_often_as_asked_one_after_the_other() {
+        let config = AllToAllConfig {
+            bytes: 10,
+            repeat: 3,
+            request_bytes: 5,
+            parallel: None,
+            start_window: Span::ZERO,
+            class: ClassId(0),
+        };
+        let mut all = AllToAll::new(config, &cluster(4)).expect("possible");
+        let run = Ideal::run(|now, event, out| all.handle(now, event, out));
+        assert!(run.finished);
+        assert_eq!((run.opened, run.open, run.peak), (36, 0, 12));
+        assert_eq!(all.progress(), (36, 36));
+        for client in 0..4 {
+            for server in (0..4).filter(|&s| s != client) {
+                let sent: Vec<u64> = run
+                    .rows
+                    .iter()
+                    .filter(|r| r.src.0 == server && r.dst.0 == client)
+                    .filter(|r| r.purpose == Purpose::Flow)
+                    .inspect(|r| assert_eq!((r.from, r.payload), (Side::Server, 10)))
+                    .map(|r| r.sent.since(Time::ZERO).0 / Ideal::LATENCY.0)
+                    .collect();
+                assert_eq!(sent, [1, 3, 5], "a request and an answer each time");
+            }
+        }
+    }
+
+    #[test]
     fn a_limit_of_nothing_is_refused() {
         let config = AllToAllConfig {
             bytes: 0,
+            repeat: 0,
+            request_bytes: 0,
             parallel: Some(0),
             start_window: Span::ZERO,
             class: ClassId(0),
         };
         let reasons = AllToAll::new(config, &cluster(1)).expect_err("impossible");
-        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        assert_eq!(reasons.len(), 4, "{reasons:?}");
     }
 
     #[test]
     fn more_flows_at_once_than_endpoints_are_refused() {
         let config = |parallel| AllToAllConfig {
             bytes: 1,
+            repeat: 1,
+            request_bytes: 0,
             parallel,
             start_window: Span::ZERO,
             class: ClassId(0),

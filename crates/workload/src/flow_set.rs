@@ -2,14 +2,17 @@
 //! each over a connection of its own.
 //!
 //! Flow number `k` of host `i` is flow `i · per_host + k`. Of each host, the first `parallel` flows
-//! start at seeded times in `[0, start_window)`; each flow that ends lets the host's next one start.
-//! Only flows under way are held in memory.
+//! start at seeded times in `[0, start_window)`; each flow that ends is repeated as often as asked
+//! for, and then lets the host's next one start. Only flows under way are held in memory.
+//!
+//! With a request the flow goes the other way: the host connects to the destination and asks, the
+//! destination answers with the bytes and its FIN, as a file or map output is fetched.
 
 use crate::demand::Objections;
 use crate::names::Names;
 use crate::{Action, Event};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Span, Time};
+use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
 
 /// The most flows that can be under way at once: a connection takes two endpoints.
 pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
@@ -34,8 +37,21 @@ pub(crate) struct FlowSetConfig {
     pub parallel: u32,
     /// Payload of each flow.
     pub bytes: u64,
+    /// How often each flow is sent, one after the other.
+    pub repeat: u32,
+    /// Bytes with which the host asks for the flow; 0 where it sends the flow itself.
+    pub request_bytes: u64,
     pub start_window: Span,
     pub class: ClassId,
+}
+
+/// A flow under way.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    host: u32,
+    k: u32,
+    /// How often it has been sent before.
+    round: u32,
 }
 
 /// The flows of a pattern.
@@ -45,8 +61,8 @@ pub(crate) struct FlowSet {
     starts: Stream,
     /// Number of each host's next flow.
     next: Vec<u32>,
-    /// The host behind each open connection.
-    open: Names<u32>,
+    /// The flow of each open connection.
+    open: Names<Flow>,
     done: u64,
 }
 
@@ -62,7 +78,8 @@ impl FlowSet {
     }
 
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.done, u64::from(self.config.hosts) * u64::from(self.config.per_host))
+        let c = &self.config;
+        (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
     /// Takes an event; `destination(host, k)` names the receiver of the host's flow `k`.
@@ -78,16 +95,18 @@ impl FlowSet {
             Event::Wake { token } => {
                 let per_host = u64::from(self.config.per_host);
                 let (host, k) = ((token / per_host) as u32, (token % per_host) as u32);
-                self.start(host, k, destination(host, k), out);
+                self.start(Flow { host, k, round: 0 }, destination(host, k), out);
+            }
+            Event::Delivered { conn, from, tag } if from != self.sender() => {
+                self.send(conn, tag, out);
+                out.push(Action::Shutdown { conn, from: Side::Server });
             }
             Event::Delivered { conn, .. } => {
                 out.push(Action::Close { conn });
-                let host = self.open.release(conn);
+                let flow = self.open.release(conn);
                 self.done += 1;
-                let k = self.next[host as usize];
-                if k < self.config.per_host {
-                    self.next[host as usize] += 1;
-                    self.start(host, k, destination(host, k), out);
+                if let Some(next) = self.after(flow) {
+                    self.start(next, destination(next.host, next.k), out);
                 } else if self.done == self.progress().1 {
                     out.push(Action::Finished);
                 }
@@ -111,20 +130,55 @@ impl FlowSet {
         u64::from(host) * u64::from(self.config.per_host) + u64::from(k)
     }
 
-    fn start(&mut self, host: u32, k: u32, to: u32, out: &mut Vec<Action>) {
-        let conn = self.open.take(host);
+    /// What the host does after a flow.
+    fn after(&mut self, flow: Flow) -> Option<Flow> {
+        if flow.round + 1 < self.config.repeat {
+            return Some(Flow { round: flow.round + 1, ..flow });
+        }
+        let k = self.next[flow.host as usize];
+        (k < self.config.per_host).then(|| {
+            self.next[flow.host as usize] += 1;
+            Flow { host: flow.host, k, round: 0 }
+        })
+    }
+
+    /// Who sends the bytes of the flows.
+    fn sender(&self) -> Side {
+        if self.config.request_bytes > 0 { Side::Server } else { Side::Client }
+    }
+
+    fn start(&mut self, flow: Flow, to: u32, out: &mut Vec<Action>) {
+        let conn = self.open.take(flow);
+        let tag =
+            self.number(flow.host, flow.k) * u64::from(self.config.repeat) + u64::from(flow.round);
         out.push(Action::Open {
             conn,
-            client: HostId(host),
+            client: HostId(flow.host),
             server: HostId(to),
             class: self.config.class,
         });
+        if self.config.request_bytes == 0 {
+            return self.send(conn, tag, out);
+        }
         out.push(Action::Send {
             conn,
             from: Side::Client,
+            payload: self.config.request_bytes,
+            header: 0,
+            tag,
+            purpose: Purpose::Request,
+            job: None,
+            record: true,
+        });
+    }
+
+    fn send(&self, conn: ConnId, tag: u64, out: &mut Vec<Action>) {
+        out.push(Action::Send {
+            conn,
+            from: self.sender(),
             payload: self.config.bytes,
             header: 0,
-            tag: self.number(host, k),
+            tag,
             purpose: Purpose::Flow,
             job: None,
             record: true,

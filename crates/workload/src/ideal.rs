@@ -57,6 +57,8 @@ pub(crate) struct Ideal {
     pub rounds: Vec<Round>,
     pub datagrams: Vec<Datagram>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
+    /// Sides that write no more.
+    shut: Vec<(ConnId, Side)>,
     queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
     order: u64,
 }
@@ -116,6 +118,7 @@ impl Ideal {
                 self.peak = self.peak.max(self.conns.len());
             }
             Action::Send { conn, from, payload, tag, purpose, record, .. } => {
+                assert!(!self.shut.contains(&(conn, from)), "{conn:?} written after its end");
                 let (client, server) = self.conns[&conn];
                 let (src, dst) =
                     if from == Side::Client { (client, server) } else { (server, client) };
@@ -124,7 +127,12 @@ impl Ideal {
                 let event = Event::Delivered { conn, from, tag };
                 self.push(delivered, event, record.then_some(row));
             }
+            Action::Shutdown { conn, from } => {
+                assert!(self.conns.contains_key(&conn), "{conn:?} is not open");
+                self.shut.push((conn, from));
+            }
             Action::Close { conn } => {
+                self.shut.retain(|s| s.0 != conn);
                 assert!(self.conns.remove(&conn).is_some(), "{conn:?} was not open");
             }
             Action::Datagram { from, to, bytes, .. } => {

@@ -108,6 +108,14 @@ pub enum Action {
         /// Whether it gets a row in the flow table.
         record: bool,
     },
+    /// One side writes no more (`shutdown` of sockets): its FIN goes with its last byte. The connection
+    /// keeps its name until it is closed.
+    Shutdown {
+        /// The connection.
+        conn: ConnId,
+        /// Which side.
+        from: Side,
+    },
     /// Close a connection from both sides once all that was written is delivered. Its name is free at once.
     Close {
         /// The connection.

@@ -99,6 +99,8 @@ impl Permutation {
                     per_host: config.repeat,
                     parallel: 1,
                     bytes: config.bytes,
+                    repeat: 1,
+                    request_bytes: 0,
                     start_window: config.start_window,
                     class: config.class,
                 },

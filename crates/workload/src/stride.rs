@@ -67,6 +67,8 @@ impl Stride {
                     per_host: config.count,
                     parallel: config.count,
                     bytes: config.bytes,
+                    repeat: 1,
+                    request_bytes: 0,
                     start_window: config.start_window,
                     class: config.class,
                 },

@@ -64,6 +64,22 @@ pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
 pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     AllToAllConfig {
         bytes: flow_bytes(s),
+        repeat: s.get(
+            key("repeat", "Flows of each pair, one after the other over a fresh connection each.")
+                .default("1")
+                .range("1", "100000"),
+        ),
+        request_bytes: s
+            .get(
+                key::<Bytes>(
+                    "request_bytes",
+                    "Bytes with which each host asks every other for the flow, which the other then \
+                     sends back; with 0 hosts send unasked.",
+                )
+                .value(Bytes(0))
+                .range("0 B", "1 GB"),
+            )
+            .0,
         parallel: s.find(
             key("parallel", "Flows a host has under way at once.")
                 .optional("all at once")
