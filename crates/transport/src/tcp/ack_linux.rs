@@ -2,8 +2,9 @@
 //! `tcp_cleanup_rbuf`).
 //!
 //! At once: the first 16 segments of a connection (fewer where the window is small: half of it in
-//! segments) and as many after a pause of more than a timeout (*quick* mode); more than one full
-//! segment unacknowledged; a segment that is small or the last of a write, unless the
+//! segments) and as many after a pause of more than a timeout (*quick* mode); a segment that lets the
+//! offered window grow; two after a mark that is the first, or where data was sent again that had been
+//! ECN-capable; more than one full segment unacknowledged; a segment that is small or the last of a write, unless the
 //! connection answers its peer's data (*ping-pong* mode) and only the first of its kind, for the
 //! application reads at once. Otherwise after the ATO: 40 ms, with a pause between segments near it
 //! more, up to the smoothed round trip or half a second (200 ms in ping-pong mode or after a small
@@ -22,6 +23,7 @@ const DELAY_MAX: Span = Span::from_ms(200);
 const HALF_SECOND: Span = Span::from_ms(500);
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u32 = 16;
+const QUICK_AFTER_MARK: u8 = 2;
 /// A segment of less is not taken for the peer's full size (`TCP_MSS_DEFAULT`).
 const LEAST_FULL: u16 = 536;
 /// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, and duplicates sent before.
@@ -58,6 +60,8 @@ pub(super) struct Arrival {
     /// Bytes not acknowledged, with it.
     pub(super) unacked: u64,
     pub(super) window: u64,
+    /// It lets the offered window grow.
+    pub(super) grows: bool,
     pub(super) rto: Span,
 }
 
@@ -106,10 +110,30 @@ impl LinuxAcks {
                 self.go_quick(a.window);
             }
         }
+        if a.grows {
+            self.on_growth();
+        }
         self.last_received = a.now;
         self.duplicates = 0;
         let read = self.pushed > 1 || (self.pushed > 0 && !self.pingpong);
         a.unacked > u64::from(self.full) || (self.quick > 0 && !self.pingpong) || read
+    }
+
+    /// The offered window has grown: one segment is acknowledged at once (`tcp_grow_window`).
+    pub(super) fn on_growth(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// The first mark since the sender was told of one, or a segment without ECT among others, which was
+    /// sent again: two are acknowledged at once, for the sender's window may be small
+    /// (`__tcp_ecn_check_ce`).
+    pub(super) fn on_mark(&mut self) {
+        if self.ato == Span::ZERO {
+            return; // the first data is acknowledged quickly in any case
+        }
+        self.quick = self.quick.max(QUICK_AFTER_MARK);
+        self.pingpong = false;
+        self.ato = ATO_MIN;
     }
 
     /// Something has arrived twice: quick mode (`tcp_enter_quickack_mode`).

@@ -8,7 +8,9 @@
 //! bound is raised by the span up to its end, also as it arrives, so that a recovery does not stall for
 //! want of window, and what is stored counts against it. The bound is at most the largest window. The
 //! window offered follows by two segments for each that arrives, without SACK only for those in order,
-//! for an ACK with another window is no duplicate; its right edge never moves back. Bytes in order count
+//! for an ACK with another window is no duplicate; its right edge never moves back. The first bound is
+//! five quarters of the first window: that is half of the receiver's buffer, of which full segments of
+//! Ethernet then turn out to fill five eighths (`tcp_measure_rcv_mss`). Bytes in order count
 //! as read when they arrive: the application reads at once. Where Linux bounds memory and converts, the
 //! window itself is bounded here.
 
@@ -34,7 +36,7 @@ impl Autotune {
     pub(super) fn new(now: Time, next: u64, initial: u64, segment: u64) -> Autotune {
         Autotune {
             window: initial,
-            bound: initial,
+            bound: initial / 4 * 5,
             most: initial.min(10 * segment),
             from: next,
             since: now,
@@ -50,7 +52,8 @@ impl Autotune {
     }
 
     /// Data has arrived in order up to `next`; `echoed` is the time since what its segment echoes left,
-    /// where that is known, and `span` how far data out of order reaches beyond.
+    /// where that is known, and `span` how far data out of order reaches beyond. Returns whether the
+    /// window has grown.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -58,7 +61,7 @@ impl Autotune {
         echoed: Option<Span>,
         segment: u64,
         largest: u64,
-    ) {
+    ) -> bool {
         match echoed {
             Some(rtt) if self.rtt == Span::ZERO || rtt < self.rtt => self.rtt = rtt,
             Some(rtt) => self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8),
@@ -72,9 +75,9 @@ impl Autotune {
             }
             None => {}
         }
-        self.follow(segment);
+        let grown = self.follow(segment);
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
-            return;
+            return grown;
         }
         let bytes = next - self.from;
         if bytes > self.most {
@@ -85,20 +88,27 @@ impl Autotune {
             self.most = bytes;
         }
         (self.from, self.since) = (next, now);
+        grown
     }
 
     /// Data has arrived out of order, which now reaches `span` beyond what is in order. Where the window
-    /// does not follow, ACKs stay duplicates.
-    pub(super) fn on_late_data(&mut self, span: u64, segment: u64, largest: u64, follow: bool) {
+    /// does not follow, ACKs stay duplicates. Returns whether it has grown.
+    pub(super) fn on_late_data(
+        &mut self,
+        span: u64,
+        segment: u64,
+        largest: u64,
+        follow: bool,
+    ) -> bool {
         self.bound = self.bound.max((2 * self.most).saturating_add(span).min(largest));
-        if follow {
-            self.follow(segment);
-        }
+        follow && self.follow(segment)
     }
 
-    /// Two segments more for one that arrives.
-    fn follow(&mut self, segment: u64) {
-        self.window = (self.window + 2 * segment).min(self.bound).max(self.window);
+    /// Two segments more for one that arrives. Returns whether the window has grown.
+    fn follow(&mut self, segment: u64) -> bool {
+        let before = self.window;
+        self.window = (before + 2 * segment).min(self.bound).max(before);
+        self.window > before
     }
 }
 
@@ -139,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_where_nothing_more_arrives() {
-        assert_eq!(windows(&[5, 5, 10, 8, 10, 10], true), [64; 6]);
+    fn it_stays_at_the_first_bound_where_nothing_more_arrives() {
+        assert_eq!(windows(&[5, 5, 10, 8, 10, 10], true), [74, 80, 80, 80, 80, 80]);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! * New data is sent with ECT(0). What is sent again, pure ACKs and SYNs are not (6.1.4, 6.1.5), but
 //!   with `all_packets` they are (RFC 8257, 3.5).
 //! * The receiver answers a mark with ECE on every ACK until a packet with CWR comes (6.1.3). The first
-//!   mark and a CWR are acknowledged at once: the sender's window may be small (Linux). With DCTCP ECE
+//!   mark and a CWR are acknowledged at once: the sender's window may be small (Linux; with its own way
+//!   of [acknowledging](super::ack_linux) more than the first). With DCTCP ECE
 //!   says whether the packets acknowledged were marked: where that changes, what an ACK was being
 //!   delayed for is acknowledged first, in the old state, and the packet itself at once (RFC 8257, 3.2;
 //!   Linux, `dctcp_ece_ack_update`).
@@ -31,6 +32,8 @@ pub(super) const ECHO: u8 = flag::ECE;
 pub(super) const TELL: u8 = flag::CWR;
 /// As a sender: the window has been cut and is held until `held_to` is acknowledged.
 pub(super) const HELD: u8 = 1;
+/// As a receiver: ECN-capable data has come.
+const SEEN: u8 = 4;
 
 const ASKS: u8 = flag::ECE | flag::CWR;
 
@@ -73,7 +76,14 @@ impl Endpoint {
         sink: &mut impl Sink,
     ) -> bool {
         let marked = packet.tos & ecn::MASK == ecn::CE;
+        let capable = packet.tos & ecn::MASK != 0;
         let echoed = self.ecn & ECHO != 0;
+        if (marked && !echoed) || (!capable && self.ecn & SEEN != 0) {
+            self.on_inbound_mark(config);
+        }
+        if capable {
+            self.ecn |= SEEN;
+        }
         if config.congestion.echoes_each_mark() {
             if marked == echoed {
                 return false;

@@ -72,7 +72,7 @@ impl Endpoint {
     pub(super) fn on_inbound(&mut self, now: Time, packet: &Packet, config: &TcpConfig) -> bool {
         let (next, rto, segment) = (self.rcv_nxt, self.rto(config), u64::from(config.segment));
         let unacked = next - self.last_ack_sent;
-        let mut window = config.max_window;
+        let (mut window, mut grows) = (config.max_window, false);
         if let Some(first) = config.receiver.window_from {
             let (stored, span) = self.stored();
             let inbound = self.inbound.get_or_insert_default();
@@ -85,14 +85,14 @@ impl Endpoint {
                 let us = super::output::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
                 Span::from_us(u64::from(us).max(1))
             });
-            tune.on_data(now, (next, span), echoed, segment, config.max_window);
+            grows = tune.on_data(now, (next, span), echoed, segment, config.max_window);
             window = tune.window(stored);
         }
         if config.receiver.acks == AckRule::Count {
             return u32::from(self.unacked_segments) >= config.ack_every;
         }
         let pushes = packet.flags & flag::PSH != 0;
-        let arrival = Arrival { now, payload: packet.payload, pushes, unacked, window, rto };
+        let arrival = Arrival { now, payload: packet.payload, pushes, unacked, window, grows, rto };
         self.inbound.get_or_insert_default().acks.on_data(&arrival)
     }
 
@@ -112,7 +112,19 @@ impl Endpoint {
         let inbound = self.inbound.get_or_insert_default();
         let tune = inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
         inbound.right_edge = inbound.right_edge.max(self.last_ack_sent + tune.window(stored));
-        tune.on_late_data(span, segment, config.max_window, config.sack);
+        if tune.on_late_data(span, segment, config.max_window, config.sack) {
+            inbound.acks.on_growth();
+        }
+    }
+
+    /// Data came with a mark that is the first, or without ECT among others.
+    #[inline(never)]
+    pub(super) fn on_inbound_mark(&mut self, config: &TcpConfig) {
+        if config.receiver.acks == AckRule::Linux
+            && let Some(inbound) = &mut self.inbound
+        {
+            inbound.acks.on_mark();
+        }
     }
 
     /// A duplicate has arrived: Linux acknowledges quickly for a while.

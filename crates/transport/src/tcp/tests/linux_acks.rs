@@ -3,6 +3,7 @@
 use super::super::config::TcpConfig;
 use super::super::rules::{AckRule, ReceiverRules};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
+use crate::congestion::rules::{CongestionRules, EcnRule, EcnRules};
 use eastwest_types::{Rate, Side};
 
 fn linux() -> TcpConfig {
@@ -125,7 +126,7 @@ fn the_window_grows_with_what_arrives_and_its_right_edge_never_moves_back() {
         .filter(|s| s.from == Side::Server)
         .map(|s| (s.packet.ack, u64::from(s.packet.window)))
         .collect();
-    assert_eq!(offered[0].1, 65_535);
+    assert_eq!(offered[0].1, 65_535 + 2 * SEGMENT, "two segments more for the first");
     assert!(offered.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0 + w[1].1), "an edge moved back");
     assert_eq!(offered.last().unwrap().1, 600 * SEGMENT);
     assert_eq!(net.end(Side::Server).received(), 3000 * SEGMENT);
@@ -185,4 +186,34 @@ fn nagle_and_delayed_acks_wait_for_each_other_but_not_for_ever() {
     let second = net.wires.log.iter().filter(|s| s.from == Side::Client).nth(1).unwrap();
     // 5 ms there, 40 ms of delay, 5 ms back
     assert_eq!(second.at.0 / 1_000_000_000, 20 + 5 + 40 + 5);
+}
+
+#[test]
+fn segments_that_let_the_window_grow_are_acknowledged_one_by_one() {
+    let receiver =
+        ReceiverRules { acks: AckRule::Linux, window_from: Some(64 * SEGMENT), ..linux().receiver };
+    let config = TcpConfig { receiver, initial_window: 40, max_window: 1000 * SEGMENT, ..linux() };
+    let mut net = Net::established(config);
+    net.write_segments(40);
+    net.run_to(26);
+    let numbers: Vec<u64> = acks(&net).iter().map(|a| a.1).collect();
+    // from 64 to 80 segments in eight steps, two a segment: eight more than the sixteen
+    let mut expected: Vec<u64> = (1..=24).collect();
+    expected.extend((26..=40).step_by(2));
+    assert_eq!(numbers, expected);
+}
+
+#[test]
+fn the_first_mark_and_what_is_sent_again_are_acknowledged_quickly() {
+    let ecn = EcnRules { rule: EcnRule::On, ..EcnRules::default() };
+    let rules = CongestionRules { ecn, ..CongestionRules::default() };
+    let mut net = Net::established(TcpConfig { rules, initial_window: 40, ..linux() });
+    net.mark(&[22, 25]);
+    net.write_segments(40);
+    net.run_to(26);
+    let numbers: Vec<u64> = acks(&net).iter().map(|a| a.1).collect();
+    let mut expected: Vec<u64> = (1..=16).collect();
+    // 22 would be acknowledged anyway, 23 because two are; the mark on 25 is no news
+    expected.extend([18, 20, 22, 23, 25, 27, 29, 31, 33, 35, 37, 39, 40]);
+    assert_eq!(numbers, expected);
 }
