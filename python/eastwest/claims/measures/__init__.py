@@ -7,7 +7,7 @@ interval over seeds. Both are pure functions; a claim file holds no code.
 
 from __future__ import annotations
 
-from eastwest.claims.measures import incast, kernel, lines, means, runs, segments, settings
+from eastwest.claims.measures import incast, kernel, lines, means, ports, runs, segments, settings
 from eastwest.claims.measures.base import (
     MEASURES,
     VALUES,
@@ -32,6 +32,7 @@ __all__ = [
     "kernel",
     "lines",
     "means",
+    "ports",
     "runs",
     "segments",
     "settings",

@@ -1,0 +1,117 @@
+"""What ports counted, by kind of packet; and how long pairs of hosts took to exchange.
+
+The table ``drops`` of a run has a row for each port, kind of packet and ECT. A measure here adds a
+column of it, such as ``drops_early``, over the rows of some kinds at the ports of one tier.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from eastwest.claims.measures.base import (
+    Data,
+    Measured,
+    MeasureError,
+    Settings,
+    measure,
+    run_value,
+)
+from eastwest.results import Result
+from eastwest.stats import mean_interval
+
+#: Columns of the table that can be added.
+_COLUMNS = (
+    "arrivals",
+    "marks",
+    "drops",
+    "drops_queue_full",
+    "drops_early",
+    "drops_shared_buffer",
+    "drops_sojourn",
+)
+
+
+def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str) -> float:
+    """Sum of a column over some rows; no kinds, no ECT or no tier mean all of them."""
+    if column not in _COLUMNS:
+        raise MeasureError(f"ports count no {column!r}; there are {', '.join(_COLUMNS)}")
+    rows = result.drops
+    if kinds:
+        rows = rows.filter(pl.col("kind").is_in(kinds))
+    if ect:
+        rows = rows.filter(pl.col("ect") == ect)
+    if tier:
+        links = result.links.filter(pl.col("tier") == tier)["link"]
+        rows = rows.filter(pl.col("link").is_in(links.to_list()))
+    return float(rows[column].sum())
+
+
+@measure("port-count")
+def port_count(
+    data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
+) -> Measured:
+    """Mean number of packets of some kinds that ports lost, marked or met, at one point.
+
+    ``column`` is one of the table ``drops``; without ``ect`` (``ect`` or ``not-ect``) and ``tier``
+    (such as ``host-down``) all count.
+    """
+    found = [_counted(result, column, kinds, ect, tier) for _, _, result in data.results(at)]
+    interval = mean_interval(found)
+    return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+@measure("port-share")
+def port_share(
+    data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
+) -> Measured:
+    """Mean share of packets of some kinds among all that a column counts, at one point."""
+    shares = []
+    for _, _, result in data.results(at):
+        whole = _counted(result, column, [], "", tier)
+        if not whole:
+            raise MeasureError(f"{result.path}: no port counted {column}")
+        shares.append(_counted(result, column, kinds, ect, tier) / whole)
+    interval = mean_interval(shares)
+    return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+def _pairs(result: Result) -> pl.DataFrame:
+    """First write and last arrival of each pair of hosts, whichever of the two wrote."""
+    flows = result.flows
+    if flows.is_empty():
+        raise MeasureError(f"{result.path} has no flows")
+    finish = pl.col("start_s") + pl.col("fct_us") * 1e-6
+    # a request goes the other way round than what is fetched
+    asked = pl.col("purpose") == "request"
+    return (
+        flows.with_columns(
+            sender=pl.when(asked).then(pl.col("dst")).otherwise(pl.col("src")),
+            receiver=pl.when(asked).then(pl.col("src")).otherwise(pl.col("dst")),
+            finish_s=finish,
+        )
+        .group_by("sender", "receiver")
+        .agg(pl.col("start_s").min(), pl.col("finish_s").max())
+    )
+
+
+@run_value("pairs-makespan-s")
+def pairs_makespan_s(result: Result) -> float:
+    """Seconds from the first write of any pair of hosts to the last arrival."""
+    last, first = pl.col("finish_s").max(), pl.col("start_s").min()
+    return float(_pairs(result).select(last - first).item())
+
+
+@run_value("mean-pair-s")
+def mean_pair_s(result: Result) -> float:
+    """Mean time from the first write of a pair of hosts to its last arrival, in seconds."""
+    took = pl.col("finish_s") - pl.col("start_s")
+    return float(_pairs(result).select(took.mean()).item())
+
+
+@run_value("slowest-request-s")
+def slowest_request_s(result: Result) -> float:
+    """Longest time from the opening of a connection to the arrival of its request, in seconds."""
+    asked = result.flows.filter(pl.col("purpose") == "request")
+    if asked.is_empty():
+        raise MeasureError(f"{result.path} has no requests")
+    return float(asked.select(pl.col("fct_us").max()).item()) / 1e6
