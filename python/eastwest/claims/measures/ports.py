@@ -6,7 +6,8 @@ column of it, such as ``drops_early``, over the rows of some kinds at the ports 
 
 from __future__ import annotations
 
-import polars as pl
+import math
+import statistics
 
 from eastwest.claims.measures.base import (
     Data,
@@ -37,12 +38,12 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
         raise MeasureError(f"ports count no {column!r}; there are {', '.join(_COLUMNS)}")
     rows = result.drops
     if kinds:
-        rows = rows.filter(pl.col("kind").is_in(kinds))
+        rows = rows.filter(rows["kind"].is_in(kinds))
     if ect:
-        rows = rows.filter(pl.col("ect") == ect)
+        rows = rows.filter(rows["ect"] == ect)
     if tier:
-        links = result.links.filter(pl.col("tier") == tier)["link"]
-        rows = rows.filter(pl.col("link").is_in(links.to_list()))
+        links = result.links.filter(result.links["tier"] == tier)["link"]
+        rows = rows.filter(rows["link"].is_in(links.to_list()))
     return float(rows[column].sum())
 
 
@@ -75,43 +76,38 @@ def port_share(
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
-def _pairs(result: Result) -> pl.DataFrame:
-    """First write and last arrival of each pair of hosts, whichever of the two wrote."""
-    flows = result.flows
-    if flows.is_empty():
+def _pairs(result: Result) -> list[tuple[float, float]]:
+    """First write and last arrival of each pair of hosts in seconds, whichever wrote."""
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    columns = ("src", "dst", "purpose", "start_s", "fct_us")
+    for src, dst, purpose, start_s, fct_us in result.flows.select(columns).iter_rows():
+        # a request goes the other way round than what is fetched
+        pair = (dst, src) if purpose == "request" else (src, dst)
+        begun, ended = found.get(pair, (math.inf, -math.inf))
+        found[pair] = (min(begun, start_s), max(ended, start_s + fct_us * 1e-6))
+    if not found:
         raise MeasureError(f"{result.path} has no flows")
-    finish = pl.col("start_s") + pl.col("fct_us") * 1e-6
-    # a request goes the other way round than what is fetched
-    asked = pl.col("purpose") == "request"
-    return (
-        flows.with_columns(
-            sender=pl.when(asked).then(pl.col("dst")).otherwise(pl.col("src")),
-            receiver=pl.when(asked).then(pl.col("src")).otherwise(pl.col("dst")),
-            finish_s=finish,
-        )
-        .group_by("sender", "receiver")
-        .agg(pl.col("start_s").min(), pl.col("finish_s").max())
-    )
+    return list(found.values())
 
 
 @run_value("pairs-makespan-s")
 def pairs_makespan_s(result: Result) -> float:
     """Seconds from the first write of any pair of hosts to the last arrival."""
-    last, first = pl.col("finish_s").max(), pl.col("start_s").min()
-    return float(_pairs(result).select(last - first).item())
+    pairs = _pairs(result)
+    return max(ended for _, ended in pairs) - min(begun for begun, _ in pairs)
 
 
 @run_value("mean-pair-s")
 def mean_pair_s(result: Result) -> float:
     """Mean time from the first write of a pair of hosts to its last arrival, in seconds."""
-    took = pl.col("finish_s") - pl.col("start_s")
-    return float(_pairs(result).select(took.mean()).item())
+    return statistics.mean(ended - begun for begun, ended in _pairs(result))
 
 
 @run_value("slowest-request-s")
 def slowest_request_s(result: Result) -> float:
     """Longest time from the opening of a connection to the arrival of its request, in seconds."""
-    asked = result.flows.filter(pl.col("purpose") == "request")
+    asked = result.flows.filter(result.flows["purpose"] == "request")
     if asked.is_empty():
         raise MeasureError(f"{result.path} has no requests")
-    return float(asked.select(pl.col("fct_us").max()).item()) / 1e6
+    times: list[float] = asked["fct_us"].to_list()
+    return max(times) / 1e6
