@@ -18,6 +18,18 @@ from eastwest.claims import Outcome, claims
 from eastwest.core import version as _version
 from eastwest.errors import InputError
 from eastwest.explain import Story, explain, slowest
+from eastwest.mechanisms import (
+    Ack,
+    Arrival,
+    Choice,
+    Congestion,
+    Head,
+    Queue,
+    Routing,
+    Seen,
+    Verdict,
+    Window,
+)
 from eastwest.results import Result, load
 from eastwest.run import check, run
 from eastwest.sweep import SweepResult, sweep
@@ -29,13 +41,23 @@ if TYPE_CHECKING:
 __version__ = _version()
 
 __all__ = [
+    "Ack",
+    "Arrival",
+    "Choice",
+    "Congestion",
+    "Head",
     "InputError",
     "Outcome",
+    "Queue",
     "Result",
+    "Routing",
     "RunError",
     "ScenarioError",
+    "Seen",
     "Story",
     "SweepResult",
+    "Verdict",
+    "Window",
     "__version__",
     "check",
     "claims",

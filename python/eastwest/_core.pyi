@@ -8,9 +8,11 @@ from eastwest.core import CheckResult, CoreResult, DrillResult, Problem, Progres
 __all__ = [
     "RunError",
     "ScenarioError",
+    "SketchError",
     "build_info",
     "check",
     "drill",
+    "own_crate",
     "resolve",
     "run",
     "schema",
@@ -26,6 +28,9 @@ class ScenarioError(Exception):
 class RunError(Exception):
     """The simulation cannot go on, for example because a flow can no longer finish."""
 
+class SketchError(Exception):
+    """A sketch raised what is its cause."""
+
 def run(
     text: str,
     base_dir: str,
@@ -34,9 +39,14 @@ def run(
     seed: int | None,
     reference: bool,
     progress: Callable[[Progress], None] | None,
+    sketches: list[Any] = ...,
 ) -> CoreResult: ...
 def check(
-    text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    sketches: list[Any] = ...,
 ) -> CheckResult: ...
 def resolve(
     text: str,
@@ -44,11 +54,17 @@ def resolve(
     data_dir: str,
     overrides: list[tuple[str, str]],
     seed: int | None,
+    sketches: list[Any] = ...,
 ) -> Resolved: ...
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult: ...
 def schema() -> str: ...
 def topology(
-    text: str, base_dir: str, data_dir: str, overrides: list[tuple[str, str]]
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    sketches: list[Any] = ...,
 ) -> dict[str, Any]: ...
+def own_crate() -> tuple[str, str, list[tuple[str, str]]] | None: ...
 def version() -> str: ...
 def build_info() -> dict[str, Any]: ...

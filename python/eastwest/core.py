@@ -6,13 +6,18 @@ contract and one place for a test to put a stand-in.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from eastwest import _core
+from eastwest.errors import MechanismError
 
 #: A column's name, type and data. Numbers are little-endian bytes. Text is a list, or, where few
 #: texts repeat, (index bytes, texts): one byte per row for up to 256 texts, four for more.
@@ -112,6 +117,73 @@ class DrillResult(TypedDict):
 ProgressCallback = Callable[[Progress], None]
 
 
+@dataclass(frozen=True)
+class Extras:
+    """Mechanisms of the user's own that scenarios may name; see ``eastwest.mechanisms``."""
+
+    module: Any = None
+    """The extension with the mechanisms of a crate, in the place of the one that is installed."""
+    sketches: tuple[Any, ...] = ()
+    """Classes, as ``eastwest.mechanisms.sketch.Sketch``."""
+    sources: tuple[dict[str, Any], ...] = ()
+    """What each comes from, for the summary of a run."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the extension is handed beyond its usual arguments."""
+        return (list(self.sketches),) if self.sketches else ()
+
+
+_NO_EXTRAS = Extras()
+_extras: ContextVar[Extras] = ContextVar("extras", default=_NO_EXTRAS)
+
+
+def extras() -> Extras:
+    """Mechanisms beside the built-in ones, as far as any are in use."""
+    return _extras.get()
+
+
+@contextlib.contextmanager
+def using(wanted: Extras) -> Iterator[None]:
+    """Let scenarios name these mechanisms meanwhile."""
+    before = _extras.set(wanted)
+    try:
+        yield
+    finally:
+        _extras.reset(before)
+
+
+def use(wanted: Extras) -> None:
+    """Let scenarios name these mechanisms from now on, in a program that does nothing else."""
+    _extras.set(wanted)
+
+
+@contextlib.contextmanager
+def _door() -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Give the extension in use and its further arguments; its exceptions become the usual ones."""
+    wanted = extras()
+    module = wanted.module or _core
+    try:
+        yield module, wanted.arguments
+    except module.ScenarioError as error:
+        if module is _core:
+            raise
+        usual = _core.ScenarioError(str(error))
+        usual.problems = error.problems
+        raise usual from None
+    except module.RunError as error:
+        if module is _core:
+            raise
+        raise _core.RunError(str(error)) from None
+    except getattr(module, "SketchError", ()) as error:
+        cause = error.__cause__
+        trace = "".join(traceback.format_exception(cause)) if cause is not None else ""
+        what = traceback.format_exception_only(cause)[-1].strip() if cause is not None else ""
+        raise MechanismError(
+            f"a sketch went wrong, no result was written: {what}", trace
+        ) from cause
+
+
 def scenario_error() -> type[Exception]:
     """Class of the exception for wrong input; its ``problems`` lists all of them."""
     return _core.ScenarioError
@@ -132,19 +204,27 @@ def run(
     progress: ProgressCallback | None,
 ) -> CoreResult:
     """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
-    return _core.run(text, base_dir, data_dir, overrides, seed, reference, progress)
+    with _door() as (module, more):
+        result: CoreResult = module.run(
+            text, base_dir, data_dir, overrides, seed, reference, progress, *more
+        )
+        return result
 
 
 def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> CheckResult:
     """List all problems of the scenario in ``text``."""
-    return _core.check(text, base_dir, data_dir, overrides)
+    with _door() as (module, more):
+        checked: CheckResult = module.check(text, base_dir, data_dir, overrides, *more)
+        return checked
 
 
 def resolve(
     text: str, base_dir: str, data_dir: str, overrides: Overrides, seed: int | None
 ) -> Resolved:
     """Spell out every default of the scenario in ``text``, without simulating it."""
-    return _core.resolve(text, base_dir, data_dir, overrides, seed)
+    with _door() as (module, more):
+        resolved: Resolved = module.resolve(text, base_dir, data_dir, overrides, seed, *more)
+        return resolved
 
 
 def schema() -> str:
@@ -154,7 +234,9 @@ def schema() -> str:
 
 def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
     """Nodes and cables that the scenario in ``text`` describes."""
-    return _core.topology(text, base_dir, data_dir, overrides)
+    with _door() as (module, more):
+        shown: dict[str, Any] = module.topology(text, base_dir, data_dir, overrides, *more)
+        return shown
 
 
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
@@ -168,9 +250,14 @@ def version() -> str:
 
 
 def build() -> str:
-    """Version of the simulator, with the hash of the compiled extension where it is one file."""
-    file = getattr(_core, "__file__", None)
-    return f"{version()} {_hash(file)}" if file else version()
+    """Version of the simulator, with the hashes of all code that decides besides this package.
+
+    These are that of the compiled extension, where it is one file, and those of sketches.
+    """
+    wanted = extras()
+    file = getattr(wanted.module or _core, "__file__", None)
+    parts = [version(), *([_hash(file)] if file else [])]
+    return " ".join([*parts, *(str(s["sha256"]) for s in wanted.sources if "file" in s)])
 
 
 @functools.cache

@@ -20,5 +20,13 @@ class ProblemsError(InputError):
         self.problems = problems
 
 
+class MechanismError(InputError):
+    """A mechanism of the user's own went wrong; ``trace`` is the traceback of a Python one."""
+
+    def __init__(self, message: str, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
 class FolderError(InputError):
     """The result folder cannot be written where it was asked for."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.mechanisms.load import Mechanism, load
 from eastwest.results import Result, TargetFolder, write_result
+from eastwest.units import count, span
 
 #: Values of ``set=``: TOML values, or text as on the command line.
 Setting = str | int | float | bool
@@ -67,10 +69,21 @@ def as_overrides(settings: Mapping[str, Setting] | None) -> core.Overrides:
     return result
 
 
-def check(scenario: str | Path, set: Mapping[str, Setting] | None = None) -> list[core.Problem]:
-    """List all problems of a scenario; an empty list means that it can run."""
+def check(
+    scenario: str | Path,
+    set: Mapping[str, Setting] | None = None,
+    *,
+    mechanisms: Sequence[Mechanism] = (),
+) -> list[core.Problem]:
+    """List all problems of a scenario; an empty list means that it can run.
+
+    ``mechanisms`` are those of your own that it names, see ``run``.
+    """
     source = load_source(scenario)
-    checked = core.check(source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set))
+    with core.using(load(mechanisms)[0]):
+        checked = core.check(
+            source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set)
+        )
     return list(checked["problems"])
 
 
@@ -83,23 +96,27 @@ def run(
     reference: bool = False,
     force: bool = False,
     progress: core.ProgressCallback | None = None,
+    mechanisms: Sequence[Mechanism] = (),
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
     port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
-    called about ten times a second. Raises ``ScenarioError`` where the input is wrong and
-    ``RunError`` where the simulation cannot go on.
+    called about ten times a second. ``mechanisms`` are those of your own that the scenario names:
+    folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
+    ``Congestion`` or ``Routing``. Raises ``ScenarioError`` where the input is wrong,
+    ``InputError`` where a mechanism is, and ``RunError`` where the simulation cannot go on.
     """
-    return simulate(
-        load_source(scenario),
-        as_overrides(set),
-        seed,
-        TargetFolder(Path(out) if out is not None else None, force),
-        reference=reference,
-        progress=progress,
-    )
+    with core.using(load(mechanisms)[0]):
+        return simulate(
+            load_source(scenario),
+            as_overrides(set),
+            seed,
+            TargetFolder(Path(out) if out is not None else None, force),
+            reference=reference,
+            progress=progress,
+        )
 
 
 def simulate(
@@ -143,8 +160,22 @@ def measured(
     summary.setdefault("wall_s", time.perf_counter() - wall)
     summary.setdefault("cpu_s", time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
-    summary["notes"] = list(raw["notes"])
+    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
     return raw, summary
+
+
+def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
+    """Say in a summary which mechanisms of the user's own there were; return what sketches cost."""
+    if core.extras().sources:
+        summary["mechanisms"] = list(core.extras().sources)
+    calls, taken = summary.get("sketch_calls", 0), summary.get("sketch_s", 0.0)
+    if not calls or not taken:
+        return []
+    share = min(1.0, taken / max(summary["wall_s"], taken))
+    return [
+        f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
+        f"{count(round(calls / taken))} a second"
+    ]
 
 
 def _quiet(_: core.Progress) -> None:

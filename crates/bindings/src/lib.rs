@@ -1,5 +1,12 @@
-//! The Python module `eastwest._core`: thin, no logic. The only crate that reads the clock.
+//! What the Python module `eastwest._core` does: thin, no logic. The only crate that reads the clock.
+//! The module itself is made in `crates/extension`, or of a mechanism crate (see [`mechanism`]).
 #![allow(missing_docs)]
+
+pub mod mechanism;
+mod sketch;
+
+pub use mechanism::*;
+pub use pyo3;
 
 use eastwest_drill::profile::Profile;
 use eastwest_measure::table::{Column, Table};
@@ -8,10 +15,12 @@ use eastwest_sim::run::run as simulate;
 use eastwest_sim::scenario::{self, Context, Problem, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use sketch::{Sketch, Watch};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Packs small allocations densely: faster where a fabric is larger than the cache.
@@ -20,16 +29,33 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `problems`.");
 create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
+create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
 
 /// Time between two calls of the progress callback, and between two looks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn context(base_dir: &str, data_dir: &str) -> Context {
-    Context {
+/// The mechanisms of the crate that this module was made of, if any.
+static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Where scenarios find what they name: files, and mechanisms besides the built-in ones. What
+/// sketches do is watched by `watch`.
+fn context(
+    base_dir: &str,
+    data_dir: &str,
+    sketches: Vec<Sketch>,
+    watch: &Arc<Watch>,
+) -> PyResult<Context> {
+    let mut mechanisms = OWN.get().map_or_else(Mechanisms::default, |own| own.mechanisms.clone());
+    sketch::add(&mut mechanisms, sketches, watch);
+    if let Some(problem) = mechanisms.problem() {
+        return Err(PyValueError::new_err(problem));
+    }
+    Ok(Context {
         base_dir: PathBuf::from(base_dir),
         data_dir: PathBuf::from(data_dir),
+        mechanisms,
         ..Context::default()
-    }
+    })
 }
 
 fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
@@ -58,15 +84,14 @@ fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
 fn read(
     py: Python<'_>,
     text: &str,
-    base_dir: &str,
-    data_dir: &str,
+    context: &Context,
     mut overrides: Vec<(String, String)>,
     seed: Option<u64>,
 ) -> PyResult<Scenario> {
     if let Some(seed) = seed {
         overrides.push(("seed".into(), seed.to_string()));
     }
-    let read = scenario::read(text, &context(base_dir, data_dir), &overrides);
+    let read = scenario::read(text, context, &overrides);
     read.map_err(|problems| refuse(py, &problems))
 }
 
@@ -146,7 +171,7 @@ fn progress_dict<'py>(
 
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -157,8 +182,11 @@ fn run<'py>(
     seed: Option<u64>,
     reference: bool,
     progress: Option<Py<PyAny>>,
+    sketches: Vec<Sketch>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read(py, text, base_dir, data_dir, overrides, seed)?;
+    let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
+    let context = context(base_dir, data_dir, sketches, &watch)?;
+    let scenario = read(py, text, &context, overrides, seed)?;
     #[allow(clippy::disallowed_methods)]
     let started = Instant::now();
     let (mut looked, mut raised) = (started, None);
@@ -167,6 +195,9 @@ fn run<'py>(
             return true;
         }
         looked += looked.elapsed();
+        if watch.failed() {
+            return false;
+        }
         let answer = Python::attach(|py| -> PyResult<()> {
             py.check_signals()?;
             if let Some(callback) = &progress {
@@ -179,6 +210,14 @@ fn run<'py>(
     };
     // other Python threads go on meanwhile
     let outcome = py.detach(|| simulate(&scenario, reference, &mut look));
+    if let Some(cause) = watch.take_error() {
+        if !cause.is_instance_of::<PyException>(py) {
+            return Err(cause); // Ctrl-C, or an exit that the sketch asks for
+        }
+        let error = SketchError::new_err(());
+        error.set_cause(py, Some(cause));
+        return Err(error);
+    }
     if let Some(error) = raised {
         return Err(error);
     }
@@ -191,6 +230,11 @@ fn run<'py>(
     summary.insert("seed".into(), scenario.seed.into());
     summary.insert("version".into(), env!("CARGO_PKG_VERSION").into());
     summary.extend(results.summary.as_object().cloned().unwrap_or_default());
+    if sketched {
+        let (calls, seconds) = watch.cost();
+        summary.insert("sketch_calls".into(), calls.into());
+        summary.insert("sketch_s".into(), seconds.into());
+    }
     summary.insert("notes".into(), scenario.notes.clone().into());
 
     let d = PyDict::new(py);
@@ -207,15 +251,18 @@ fn run<'py>(
 
 /// All problems of a scenario, and what its author should know.
 #[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn check<'py>(
     py: Python<'py>,
     text: &str,
     base_dir: &str,
     data_dir: &str,
     overrides: Vec<(String, String)>,
+    sketches: Vec<Sketch>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
-    match scenario::read(text, &context(base_dir, data_dir), &overrides) {
+    let context = context(base_dir, data_dir, sketches, &Arc::default())?;
+    match scenario::read(text, &context, &overrides) {
         Ok(scenario) => {
             d.set_item("problems", PyList::empty(py))?;
             d.set_item("notes", scenario.notes)?;
@@ -230,7 +277,7 @@ fn check<'py>(
 
 /// A checked scenario with every default spelled out, and the files it reads; nothing is simulated.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, sketches = Vec::new()))]
 fn resolve<'py>(
     py: Python<'py>,
     text: &str,
@@ -238,8 +285,10 @@ fn resolve<'py>(
     data_dir: &str,
     overrides: Vec<(String, String)>,
     seed: Option<u64>,
+    sketches: Vec<Sketch>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read(py, text, base_dir, data_dir, overrides, seed)?;
+    let context = context(base_dir, data_dir, sketches, &Arc::default())?;
+    let scenario = read(py, text, &context, overrides, seed)?;
     let d = PyDict::new(py);
     d.set_item("name", &scenario.name)?;
     describe(&d, &scenario)?;
@@ -254,14 +303,17 @@ fn schema() -> String {
 
 /// Nodes and cables of a scenario.
 #[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn topology<'py>(
     py: Python<'py>,
     text: &str,
     base_dir: &str,
     data_dir: &str,
     overrides: Vec<(String, String)>,
+    sketches: Vec<Sketch>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read(py, text, base_dir, data_dir, overrides, None)?;
+    let context = context(base_dir, data_dir, sketches, &Arc::default())?;
+    let scenario = read(py, text, &context, overrides, None)?;
     let graph = Graph::build(&scenario.fabric.topology);
     let cables = PyList::empty(py);
     for c in &graph.cables {
@@ -312,6 +364,13 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// The crate that this module was made of, if any: its name, its version, and the kind and name of
+/// each of its mechanisms.
+#[pyfunction]
+fn own_crate() -> Option<(&'static str, &'static str, Vec<(&'static str, &'static str)>)> {
+    OWN.get().map(|own| (own.name, own.version, own.mechanisms.names()))
+}
+
 /// How the extension was compiled.
 #[pyfunction]
 fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -334,11 +393,18 @@ fn give_memory_back() {
     }
 }
 
-#[pymodule]
-fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Fills a module, which has the mechanisms of `own` beside the built-in ones. Fails where scenarios
+/// could not tell them apart.
+pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     give_memory_back();
+    if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {
+        return Err(PyValueError::new_err(problem));
+    }
+    own.map(|own| OWN.set(own));
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("RunError", m.py().get_type::<RunError>())?;
+    m.add("SketchError", m.py().get_type::<SketchError>())?;
+    m.add_function(wrap_pyfunction!(own_crate, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;

@@ -2,8 +2,10 @@
 
 use crate::fault::Fault;
 use crate::queue::{
-    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, PieConfig, RedConfig, StepMarkingConfig,
+    AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, PieConfig, RedConfig,
+    StepMarkingConfig,
 };
+use crate::routing::CustomRoutingConfig;
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
 use std::collections::BTreeSet;
@@ -125,7 +127,7 @@ pub enum Limit {
 }
 
 /// Queue discipline of a port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
     /// First in, first out; what does not fit is lost.
     DropTail(Limit),
@@ -141,6 +143,8 @@ pub enum QueueConfig {
     Pie(PieConfig),
     /// CoDel for every flow, flows in turn (RFC 8290).
     FqCoDel(FqCoDelConfig),
+    /// One from outside.
+    Custom(CustomQueueConfig),
 }
 
 impl QueueConfig {
@@ -149,6 +153,7 @@ impl QueueConfig {
         match self {
             QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) => true,
             QueueConfig::StepMarking(c) => c.at_dequeue,
+            QueueConfig::Custom(c) => c.model.decides_at_dequeue(),
             _ => false,
         }
     }
@@ -180,7 +185,7 @@ impl SchedulerConfig {
 }
 
 /// A queue of a port for some of the packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PortClass {
     /// Bit d is set for the differentiated services codepoint d.
     pub dscps: u64,
@@ -200,6 +205,8 @@ pub enum RoutingConfig {
     RoundRobin,
     /// Given paths for given pairs of hosts; ECMP for all others.
     Explicit(Vec<ExplicitRoute>),
+    /// As a mechanism from outside says.
+    Custom(CustomRoutingConfig),
 }
 
 /// The path of all packets from one host to another.

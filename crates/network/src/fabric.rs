@@ -6,7 +6,7 @@ use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
-use crate::routing::{RouteError, Routing};
+use crate::routing::{RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::Graph;
@@ -65,7 +65,8 @@ impl Fabric {
     /// Builds the fabric; every host must have exactly one cable and a path to every other.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = Graph::build(&config.topology);
-        let routing = Routing::build(&graph, &config.routing, mix(seed ^ mix(0x6563_6d70)))?;
+        let routes = || Routing::build(&graph, &config.routing, mix(seed ^ mix(0x6563_6d70)));
+        let routing = routes()?;
         let mut links = Vec::with_capacity(graph.cables.len() * 2);
         let mut up = vec![u32::MAX; graph.hosts as usize];
         let buffers: Vec<Option<Arc<SharedBuffer>>> = (0..graph.names.len() as u32)
@@ -89,7 +90,7 @@ impl Fabric {
         }
         let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
         let faults = Faults {
-            whole: down.then(|| routing.clone()),
+            whole: if down { Some(routes()?) } else { None },
             known: vec![0; if down { graph.cables.len() } else { 0 }],
             schedule: Schedule::new(config.faults.clone()),
             failures: 0,
@@ -278,8 +279,11 @@ impl Fabric {
             self.prefetch_deliveries(link);
             return Some(self.pool.remove(passage.slot));
         }
-        let next_link = self.routing.next_link(to - self.hosts, passage.dst, passage.hash);
-        self.offer(key.time(), next_link, passage, link, events);
+        let (now, links, pool) = (key.time(), &self.links, &self.pool);
+        let view = || View { now, packet: pool.get(passage.slot), links };
+        let (dst, hash) = (passage.dst, passage.hash);
+        let next_link = self.routing.next_link(to - self.hosts, dst, hash, view);
+        self.offer(now, next_link, passage, link, events);
         None
     }
 
@@ -364,7 +368,7 @@ fn link_spec(
     cable: crate::config::CableConfig,
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
-    let queue = if from < graph.hosts { config.host_queue } else { config.switch_queue };
+    let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
     let two_event = config.reference_ports
@@ -376,7 +380,7 @@ fn link_spec(
         from,
         to,
         cable,
-        queue,
+        queue: queue.clone(),
         framing: at_most_u16(config.framing),
         min_frame: at_most_u16(config.min_frame),
         mtu: config.mtu,

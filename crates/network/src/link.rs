@@ -209,10 +209,10 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting =
-            two_event.then(|| Waiting::new(&spec.classes, spec.queue, &place, spec.shared.clone()));
+        let waiting = two_event
+            .then(|| Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone()));
         let queue = match waiting {
-            None => Queue::new(spec.queue, &place),
+            None => Queue::new(&spec.queue, &place),
             Some(_) => Queue::DropTail(Limit::Packets(0)),
         };
         Link {

@@ -17,6 +17,7 @@ from eastwest.cli import (
     explore,
     model,
     model_eee,
+    new,
     report,
     simulate,
     sweep,
@@ -40,6 +41,7 @@ app.command("timeline")(explain.timeline)
 app.command("drill")(drill.drill)
 app.command("calibrate")(calibrate.command)
 app.command("bench")(bench.bench)
+app.command("new")(new.new)
 app.command("schema")(explore.schema)
 model.app.command("eee")(model_eee.model_eee)
 app.add_typer(model.app, name="model")

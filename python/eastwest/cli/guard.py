@@ -15,7 +15,7 @@ from rich.console import Console
 
 from eastwest import core
 from eastwest.cli.show import problem_lines
-from eastwest.errors import InputError, ProblemsError
+from eastwest.errors import InputError, MechanismError, ProblemsError
 from eastwest.units import clean
 
 P = ParamSpec("P")
@@ -85,6 +85,8 @@ def explain(error: BaseException) -> int:
     if isinstance(error, OSError):
         console.print(f"eastwest: {_world(error)}", markup=False)
         return BAD_INPUT
+    if isinstance(error, MechanismError) and error.trace:
+        console.print(clean_lines(error.trace), markup=False)
     if isinstance(error, (InputError, MemoryError)):
         what = str(error) or "out of memory"
         console.print(f"eastwest: {clean(what, 4000)}", markup=False)

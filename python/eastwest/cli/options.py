@@ -9,13 +9,23 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from eastwest import core
 from eastwest.cli.guard import fail
+from eastwest.mechanisms.load import Recipe, load
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="Change one setting; may be repeated."),
+]
+WithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="FOLDER|FILE.py",
+        help="A mechanism of your own that the scenario names, in Rust or Python; may be repeated.",
+    ),
 ]
 JobsOption = Annotated[
     int | None,
@@ -31,6 +41,15 @@ JsonObjectOption = Annotated[
 JsonArrayOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON array and nothing else.")
 ]
+
+
+def use_mechanisms(given: list[str] | None) -> Recipe:
+    """Take in what ``--with`` names, for the rest of this process."""
+    if not given:
+        return Recipe()
+    wanted, recipe = load(given, show=True)
+    core.use(wanted)
+    return recipe
 
 
 def one_of(choices: type[Choice], given: str, where: str) -> Choice:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from eastwest import core, shipped
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded
-from eastwest.cli.options import JsonObjectOption, SetOption, one_of
+from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.results import TargetFolder
@@ -99,8 +99,10 @@ def run(
         typer.Option("--reference", help="Two events per packet and port: same digest, slower."),
     ] = False,
     on_bad_row: OnBadRowOption = None,
+    mechanisms: WithOption = None,
 ) -> None:
     """Run one simulation and write a result folder."""
+    use_mechanisms(mechanisms)
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
     label = Path(source.label).stem
@@ -137,8 +139,10 @@ def check(
     settings: SetOption = None,
     as_json: JsonObjectOption = False,
     on_bad_row: OnBadRowOption = None,
+    mechanisms: WithOption = None,
 ) -> None:
     """List all problems of a scenario at once."""
+    use_mechanisms(mechanisms)
     source = load_source(scenario)
     checked = core.check(
         source.text,

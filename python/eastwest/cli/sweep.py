@@ -16,7 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
-from eastwest.cli.options import JobsOption, JsonObjectOption, SetOption, StoreOption
+from eastwest.cli.options import (
+    JobsOption,
+    JsonObjectOption,
+    SetOption,
+    StoreOption,
+    WithOption,
+    use_mechanisms,
+)
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.simulate import overrides
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
@@ -73,6 +80,7 @@ def sweep(
         bool, typer.Option("--dry-run", help="Check, estimate, and run no more than a probe.")
     ] = False,
     as_json: JsonObjectOption = False,
+    mechanisms: WithOption = None,
 ) -> None:
     """Run a scenario over many settings and seeds, in parallel; what is done is kept."""
     changes = {
@@ -81,6 +89,7 @@ def sweep(
     }
     spec = load(file, changes)
     folder = out or default_folder(spec)
+    recipe = use_mechanisms(mechanisms)
     with SweepBar(errors(), spec.name) as bar:
         driver = prepare(
             spec,
@@ -90,6 +99,7 @@ def sweep(
             force=force or dry_run,
             retry=retry,
             store=store,
+            mechanisms=recipe,
             confirm=lambda estimate: yes or _asked(estimate),
             announce=lambda estimate: errors().print(Text(_ahead(spec, estimate), style="dim")),
             progress=bar,

@@ -15,6 +15,8 @@ from typing import Any
 
 from eastwest import core
 from eastwest.errors import InputError
+from eastwest.mechanisms.load import Mechanism, Recipe
+from eastwest.mechanisms.load import load as take_in
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
 from eastwest.sweep.check import load
@@ -47,6 +49,7 @@ def prepare(
     force: bool = False,
     retry: bool = False,
     store: str | Path | None = None,
+    mechanisms: Recipe | None = None,
     confirm: Callable[[Estimate], bool],
     announce: Callable[[Estimate], None] = lambda _: None,
     progress: Callable[[State], None] = lambda _: None,
@@ -57,6 +60,7 @@ def prepare(
         Store(store),
         default_jobs() if jobs is None else jobs,
         retry=retry,
+        mechanisms=mechanisms,
         confirm=confirm,
         announce=announce,
         progress=progress,
@@ -78,6 +82,7 @@ def sweep(
     retry: bool = False,
     yes: bool = False,
     store: str | Path | None = None,
+    mechanisms: Sequence[Mechanism] = (),
     progress: Callable[[State], None] = lambda _: None,
 ) -> SweepResult:
     """Run a sweep and return its folder.
@@ -89,7 +94,8 @@ def sweep(
     Runs that the store has are taken from there. ``jobs`` is the number of processes (default: one
     for each core; 0 runs them in this process). ``resume`` goes on with a sweep whose folder is
     there, or extends it; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
-    agrees to any size. Failed runs are listed in ``failures`` of what is returned.
+    agrees to any size; ``mechanisms`` are those of your own that the scenario names, as for
+    ``eastwest.run``. Failed runs are listed in ``failures`` of what is returned.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
     sweep, and ``SweepStoppedError`` where the disk refused.
@@ -99,18 +105,21 @@ def sweep(
         source = {"scenario": str(source), "axis": listed}
     spec = load(source, {"seeds": seeds, "set": set})
     folder = Path(out) if out is not None else default_folder(spec)
-    driver = prepare(
-        spec,
-        folder,
-        jobs=jobs,
-        resume=resume,
-        force=force,
-        retry=retry,
-        store=store,
-        confirm=lambda estimate: yes or _refuse(estimate),
-        progress=progress,
-    )
-    return driver.run(folder)
+    wanted, recipe = take_in(mechanisms)
+    with core.using(wanted):
+        driver = prepare(
+            spec,
+            folder,
+            jobs=jobs,
+            resume=resume,
+            force=force,
+            retry=retry,
+            store=store,
+            mechanisms=recipe,
+            confirm=lambda estimate: yes or _refuse(estimate),
+            progress=progress,
+        )
+        return driver.run(folder)
 
 
 def _refuse(estimate: Estimate) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 
 from eastwest import core, stats
 from eastwest.errors import InputError
+from eastwest.mechanisms.load import Recipe
 from eastwest.results import Result
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
@@ -100,6 +101,7 @@ class Driver:
         jobs: int,
         *,
         retry: bool = False,
+        mechanisms: Recipe | None = None,
         confirm: Callable[[Estimate], bool],
         announce: Callable[[Estimate], None],
         progress: Callable[[State], None],
@@ -107,6 +109,7 @@ class Driver:
         self.spec = spec
         self.store = store
         self.retry = retry
+        self.mechanisms = mechanisms or Recipe()
         self.confirm = confirm
         self.announce = announce
         self.progress = progress
@@ -209,7 +212,14 @@ class Driver:
             build=core.build(),
             tables=self.spec.keep_tables,
             warm_up_ps=self.spec.warm_up_ps,
+            mechanisms=self.mechanisms,
         )
+        if jobs and self.mechanisms.classes:
+            named = ", ".join(self.mechanisms.classes)
+            raise InputError(
+                f"{named}: the processes of a sweep know classes by their files only; name the "
+                "Python file instead of the class, or run within this process with jobs=0"
+            )
         return Processes(setup, jobs) if jobs else Here(setup)
 
     def _resolved(self, number: int) -> Point:

@@ -12,13 +12,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from eastwest import core
+from eastwest.mechanisms.load import Recipe
 from eastwest.run import Source
 from eastwest.store import Plan, Store
 from eastwest.sweep.metrics import warm_up_bytes, warm_up_file
@@ -37,6 +38,8 @@ class Setup:
     build: str
     tables: bool
     warm_up_ps: int
+    #: The user's own mechanisms.
+    mechanisms: Recipe = field(default_factory=Recipe)
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,10 @@ def main(handle: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     link: Connection[Any, Any] = Connection(handle)
     setup: Setup = link.recv()
+    core.use(setup.mechanisms.restore())
     if core.build() != setup.build:
-        link.send(Event(-1, "world", "Eastwest was rebuilt while the sweep was starting"))
+        changed = "Eastwest, or a mechanism, was changed while the sweep was starting"
+        link.send(Event(-1, "world", changed))
         return
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run
 

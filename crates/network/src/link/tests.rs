@@ -177,7 +177,12 @@ fn both_modes_do_the_same_to_every_packet() {
                 let offers = traffic(seed, mtu);
                 let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
                     let jitter = Span::from_ns(jitter);
-                    let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
+                    let spec = LinkSpec {
+                        jitter,
+                        mtu,
+                        queue: queue.clone(),
+                        ..spec(Limit::Packets(0), mode)
+                    };
                     let mut link = Link::new(&spec);
                     let log = play(&mut link, &offers);
                     let counts = (link.account().drops(), link.account().marks());
@@ -321,7 +326,7 @@ fn weights_share_what_strict_classes_leave() {
     let class =
         |priority: u8, weight| PortClass { dscps: 1 << (priority * 8), weight, queue: None };
     let rest = PortClass { dscps: !0xff_ffff, weight: Some(1), queue: None };
-    let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest];
+    let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest.clone()];
     let [a, b, c] = shares(&weighted, [1500, 576, 1000]).map(|n| n as f64);
     assert!((b / a - 3.0).abs() < 0.02 && (c / a - 4.0).abs() < 0.02, "{a} {b} {c}");
     // the first one found the port idle

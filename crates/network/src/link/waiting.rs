@@ -58,7 +58,7 @@ impl Waiting {
     /// A port without packets; `classes` is empty where all packets wait in one queue.
     pub fn new(
         classes: &[PortClass],
-        queue: QueueConfig,
+        queue: &QueueConfig,
         place: &Place,
         shared: Option<Arc<SharedBuffer>>,
     ) -> Waiting {
@@ -73,7 +73,7 @@ impl Waiting {
         let made = classes.iter().zip(0u64..).map(|(class, number)| {
             let place = Place { number: place.number | number << 32, ..*place };
             Class {
-                store: Store::new(class.queue.unwrap_or(queue), &place),
+                store: Store::new(class.queue.as_ref().unwrap_or(queue), &place),
                 quantum: class.weight.map(|w| i64::from(w) * i64::from(place.mtu)),
                 deficit: 0,
             }
@@ -173,11 +173,11 @@ impl Waiting {
 }
 
 impl Store {
-    fn new(config: QueueConfig, place: &Place) -> Store {
+    fn new(config: &QueueConfig, place: &Place) -> Store {
         match config {
             QueueConfig::FqCoDel(c) => {
                 let seed = mix(place.seed ^ mix(0x6671_0000 ^ place.number));
-                Store::Flows(Box::new(FqCoDel::new(c, place.mtu, seed)))
+                Store::Flows(Box::new(FqCoDel::new(*c, place.mtu, seed)))
             }
             config => {
                 Store::Fifo { queue: Queue::new(config, place), packets: VecDeque::new(), bytes: 0 }

@@ -7,6 +7,7 @@
 
 mod adaptive_red;
 mod codel;
+mod custom;
 mod drop_tail;
 mod fq_codel;
 mod pie;
@@ -19,6 +20,7 @@ use crate::losses::Cause;
 use crate::pool::Stored;
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
 pub use codel::{CoDel, CoDelConfig};
+pub use custom::{Custom, CustomQueue, CustomQueueConfig, QueueModel};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
@@ -42,7 +44,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Whether more than this waits.
-    fn exceeds(self, limit: Limit) -> bool {
+    pub fn exceeds(self, limit: Limit) -> bool {
         match limit {
             Limit::Packets(n) => self.packets > n as usize,
             Limit::Bytes(n) => self.bytes > n,
@@ -74,7 +76,7 @@ impl Arrival<'_> {
     }
 
     /// What a queue does that has nothing but a limit.
-    fn fits(&self, limit: Limit) -> Verdict {
+    pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
             return Verdict::Enqueue;
         }
@@ -142,7 +144,8 @@ pub struct Place {
 }
 
 impl Place {
-    fn random(&self, what: &str) -> Stream {
+    /// The stream of random numbers of this name: one of its own for each queue of the fabric.
+    pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
     }
 
@@ -152,7 +155,7 @@ impl Place {
 }
 
 /// The discipline of one port or of one class of it: small where there is nothing but a limit.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Queue {
     /// See [`drop_tail`].
     DropTail(Limit),
@@ -166,12 +169,14 @@ pub enum Queue {
     AdaptiveRed(Box<AdaptiveRed>),
     /// See [`pie`].
     Pie(Box<Pie>),
+    /// See [`custom`].
+    Custom(Box<Custom>),
 }
 
 impl Queue {
     /// A queue of this kind, without packets.
-    pub fn new(config: QueueConfig, place: &Place) -> Queue {
-        match config {
+    pub fn new(config: &QueueConfig, place: &Place) -> Queue {
+        match *config {
             QueueConfig::DropTail(limit) => Queue::DropTail(limit),
             QueueConfig::StepMarking(c) => Queue::StepMarking(Box::new(StepMarking::new(c))),
             QueueConfig::CoDel(c) => Queue::CoDel(Box::new(CoDel::new(c, place.mtu))),
@@ -187,13 +192,18 @@ impl Queue {
             QueueConfig::Pie(c) => {
                 Queue::Pie(Box::new(Pie::new(c, place.mtu, place.random("pie"))))
             }
+            QueueConfig::Custom(ref c) => Queue::Custom(Box::new(Custom::new(c, place))),
             QueueConfig::FqCoDel(_) => unreachable!("its flows have queues of their own"),
         }
     }
 
     /// Whether it has to see every packet, even one that comes to an idle port.
     pub fn sees_all(&self) -> bool {
-        matches!(self, Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_))
+        match self {
+            Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_) => true,
+            Queue::Custom(c) => c.sees_all,
+            Queue::DropTail(_) | Queue::StepMarking(_) | Queue::CoDel(_) => false,
+        }
     }
 
     /// While no more packets than this are held, [`Queue::at_enqueue`] lets every packet in and
@@ -203,7 +213,7 @@ impl Queue {
             Queue::DropTail(limit) => least_packets(*limit, mtu),
             Queue::CoDel(c) => least_packets(c.limit(), mtu),
             Queue::StepMarking(s) => s.surely_lets_in(mtu),
-            Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_) => 0,
+            Queue::Red(_) | Queue::AdaptiveRed(_) | Queue::Pie(_) | Queue::Custom(_) => 0,
         }
     }
 
@@ -216,6 +226,7 @@ impl Queue {
             Queue::Red(r) => r.at_enqueue(arrival),
             Queue::AdaptiveRed(r) => r.at_enqueue(arrival),
             Queue::Pie(p) => p.at_enqueue(arrival),
+            Queue::Custom(c) => c.at_enqueue(arrival),
         }
     }
 }
@@ -231,6 +242,7 @@ impl Queue {
         match self {
             Queue::CoDel(c) => c.at_dequeue(now, heads()),
             Queue::StepMarking(s) if s.looks_at_dequeue() => s.at_dequeue(heads()),
+            Queue::Custom(c) if c.decides_at_dequeue => c.at_dequeue(now, heads()),
             _ => Plan::default(),
         }
     }

@@ -3,12 +3,14 @@
 //! Tables hold, per switch and edge switch, the set of ports on shortest paths, so their size grows
 //! with switches × racks and not with hosts. Among several ports the choice is ECMP by the packet's
 //! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or in turn
-//! per packet, or follows an explicit route. Cables that are known to be down are left out of the
+//! per packet, or that of a [mechanism from outside](CustomRouting), or follows an explicit route. Cables that are known to be down are left out of the
 //! tables; an explicit route over one of them gives way to the shortest paths.
 
+mod custom;
 mod explicit;
 mod shortest;
 
+pub use custom::{Choice, CustomRouting, CustomRoutingConfig, RoutingModel, SwitchPlace, View};
 pub use explicit::{EXPLICIT_BIT, RouteError};
 
 use crate::config::RoutingConfig;
@@ -44,7 +46,6 @@ const LOCAL: u32 = GROUP_BIT - 1;
 pub const NO_ROUTE: u32 = u32::MAX;
 
 /// The routes of a fabric.
-#[derive(Clone)]
 pub struct Routing {
     attachments: Vec<Attachment>,
     columns: u32,
@@ -54,7 +55,10 @@ pub struct Routing {
     members: Vec<u32>,
     /// A seed per switch, mixed into hashes.
     salts: Vec<u32>,
-    in_turn: bool,
+    /// Whether each packet chooses anew: in turn, or as `custom` says where there is such.
+    per_packet: bool,
+    /// By switch.
+    custom: Vec<Box<dyn CustomRouting>>,
     explicit: Option<ExplicitRoutes>,
 }
 
@@ -66,6 +70,13 @@ impl Routing {
             RoutingConfig::Explicit(routes) => Some(ExplicitRoutes::build(graph, routes)?),
             _ => None,
         };
+        let custom: Vec<Box<dyn CustomRouting>> = match config {
+            RoutingConfig::Custom(c) => {
+                let place = |switch| SwitchPlace { switch, seed };
+                (0..graph.switches()).map(|switch| c.0.start(&place(switch))).collect()
+            }
+            _ => Vec::new(),
+        };
         let mut routing = Routing {
             attachments: Vec::new(),
             columns: 0,
@@ -73,7 +84,8 @@ impl Routing {
             groups: Vec::new(),
             members: Vec::new(),
             salts: (0..graph.switches()).map(|s| mix(seed ^ mix(u64::from(s))) as u32).collect(),
-            in_turn: *config == RoutingConfig::RoundRobin,
+            per_packet: *config == RoutingConfig::RoundRobin || !custom.is_empty(),
+            custom,
             explicit,
         };
         routing.keep_to(graph, &|_| true);
@@ -127,7 +139,7 @@ impl Routing {
 
     /// Whether packets go to equal links in turn.
     pub fn in_turn(&self) -> bool {
-        self.in_turn
+        self.per_packet && self.custom.is_empty()
     }
 
     #[inline]
@@ -139,9 +151,16 @@ impl Routing {
     }
 
     /// The link on which `switch` (counted from 0 among switches) sends a packet to `dst` on; `hash`
-    /// is its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no way to it.
+    /// is its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no way to it. A choice from
+    /// outside gets a `view`.
     #[inline(always)]
-    pub fn next_link(&mut self, switch: u32, dst: HostId, hash: u16) -> u32 {
+    pub fn next_link<'f>(
+        &mut self,
+        switch: u32,
+        dst: HostId,
+        hash: u16,
+        view: impl FnOnce() -> View<'f>,
+    ) -> u32 {
         if let Some(link) = self.explicit_link(switch, hash) {
             return *link;
         }
@@ -153,20 +172,40 @@ impl Routing {
         if entry & GROUP_BIT == 0 {
             return entry;
         }
+        if self.per_packet {
+            return self.next_per_packet(switch, entry, dst, hash, view());
+        }
+        let Some(group) = self.groups.get((entry & !GROUP_BIT) as usize) else {
+            return NO_ROUTE;
+        };
+        // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
+        let mut x = u32::from(hash) ^ self.salts[switch as usize];
+        x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
+        x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
+        self.members[(group.first + (((x >> 16) * group.count) >> 16)) as usize]
+    }
+
+    /// The same where each packet chooses anew.
+    #[inline(never)]
+    fn next_per_packet(
+        &mut self,
+        switch: u32,
+        entry: u32,
+        dst: HostId,
+        flow_hash: u16,
+        view: View,
+    ) -> u32 {
         let Some(group) = self.groups.get_mut((entry & !GROUP_BIT) as usize) else {
             return NO_ROUTE;
         };
-        let choice = if self.in_turn {
-            group.turn = if group.turn + 1 == group.count { 0 } else { group.turn + 1 };
-            group.turn
-        } else {
-            // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
-            let mut x = u32::from(hash) ^ self.salts[switch as usize];
-            x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
-            x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
-            ((x >> 16) * group.count) >> 16
-        };
-        self.members[(group.first + choice) as usize]
+        let members = &self.members[group.first as usize..][..group.count as usize];
+        if let Some(custom) = self.custom.get_mut(switch as usize) {
+            let View { now, packet, links } = view;
+            let choice = Choice { now, dst, flow_hash, packet, members, links };
+            return members[custom.choose(&choice) % members.len()];
+        }
+        group.turn = if group.turn + 1 == group.count { 0 } else { group.turn + 1 };
+        members[group.turn as usize]
     }
 }
 
@@ -174,7 +213,9 @@ impl Routing {
 mod tests {
     use super::*;
     use crate::config::{CableConfig, ExplicitRoute, Topology};
-    use eastwest_types::{Packet, Rate, Span};
+    use crate::pool::Stored;
+    use eastwest_types::{Packet, Rate, Span, Time};
+    use std::sync::Arc;
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
 
@@ -185,9 +226,10 @@ mod tests {
     /// The nodes a packet visits from `from`, up to 16.
     fn walk(graph: &Graph, routing: &mut Routing, from: u32, p: &Packet) -> Vec<u32> {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
-        let mut seen = vec![node];
+        let (mut seen, stored) = (vec![node], Stored::new(p));
         while node >= graph.hosts && seen.len() < 16 {
-            let link = routing.next_link(node - graph.hosts, p.dst, p.hash);
+            let view = || View { now: Time::ZERO, packet: &stored, links: &[] };
+            let link = routing.next_link(node - graph.hosts, p.dst, p.hash, view);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };
             seen.push(node);
@@ -236,6 +278,38 @@ mod tests {
         }
         assert_eq!(used.len(), 4);
         assert!(used.values().all(|&n| (850..1150).contains(&n)), "{used:?}");
+    }
+
+    /// Every packet of a switch takes the path after the one before.
+    #[derive(Debug)]
+    struct Next(usize);
+
+    impl CustomRouting for Next {
+        fn choose(&mut self, choice: &Choice) -> usize {
+            assert_eq!(choice.paths(), 2);
+            self.0 += 1;
+            self.0
+        }
+    }
+
+    impl RoutingModel for Next {
+        fn start(&self, _: &SwitchPlace) -> Box<dyn CustomRouting> {
+            Box::new(Next(self.0))
+        }
+    }
+
+    #[test]
+    fn a_choice_from_outside_is_asked_where_there_are_several_paths_by_each_switch_its_own() {
+        let graph = fat_tree();
+        let config = RoutingConfig::Custom(CustomRoutingConfig(Arc::new(Next(0))));
+        let mut custom = Routing::build(&graph, &config, 1).unwrap();
+        let mut in_turn = Routing::build(&graph, &RoutingConfig::RoundRobin, 1).unwrap();
+        assert!(in_turn.in_turn() && !custom.in_turn());
+        for from in [0, 3, 0, 9, 0, 4, 12] {
+            let packet = packet(15, 77);
+            let path = walk(&graph, &mut custom, from, &packet);
+            assert_eq!(path, walk(&graph, &mut in_turn, from, &packet), "from {from}");
+        }
     }
 
     #[test]

@@ -10,11 +10,13 @@ use super::graph;
 use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
 use super::quantity::{Name, Octets};
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
-use super::reader::{Section, key};
+use super::reader::{Choice, Section, key};
 use super::{Context, Files};
+use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{
     CableConfig, ExplicitRoute, FabricConfig, PortSet, RoutingConfig, Topology,
 };
+use eastwest_network::routing::CustomRoutingConfig;
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -79,7 +81,8 @@ pub fn read(
     );
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
     let asked_to_mark = Cell::new(false);
-    let ports = Ports { mtu: known_mtu, framing, rates: rates(topology.as_ref()), asked_to_mark };
+    let (rates, mechanisms) = (rates(topology.as_ref()), &context.mechanisms);
+    let ports = Ports { mtu: known_mtu, framing, rates, asked_to_mark, mechanisms };
     let shared_buffer = read_shared_buffer(s, &ports);
     let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"]));
     let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
@@ -90,7 +93,7 @@ pub fn read(
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
         read_queue(q, &ports, at_host, notes)
     });
-    let routing = read_routing(s, nodes.as_ref());
+    let routing = read_routing(s, nodes.as_ref(), mechanisms);
     let config = FabricConfig {
         topology: topology
             .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
@@ -341,25 +344,29 @@ fn note_over_subscription(
 /// Most explicit routes.
 const MOST_ROUTES: usize = 100_000;
 
-fn read_routing(s: &mut Section, nodes: Option<&Nodes>) -> RoutingConfig {
-    let routing = s.choice(
-        "routing",
-        "How switches choose among equal paths.",
-        Some("ecmp"),
-        &[
-            (
-                "ecmp",
-                RoutingConfig::Ecmp,
-                "per flow, by a seeded hash of the five-tuple (RFC 2992)",
-            ),
-            ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
-            (
-                "explicit",
-                RoutingConfig::Explicit(Vec::new()),
-                "by [[fabric.route]]; ecmp for all other pairs",
-            ),
-        ],
-    );
+/// The built-in choices among equal paths.
+pub const ROUTINGS: &[Choice<RoutingConfig>] = &[
+    ("ecmp", RoutingConfig::Ecmp, "per flow, by a seeded hash of the five-tuple (RFC 2992)"),
+    ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
+    (
+        "explicit",
+        RoutingConfig::Explicit(Vec::new()),
+        "by [[fabric.route]]; ecmp for all other pairs",
+    ),
+];
+
+fn read_routing(s: &mut Section, nodes: Option<&Nodes>, mechanisms: &Mechanisms) -> RoutingConfig {
+    let built_in = ROUTINGS.iter().map(|(name, routing, doc)| (*name, Ok(routing), *doc));
+    let others = mechanisms.routing.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let doc = "How switches choose among equal paths.";
+    let routing = match s.open_choice("routing", doc, Some("ecmp"), &choices) {
+        Ok(routing) => routing.clone(),
+        Err(entry) => {
+            let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
+            RoutingConfig::Custom(CustomRoutingConfig(model))
+        }
+    };
     let routes = s.tables(
         "route",
         "The path of all packets from one host to another.",

@@ -1,6 +1,7 @@
 //! Files a scenario refers to: found only below its directory or among the shipped data, bounded in
 //! size, and kept so that a result folder can be run again from itself.
 
+use crate::mechanisms::Mechanisms;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ pub struct Context {
     pub data_dir: PathBuf,
     /// Files held in memory, found before any on disk; by name as the scenario gives it.
     pub files: BTreeMap<String, Arc<[u8]>>,
+    /// Mechanisms that scenarios may name beside the built-in ones.
+    pub mechanisms: Mechanisms,
 }
 
 /// A file that belongs to a scenario.

@@ -36,6 +36,9 @@ pub use files::{Attached, Context};
 pub use measure::{CaptureConfig, MeasureConfig, Senders};
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
+pub use quantity::{Bytes, Fraction, Name, Octets, Quantity, Ratio};
+pub use queues::read_signal;
+pub use reader::{Choice, Key, Section, key};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
 use eastwest_network::config::FabricConfig;
@@ -43,8 +46,7 @@ use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 use files::Files;
-use quantity::Name;
-use reader::{Section, State, key, read_table};
+use reader::{State, read_table};
 
 /// Version of the scenario format this program reads.
 pub const SCHEMA: u32 = 1;
@@ -116,9 +118,19 @@ pub fn read(
 pub fn tcp_profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();
-    let (config, _) =
-        read_table(&mut state, "tcp", Some(&table), |s| tcp::read(s, None, &mut Vec::new()));
+    let (config, _) = read_table(&mut state, "tcp", Some(&table), |s| {
+        tcp::read(s, None, &Context::default(), &mut Vec::new())
+    });
     state.problems.is_empty().then_some(config)
+}
+
+/// The names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
+pub(crate) fn built_in(kind: &str) -> Vec<&'static str> {
+    match kind {
+        "queue" => queues::DISCIPLINES.iter().map(|c| c.0).collect(),
+        "congestion" => tcp_congestion::KINDS.iter().map(|c| c.0).collect(),
+        _ => fabric::ROUTINGS.iter().map(|c| c.0).collect(),
+    }
 }
 
 /// Whether the file is of a newer format: then this is its only problem, as nothing else in it can
@@ -156,8 +168,12 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         fabric::read(f, context, &mut files, &mut notes)
     });
     fabric.config.faults = faults::read(s, &fabric);
-    let tcp =
-        s.table("tcp", "Settings of every TCP endpoint.", |t| tcp::read(t, fabric.mtu, &mut notes));
+    let mut tcp = s.table("tcp", "Settings of every TCP endpoint.", |t| {
+        tcp::read(t, fabric.mtu, context, &mut notes)
+    });
+    if let Some(custom) = &mut tcp.custom {
+        custom.seed = seed;
+    }
     if fabric.asked_to_mark && tcp.rules.ecn.rule != EcnRule::On && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \

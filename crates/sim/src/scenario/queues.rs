@@ -7,11 +7,12 @@
 use super::dscp::Dscp;
 use super::inert;
 use super::quantity::{Bytes, Fraction, Octets, Ratio};
-use super::reader::{Section, key};
+use super::reader::{Choice, Section, key};
+use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
 use eastwest_network::queue::{
-    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
-    StepMarkingConfig,
+    AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, Level, PieConfig, Protection,
+    RedConfig, Signal, StepMarkingConfig,
 };
 use eastwest_network::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
@@ -19,7 +20,7 @@ use std::cell::Cell;
 
 /// What queues are read for.
 #[derive(Debug)]
-pub struct Ports {
+pub struct Ports<'c> {
     /// Largest packet, if that is known.
     pub mtu: Option<u32>,
     /// Bytes per packet beyond its IP length.
@@ -28,6 +29,8 @@ pub struct Ports {
     pub rates: Vec<Rate>,
     /// Whether a queue was asked to mark packets: set while queues are read.
     pub asked_to_mark: Cell<bool>,
+    /// Disciplines from outside.
+    pub mechanisms: &'c Mechanisms,
 }
 
 /// The limit of queues that say nothing of it.
@@ -53,8 +56,9 @@ impl Room {
     }
 }
 
+/// A built-in discipline.
 #[derive(Clone, Copy)]
-enum Discipline {
+pub enum Discipline {
     DropTail,
     StepMarking,
     CoDel,
@@ -64,6 +68,37 @@ enum Discipline {
     FqCoDel,
 }
 
+/// The built-in disciplines.
+pub const DISCIPLINES: &[Choice<Discipline>] = &[
+    ("drop-tail", Discipline::DropTail, "first in, first out; what does not fit is lost"),
+    (
+        "step-marking",
+        Discipline::StepMarking,
+        "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
+    ),
+    (
+        "codel",
+        Discipline::CoDel,
+        "drops at the head while packets wait too long (RFC 8289); two-event ports",
+    ),
+    (
+        "red",
+        Discipline::Red,
+        "drops at random, more often the longer the queue (Floyd and Jacobson 1993)",
+    ),
+    (
+        "adaptive-red",
+        Discipline::AdaptiveRed,
+        "RED with thresholds from a delay (Floyd et al. 2001; E-EON, table 5.2)",
+    ),
+    ("pie", Discipline::Pie, "a controller holds the delay (RFC 8033)"),
+    (
+        "fq-codel",
+        Discipline::FqCoDel,
+        "a CoDel queue for every flow, served in turn (RFC 8290); two-event ports",
+    ),
+];
+
 /// Reads a queue.
 pub fn read_queue(
     s: &mut Section,
@@ -71,46 +106,24 @@ pub fn read_queue(
     room: Room,
     notes: &mut Vec<String>,
 ) -> QueueConfig {
-    let kind = s.kind(
-        "Queue discipline.",
-        Some("drop-tail"),
-        &[
-            ("drop-tail", Discipline::DropTail, "first in, first out; what does not fit is lost"),
-            (
-                "step-marking",
-                Discipline::StepMarking,
-                "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)",
-            ),
-            (
-                "codel",
-                Discipline::CoDel,
-                "drops at the head while packets wait too long (RFC 8289); two-event ports",
-            ),
-            (
-                "red",
-                Discipline::Red,
-                "drops at random, more often the longer the queue (Floyd and Jacobson 1993)",
-            ),
-            (
-                "adaptive-red",
-                Discipline::AdaptiveRed,
-                "RED with thresholds from a delay (Floyd et al. 2001; E-EON, table 5.2)",
-            ),
-            ("pie", Discipline::Pie, "a controller holds the delay (RFC 8033)"),
-            (
-                "fq-codel",
-                Discipline::FqCoDel,
-                "a CoDel queue for every flow, served in turn (RFC 8290); two-event ports",
-            ),
-        ],
-    );
+    let built_in = DISCIPLINES.iter().map(|&(name, kind, doc)| (name, Ok(kind), doc));
+    let others = ports.mechanisms.queues.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let kind = s.open_kind("Queue discipline.", Some("drop-tail"), &choices);
     let limit = room.read(s);
     if let (Limit::Bytes(bytes), Some(mtu)) = (limit, ports.mtu) {
         s.demand(bytes >= u64::from(mtu), &["limit"], || {
             format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
         });
     }
-    let queue = match kind.unwrap_or(Discipline::DropTail) {
+    let kind = match kind.unwrap_or(Ok(Discipline::DropTail)) {
+        Ok(kind) => kind,
+        Err(entry) => {
+            let model = (entry.read)(s, limit);
+            return QueueConfig::Custom(CustomQueueConfig { model, limit });
+        }
+    };
+    let queue = match kind {
         Discipline::DropTail => QueueConfig::DropTail(limit),
         Discipline::StepMarking => read_step_marking(s, limit, ports),
         Discipline::CoDel => QueueConfig::CoDel(read_codel(s, limit, ports)),
@@ -144,14 +157,21 @@ fn read_protection(s: &mut Section, default: &'static str) -> Protection {
     )
 }
 
-fn read_signal(s: &mut Section, ports: &Ports) -> Signal {
-    let given = s.has("ecn");
+/// Reads `ecn` and `protection`: what a discipline does with a packet that it signals.
+pub fn read_signal(s: &mut Section) -> Signal {
     let ecn = s.get(
         key("ecn", "Packets of ECN transports are marked instead of dropped (RFC 7567, 4.2.1).")
             .default("true"),
     );
-    ports.asked_to_mark.set(ports.asked_to_mark.get() || given && ecn);
     Signal { ecn, protection: read_protection(s, "default") }
+}
+
+/// The same; remembers whether the scenario itself asks for marks.
+fn read_asked_signal(s: &mut Section, ports: &Ports) -> Signal {
+    let given = s.has("ecn");
+    let signal = read_signal(s);
+    ports.asked_to_mark.set(ports.asked_to_mark.get() || given && signal.ecn);
+    signal
 }
 
 fn read_codel(s: &mut Section, limit: Limit, ports: &Ports) -> CoDelConfig {
@@ -170,7 +190,7 @@ fn read_codel(s: &mut Section, limit: Limit, ports: &Ports) -> CoDelConfig {
             .default("100 ms")
             .range("10 us", "100 s"),
         ),
-        signal: read_signal(s, ports),
+        signal: read_asked_signal(s, ports),
         limit,
     }
 }
@@ -277,7 +297,7 @@ fn read_red_rest(s: &mut Section, limit: Limit, ports: &Ports) -> RedConfig {
             .range("40", "9216"),
         )
         .0,
-        signal: read_signal(s, ports),
+        signal: read_asked_signal(s, ports),
         limit,
     }
 }
@@ -324,7 +344,7 @@ fn read_pie(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
         .default("0.1")
         .range("0", "1"),
     );
-    let signal = read_signal(s, ports);
+    let signal = read_asked_signal(s, ports);
     let mark_up_to = mark_up_to.0;
     QueueConfig::Pie(PieConfig { target, update, alpha, beta, burst, mark_up_to, signal, limit })
 }

@@ -113,6 +113,9 @@ impl<T: Quantity> Key<T> {
     }
 }
 
+/// What a choice says that mechanisms from outside can join.
+const OWN: &str = "; a mechanism of your own has to be named where the scenario is run (--with)";
+
 /// One of the names a choice allows: name, value, one line of explanation.
 pub type Choice<T> = (&'static str, T, &'static str);
 
@@ -136,6 +139,8 @@ pub struct Section<'s, 't> {
     /// The same for the tables below it, by name.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
+    /// What a name that is none of a choice may be besides.
+    besides: &'static str,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
     judged: bool,
@@ -181,6 +186,7 @@ impl<'s, 't> Section<'s, 't> {
             presets: Presets::default(),
             presets_below: BTreeMap::new(),
             kind: None,
+            besides: "",
             declared,
             bad,
             judged: true,
@@ -303,6 +309,33 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
+    /// The same where who runs the scenario may have added names of mechanisms of their own.
+    pub fn open_choice<T: Clone>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        default: Option<&'static str>,
+        choices: &[Choice<T>],
+    ) -> T {
+        self.besides = OWN;
+        let value = self.choice(name, doc, default, choices);
+        self.besides = "";
+        value
+    }
+
+    /// As [`Section::kind`], where who runs the scenario may have added kinds of their own.
+    pub fn open_kind<T: Clone>(
+        &mut self,
+        doc: &'static str,
+        default: Option<&'static str>,
+        choices: &[Choice<T>],
+    ) -> Option<T> {
+        self.besides = OWN;
+        let value = self.kind(doc, default, choices);
+        self.besides = "";
+        value
+    }
+
     /// Reads the key `kind`, on which the rest of the section depends. A misspelt kind is reported
     /// and the nearest one assumed; `None` when there is none near, and nothing else of the section
     /// is judged then.
@@ -378,7 +411,7 @@ impl<'s, 't> Section<'s, 't> {
             None => {
                 let hint = nearest(chosen, names.iter().copied()).map(str::to_owned);
                 let one_of = if names.len() == 1 { "must be" } else { "must be one of" };
-                let message = format!("{one_of} {}", names.join(", "));
+                let message = format!("{one_of} {}{}", names.join(", "), self.besides);
                 self.wrong_hint(name, message, hint);
             }
         }

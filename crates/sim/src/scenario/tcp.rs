@@ -4,7 +4,7 @@
 
 use super::quantity::{Bytes, Octets};
 use super::reader::{Section, key};
-use super::{profiles, tcp_congestion, tcp_rules};
+use super::{Context, profiles, tcp_congestion, tcp_rules};
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
@@ -13,9 +13,14 @@ const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
 /// Reads `[tcp]`; `mtu` is `None` where it is not known.
-pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpConfig {
+pub fn read(
+    s: &mut Section,
+    mtu: Option<u32>,
+    context: &Context,
+    notes: &mut Vec<String>,
+) -> TcpConfig {
     profiles::read(s);
-    let congestion = tcp_congestion::read_kind(s);
+    let (congestion, custom) = tcp_congestion::read_kind(s, &context.mechanisms);
     let sizes = read_sizes(s, mtu);
     let loss = read_loss(s);
     let acks = read_acks(s);
@@ -35,6 +40,7 @@ pub fn read(s: &mut Section, mtu: Option<u32>, notes: &mut Vec<String>) -> TcpCo
         limited_transmit: loss.limited_transmit,
         idle_restart: loss.idle_restart,
         congestion,
+        custom,
         rules: tcp_congestion::read_rules(s, congestion),
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,

@@ -2,7 +2,9 @@
 //! mechanism.
 
 use super::quantity::Fraction;
-use super::reader::{Section, key};
+use super::reader::{Choice, Section, key};
+use crate::mechanisms::Mechanisms;
+use eastwest_transport::congestion::custom::CustomCongestionConfig;
 use eastwest_transport::congestion::dctcp;
 use eastwest_transport::congestion::rules::{
     CongestionRules, Counting, CubicRules, DctcpRules, EcnRule, EcnRules, HyStartRule, ReducedFrom,
@@ -10,40 +12,43 @@ use eastwest_transport::congestion::rules::{
 };
 use eastwest_transport::tcp::config::CongestionKind;
 
-/// Reads which algorithm is used.
-pub fn read_kind(s: &mut Section) -> CongestionKind {
-    s.choice(
-        "congestion",
-        "Congestion control.",
-        Some("new-reno"),
-        &[
-            (
-                "new-reno",
-                CongestionKind::NewReno,
-                "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
-            ),
-            (
-                "dctcp",
-                CongestionKind::Dctcp,
-                "the window falls with the share of marked bytes (RFC 8257)",
-            ),
-            (
-                "cubic",
-                CongestionKind::Cubic,
-                "the window is a cubic function of the time since a loss (RFC 9438)",
-            ),
-            (
-                "bbr",
-                CongestionKind::Bbr,
-                "version 1: rate and window follow a model of the path (Linux, tcp_bbr.c)",
-            ),
-            (
-                "bbr3",
-                CongestionKind::Bbr3,
-                "version 3: the same, bounded by losses (draft-ietf-ccwg-bbr)",
-            ),
-        ],
-    )
+/// The built-in algorithms.
+pub const KINDS: &[Choice<CongestionKind>] = &[
+    (
+        "new-reno",
+        CongestionKind::NewReno,
+        "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582",
+    ),
+    ("dctcp", CongestionKind::Dctcp, "the window falls with the share of marked bytes (RFC 8257)"),
+    (
+        "cubic",
+        CongestionKind::Cubic,
+        "the window is a cubic function of the time since a loss (RFC 9438)",
+    ),
+    (
+        "bbr",
+        CongestionKind::Bbr,
+        "version 1: rate and window follow a model of the path (Linux, tcp_bbr.c)",
+    ),
+    ("bbr3", CongestionKind::Bbr3, "version 3: the same, bounded by losses (draft-ietf-ccwg-bbr)"),
+];
+
+/// Reads which algorithm is used, and the settings of one from outside.
+pub fn read_kind(
+    s: &mut Section,
+    mechanisms: &Mechanisms,
+) -> (CongestionKind, Option<CustomCongestionConfig>) {
+    let built_in = KINDS.iter().map(|&(name, kind, doc)| (name, Ok(kind), doc));
+    let others = mechanisms.congestion.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let kind = s.open_choice("congestion", "Congestion control.", Some("new-reno"), &choices);
+    let entry = match kind {
+        Ok(kind) => return (kind, None),
+        Err(entry) => entry,
+    };
+    let model = s.table("parameters", entry.doc, |p| (entry.read)(p));
+    let kind = CongestionKind::Custom { echoes_each_mark: model.echoes_each_mark() };
+    (kind, Some(CustomCongestionConfig { model, seed: 0 }))
 }
 
 /// Reads how it works in detail.

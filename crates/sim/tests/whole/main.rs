@@ -15,6 +15,7 @@ mod inside;
 mod linux;
 mod mapreduce;
 mod marking;
+mod mechanisms;
 mod ordering;
 mod priority;
 mod queueing;

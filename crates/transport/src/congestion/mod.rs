@@ -5,6 +5,7 @@ pub mod bbr;
 pub mod bbr3;
 mod bbr3_bounds;
 pub mod cubic;
+pub mod custom;
 pub mod dctcp;
 pub mod growth;
 pub mod hystart;
@@ -20,6 +21,7 @@ pub mod windowed_max;
 use bbr::Bbr;
 use bbr3::Bbr3;
 use cubic::Cubic;
+use custom::CustomCongestion;
 use dctcp::Dctcp;
 use eastwest_types::{Span, Time};
 use hystart::HyStart;
@@ -52,7 +54,7 @@ impl Window {
 }
 
 /// What a sender keeps beside its window, where its settings ask for more than NewReno.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Control {
     /// State of the algorithm.
     pub algorithm: Algorithm,
@@ -67,7 +69,7 @@ pub struct Control {
 }
 
 /// State of an algorithm.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Algorithm {
     /// See [`new_reno`].
     NewReno,
@@ -79,6 +81,8 @@ pub enum Algorithm {
     Bbr(Box<Bbr>),
     /// See [`bbr3`].
     Bbr3(Box<Bbr3>),
+    /// See [`custom`].
+    Custom(Box<dyn CustomCongestion>),
 }
 
 /// What the algorithms share that follow a model of the path.
@@ -88,7 +92,7 @@ impl Algorithm {
         match self {
             Algorithm::Bbr(b) => Some(&mut b.sampler),
             Algorithm::Bbr3(b) => Some(&mut b.sampler),
-            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+            _ => None,
         }
     }
 
@@ -97,7 +101,7 @@ impl Algorithm {
         match self {
             Algorithm::Bbr(b) => b.min_rtt,
             Algorithm::Bbr3(b) => b.min_rtt,
-            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => Span::MAX,
+            _ => Span::MAX,
         }
     }
 
@@ -106,7 +110,7 @@ impl Algorithm {
         match self {
             Algorithm::Bbr(b) => Some(b.pacing_rate),
             Algorithm::Bbr3(b) => Some(b.pacing_rate),
-            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+            _ => None,
         }
     }
 
@@ -121,7 +125,7 @@ impl Algorithm {
                 b.on_ack(ack);
                 Some(b.cwnd)
             }
-            Algorithm::NewReno | Algorithm::Dctcp(_) | Algorithm::Cubic(_) => None,
+            _ => None,
         }
     }
 
@@ -129,6 +133,7 @@ impl Algorithm {
     pub fn resume(&mut self, now: Time, idle: Span) {
         match self {
             Algorithm::Cubic(c) => c.shift(now, idle),
+            Algorithm::Custom(c) => c.after_idle(now, idle),
             Algorithm::Bbr(b) if b.sampler.is_app_limited() => b.on_restart(now),
             Algorithm::Bbr3(b) if b.sampler.is_app_limited() => b.on_restart(now),
             _ => {}

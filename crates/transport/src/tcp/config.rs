@@ -2,6 +2,7 @@
 
 use super::offload::OffloadRules;
 use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
+use crate::congestion::custom::CustomCongestionConfig;
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_types::Span;
@@ -38,6 +39,8 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Congestion control.
     pub congestion: CongestionKind,
+    /// With [`CongestionKind::Custom`]: which.
+    pub custom: Option<CustomCongestionConfig>,
     /// What it does in detail.
     pub rules: CongestionRules,
     /// A connection that has timed out this often in a row fails; below 65,536.
@@ -72,13 +75,18 @@ pub enum CongestionKind {
     Bbr,
     /// BBR version 3.
     Bbr3,
+    /// One from outside; receivers answer each mark or not.
+    Custom {
+        /// See [`CongestionKind::echoes_each_mark`].
+        echoes_each_mark: bool,
+    },
 }
 
 impl CongestionKind {
     /// Whether receivers answer each mark, not only the first until the sender has reacted.
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
-        self == CongestionKind::Dctcp
+        matches!(self, CongestionKind::Dctcp | CongestionKind::Custom { echoes_each_mark: true })
     }
 
     /// Whether rate and window follow a model of the path.
@@ -129,6 +137,7 @@ pub(crate) fn test_config() -> TcpConfig {
         limited_transmit: true,
         idle_restart: true,
         congestion: CongestionKind::NewReno,
+        custom: None,
         rules: CongestionRules::default(),
         max_retries: 15,
         time_wait: Span::from_secs(1),

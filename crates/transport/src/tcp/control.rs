@@ -8,6 +8,7 @@ use super::output::timestamp_us;
 use crate::congestion::bbr::Bbr;
 use crate::congestion::bbr3::Bbr3;
 use crate::congestion::cubic::{Ack, Cubic};
+use crate::congestion::custom::{Seen, SenderPlace};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{HyStart, Sample};
 use crate::congestion::pacing::Pacing;
@@ -35,6 +36,16 @@ impl Endpoint {
             CongestionKind::Bbr3 => {
                 let initial = u64::from(config.initial_window) * u64::from(config.segment);
                 Algorithm::Bbr3(Box::new(Bbr3::new(initial)))
+            }
+            CongestionKind::Custom { .. } => {
+                let custom = config.custom.as_ref().expect("the kind asks for one");
+                Algorithm::Custom(custom.model.start(&SenderPlace {
+                    segment: config.segment,
+                    initial_window: config.initial_window,
+                    endpoint: self.id.0,
+                    rules: config.rules,
+                    seed: custom.seed,
+                }))
             }
         };
         let hystart = HyStart::new(config.rules.hystart);
@@ -75,7 +86,12 @@ impl Endpoint {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
             sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
         }
-        let Some(rtt) = rtt.map(|us| Span::from_us(u64::from(us))) else { return };
+        let rtt = rtt.map(|us| Span::from_us(u64::from(us)));
+        if let Algorithm::Custom(c) = &mut control.algorithm {
+            let marked = packet.flags & flag::ECE != 0;
+            c.observe(&Seen { now, delivered, marked, una, next, rtt });
+        }
+        let Some(rtt) = rtt else { return };
         if let Algorithm::Cubic(c) = &mut control.algorithm {
             c.sample(now, rtt);
         }
@@ -154,6 +170,7 @@ impl Endpoint {
                 new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &config.rules);
             }
             Algorithm::Cubic(c) => c.on_ack(w, &ack, &config.rules),
+            Algorithm::Custom(c) => c.on_ack(w, &ack),
             Algorithm::Bbr(_) | Algorithm::Bbr3(_) => {} // see `follow_model`
         }
     }
@@ -168,6 +185,9 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            Some(Algorithm::Custom(c)) => {
+                c.after_loss(&self.window, flight, segment).max(2 * segment)
+            }
             Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno | Algorithm::Dctcp(_)) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
@@ -181,6 +201,9 @@ impl Endpoint {
         match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
             Some(Algorithm::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
             Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
+            Some(Algorithm::Custom(c)) => {
+                c.after_marks(&self.window, flight, segment).max(2 * segment)
+            }
             Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
             None | Some(Algorithm::NewReno) => {
                 new_reno::threshold(&self.window, flight, segment, &config.rules)
@@ -194,6 +217,7 @@ impl Endpoint {
             control.hystart.forget();
             match &mut control.algorithm {
                 Algorithm::Cubic(c) => c.forget(),
+                Algorithm::Custom(c) => c.after_timeout(),
                 Algorithm::Bbr(b) => b.on_timeout(u64::from(config.segment)),
                 Algorithm::Bbr3(b) => b.on_timeout(u64::from(config.segment)),
                 Algorithm::NewReno | Algorithm::Dctcp(_) => {}

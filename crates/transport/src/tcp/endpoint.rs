@@ -116,7 +116,7 @@ pub(super) enum Linger {
 ///
 /// Four cache lines, in the order in which packets touch them: with thousands of connections the
 /// time goes into fetching these lines, not into what is done with them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Endpoint {
     // --- line 1: who it is, and receiving ---

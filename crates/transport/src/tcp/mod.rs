@@ -150,8 +150,9 @@ impl Stack {
                 if slot + 2 > self.endpoints.capacity() {
                     memory::grow(&mut self.endpoints);
                 }
-                let blank = Endpoint::new(EndpointId(0), c.client, c.server, 0, c, &self.config);
-                self.endpoints.extend([blank.clone(), blank]);
+                let blank =
+                    |_| Endpoint::new(EndpointId(0), c.client, c.server, 0, c, &self.config);
+                self.endpoints.extend([0, 1].map(blank));
                 (slot, 0)
             }
         };

@@ -1,0 +1,59 @@
+//! What a mechanism crate is written with: the traits it implements, what they are handed, how
+//! settings are read, and the macro that makes a Python module of it (see [`mechanisms!`]).
+
+pub use eastwest_engine::random::Stream;
+pub use eastwest_sim::mechanisms::Mechanisms;
+pub use eastwest_sim::parameters;
+pub use eastwest_types::{HostId, PacketKind, Rate, Span, Time, ecn, flag};
+
+/// Queue disciplines.
+pub mod queue {
+    pub use eastwest_network::config::Limit;
+    pub use eastwest_network::pool::Stored;
+    pub use eastwest_network::queue::{
+        Arrival, Backlog, CustomQueue, Head, Place, Plan, Protection, QueueModel, Signal, Verdict,
+    };
+}
+
+/// Choices among equal paths.
+pub mod routing {
+    pub use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
+}
+
+/// Congestion controls.
+pub mod congestion {
+    pub use eastwest_transport::congestion::custom::{
+        Ack, CongestionModel, CustomCongestion, Seen, SenderPlace,
+    };
+    pub use eastwest_transport::congestion::rules::{CongestionRules, Counting};
+    pub use eastwest_transport::congestion::{Window, growth, new_reno};
+}
+
+/// A crate's mechanisms and where they come from.
+pub struct Own {
+    /// Name of the crate.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// What it adds.
+    pub mechanisms: Mechanisms,
+}
+
+/// Makes a module of a mechanism crate, which `eastwest run --with FOLDER` loads. It is given a
+/// function that adds the crate's mechanisms; the crate names this one `eastwest`.
+#[macro_export]
+macro_rules! mechanisms {
+    ($add:expr) => {
+        #[$crate::pyo3::pymodule]
+        #[pyo3(name = "mechanisms", crate = "eastwest::pyo3")]
+        fn eastwest_mechanisms(
+            m: &$crate::pyo3::Bound<'_, $crate::pyo3::types::PyModule>,
+        ) -> $crate::pyo3::PyResult<()> {
+            let add: fn(&mut $crate::Mechanisms) = $add;
+            let mut mechanisms = $crate::Mechanisms::default();
+            add(&mut mechanisms);
+            let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+            $crate::fill(m, Some($crate::Own { name, version, mechanisms }))
+        }
+    };
+}

@@ -1,0 +1,101 @@
+//! Choices among equal paths from outside of this crate: what a mechanism crate (`eastwest new`)
+//! implements.
+//!
+//! A [`RoutingModel`] is what a scenario sets: from it every switch gets a [`CustomRouting`] of its
+//! own, which is asked for every packet that has more than one shortest path. The paths themselves,
+//! and what becomes of them when links fail, are the fabric's.
+
+use crate::link::Link;
+use crate::pool::Stored;
+use crate::queue::Backlog;
+use eastwest_engine::random::Stream;
+use eastwest_types::{HostId, Rate, Time};
+use std::fmt;
+use std::sync::Arc;
+
+/// The choice of one switch: settings and state.
+pub trait CustomRouting: fmt::Debug + Send {
+    /// The number of the path that a packet takes, below [`Choice::paths`]; of a larger number the
+    /// remainder counts.
+    fn choose(&mut self, choice: &Choice) -> usize;
+}
+
+/// The settings of a choice, from which that of each switch is made.
+pub trait RoutingModel: fmt::Debug + Send + Sync {
+    /// A switch that has seen no packet.
+    fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
+}
+
+/// What a choice knows of its switch.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchPlace {
+    /// Number of the switch, from 0.
+    pub switch: u32,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+impl SwitchPlace {
+    /// The stream of random numbers of this name: one of its own for each switch.
+    pub fn random(&self, what: &str) -> Stream {
+        Stream::new(self.seed, &format!("routing/{what}/{}", self.switch))
+    }
+}
+
+/// A packet with several ways on.
+#[derive(Clone, Copy)]
+pub struct Choice<'f> {
+    /// When.
+    pub now: Time,
+    /// Receiving host.
+    pub dst: HostId,
+    /// 15 bits of a seeded hash of its five-tuple: the same for all packets of a connection in this
+    /// direction.
+    pub flow_hash: u16,
+    /// The packet.
+    pub packet: &'f Stored,
+    pub(super) members: &'f [u32],
+    pub(super) links: &'f [Link],
+}
+
+impl Choice<'_> {
+    /// How many paths there are, at least two. Their order does not change while no link fails.
+    pub fn paths(&self) -> usize {
+        self.members.len()
+    }
+
+    /// What waits at the port of a path, the packet being sent not counted.
+    pub fn waiting(&self, path: usize) -> Backlog {
+        let (packets, bytes) = self.link(path).queue(self.now);
+        Backlog { packets: packets as usize, bytes }
+    }
+
+    /// The rate of the link of a path.
+    pub fn rate(&self, path: usize) -> Rate {
+        self.link(path).cable.rate
+    }
+
+    fn link(&self, path: usize) -> &Link {
+        &self.links[self.members[path] as usize]
+    }
+}
+
+/// A choice from outside as the scenario sets it.
+#[derive(Clone, Debug)]
+pub struct CustomRoutingConfig(pub Arc<dyn RoutingModel>);
+
+impl PartialEq for CustomRoutingConfig {
+    fn eq(&self, other: &CustomRoutingConfig) -> bool {
+        format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
+/// What a choice may look at beside the packet's way.
+pub struct View<'f> {
+    /// When.
+    pub now: Time,
+    /// The packet.
+    pub packet: &'f Stored,
+    /// All links.
+    pub links: &'f [Link],
+}

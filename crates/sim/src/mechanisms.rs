@@ -1,0 +1,151 @@
+//! Mechanisms from outside that a scenario may name beside the built-in ones: queue disciplines,
+//! congestion controls, choices among equal paths. Each comes with a function that reads its
+//! settings, with the same means and so with the same messages as the built-in ones
+//! ([`crate::parameters`]).
+//!
+//! Who runs a scenario says which mechanisms there are; the scenario itself only names them. So a
+//! scenario file alone can never make a program run code that its user has not asked for.
+
+use crate::parameters::Section;
+use crate::scenario::built_in;
+use eastwest_network::config::Limit;
+use eastwest_network::queue::QueueModel;
+use eastwest_network::routing::RoutingModel;
+use eastwest_transport::congestion::custom::CongestionModel;
+use std::fmt;
+use std::sync::Arc;
+
+type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
+type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Send + Sync;
+type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
+
+/// A mechanism by its name.
+pub(crate) struct Entry<T: ?Sized> {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// One line of explanation.
+    pub doc: &'static str,
+    /// Reads its settings.
+    pub read: Arc<T>,
+}
+
+impl<T: ?Sized> Clone for Entry<T> {
+    fn clone(&self) -> Entry<T> {
+        Entry { name: self.name, doc: self.doc, read: self.read.clone() }
+    }
+}
+
+/// All mechanisms from outside.
+#[derive(Clone, Default)]
+pub struct Mechanisms {
+    pub(crate) queues: Vec<Entry<ReadQueue>>,
+    pub(crate) congestion: Vec<Entry<ReadCongestion>>,
+    pub(crate) routing: Vec<Entry<ReadRouting>>,
+}
+
+impl fmt::Debug for Mechanisms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+impl Mechanisms {
+    /// Adds a queue discipline. `read` reads its settings from the table of the queue, where the
+    /// limit has been read already; `doc` explains it in one line.
+    pub fn queue<M: QueueModel + 'static>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        read: impl Fn(&mut Section, Limit) -> M + Send + Sync + 'static,
+    ) {
+        let read: Arc<ReadQueue> = Arc::new(move |s, limit| Arc::new(read(s, limit)));
+        self.queues.push(Entry { name, doc, read });
+    }
+
+    /// Adds a congestion control. `read` reads its settings from `[tcp.parameters]`.
+    pub fn congestion<M: CongestionModel + 'static>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        read: impl Fn(&mut Section) -> M + Send + Sync + 'static,
+    ) {
+        let read: Arc<ReadCongestion> = Arc::new(move |s| Arc::new(read(s)));
+        self.congestion.push(Entry { name, doc, read });
+    }
+
+    /// Adds a choice among equal paths. `read` reads its settings from
+    /// `[fabric.routing_parameters]`.
+    pub fn routing<M: RoutingModel + 'static>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        read: impl Fn(&mut Section) -> M + Send + Sync + 'static,
+    ) {
+        let read: Arc<ReadRouting> = Arc::new(move |s| Arc::new(read(s)));
+        self.routing.push(Entry { name, doc, read });
+    }
+
+    /// Kind and name of each, in the order of their adding within a kind.
+    pub fn names(&self) -> Vec<(&'static str, &'static str)> {
+        let queues = self.queues.iter().map(|e| ("queue", e.name));
+        let congestion = self.congestion.iter().map(|e| ("congestion", e.name));
+        let routing = self.routing.iter().map(|e| ("routing", e.name));
+        queues.chain(congestion).chain(routing).collect()
+    }
+
+    /// What is wrong with their names, if anything: scenarios could not tell them apart.
+    pub fn problem(&self) -> Option<String> {
+        let names = self.names();
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+        for (at, (kind, name)) in names.iter().enumerate() {
+            if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+                return Some(format!(
+                    "{kind} {name:?}: a name has up to 64 letters a to z, digits, - and _"
+                ));
+            }
+            if built_in(kind).contains(name) {
+                return Some(format!("{kind} {name:?}: is the name of a built-in one"));
+            }
+            if names[..at].contains(&(kind, name)) {
+                return Some(format!("{kind} {name:?}: there are two of this name"));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_network::queue::{Arrival, CustomQueue, Place, Verdict};
+
+    #[derive(Debug)]
+    struct Any;
+
+    impl CustomQueue for Any {
+        fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+            Verdict::Enqueue
+        }
+    }
+
+    impl QueueModel for Any {
+        fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+            Box::new(Any)
+        }
+    }
+
+    #[test]
+    fn names_must_be_names_and_new() {
+        let problem = |names: &[&'static str]| {
+            let mut all = Mechanisms::default();
+            names.iter().for_each(|&name| all.queue(name, "", |_, _| Any));
+            all.problem().unwrap_or_default()
+        };
+        assert_eq!(problem(&["ramp", "ramp-2", "my_queue"]), "");
+        assert!(problem(&["red"]).contains("built-in"));
+        assert!(problem(&["ramp", "ramp"]).contains("two of this name"));
+        for bad in ["", "Ramp", "a b", "a\"b", "é"] {
+            assert!(problem(&[bad]).contains("a name has"), "{bad}");
+        }
+    }
+}

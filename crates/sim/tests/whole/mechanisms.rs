@@ -1,0 +1,231 @@
+//! Mechanisms from outside in whole scenarios: ones that do what built-in ones do give the same
+//! digest, and their settings are read with the same messages.
+
+use crate::harness::{context, finish};
+use eastwest_engine::random::Stream;
+use eastwest_network::config::Limit;
+use eastwest_network::queue::{
+    Arrival, CustomQueue, Head, Place, Plan, QueueModel, Signal, Verdict,
+};
+use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
+use eastwest_sim::mechanisms::Mechanisms;
+use eastwest_sim::parameters::{Section, key, read_signal};
+use eastwest_sim::scenario::{Context, Problem, Scenario, read};
+use eastwest_transport::congestion::Window;
+use eastwest_transport::congestion::cubic::Cubic;
+use eastwest_transport::congestion::custom::{
+    Ack, CongestionModel, CustomCongestion, Seen, SenderPlace,
+};
+use eastwest_transport::congestion::rules::CongestionRules;
+use eastwest_types::{Span, Time};
+
+/// RED by the queue of the moment, without spreading.
+#[derive(Clone, Debug)]
+struct Ramp {
+    min: u32,
+    max: u32,
+    signal: Signal,
+    limit: Limit,
+    random: Option<Stream>,
+}
+
+impl Ramp {
+    fn read(s: &mut Section, limit: Limit) -> Ramp {
+        let min = s.get(key("min", "Packets.").default("5").range("0", "1000"));
+        let max = s.get(key("max", "Packets.").default("15").range("1", "1000"));
+        s.demand(min < max, &["min", "max"], || "must be below `max`".to_owned());
+        Ramp { min, max, signal: read_signal(s), limit, random: None }
+    }
+}
+
+impl QueueModel for Ramp {
+    fn start(&self, place: &Place) -> Box<dyn CustomQueue> {
+        Box::new(Ramp { random: Some(place.random("red")), ..self.clone() })
+    }
+}
+
+impl CustomQueue for Ramp {
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        if arrival.fits(self.limit) == Verdict::Drop {
+            return Verdict::Drop;
+        }
+        let (queue, min, max) = (arrival.backlog.packets as f64, self.min as f64, self.max as f64);
+        let p = (queue - min) / (max - min);
+        let random = self.random.as_mut().expect("it was started");
+        if p > 0.0 && (p >= 1.0 || random.unit() < p) {
+            return self.signal.verdict(arrival.packet);
+        }
+        Verdict::Enqueue
+    }
+}
+
+/// Marks what leaves more than so many packets behind.
+#[derive(Clone, Debug)]
+struct Behind(u32, Signal);
+
+impl QueueModel for Behind {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(self.clone())
+    }
+    fn decides_at_dequeue(&self) -> bool {
+        true
+    }
+    fn sees_all(&self) -> bool {
+        false
+    }
+}
+
+impl CustomQueue for Behind {
+    fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+        Verdict::Enqueue
+    }
+    fn at_dequeue(&mut self, _: Time, heads: &mut dyn Iterator<Item = Head<'_>>) -> Plan {
+        let long = |head: &Head| head.left.packets > self.0 as usize;
+        let mark = heads
+            .next()
+            .is_some_and(|head| long(&head) && self.1.verdict(head.packet) == Verdict::Mark);
+        Plan { drop: 0, mark }
+    }
+}
+
+/// CUBIC as it is.
+#[derive(Clone, Debug)]
+struct Wrapped(Cubic, CongestionRules);
+
+impl CongestionModel for Wrapped {
+    fn start(&self, place: &SenderPlace) -> Box<dyn CustomCongestion> {
+        Box::new(Wrapped(Cubic::default(), place.rules))
+    }
+}
+
+impl CustomCongestion for Wrapped {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_ack(window, ack, &self.1);
+    }
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        self.0.threshold(window, flight, segment, &self.1)
+    }
+    fn observe(&mut self, seen: &Seen) {
+        if let Some(rtt) = seen.rtt {
+            self.0.sample(seen.now, rtt);
+        }
+    }
+    fn after_timeout(&mut self) {
+        self.0.forget();
+    }
+    fn after_idle(&mut self, now: Time, idle: Span) {
+        self.0.shift(now, idle);
+    }
+}
+
+/// Packets of a switch take its paths in turn.
+#[derive(Debug)]
+struct Turns(usize);
+
+impl RoutingModel for Turns {
+    fn start(&self, _: &SwitchPlace) -> Box<dyn CustomRouting> {
+        Box::new(Turns(0))
+    }
+}
+
+impl CustomRouting for Turns {
+    fn choose(&mut self, choice: &Choice) -> usize {
+        assert!((0..choice.paths()).all(|path| choice.waiting(path).packets < 1_000));
+        self.0 += 1;
+        self.0
+    }
+}
+
+fn mechanisms() -> Mechanisms {
+    let mut all = Mechanisms::default();
+    all.queue("ramp", "early drop on a ramp", Ramp::read);
+    all.queue("behind", "marks at dequeue", |s, _| {
+        Behind(s.get(key("threshold", "Packets.").default("9")), read_signal(s))
+    });
+    all.congestion("wrapped", "CUBIC", |s| {
+        let _: bool = s.get(key("nothing", "Does nothing.").default("true"));
+        Wrapped(Cubic::default(), CongestionRules::default())
+    });
+    all.routing("turns", "in turn", |_| Turns(0));
+    all
+}
+
+fn try_read(fabric: &str, tcp: &str) -> Result<Scenario, Vec<Problem>> {
+    let text = format!(
+        "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
+         host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n{fabric}\n[tcp]\necn = 'on'\n\
+         min_rto = '10 ms'\ninitial_rto = '20 ms'\n{tcp}\n[[workload]]\nname = 'all'\n\
+         kind = 'all-to-all'\nbytes = '400 KB'\n"
+    );
+    read(&text, &Context { mechanisms: mechanisms(), ..context() }, &[])
+}
+
+fn digest(fabric: &str, tcp: &str) -> String {
+    let scenario = try_read(fabric, tcp).unwrap_or_else(|p| panic!("{p:?}"));
+    finish(&scenario).digest().to_owned()
+}
+
+#[test]
+fn what_does_the_same_gives_the_same_digest() {
+    let red = "queue = { kind = 'red', min = '5 packets', max = '15 packets', weight = 1, even = \
+               false, max_probability = 1, gentle = false }";
+    let plain = digest("", "");
+    assert_ne!(digest(red, ""), plain);
+    assert_eq!(digest(red, ""), digest("queue = { kind = 'ramp' }", ""));
+    for protection in ["ece-bit", "ack+syn"] {
+        let with = |queue: &str| queue.replace(" }", &format!(", protection = '{protection}' }}"));
+        assert_eq!(digest(&with(red), ""), digest(&with("queue = { kind = 'ramp' }"), ""));
+    }
+    let step = "queue = { kind = 'step-marking', threshold = '9 packets', at = 'dequeue' }";
+    let behind = "queue = { kind = 'behind', protection = 'bypass' }";
+    assert_eq!(digest(step, ""), digest(behind, ""));
+    let cubic = digest("", "congestion = 'cubic'");
+    assert_ne!(cubic, plain);
+    assert_eq!(cubic, digest("", "congestion = 'wrapped'"));
+    let turns = digest("routing = 'round-robin'", "");
+    assert_ne!(turns, plain);
+    assert_eq!(turns, digest("routing = 'turns'", ""));
+}
+
+#[test]
+fn a_result_can_be_run_again_where_its_mechanisms_are() {
+    let scenario = try_read(
+        "routing = 'turns'\nhost_queue = { kind = 'behind' }\nqueue = { kind = 'ramp', max = 40 }",
+        "congestion = 'wrapped'",
+    );
+    let scenario = scenario.unwrap_or_else(|p| panic!("{p:?}"));
+    let context = Context { mechanisms: mechanisms(), ..context() };
+    let again = read(scenario.resolved(), &context, &[]).unwrap_or_else(|p| panic!("{p:?}"));
+    assert_eq!(again, scenario);
+    assert_eq!(again.resolved(), scenario.resolved());
+    assert!(scenario.resolved().contains("max = 40"));
+}
+
+#[test]
+fn settings_are_judged_as_those_of_built_in_mechanisms() {
+    let problems = |fabric: &str, tcp: &str| -> Vec<String> {
+        let found = try_read(fabric, tcp).expect_err("it is refused");
+        found.iter().map(|p| format!("{}|{}|{:?}", p.path, p.message, p.hint)).collect()
+    };
+    let found = problems("queue = { kind = 'ramp', mni = 3, max = 5000, ecn = 'no' }", "");
+    let all = found.join("\n");
+    assert!(all.contains("fabric.queue.mni|is not a known key|Some(\"min\")"), "{all}");
+    assert!(all.contains("fabric.queue.max|must be 1 to 1000|None"), "{all}");
+    assert!(all.contains("fabric.queue.ecn|") && found.len() == 3, "{all}");
+    let found = problems("queue = { kind = 'ramp', min = 20 }", "");
+    assert_eq!(found, ["fabric.queue.min|must be below `max`|None"]);
+    let found = problems("queue = { kind = 'rmap' }", "");
+    assert!(found[0].contains("Some(\"ramp\")"), "{found:?}");
+    let found = problems("routing_parameters = {}", "parameters = { x = 1 }");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn an_unknown_name_says_how_mechanisms_of_ones_own_are_named() {
+    let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n\
+                routing = 'mine'\nqueue = { kind = 'my-queue' }\n[tcp]\ncongestion = 'my-control'\n\
+                [[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '1 KB'\n";
+    let problems = read(text, &context(), &[]).expect_err("nobody added any");
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert!(problems.iter().all(|p| p.message.contains("--with")), "{problems:?}");
+}

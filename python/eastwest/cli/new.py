@@ -1,0 +1,44 @@
+"""``eastwest new``: the first version of a mechanism of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eastwest.cli.guard import guarded
+from eastwest.cli.options import one_of
+from eastwest.mechanisms import new as mechanisms
+from eastwest.units import clean
+
+
+@guarded
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its name in scenarios, and of its folder.")
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(metavar="queue|congestion|routing", help="What it decides."),
+    ] = "queue",
+    python: Annotated[
+        bool, typer.Option("--python", help="A sketch in Python: slow, needs no compiler.")
+    ] = False,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Eastwest's Rust source, where it is not beside the installed package.",
+        ),
+    ] = None,
+) -> None:
+    """Write a mechanism of your own to start from: a queue, congestion control or routing."""
+    chosen = one_of(mechanisms.Kind, kind, "--kind")
+    made = mechanisms.write(name, chosen, python=python, source=source)
+    typer.echo(f"{made.folder}: {made.what}")
+    for file in made.files:
+        typer.echo(f"  {clean(file)}")
+    typer.echo(f"next: cd {made.folder} && eastwest run scenario.toml --with {made.named}")
+    if not python:
+        typer.echo("The first run compiles Eastwest with it, which takes some minutes.")

@@ -1,0 +1,142 @@
+"""Takes in mechanisms that were named where a scenario is run: crates, Python files, classes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eastwest import core
+from eastwest.errors import InputError, MechanismError
+from eastwest.mechanisms import crate, sketch
+
+#: A folder with a mechanism crate, a Python file with sketches, or a class.
+Mechanism = str | Path | type
+
+_LARGEST_FILE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How another process takes in the same mechanisms."""
+
+    library: Path | None = None
+    library_sha256: str = ""
+    files: tuple[Path, ...] = ()
+    #: Names of classes that lie in no file of their own.
+    classes: tuple[str, ...] = ()
+
+    def restore(self) -> core.Extras:
+        """Take them in without compiling anything."""
+        found = _Found()
+        if self.library is not None:
+            module = crate.load(self.library)
+            found.module = module
+            found.sources.append(crate.describe(module, self.library_sha256))
+        for path in self.files:
+            found.add_file(path)
+        return found.extras()
+
+
+@dataclass
+class _Found:
+    module: Any = None
+    sketches: list[sketch.Sketch] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_file(self, path: Path) -> None:
+        source = _read(path)
+        module = _execute(path, source)
+        own = [
+            thing
+            for thing in vars(module).values()
+            if sketch.is_sketch(thing) and thing.__module__ == module.__name__
+        ]
+        if not own:
+            raise InputError(f"{path} has no class derived from Queue, Congestion or Routing")
+        self._add(path.name, source, own)
+
+    def add_class(self, class_: type) -> None:
+        try:
+            source = inspect.getsource(class_).encode()
+        except (OSError, TypeError):
+            source = repr(class_).encode()  # typed in by hand: there is no source to be found
+        self._add(class_.__name__, source, [class_])
+
+    def _add(self, label: str, source: bytes, classes: list[type]) -> None:
+        described = [sketch.describe(class_) for class_ in classes]
+        self.sketches += described
+        names = [f"{one.kind} {one.name}" for one in described]
+        sha256 = hashlib.sha256(source).hexdigest()
+        self.sources.append({"file": label, "sha256": sha256, "mechanisms": names})
+
+    def extras(self) -> core.Extras:
+        return core.Extras(self.module, tuple(self.sketches), tuple(self.sources))
+
+
+def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras, Recipe]:
+    """Take in mechanisms: folders of crates, Python files and classes.
+
+    A crate is compiled where it has changed; ``show`` lets cargo say what it does. Raises
+    ``InputError`` where one cannot be used.
+    """
+    found = _Found()
+    recipe: dict[str, Any] = {"files": (), "classes": ()}
+    for one in given:
+        if isinstance(one, type):
+            found.add_class(one)
+            recipe["classes"] += (one.__name__,)
+            continue
+        path = Path(one)
+        if path.suffix == ".py":
+            found.add_file(path)
+            recipe["files"] += (path.resolve(),)
+        elif crate.is_crate(path):
+            if found.module is not None:
+                raise InputError(
+                    f"{path}: only one crate can be loaded at a time; put all mechanisms into one"
+                )
+            library, sha256 = crate.build(path, show=show), crate.source_hash(path)
+            found.module = crate.load(library)
+            found.sources.append(crate.describe(found.module, sha256))
+            recipe |= {"library": library, "library_sha256": sha256}
+        else:
+            raise InputError(
+                f"{path} is neither a mechanism crate (a folder that `eastwest new` has made) nor "
+                "a Python file with a class derived from eastwest.Queue, Congestion or Routing"
+            )
+    return found.extras(), Recipe(**recipe)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        source = file.read(_LARGEST_FILE + 1)
+    if len(source) > _LARGEST_FILE:
+        raise InputError(f"{path} is too large for a Python file")
+    return source
+
+
+def _execute(path: Path, source: bytes) -> Any:
+    """Execute a Python file as a module of its own."""
+    sha256 = hashlib.sha256(str(path.resolve()).encode() + source).hexdigest()
+    name = f"eastwest_sketch_{sha256[:16]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise InputError(f"{path} cannot be read as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, str(path), "exec"), vars(module))
+    except Exception as error:
+        del sys.modules[name]
+        raise MechanismError(
+            f"{path} could not be loaded: {type(error).__name__}: {error}",
+            "".join(traceback.format_exception(error)),
+        ) from None
+    return module

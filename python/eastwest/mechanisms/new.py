@@ -1,0 +1,192 @@
+"""Writes the first version of a mechanism: a small one that works, to be changed.
+
+The templates are in ``templates/``; each is also the worked example that the tests build and run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from eastwest import core
+from eastwest.errors import FolderError, InputError
+from eastwest.mechanisms.crate import source_folder
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+_LONGEST = 40
+#: Names that Rust, cargo or Python take for something else.
+_TAKEN = frozenset(
+    re.findall(
+        "[a-z_]+",
+        """abstract alloc and as async await become box break build const continue core crate deps
+        do dyn eastwest else enum examples extern false final fn for from if impl import in
+        incremental is let loop macro match mod move mut not or override priv proc_macro pub ref
+        return self static std struct super target test trait true try type typeof unsafe unsized
+        use virtual where while with yield""",
+    )
+)
+
+
+class Kind(StrEnum):
+    """What a mechanism decides."""
+
+    queue = "queue"
+    congestion = "congestion"
+    routing = "routing"
+
+
+#: Where the scenario names it, and one of its parameters.
+_FABRIC = {
+    Kind.queue: '\n[fabric.queue]\nkind = "@NAME@"\nlimit = "200 packets"\nmin = 5\nmax = 15\n',
+    Kind.routing: 'routing = "@NAME@"\n\n[fabric.routing_parameters]\nmargin = 5\n',
+    Kind.congestion: "",
+}
+_TCP = {
+    Kind.queue: "",
+    Kind.routing: "",
+    Kind.congestion: 'congestion = "@NAME@"\n\n[tcp.parameters]\nincrease = 2\nkeep = 0.7\n',
+}
+_SCHEMA_PATHS = {
+    Kind.queue: "fabric.queue.kind",
+    Kind.congestion: "tcp.congestion",
+    Kind.routing: "fabric.routing",
+}
+_WHAT = {
+    Kind.queue: "a queue discipline that drops early on a linear ramp",
+    Kind.congestion: "a congestion control with an increase and a decrease of its own",
+    Kind.routing: "a choice among equal paths: by flow, unless much more waits there",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    folder: Path
+    files: list[str]
+    #: What ``--with`` is given within the folder.
+    named: str
+    what: str
+
+
+def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = None) -> Written:
+    """Write a folder ``name`` with a mechanism of that name, whole or not at all.
+
+    ``python`` writes a sketch in Python instead of a Rust crate. ``source`` is Eastwest's own Rust
+    source, where it is not beside the installed package. Raises ``InputError``.
+    """
+    _check_name(name, kind)
+    folder = Path(name)
+    if folder.exists() or folder.is_symlink():
+        raise FolderError(f"{folder} is there already")
+    files = _python_files(name, kind) if python else _rust_files(name, kind, _source(source))
+    partial = Path(f".partial-{secrets.token_hex(8)}")
+    try:
+        for path, text in files.items():
+            target = partial / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        partial.rename(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    named = f"{_python_stem(name)}.py" if python else "."
+    return Written(folder, sorted(files), named, _WHAT[kind])
+
+
+def _check_name(name: str, kind: Kind) -> None:
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise InputError(
+            f"{name!r:.80} cannot be a name: at most {_LONGEST} letters a to z and digits, words "
+            "joined by - or _, such as my-queue"
+        )
+    if name.replace("-", "_") in _TAKEN:
+        raise InputError(f"{name!r} means something else to Rust, cargo or Python; try my-{name}")
+    keys = json.loads(core.schema())["keys"]
+    known = next(key["choices"] for key in keys if key["path"] == _SCHEMA_PATHS[kind])
+    if name in {choice["name"] for choice in known}:
+        raise InputError(f"{name!r} is the name of a built-in {kind.value}; try my-{name}")
+
+
+def _source(named: Path | None) -> Path:
+    """Find Eastwest's Rust source, of the same version as this package."""
+    folder = named.resolve() if named is not None else source_folder()
+    if folder is None:
+        raise InputError(
+            "this Eastwest was installed without its Rust source, which a mechanism is compiled "
+            f"with: get the source of version {core.version()} and name its folder with --source "
+            "(or $EASTWEST_SOURCE). A sketch in Python needs none: --python"
+        )
+    manifest = folder / "Cargo.toml"
+    try:
+        found = re.search(r'^version = "([^"]*)"', manifest.read_text(encoding="utf-8"), re.M)
+    except (OSError, UnicodeDecodeError):
+        found = None
+    if found is None or not (folder / "crates" / "bindings" / "Cargo.toml").is_file():
+        raise InputError(f"{folder} is not the source of Eastwest: it has no crates/bindings")
+    if found[1] != core.version():
+        raise InputError(
+            f"{folder} is the source of Eastwest {found[1]}, but installed is {core.version()}"
+        )
+    if not str(folder).isprintable() or any(c in str(folder) for c in "\"'\\"):
+        raise InputError(f"{str(folder)!r}: cargo cannot be told of a folder with such a name")
+    return folder
+
+
+def _template(path: str) -> str:
+    return (_TEMPLATES / path).read_text(encoding="utf-8")
+
+
+def _scenario(name: str, kind: Kind) -> str:
+    text = _template("scenario.toml").replace("@FABRIC@\n", _FABRIC[kind] + "\n")
+    return text.replace("@TCP@\n", _TCP[kind] + "\n").replace("@NAME@", name)
+
+
+def _rust_files(name: str, kind: Kind, source: Path) -> dict[str, str]:
+    files = {
+        "Cargo.toml": _template("rust/Cargo.toml"),
+        ".cargo/config.toml": _template("rust/config.toml"),
+        ".gitignore": _template("gitignore"),
+        "src/lib.rs": _template(f"rust/{kind.value}.rs"),
+        "README.md": _template("rust/README.md"),
+    }
+    if not os.access(source, os.W_OK):
+        shared = re.compile(r"# Eastwest's own.*?\n\n", re.S)
+        files[".cargo/config.toml"] = shared.sub("", files[".cargo/config.toml"])
+    values = {"@NAME@": name, "@SOURCE@": source.as_posix(), "@WHAT@": _WHAT[kind]}
+    made = {path: _filled(text, values) for path, text in files.items()}
+    # The same versions of all dependencies, so that those compiled already serve here as well.
+    lock = source / "Cargo.lock"
+    if lock.is_file():
+        made["Cargo.lock"] = lock.read_text(encoding="utf-8")
+    return {**made, "scenario.toml": _scenario(name, kind)}
+
+
+def _python_files(name: str, kind: Kind) -> dict[str, str]:
+    stem = _python_stem(name)
+    class_ = "".join(word.capitalize() for word in re.split("[-_]", name))
+    values = {"@NAME@": name, "MyMechanism": class_, "@FILE@": f"{stem}.py", "@WHAT@": _WHAT[kind]}
+    return {
+        f"{stem}.py": _filled(_template(f"python/{kind.value}.py"), values),
+        "README.md": _filled(_template("python/README.md"), values),
+        ".gitignore": _template("gitignore"),
+        "scenario.toml": _scenario(name, kind),
+    }
+
+
+def _python_stem(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for mark, value in values.items():
+        text = text.replace(mark, value)
+    return text

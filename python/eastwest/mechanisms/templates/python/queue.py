@@ -1,0 +1,27 @@
+"""``@NAME@``: a queue discipline that drops early on a linear ramp, as a sketch in Python.
+
+Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest lists what an
+arrival and a queue know ("Your own mechanism").
+"""
+
+import eastwest as ew
+
+
+class MyMechanism(ew.Queue):
+    """Drops early on a linear ramp."""
+
+    name = "@NAME@"
+
+    # Parameters, which the scenario may set in the table of the queue.
+    min: int = 5
+    max: int = 15
+    max_probability: float = 1.0
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        """Let a packet wait, mark or drop it. Every port has an object of its own."""
+        if not arrival.fits:
+            return ew.Verdict.DROP
+        p = self.max_probability * (arrival.queued_packets - self.min) / (self.max - self.min)
+        if arrival.queued_packets >= self.max or (p > 0 and self.random.unit() < p):
+            return self.signal(arrival)  # marks, or drops what does not understand marks
+        return ew.Verdict.ENQUEUE
