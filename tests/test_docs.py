@@ -6,6 +6,7 @@ accepted, commands shown are understood, and Python shown runs.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -27,6 +28,7 @@ from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
+from eastwest.mechanisms import new as mechanisms
 from eastwest.run import load_source
 from eastwest.sweep import default_folder
 from eastwest.sweep import spec as sweeps
@@ -142,11 +144,21 @@ def documented() -> dict[str, list[list[str]]]:
     return {name: list(rows(body)) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+class Sketched(ew.Queue):
+    """A mechanism beside the built-in ones."""
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        return ew.Verdict.ENQUEUE
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
     """A run of flows and one of jobs."""
     folder = tmp_path_factory.mktemp("results")
-    return [ew.run("first", out=folder / "flows"), ew.run(JOBS, out=folder / "jobs")]
+    return [
+        ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
+        ew.run(JOBS, out=folder / "jobs"),
+    ]
 
 
 SHORT_TYPES = {"UInt32": "u32", "UInt64": "u64", "Int64": "i64", "Float64": "f64", "String": "str"}
@@ -252,7 +264,16 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
             scenario = completed(text)
         path = tmp_path / f"shown-{number}.toml"
         path.write_text(scenario, encoding="utf-8")
-        assert ew.check(path) == [], text
+        own = [sketched(tmp_path / str(number))] if '"my-queue"' in text else []
+        assert ew.check(path, mechanisms=own) == [], text
+
+
+def sketched(folder: Path) -> Path:
+    """A mechanism of the name that pages give to one's own."""
+    folder.mkdir()
+    with contextlib.chdir(folder):
+        made = mechanisms.write("my-queue", mechanisms.Kind.queue, python=True)
+        return (made.folder / made.named).absolute()
 
 
 def commands(page: Path) -> Iterator[list[str]]:
@@ -285,10 +306,14 @@ def test_commands_shown_are_understood(
     for words in commands(page):
         if words[0] == "make":
             assert words[1] in targets, words
+        elif words[0] == "cd":
+            monkeypatch.chdir(words[1])
         elif words[0] == "cp":
             shutil.copy(words[1], words[2])
         elif words[0] == "eastwest":
             name, given = parsed(words)
+            if name == "new":  # the sketch in its place: nothing is compiled here
+                mechanisms.write(given["name"], mechanisms.Kind(given["kind"]), python=True)
             if "scenario" in given:
                 follow(name, given)
             if name == "sweep":
@@ -313,7 +338,8 @@ def follow(name: str, given: dict[str, Any]) -> None:
     """Check what a command would read, and leave what a run would for the commands after it."""
     source = load_source(given["scenario"])
     changed = overrides(source.text, given.get("settings"), given.get("on_bad_row"))
-    assert ew.check(given["scenario"], dict(changed)) == [], given
+    own = list(Path().glob("*.py")) if given.get("mechanisms") else []
+    assert ew.check(given["scenario"], dict(changed), mechanisms=own) == [], given
     if name == "run" and given["out"] is not None:
         assert given["force"] or not given["out"].exists(), given
         given["out"].mkdir(parents=True)

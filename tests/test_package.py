@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "eastwest"
 #: Endings of files that belong into the package.
-KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css"}
-UNNAMED = {"py.typed", "LICENSE"}
+KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css", ".rs", ".md"}
+UNNAMED = {"py.typed", "LICENSE", "gitignore"}
 
 
 def sources() -> set[str]:

@@ -4,7 +4,6 @@
 use eastwest_sim::scenario::{
     Context, Problem, Scenario, WorkloadKind, read, reference_page, schema,
 };
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -15,7 +14,7 @@ fn context() -> Context {
     Context {
         base_dir: root().join("scenarios"),
         data_dir: root().join("python/eastwest/data"),
-        files: BTreeMap::new(),
+        ..Context::default()
     }
 }
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
-from eastwest.cli.options import JsonObjectOption, SetOption
+from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, use_mechanisms
 from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.run import load_source
 from eastwest.units import clean, rate, span, tier_words
@@ -60,8 +60,10 @@ def topology_show(
     scenario: ScenarioArgument,
     settings: SetOption = None,
     as_json: JsonObjectOption = False,
+    mechanisms: WithOption = None,
 ) -> None:
     """Show the nodes and cables of a scenario's fabric."""
+    use_mechanisms(mechanisms)
     source = load_source(scenario)
     shape = core.topology(
         source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)

@@ -411,7 +411,8 @@ impl<'s, 't> Section<'s, 't> {
             None => {
                 let hint = nearest(chosen, names.iter().copied()).map(str::to_owned);
                 let one_of = if names.len() == 1 { "must be" } else { "must be one of" };
-                let message = format!("{one_of} {}{}", names.join(", "), self.besides);
+                let besides = if hint.is_some() { "" } else { self.besides };
+                let message = format!("{one_of} {}{besides}", names.join(", "));
                 self.wrong_hint(name, message, hint);
             }
         }
