@@ -364,10 +364,12 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+type KindsAndNames = Vec<(&'static str, &'static str)>;
+
 /// The crate that this module was made of, if any: its name, its version, and the kind and name of
 /// each of its mechanisms.
 #[pyfunction]
-fn own_crate() -> Option<(&'static str, &'static str, Vec<(&'static str, &'static str)>)> {
+fn own_crate() -> Option<(&'static str, &'static str, KindsAndNames)> {
     OWN.get().map(|own| (own.name, own.version, own.mechanisms.names()))
 }
 
