@@ -62,8 +62,8 @@ class Packet(Protocol):
         """Whether the ECE bit of its TCP header is set."""
 
     @property
-    def priority(self) -> int:
-        """0 to 7."""
+    def dscp(self) -> int:
+        """Its differentiated services codepoint, 0 to 63; a priority p is 8 p."""
 
 
 class Arrival(Packet, Protocol):

@@ -107,7 +107,7 @@ struct Packet {
     kind: PacketKind,
     understands_marks: bool,
     flags: u8,
-    priority: u8,
+    dscp: u8,
 }
 
 impl Packet {
@@ -117,7 +117,7 @@ impl Packet {
             kind: stored.kind(),
             understands_marks: stored.understands_marks(),
             flags: stored.flags(),
-            priority: stored.priority(),
+            dscp: stored.dscp(),
         }
     }
 
@@ -170,8 +170,8 @@ impl Arrival {
         self.packet.has_ece()
     }
     #[getter]
-    fn priority(&self) -> u8 {
-        self.packet.priority
+    fn dscp(&self) -> u8 {
+        self.packet.dscp
     }
 }
 
@@ -208,7 +208,7 @@ impl Head {
         self.packet.has_ece()
     }
     #[getter]
-    fn priority(&self) -> u8 {
-        self.packet.priority
+    fn dscp(&self) -> u8 {
+        self.packet.dscp
     }
 }

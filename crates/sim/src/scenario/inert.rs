@@ -112,7 +112,7 @@ pub fn note(queue: &QueueConfig, ports: &Ports, room: Room, notes: &mut Vec<Stri
         }
     };
     match queue {
-        QueueConfig::DropTail(_) => {}
+        QueueConfig::DropTail(_) | QueueConfig::Custom(_) => {}
         QueueConfig::StepMarking(c) => {
             let threshold = match c.threshold {
                 Limit::Packets(n) => Level::Packets(f64::from(n)),

@@ -502,7 +502,7 @@ fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
         .map(|c| PortClass {
             dscps: c.dscps | of_priorities(c.priorities) & !named,
             weight: c.weight,
-            queue: c.queue,
+            queue: c.queue.clone(),
         })
         .collect();
     if !s.good(&["class"]) {
