@@ -295,7 +295,9 @@ impl Fabric {
         if let Some((passage, cause)) = lost {
             self.lose(key.time(), link, passage, cause);
         }
-        self.lose_dropped(key.time(), link);
+        if self.links[link as usize].has_dropped() {
+            self.lose_dropped(key.time(), link);
+        }
     }
 
     /// Packets are lost that a discipline has dropped out of its queue.

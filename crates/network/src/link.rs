@@ -334,8 +334,12 @@ impl Link {
 
     /// Lets the discipline of an eager port look at a packet: marks it, or tells why it is lost.
     fn judge(&mut self, now: Time, passage: &Passage, pool: &mut PacketPool) -> Option<Cause> {
-        let (packets, bytes) = self.queue(now);
-        let backlog = Backlog { packets: packets as usize, bytes };
+        let backlog = if self.busy_until > now {
+            let (packets, bytes) = self.queue(now);
+            Backlog { packets: packets as usize, bytes }
+        } else {
+            Backlog::default() // an idle port: nothing waits
+        };
         let arrival = self.arrival(now, passage, backlog, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
@@ -435,7 +439,8 @@ impl Link {
     /// The key of the link's next event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        if !self.plain {
+        // an eager port whose discipline sees all is as plain as others here
+        if !self.plain && (self.waiting.is_some() || self.conditions.is_some()) {
             return self.next_key_elsewhere(now);
         }
         match self.on_wire.get(0) {
@@ -526,6 +531,11 @@ impl Link {
         let saved: u64 = spans.sum();
         self.busy_until = Time(self.busy_until.0 - saved);
         saved > 0
+    }
+
+    /// Whether the discipline has dropped packets since the last [`Link::take_dropped`].
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|w| !w.dropped.is_empty())
     }
 
     /// Packets that the discipline has dropped since the last call.

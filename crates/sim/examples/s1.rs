@@ -1,8 +1,11 @@
 //! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
-//! follow change it: `short`, `x10`, `reference`, `capture`, and `classic` or `linux` for these profiles of
-//! TCP with an ACK for each segment.
+//! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
+//! TCP with an ACK for each segment, and `step`, `red`, `pie` or `codel` for that discipline at all ports.
 
 use eastwest_network::config::*;
+use eastwest_network::queue::{
+    CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, StepMarkingConfig,
+};
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
 use eastwest_sim::world::World;
@@ -59,6 +62,50 @@ fn tcp_of(profile: &str) -> TcpConfig {
     }
 }
 
+/// The discipline of all ports: such thresholds and targets that it acts.
+fn queue(args: &[String]) -> QueueConfig {
+    let limit = Limit::Packets(200);
+    let signal = Signal { ecn: true, protection: Protection::Default };
+    let named = |name: &str| args.iter().any(|a| a == name);
+    if named("step") {
+        let (threshold, protection) = (Limit::Packets(65), Protection::Bypass);
+        QueueConfig::StepMarking(StepMarkingConfig {
+            threshold,
+            at_dequeue: false,
+            protection,
+            limit,
+        })
+    } else if named("red") {
+        QueueConfig::Red(RedConfig {
+            min: Level::Packets(50.0),
+            max: Level::Packets(150.0),
+            weight: 0.002,
+            max_probability: 0.1,
+            gentle: true,
+            even: true,
+            mean_packet: 1000,
+            signal,
+            limit,
+        })
+    } else if named("pie") {
+        QueueConfig::Pie(PieConfig {
+            target: Span::from_us(500),
+            update: Span::from_us(500),
+            alpha: 4.0,
+            beta: 40.0,
+            burst: Span::from_ms(5),
+            mark_up_to: 0.1,
+            signal,
+            limit,
+        })
+    } else if named("codel") {
+        let (target, interval) = (Span::from_us(500), Span::from_ms(10));
+        QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit })
+    } else {
+        QueueConfig::DropTail(limit)
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let reference = args.iter().any(|a| a == "reference");
@@ -69,7 +116,7 @@ fn main() {
         if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
     let hosts = leaves * 40;
     let cable = |rate| CableConfig { rate, delay: Span::from_us(5) };
-    let queue = QueueConfig::DropTail(Limit::Packets(200));
+    let queue = queue(&args);
     let cluster = Cluster { rack_of: (0..hosts).map(|h| h / 40).collect(), seed: 1 };
     let stride = StrideConfig {
         stride: 19,
