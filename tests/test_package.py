@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "eastwest"
 #: Endings of files that belong into the package.
-KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css", ".rs", ".md"}
+KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css", ".rs", ".md", ".xml"}
 UNNAMED = {"py.typed", "LICENSE", "gitignore"}
 
 
