@@ -26,6 +26,8 @@ from eastwest.core import (
 
 DROPS = ("data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin", "datagram")
 LOST = ("random", "down", "no_route")
+ENERGIES = ("", "_always_on", "_ideal")
+ASLEEP = ("falling_asleep", "asleep", "waking")
 CLASSES = ("batch", "service")
 
 PROBLEMS: list[Problem] = [
@@ -339,6 +341,10 @@ class Tables:
                 for c in ("early", "shared_buffer", "sojourn")
             ],
             column("marks", "u64", np.zeros(n)),
+            *[column(f"energy{which}_j", "f64", np.full(n, 1800.0)) for which in ENERGIES],
+            column("awake_s", "f64", np.full(n, 3600.0)),
+            *[column(f"{state}_s", "f64", np.zeros(n)) for state in ASLEEP],
+            column("wakes", "u64", np.zeros(n)),
         ]
 
     def drops(self) -> list[Column]:

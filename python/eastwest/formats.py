@@ -147,6 +147,14 @@ TABLES: dict[str, dict[str, str]] = {
         "drops_shared_buffer": "u64",
         "drops_sojourn": "u64",
         "marks": "u64",
+        "energy_j": "f64",
+        "energy_always_on_j": "f64",
+        "energy_ideal_j": "f64",
+        "awake_s": "f64",
+        "falling_asleep_s": "f64",
+        "asleep_s": "f64",
+        "waking_s": "f64",
+        "wakes": "u64",
     },
     "drops": {
         "link": "u32",
@@ -250,6 +258,14 @@ SINCE: dict[str, int] = {
     "links.drops_ece_ack": 4,
     "links.drops_shared_buffer": 4,
     "links.drops_sojourn": 4,
+    "links.energy_j": 4,
+    "links.energy_always_on_j": 4,
+    "links.energy_ideal_j": 4,
+    "links.awake_s": 4,
+    "links.falling_asleep_s": 4,
+    "links.asleep_s": 4,
+    "links.waking_s": 4,
+    "links.wakes": 4,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

@@ -81,6 +81,11 @@ def span(seconds: float | None) -> str:
     return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
 
 
+def joules(energy_j: float | None) -> str:
+    """An energy: ``1.2 kJ``."""
+    return _scaled(energy_j, ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
+
+
 def percent(share: float | None) -> str:
     """A share of one as a percentage: ``12.5 %``."""
     if share is None or not math.isfinite(share):

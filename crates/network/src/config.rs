@@ -1,5 +1,6 @@
 //! What a fabric is made of, as the scenario describes it. Every value is already checked.
 
+use crate::energy::EnergyConfig;
 use crate::fault::Fault;
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, PieConfig, RedConfig,
@@ -38,6 +39,8 @@ pub struct FabricConfig {
     pub reference_ports: bool,
     /// What happens to links, and when.
     pub faults: Vec<Fault>,
+    /// What links draw, and whether they sleep.
+    pub energy: EnergyConfig,
     /// Ports that are looked at closely.
     pub measured: PortSet,
 }

@@ -1,6 +1,8 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, Topology};
+use crate::energy::eee::StateTimes;
+use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
 use crate::fault::{Change, Effect, Schedule};
 use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
@@ -44,6 +46,7 @@ pub struct Fabric {
     faults: Faults,
     /// The link up from every host.
     up: Vec<u32>,
+    energy: EnergyConfig,
     /// Who will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
     hosts: u32,
@@ -104,6 +107,7 @@ impl Fabric {
             routing,
             faults,
             up,
+            energy: config.energy,
             next_reader: None,
             hosts,
             uniform: !matches!(config.topology, Topology::Graph { .. }),
@@ -164,6 +168,20 @@ impl Fabric {
         touched
     }
 
+    /// What a link has used until `now`, and how long it was in each state.
+    pub fn energy_of(&self, link: usize, now: Time) -> (Joules, StateTimes) {
+        let l = &self.links[link];
+        let class = class_energy(&self.energy, self.hosts, l.from, l.to);
+        let run = now.since(Time::ZERO);
+        let busy = l.sending_time(run);
+        let idle = Span(run.0 - busy.0);
+        let times = l.state_times(now).unwrap_or(match class.policy {
+            LinkPolicy::Ideal => StateTimes { awake: busy, asleep: idle, ..StateTimes::default() },
+            _ => StateTimes { awake: run, ..StateTimes::default() },
+        });
+        (Joules::of(&class.phy(l.cable.rate), run, busy, times.asleep), times)
+    }
+
     /// How often links have failed (a switch with all its cables counts once), and how often routes
     /// were computed anew.
     pub fn failures(&self) -> (u64, u64) {
@@ -211,7 +229,10 @@ impl Fabric {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped(cause) => self.lose(now, link, passage, cause),
-            Offer::Displaced => self.lose_dropped(now, link),
+            Offer::Displaced(key) => {
+                events.set_sooner(link, key);
+                self.lose_dropped(now, link);
+            }
         }
     }
 
@@ -373,7 +394,9 @@ fn link_spec(
     let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
+    let sleep = class_energy(&config.energy, graph.hosts, from, to).sleeping(cable.rate);
     let two_event = config.reference_ports
+        || sleep.is_some()
         || shared
         || measured
         || !classes.is_empty()
@@ -392,8 +415,14 @@ fn link_spec(
         classes,
         measured,
         shared: None,
+        sleep,
         seed: (seed, link as u64),
     }
+}
+
+/// Energy of the links between two nodes: those of hosts, or those between switches.
+fn class_energy(energy: &EnergyConfig, hosts: u32, from: u32, to: u32) -> &ClassEnergy {
+    if from.min(to) < hosts { &energy.host } else { &energy.fabric }
 }
 
 /// Framing is some tens of bytes; the scenario reader allows no more than a packet's length.

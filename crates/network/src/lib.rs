@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod config;
+pub mod energy;
 pub mod fabric;
 pub mod fault;
 pub mod link;

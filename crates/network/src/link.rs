@@ -23,6 +23,8 @@ mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
 use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
+use crate::energy::eee::{Policy, Sleeper, StateTimes};
+use crate::energy::phy::Phy;
 use crate::losses::Cause;
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
@@ -113,8 +115,9 @@ pub enum Offer {
     Queued,
     /// It is in, and the link's next event is now this one, not later than before.
     Sooner(Key),
-    /// It is in and others are lost for it, see [`Link::take_dropped`]; the next event stays.
-    Displaced,
+    /// It is in and others are lost for it, see [`Link::take_dropped`]; the link's next event is this
+    /// one, not later than before.
+    Displaced(Key),
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
@@ -190,6 +193,8 @@ pub struct LinkSpec {
     pub measured: bool,
     /// Memory that the port shares with others; that needs [`Mode::TwoEvent`].
     pub shared: Option<Arc<SharedBuffer>>,
+    /// When it sleeps, if it does; that needs [`Mode::TwoEvent`].
+    pub sleep: Option<(Policy, Phy)>,
     /// Seed of what disciplines draw, and the number of this link.
     pub seed: (u64, u64),
 }
@@ -201,6 +206,7 @@ impl Link {
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
         assert!(!spec.measured || two_event, "measuring needs two events");
+        assert!(spec.sleep.is_none() || two_event, "sleeping needs two events");
         assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
         let place = Place {
             rate: spec.cable.rate,
@@ -209,8 +215,11 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting = two_event
+        let mut waiting = two_event
             .then(|| Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone()));
+        if let (Some(waiting), Some((policy, phy))) = (&mut waiting, &spec.sleep) {
+            waiting.sleeper = Some(Sleeper::new(*policy, phy));
+        }
         let queue = match waiting {
             None => Queue::new(&spec.queue, &place),
             Some(_) => Queue::DropTail(Limit::Packets(0)),
@@ -501,7 +510,12 @@ impl Link {
 
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        let arrival = self.arrival(now, &passage, Backlog::default(), pool);
+        let asleep = self.sleeps(now);
+        let mut arrival = self.arrival(now, &passage, Backlog::default(), pool);
+        if asleep {
+            // also the first packet waits, and needs room
+            arrival.clear_at = arrival.clear_at.max(now + Span(1));
+        }
         let send_time = arrival.send_time;
         let group = self.meter.is_some().then(|| self.group(arrival.packet));
         let w = self.waiting.as_mut().expect("a two-event port has queues");
@@ -515,12 +529,50 @@ impl Link {
             Entry::In { mark: false } => {}
             Entry::Lost(cause) => return Offer::Dropped(cause),
         }
+        let sooner = asleep && self.plan_to_wake(now);
         self.extend_backlog(now, send_time);
-        if !sending {
+        if !sending && !asleep {
             self.start_sending(now, pool);
             return Offer::Sooner(self.next_key(now));
         }
-        if self.shorten_backlog(0) { Offer::Displaced } else { Offer::Queued }
+        match (sooner, self.shorten_backlog(0)) {
+            (_, true) => Offer::Displaced(self.next_key(now)),
+            (true, false) => Offer::Sooner(self.next_key(now)),
+            (false, false) => Offer::Queued,
+        }
+    }
+
+    /// Whether a packet that comes now has to wait for the link to wake.
+    fn sleeps(&self, now: Time) -> bool {
+        let sleeper = self.waiting.as_ref().and_then(|w| w.sleeper.as_ref());
+        sleeper.is_some_and(|s| s.sleeps(now))
+    }
+
+    /// Sets when a sleeping link will be awake, now that a packet has come; tells whether that is
+    /// sooner than before.
+    fn plan_to_wake(&mut self, now: Time) -> bool {
+        let w = self.waiting.as_mut().expect("a two-event port has queues");
+        let held = w.backlog();
+        let sleeper = w.sleeper.as_mut().expect("the link sleeps");
+        let ready = sleeper.ready_at(now, held.packets, held.bytes);
+        let before = std::mem::replace(&mut w.sent_at, ready);
+        if before == Time::NEVER {
+            self.busy_until = ready;
+        } else {
+            self.busy_until = Time(self.busy_until.0 - before.since(ready).0);
+        }
+        ready < before
+    }
+
+    /// How long the link was in each state until `now`, if it sleeps at all.
+    pub fn state_times(&self, now: Time) -> Option<StateTimes> {
+        self.waiting.as_ref()?.sleeper.as_ref().map(|sleeper| sleeper.times(now))
+    }
+
+    /// How long packets that have reached the far end took to be sent, at most `run`.
+    pub fn sending_time(&self, run: Span) -> Span {
+        let ps = (u128::from(self.counters.bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
+        Span(ps.min(u128::from(run.0)) as u64)
     }
 
     /// Takes packets that were dropped, after the first `before` of them, out of the time until which
@@ -565,6 +617,13 @@ impl Link {
             self.held_bytes += u64::from(passage.ip_len);
             self.on_wire.push(passage);
         }
-        self.waiting.as_mut().expect("a two-event port has queues").sent_at = sent_at;
+        let w = self.waiting.as_mut().expect("a two-event port has queues");
+        w.sent_at = sent_at;
+        if let Some(sleeper) = &mut w.sleeper {
+            sleeper.send(now);
+            if sent_at == Time::NEVER {
+                sleeper.rest(now);
+            }
+        }
     }
 }

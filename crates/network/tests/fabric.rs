@@ -8,6 +8,7 @@ use eastwest_network::config::{
     CableConfig, FabricConfig, Limit, PortSet, QueueConfig, RoutingConfig, SchedulerConfig,
     Topology,
 };
+use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::losses::Cause;
@@ -28,6 +29,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
         routing: RoutingConfig::Ecmp,
+        energy: EnergyConfig::default(),
         measured: PortSet::default(),
         processing_jitter: Span::from_us(12),
         reference_ports: false,

@@ -3,6 +3,7 @@
 //! TCP with an ACK for each segment, and `step`, `red`, `pie` or `codel` for that discipline at all ports.
 
 use eastwest_network::config::*;
+use eastwest_network::energy::EnergyConfig;
 use eastwest_network::queue::{
     CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, StepMarkingConfig,
 };
@@ -148,6 +149,7 @@ fn main() {
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             routing: RoutingConfig::Ecmp,
+            energy: EnergyConfig::default(),
             measured: PortSet::default(),
             processing_jitter: Span::from_us(12),
             reference_ports: reference,

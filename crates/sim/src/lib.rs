@@ -4,6 +4,7 @@ mod actions;
 mod capture;
 mod connections;
 mod digest;
+mod energy;
 mod incidents;
 pub mod mechanisms;
 mod messages;

@@ -77,6 +77,7 @@ pub fn links(w: &World) -> Table {
         columns.push((name, u64s(&|l| l.account().lost_to(cause))));
     }
     columns.push(("marks", u64s(&|l| l.account().marks().iter().sum())));
+    columns.extend(crate::energy::columns(w));
     Table::new("links", columns)
 }
 

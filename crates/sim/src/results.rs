@@ -2,6 +2,7 @@
 //! docs/reference/results.md.
 
 use crate::capture::Capture;
+use crate::energy;
 use crate::ports;
 use crate::records::Records;
 use crate::world::World;
@@ -312,6 +313,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
         "faults": { "failures": failures, "reroutings": reroutings },
         "tcp": tcp_summary(w),
+        "energy_j": energy::summary(w, bytes),
     })
 }
 

@@ -305,6 +305,37 @@ fn impossible_fabrics_are_refused_with_the_reason() {
 }
 
 #[test]
+fn sleeping_links_need_what_can_sleep() {
+    let energy = |text: &str| {
+        format!(
+            "{}\n[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 KB'\n",
+            STAR.replace("hosts = 4", &format!("hosts = 4\nenergy = {{ {text} }}"))
+        )
+    };
+    for (text, expected) in [
+        ("kind = 'coalescing', trigger = '0 packets'", "leaves no room for a single packet"),
+        ("kind = 'standard', sleep_power = 1.5", "must be 0 to 1"),
+        ("kind = 'sleepy'", "must be one of always-on, ideal, standard, stall-timer, coalescing"),
+        ("kind = 'standard', phy = '10GBASE-X'", "did you mean 10GBASE-T?"),
+        ("kind = 'standard', hold = '1 ms'", "belongs to kind coalescing"),
+    ] {
+        let found = listed(&energy(text));
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+    let slow = energy("kind = 'standard'").replace("1 Gbit/s", "50 Mbit/s");
+    assert!(only(&slow).contains("no transceivers of 50 Mbit/s that sleep"), "{}", only(&slow));
+    let own = "kind = 'standard', wake_time = '1 us', sleep_time = '2 us'";
+    read(&energy(own).replace("1 Gbit/s", "50 Mbit/s"), &context(), &[]).expect("times are given");
+
+    let long = energy("kind = 'coalescing', hold = '50 ms', trigger = '1000 packets'");
+    let scenario = read(&long, &context(), &[]).expect("a note, no error");
+    let said = "may keep a packet and its ACK for 200 ms on 2 links each way, which is beyond \
+                tcp.min_rto (200 ms)";
+    assert!(scenario.notes.iter().any(|n| n.contains(said)), "{:?}", scenario.notes);
+    assert_eq!(reread(&scenario), scenario);
+}
+
+#[test]
 fn transport_settings_must_fit_together() {
     let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     let tcp = |lines: &str| only(&format!("{STAR}[tcp]\n{lines}\n{work}"));

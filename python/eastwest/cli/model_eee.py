@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich import box
@@ -89,25 +89,26 @@ def _policy(name: str) -> eee.Policy | None:
     """Read a policy; none for those that need no transceiver's times."""
     if name in ("legacy", "ideal"):
         return None
-    if name == "standard":
-        return eee.Policy(name)
     holding = _HOLDING.fullmatch(name)
-    word, colon, value = name.partition(":")
+    word, _, value = name.partition(":")
+    settings: dict[str, Any] = {}
+    if holding is not None:
+        settings = {"trigger": int(holding[2]), "timer_s": _seconds(holding[1])}
+    elif word == "count" and value.isdecimal():
+        settings = {"trigger": int(value)}
+    elif word == "timer" and value:
+        settings = {"trigger": eee.MOST_FRAMES, "timer_s": _seconds(value)}
+    elif word == "stall" and value:
+        settings = {"stall_s": _seconds(value)}
+    elif name != "standard":
+        fail(
+            f"--policy {name!r}: must be legacy, standard, ideal, a holding time and a count such "
+            "as 12us10, count:10, timer:12us or stall:50us"
+        )
     try:
-        if holding is not None:
-            return eee.Policy(name, int(holding[2]), _seconds(holding[1]))
-        if colon and word == "count" and value.isdecimal():
-            return eee.Policy(name, int(value))
-        if colon and word == "timer":
-            return eee.Policy(name, eee.MOST_FRAMES, _seconds(value))
-        if colon and word == "stall":
-            return eee.Policy(name, stall_s=_seconds(value))
+        return eee.Policy(name, **settings)
     except ValueError as error:
         fail(f"--policy {name!r}: {error}")
-    return fail(
-        f"--policy {name!r}: must be legacy, standard, ideal, a holding time and a count such as "
-        "12us10, count:10, timer:12us or stall:50us"
-    )
 
 
 def _seconds(text: str) -> float:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from eastwest.core import Problem
 from eastwest.results import Result, pick
-from eastwest.units import clean, count, rate, size, span
+from eastwest.units import clean, count, joules, percent, rate, size, span
 
 #: With two lines each, the whole stays below 24 lines.
 _MOST_NOTES = 2
@@ -107,6 +107,10 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
         yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
     yield from _latency(s.get("latency_us"))
     yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean"
+    energy = pick(s, "energy_j", "total")
+    of_on, of_ideal = pick(s, "energy_j", "of_always_on"), pick(s, "energy_j", "of_ideal")
+    if of_on is not None and of_on < 1 and of_ideal is not None:
+        yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tally(s.get("tcp"))
 

@@ -263,6 +263,7 @@ mod tests {
             mode,
             classes: Vec::new(),
             measured: false,
+            sleep: None,
             shared: None,
             seed: (7, 3),
         });
@@ -318,7 +319,7 @@ mod tests {
             self.log.queues.push(self.link.queue(at));
             match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
                 Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
-                Offer::Queued | Offer::Displaced => {}
+                Offer::Queued | Offer::Displaced(_) => {}
                 Offer::Sooner(key) => self.next = key,
             }
         }

@@ -23,6 +23,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         mode,
         classes: Vec::new(),
         measured: false,
+        sleep: None,
         shared: None,
         seed: (7, 3),
     }
@@ -70,7 +71,7 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
                 log.lost.push(number);
             }
             Offer::Queued => {}
-            Offer::Displaced => log.take_dropped(link, &pool, *at),
+            Offer::Displaced(_) => log.take_dropped(link, &pool, *at),
             Offer::Sooner(key) => next = key,
         }
     }

@@ -6,6 +6,7 @@
 
 use super::Passage;
 use crate::config::{PortClass, QueueConfig};
+use crate::energy::eee::Sleeper;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
@@ -40,8 +41,11 @@ pub(super) struct Waiting {
     turn: usize,
     /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
     pub dropped: Vec<(Passage, Cause)>,
-    /// When the packet being sent has left, or never.
+    /// When the packet being sent has left or the link is awake to send the first one; never while
+    /// nothing waits.
     pub sent_at: Time,
+    /// When the link sleeps, if it does.
+    pub sleeper: Option<Sleeper>,
     /// The memory of the switch, where its ports share one.
     shared: Option<Arc<SharedBuffer>>,
 }
@@ -80,7 +84,7 @@ impl Waiting {
         });
         let classes = made.collect();
         let dropped = Vec::new();
-        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
+        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, sleeper: None, shared }
     }
 
     /// The class where packets with this codepoint wait.

@@ -6,6 +6,7 @@
 //! fabric of Alizadeh et al. 2010 stays below 250 µs); shallow ports of 200 packets (E-EON, table
 //! 5.1); NIC queues of 1000 packets (Linux, txqueuelen). Numbers of nodes and rates have no default.
 
+use super::energy::{self, LinkRates};
 use super::graph;
 use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
 use super::quantity::{Name, Octets};
@@ -94,6 +95,7 @@ pub fn read(
         read_queue(q, &ports, at_host, notes)
     });
     let routing = read_routing(s, nodes.as_ref(), mechanisms);
+    let energy = energy::read(s, &link_rates(topology.as_ref()));
     let config = FabricConfig {
         topology: topology
             .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
@@ -107,6 +109,7 @@ pub fn read(
         routing,
         processing_jitter,
         // the section `measure` names them
+        energy,
         measured: PortSet::default(),
         reference_ports,
         faults: Vec::new(),
@@ -181,6 +184,24 @@ fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     rates.sort_unstable();
     rates.dedup();
     rates
+}
+
+/// Rates of the cables of hosts and of those between switches.
+fn link_rates(topology: Option<&Topology>) -> LinkRates {
+    let (host, fabric) = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            (vec![host.rate], vec![uplink.rate])
+        }
+        Some(Topology::Star { host, .. }) => (vec![host.rate], Vec::new()),
+        Some(Topology::Graph { hosts, cables, .. }) => {
+            let of_host = |(a, b, _): &&(u32, u32, CableConfig)| (*a.min(b) as usize) < hosts.len();
+            let (host, fabric): (Vec<_>, Vec<_>) = cables.iter().partition(of_host);
+            let rates = |of: Vec<&(u32, u32, CableConfig)>| of.iter().map(|c| c.2.rate).collect();
+            (rates(host), rates(fabric))
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    LinkRates { host, fabric }
 }
 
 fn read_topology(

@@ -7,6 +7,7 @@
 mod classes;
 mod describe;
 mod dscp;
+mod energy;
 mod fabric;
 mod faults;
 mod files;
@@ -174,6 +175,8 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     if let Some(custom) = &mut tcp.custom {
         custom.seed = seed;
     }
+    let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
+    notes.extend(energy::note(&fabric.config.energy, hops, tcp.min_rto));
     if fabric.asked_to_mark && tcp.rules.ecn.rule != EcnRule::On && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \

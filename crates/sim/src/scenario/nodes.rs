@@ -119,6 +119,16 @@ impl Nodes {
         self.hosts
     }
 
+    /// Links on the longest of the shortest ways between two hosts; of graphs only the two of hosts
+    /// are sure.
+    pub fn longest_way(&self) -> u64 {
+        match self.topology {
+            Topology::LeafSpine { leaves, .. } if leaves > 1 => 4,
+            Topology::FatTree { .. } => 6,
+            _ => 2,
+        }
+    }
+
     /// The rack of every host.
     pub fn racks(&self) -> Vec<u32> {
         racks(&self.topology)

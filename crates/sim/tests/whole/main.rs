@@ -4,6 +4,7 @@
 mod bbr3;
 mod conservation;
 mod digest;
+mod energy;
 mod failures;
 mod fairness;
 mod faults;

@@ -1,0 +1,60 @@
+//! Transceivers: how fast they fall asleep and wake, and what they draw.
+//!
+//! | name | Tw, µs | Ts, µs | active, W | asleep |
+//! |---|---|---|---|---|
+//! | 100BASE-TX | 30.5 | 200 | 0.5 | 10 % |
+//! | 1000BASE-T | 16.5 | 182 | 0.5 | 10 % |
+//! | 10GBASE-T | 4.48 | 2.88 | 2.5 | 10 % |
+//! | 25GBASE-R, 40GBASE-R, 100GBASE-R (deep sleep) | 5.5 | 0.9 | 1, 1.5, 3.5 | 10 % |
+//! | the same with `-fast-wake` | 0.34 | 0.18 | the same | 70 % |
+//!
+//! Times up to 10 Gbit/s are those of IEEE 802.3az-2010, tables 78-2 and 78-4, as in table 2.1 of
+//! E-EON, powers those of E-EON: full power while falling asleep and waking, a tenth asleep, refreshes
+//! folded in. Above, times and shares are those that S. Herrería-Alonso et al. (*Frame coalescing in
+//! dual-mode EEE*, 2016) take for IEEE 802.3bj, whose fast wake goes on sending; they are used here for
+//! 802.3by and 802.3bm too. Watts above 10 Gbit/s are assumptions: power classes of modules (SFP28
+//! level I, QSFP+ class 1, QSFP28 class 4).
+
+use eastwest_types::{Rate, Span};
+
+/// A transceiver, one direction of a cable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Phy {
+    /// Time from the request to wake until the first bit can be sent (Tw).
+    pub wake: Span,
+    /// Time it takes to fall asleep (Ts).
+    pub sleep: Span,
+    /// Watts while active, falling asleep or waking.
+    pub active_w: f64,
+    /// Watts asleep, refreshes included.
+    pub asleep_w: f64,
+}
+
+/// The transceivers that are known by name, with the rate they are made for, slowest first and for
+/// each rate the one that saves most first.
+pub const KNOWN: [(&str, Rate, Phy); 9] = [
+    ("100BASE-TX", Rate::mbit(100), phy(30_500, 200_000, 0.5, 0.1)),
+    ("1000BASE-T", Rate::gbit(1), phy(16_500, 182_000, 0.5, 0.1)),
+    ("10GBASE-T", Rate::gbit(10), phy(4_480, 2_880, 2.5, 0.1)),
+    ("25GBASE-R", Rate::gbit(25), phy(5_500, 900, 1.0, 0.1)),
+    ("25GBASE-R-fast-wake", Rate::gbit(25), phy(340, 180, 1.0, 0.7)),
+    ("40GBASE-R", Rate::gbit(40), phy(5_500, 900, 1.5, 0.1)),
+    ("40GBASE-R-fast-wake", Rate::gbit(40), phy(340, 180, 1.5, 0.7)),
+    ("100GBASE-R", Rate::gbit(100), phy(5_500, 900, 3.5, 0.1)),
+    ("100GBASE-R-fast-wake", Rate::gbit(100), phy(340, 180, 3.5, 0.7)),
+];
+
+const fn phy(wake_ns: u64, sleep_ns: u64, active_w: f64, share: f64) -> Phy {
+    let (wake, sleep) = (Span::from_ns(wake_ns), Span::from_ns(sleep_ns));
+    Phy { wake, sleep, active_w, asleep_w: active_w * share }
+}
+
+impl Phy {
+    /// The slowest known one that is fast enough for a link of this rate, or the fastest of all; and
+    /// whether it is made for exactly this rate.
+    pub fn of_rate(rate: Rate) -> (Phy, bool) {
+        let found = KNOWN.iter().find(|(_, r, _)| *r >= rate);
+        let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
+        (*phy, *made_for == rate)
+    }
+}

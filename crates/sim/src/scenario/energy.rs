@@ -1,0 +1,163 @@
+//! `[fabric.energy]` and `[fabric.host_energy]`: what links draw, and whether they sleep.
+//!
+//! Settings and their sources are those of `eastwest_network::energy`.
+
+use super::quantity::{Fraction, Ratio};
+use super::reader::{Section, key};
+use eastwest_network::config::Limit;
+use eastwest_network::energy::eee::{Policy, Trigger};
+use eastwest_network::energy::phy::{KNOWN, Phy};
+use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
+use eastwest_types::{Rate, Span};
+
+#[derive(Clone, Copy)]
+enum Kind {
+    AlwaysOn,
+    Ideal,
+    Standard,
+    StallTimer,
+    Coalescing,
+}
+
+/// Rates of the links that each table is about.
+pub struct LinkRates {
+    /// Those of hosts.
+    pub host: Vec<Rate>,
+    /// Those between switches.
+    pub fabric: Vec<Rate>,
+}
+
+/// Reads both tables.
+pub fn read(s: &mut Section, rates: &LinkRates) -> EnergyConfig {
+    let apart = s.has("host_energy");
+    let all: Vec<Rate> = match apart {
+        true => rates.fabric.clone(),
+        false => rates.fabric.iter().chain(&rates.host).copied().collect(),
+    };
+    let doc = "What links draw, and whether they sleep (IEEE 802.3az).";
+    let fabric = s.table("energy", doc, |e| read_class(e, &all));
+    if !apart && !s.describing() {
+        return EnergyConfig { host: fabric, fabric };
+    }
+    let doc = "The same for cables of hosts alone; without it they are as fabric.energy says.";
+    let host = s.table("host_energy", doc, |e| read_class(e, &rates.host));
+    EnergyConfig { host, fabric }
+}
+
+fn read_class(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
+    let kind = s.kind(
+        "What a link does with nothing to send.",
+        Some("always-on"),
+        &[
+            ("always-on", Kind::AlwaysOn, "it stays awake (legacy)"),
+            ("ideal", Kind::Ideal, "it sleeps and wakes in no time: the lower bound"),
+            ("standard", Kind::Standard, "it falls asleep at once and wakes for the first packet"),
+            ("stall-timer", Kind::StallTimer, "it falls asleep after an idle period"),
+            (
+                "coalescing",
+                Kind::Coalescing,
+                "it falls asleep at once and wakes when the first packet has waited for a timer, \
+                 or enough wait",
+            ),
+        ],
+    );
+    let policy = match kind {
+        Some(Kind::Ideal) => LinkPolicy::Ideal,
+        Some(Kind::Standard) => LinkPolicy::Sleeping(Policy::STANDARD),
+        Some(Kind::StallTimer) => LinkPolicy::Sleeping(Policy {
+            stall: s.get(
+                key("stall", "How long it stays awake with nothing to send (E-EON: 50 µs).")
+                    .default("50 us")
+                    .range("1 ns", "1 s"),
+            ),
+            ..Policy::STANDARD
+        }),
+        Some(Kind::Coalescing) => LinkPolicy::Sleeping(read_coalescing(s)),
+        Some(Kind::AlwaysOn) | None => LinkPolicy::AlwaysOn,
+    };
+    let phy = read_phy(s, rates, matches!(policy, LinkPolicy::Sleeping(_)));
+    ClassEnergy { policy, phy }
+}
+
+fn read_coalescing(s: &mut Section) -> Policy {
+    let hold = s.get(
+        key(
+            "hold",
+            "How long the first packet that finds it asleep is held (E-EON: 12 µs to 10 ms).",
+        )
+        .default("120 us")
+        .range("0 s", "1 s"),
+    );
+    let trigger: Limit = s.get(
+        key("trigger", "Packets or IP bytes that end holding at once (E-EON: 10 to 1000 packets).")
+            .default("100 packets"),
+    );
+    let trigger = match trigger {
+        Limit::Packets(n) => Trigger::Packets(n),
+        Limit::Bytes(n) => Trigger::Bytes(n),
+    };
+    Policy { stall: Span::ZERO, hold, trigger }
+}
+
+/// The transceivers, where they are not simply those of the links' rates.
+fn read_phy(s: &mut Section, rates: &[Rate], sleeps: bool) -> Option<Phy> {
+    const DOC: &str = "Transceivers; auto takes those of each link's rate, or the next faster \
+                       ones for links that do not sleep.";
+    let mut choices = vec![("auto", None, "those of the rate")];
+    choices.extend(KNOWN.iter().map(|(name, _, phy)| (*name, Some(*phy), "see the page on EEE")));
+    let named = s.choice("phy", DOC, Some("auto"), &choices);
+    let slowest = rates.iter().min().copied().unwrap_or(Rate::gbit(1));
+    let base = named.unwrap_or(Phy::of_rate(slowest).0);
+    let times: [(&'static str, &'static str); 2] =
+        [("wake_time", "Time to wake (Tw)."), ("sleep_time", "Time to fall asleep (Ts).")];
+    let [wake, sleep] = times
+        .map(|(name, doc)| s.find(key::<Span>(name, doc).optional("phy's").range("0 s", "100 ms")));
+    let active: Option<Ratio> = s.find(
+        key("active_w", "Watts of a port that is awake, falling asleep or waking.")
+            .optional("phy's")
+            .range("0", "1000"),
+    );
+    let share: Option<Fraction> = s.find(
+        key("sleep_power", "Power asleep, refreshes included, as a share of active power.")
+            .optional("phy's")
+            .range("0", "1"),
+    );
+    let odd = rates.iter().find(|&&rate| !Phy::of_rate(rate).1);
+    if let (true, None, Some(rate)) = (sleeps, named, odd) {
+        s.demand(wake.is_some() && sleep.is_some(), &["phy"], || {
+            let known: Vec<&str> = KNOWN.iter().map(|k| k.0).collect();
+            format!(
+                "auto knows no transceivers of {} Mbit/s that sleep: name one of {}, or give \
+                 wake_time and sleep_time",
+                rate.0 / 1_000_000,
+                known.join(", ")
+            )
+        });
+    }
+    let own = wake.is_some() || sleep.is_some() || active.is_some() || share.is_some();
+    let active_w = active.map_or(base.active_w, |w| w.0);
+    let asleep_w = active_w * share.map_or(base.asleep_w / base.active_w, |share| share.0);
+    let (wake, sleep) = (wake.unwrap_or(base.wake), sleep.unwrap_or(base.sleep));
+    if own { Some(Phy { wake, sleep, active_w, asleep_w }) } else { named }
+}
+
+/// What a holding timer means for retransmission timers: a packet and its ACK may be held at every
+/// link of the way.
+pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
+    let hold = |class: &ClassEnergy| match class.policy {
+        LinkPolicy::Sleeping(policy) => policy.hold,
+        LinkPolicy::AlwaysOn | LinkPolicy::Ideal => Span::ZERO,
+    };
+    let (host, fabric) = (hold(&energy.host), hold(&energy.fabric));
+    let way =
+        host.0.saturating_mul(2).saturating_add(fabric.0.saturating_mul(hops.saturating_sub(2)));
+    let both = Span(way.saturating_mul(2));
+    (both >= min_rto).then(|| {
+        format!(
+            "holding timers may keep a packet and its ACK for {} ms on {hops} links each way, which \
+             is beyond tcp.min_rto ({} ms): timers may expire without any loss",
+            both.as_us_f64() / 1000.0,
+            min_rto.as_us_f64() / 1000.0
+        )
+    })
+}

@@ -1,0 +1,146 @@
+//! Links that sleep, in whole scenarios: power and wait under Poisson traffic against the formulas of
+//! Energy-Efficient Ethernet (checks 17 to 20 of the reference list), and what must hold for any
+//! traffic, queue discipline and policy.
+
+use crate::harness::{Outcome, context_with, finish, graph, outcome, scenario_in};
+
+/// Frames of 1500 B without framing on a 10GBASE-T link between two switches, which ten hosts on
+/// cables that are a thousand times as fast feed; mean power relative to active and mean wait in µs.
+fn under_poisson(policy: &str, load: f64) -> (f64, f64) {
+    let cables = [
+        ("a", "left", "10 Tbit/s", "0 s"),
+        ("left", "right", "10 Gbit/s", "0 s"),
+        ("b", "right", "10 Tbit/s", "0 s"),
+    ];
+    let context = context_with("link.toml", &graph(&["a", "b"], &["left", "right"], &cables));
+    let text = format!(
+        "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'link.toml'\nframing = 0\n\
+         processing_jitter = '0 s'\nqueue = {{ limit = '100000 packets' }}\n\
+         host_queue = {{ limit = '100000 packets' }}\nenergy = {{ {policy} }}\n\
+         host_energy = {{}}\n[[workload]]\nname = 'poisson'\nkind = 'datagrams'\nsources = 'a'\n\
+         destination = 'b'\nbytes = 1500\nmean_gap = '{:.3} us'\npackets = 400000\n",
+        1.2 / load
+    );
+    let done = finish(&scenario_in(&context, &text, &[]));
+    done.assert_conserved();
+    let link = done.texts("links", "name").iter().position(|n| *n == "left->right").expect("there");
+    let power =
+        done.f64s("links", "energy_j")[link] / done.f64s("links", "energy_always_on_j")[link];
+    // the link's own 1.2 µs and twice 1.2 ns
+    (power, done.number("latency_us.mean") - 1.2024)
+}
+
+#[test]
+fn power_and_wait_are_those_of_the_formulas() {
+    const TEN: &str = "kind = 'coalescing', hold = '1 s', trigger = '10 packets'";
+    const TIMED: &str = "kind = 'coalescing', hold = '12 us', trigger = '10 packets'";
+    const STALL: &str = "kind = 'stall-timer', stall = '3 us'";
+    // checks 18 to 20; those without a check from `eastwest model eee`
+    for (policy, load, power, wait) in [
+        ("kind = 'standard'", 0.1, 0.545, 4.196),
+        ("kind = 'standard'", 0.3, 0.868, 4.105),
+        ("kind = 'standard'", 0.5, 0.960, 4.352),
+        (TEN, 0.1, 0.238, 56.52),
+        (TEN, 0.3, 0.474, 20.70),
+        (TEN, 0.5, 0.666, 13.83),
+        (TIMED, 0.1, 0.399, 11.78),
+        (TIMED, 0.5, 0.727, 9.744),
+        (STALL, 0.1, 0.622, 3.500),
+        ("kind = 'ideal'", 0.3, 0.370, 0.257),
+        ("kind = 'always-on'", 0.5, 1.0, 0.600),
+    ] {
+        let (p, w) = under_poisson(policy, load);
+        assert!((p - power).abs() < 0.005, "{policy} at {load}: power {p}, formula {power}");
+        assert!((w / wait - 1.0).abs() < 0.03, "{policy} at {load}: wait {w} µs, formula {wait}");
+    }
+}
+
+/// A shuffle and a request service on a fabric of two racks with two paths between them.
+fn mixed(queue: &str, scheduler: &str, energy: &str) -> Outcome {
+    let text = format!(
+        "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
+         host_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\nrouting = 'round-robin'\n\
+         queue = {queue}\nscheduler = '{scheduler}'\n{energy}\n[tcp]\nmin_rto = '10 ms'\n\
+         [[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '200 KB'\n[[workload]]\n\
+         name = 'few'\nkind = 'poisson'\nload = 0.02\nsizes = '3 KB'\nflows = 200\n"
+    );
+    let done = outcome(&text, &[]);
+    done.assert_conserved();
+    assert_eq!(done.count("flows.completed"), 256, "{energy}");
+    done
+}
+
+/// What holds whatever the links do.
+fn assert_accounted(done: &Outcome) {
+    let run_s = done.number("simulated_s");
+    let column = |name: &str| done.f64s("links", name).to_vec();
+    let states = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"].map(column);
+    let (used, ideal) = (column("energy_j"), column("energy_ideal_j"));
+    let always_on = column("energy_always_on_j");
+    let rates = done.u64s("links", "rate_bps");
+    for link in 0..used.len() {
+        let sum: f64 = states.iter().map(|times| times[link]).sum();
+        assert!((sum - run_s).abs() < 1e-9, "link {link}: {sum} s of {run_s}");
+        let watts = if rates[link] == 1_000_000_000 { 0.5 } else { 2.5 };
+        let joules = watts * (run_s - 0.9 * states[2][link]);
+        assert!((used[link] - joules).abs() < 1e-9, "link {link}: {} J of {joules}", used[link]);
+        assert!(ideal[link] <= used[link] + 1e-9, "link {link} beats the ideal");
+        assert!(used[link] <= always_on[link] + 1e-9, "link {link} is worse than always on");
+    }
+    let total: f64 = used.iter().sum();
+    assert!((done.number("energy_j.total") - total).abs() < 1e-6);
+    let parts =
+        done.number("energy_j.host_links.total") + done.number("energy_j.fabric_links.total");
+    assert!((parts - total).abs() < 1e-6);
+}
+
+#[test]
+fn nothing_is_lost_and_every_joule_is_accounted_for() {
+    const QUEUES: [&str; 5] = [
+        "{ limit = '200 packets' }",
+        "{ kind = 'red', min = '25 packets', max = '75 packets', limit = '200 packets' }",
+        "{ kind = 'codel', limit = '200 packets' }",
+        "{ kind = 'fq-codel', limit = '100 packets' }",
+        "{ kind = 'pie', limit = '200 packets' }",
+    ];
+    const POLICIES: [&str; 4] = [
+        "energy = { kind = 'standard' }",
+        "energy = { kind = 'stall-timer', stall = '50 us' }",
+        "energy = { kind = 'coalescing', hold = '120 us', trigger = '15 KB' }",
+        "energy = { kind = 'coalescing', hold = '1 ms', trigger = '1000 packets' }\n\
+         host_energy = { kind = 'coalescing', hold = '12 us', trigger = '10 packets' }",
+    ];
+    for queue in QUEUES {
+        for policy in POLICIES {
+            assert_accounted(&mixed(queue, "fifo", policy));
+        }
+    }
+    assert_accounted(&mixed(QUEUES[0], "strict-priority", POLICIES[2]));
+}
+
+#[test]
+fn a_link_that_need_not_wake_changes_nothing_but_its_power() {
+    let queue = "{ limit = '200 packets' }";
+    let on = mixed(queue, "fifo", "");
+    let ideal = mixed(queue, "fifo", "energy = { kind = 'ideal' }");
+    // a stall timer longer than the run: the same, by way of two-event ports
+    let awake = mixed(queue, "fifo", "energy = { kind = 'stall-timer', stall = '1 s' }");
+    assert_eq!((on.digest(), on.digest()), (ideal.digest(), awake.digest()));
+    [&on, &ideal, &awake].into_iter().for_each(assert_accounted);
+    assert_eq!(on.number("energy_j.of_always_on"), 1.0);
+    assert_eq!(ideal.number("energy_j.of_ideal"), 1.0);
+    assert_eq!(awake.number("energy_j.total"), on.number("energy_j.total"));
+}
+
+#[test]
+fn coalescing_trades_delay_for_energy() {
+    let queue = "{ limit = '200 packets' }";
+    let run = |policy| mixed(queue, "fifo", policy);
+    let standard = run("energy = { kind = 'standard' }");
+    let held = run("energy = { kind = 'coalescing', hold = '120 us', trigger = '100 packets' }");
+    let wasted = |done: &Outcome| done.number("energy_j.of_ideal") - 1.0;
+    assert!(wasted(&held) < 0.7 * wasted(&standard), "{} {}", wasted(&held), wasted(&standard));
+    // the lone packets of the requests wait for the timer on links that nothing else wakes
+    let p50 = |done: &Outcome| done.number("latency_us.classes.few.p50");
+    assert!(p50(&held) > p50(&standard) + 100.0, "{} {}", p50(&held), p50(&standard));
+}
