@@ -86,6 +86,8 @@ def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras
     A crate is compiled where it has changed; ``show`` lets cargo say what it does. Raises
     ``InputError`` where one cannot be used.
     """
+    if not given:
+        return core.extras(), Recipe()  # those in use stay so
     found = _Found()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:

@@ -48,6 +48,11 @@ impl QueueModel for Settings {
     fn start(&self, place: &Place) -> Box<dyn CustomQueue> {
         Box::new(Ramp { settings: self.clone(), random: place.random("@NAME@") })
     }
+
+    /// Where nothing waits nothing is signalled. A rule with an average would have to see all.
+    fn sees_all(&self) -> bool {
+        false
+    }
 }
 
 /// The queue of one port.
