@@ -1,0 +1,316 @@
+"""Chapters 5 and 6 of E-EON beyond their claims: every configuration, and what the thesis has not.
+
+    python papers/eeon_ch6/study.py                   # all parts; goes on where it was stopped
+    python papers/eeon_ch6/study.py chapter6 service  # some
+    python papers/eeon_ch6/study.py --kept            # runs nothing: what the store has already
+    python papers/eeon_ch6/study.py --draw            # the pictures again, from the kept numbers
+
+Parts are the grids of the claims, ``grid.toml`` of both chapters, each with the study's TCP and
+with that of profiles.toml, and the sweeps of study/, each a file that ``eastwest sweep`` takes too.
+Runs come from the store where it has them, so claims and study share theirs. What is kept, in
+results/study, is one CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
+run), and the pictures (drawing.py). Which numbers are read from a run: numbers_of.py.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from drawing import PICTURES, configurations, front
+from numbers_of import interval, numbers_of
+
+from eastwest.claims.grid import tables
+from eastwest.claims.profiles import profile
+from eastwest.cli.guard import errors
+from eastwest.cli.progress import Bar
+from eastwest.plot.style import style
+from eastwest.store import Store, plan
+from eastwest.sweep import State, prepare
+from eastwest.sweep.check import load, overrides, source_of
+from eastwest.sweep.spec import Spec
+from eastwest.units import count, span
+
+HERE = Path(__file__).resolve().parent
+CHAPTERS = {"chapter5": HERE.parent / "eeon_ch5", "chapter6": HERE}
+STUDIES = ("anchor", "sensitivity", "hosts", "ect", "service", "fast", "fat_tree")
+
+#: Choices of what the thesis leaves open, in the order of study/sensitivity.toml.
+CHOICES = (
+    "as chosen",
+    "10 copies",
+    "20 copies",
+    "windows of 64 KB",
+    "windows of 64 MB",
+    "every packet acknowledged",
+    "first windows of 2",
+    "no SACK",
+    "minimum timeout 10 ms",
+    "first timeout 200 ms",
+    "ECMP per packet",
+    "Hadoop's own rates",
+    "half the rates",
+    "twice the rates",
+)
+#: Factors on Hadoop's own rates, in the order of study/anchor.toml.
+FACTORS = ("1", "3.125", "6.25", "12.5")
+LINKS = ("as the study", "a hundred times as fast")
+
+Labels = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration with the numbers of its runs, by seed."""
+
+    labels: Labels
+    runs: Mapping[int, Mapping[str, float]]
+
+
+def decided(spec: Spec, number: int) -> dict[str, Any]:
+    """All settings of a point."""
+    return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
+
+
+def sweeps_of(part: str) -> list[tuple[str, Spec]]:
+    """Sweeps of a part, each with the TCP it stands for."""
+    if part not in CHAPTERS:
+        return [("", load(HERE / "study" / f"{part}.toml"))]
+    folder = CHAPTERS[part]
+    content = tomllib.loads((folder / "grid.toml").read_text(encoding="utf-8"))
+    linux = profile(folder, "linux")
+    found = []
+    for name, table in tables(content, folder).items():
+        own = {"name": name, **{key: value for key, value in table.items() if key != "quick"}}
+        found += [("plain", load(own)), ("linux", load(linux.applied(own)))]
+    return sorted(found, key=lambda each: each[0], reverse=True)
+
+
+def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
+    """Names of a point; in a part of study/ one for each axis comes first."""
+    settings = decided(spec, number)
+    if part in CHAPTERS:
+        return {"tcp": tcp, **grid_labels(settings)}
+    places, rest = [], number
+    for axis in reversed(spec.axes):
+        rest, place = divmod(rest, len(axis.values))
+        places.append(place)
+    places.reverse()
+    if part == "anchor":
+        return {"links": LINKS[places[0]], "factor": FACTORS[places[1]]}
+    queue = queue_name(settings)
+    if part == "sensitivity":
+        return {"queue": queue, "choice": CHOICES[places[1]]}
+    if part == "hosts":
+        return {"queue": queue, "hosts": settings["fabric.host_queue"]["limit"]}
+    if part == "ect":
+        every = "all packets" if settings["tcp.ecn_all_packets"] else "data only"
+        return {"queue": queue, "ecn_capable": every, "tcp": settings["tcp.profile"]}
+    return {"queue": f"{queue}; {settings['tcp.profile']}", "tcp": settings["tcp.profile"]}
+
+
+def grid_labels(settings: Mapping[str, Any]) -> Labels:
+    """Names of a configuration of a grid."""
+    kind = settings["fabric.queue.kind"]
+    setting = ""
+    if kind == "adaptive-red":
+        setting = settings["fabric.queue.target"]
+    elif kind == "red":
+        ends = (settings[f"fabric.queue.{end}"].split()[0] for end in ("min", "max"))
+        setting = "–".join(ends)
+        kind = "red" if settings["fabric.queue.weight"] == 1 else "averaged-red"
+    elif kind == "codel":
+        setting = f"{settings['fabric.queue.target']}/{settings['fabric.queue.interval']}"
+    plain = "TCP-ECN" if settings.get("tcp.ecn", "on") == "on" and setting else "TCP"
+    if kind == "averaged-red":
+        plain = "TCP"
+    return {
+        "queue": kind,
+        "setting": setting,
+        "protection": settings.get("fabric.queue.protection", "default" if setting else ""),
+        "transport": "DCTCP" if settings.get("tcp.congestion") == "dctcp" else plain,
+        "buffer": depth(settings["fabric.queue.limit"]),
+        "reduces": str(settings.get("workload.terasort.job.0.reduces", 159)),
+    }
+
+
+def depth(limit: str) -> str:
+    """Name of a queue's length."""
+    return {"200 packets": "shallow", "2000 packets": "deep"}[limit]
+
+
+def queue_name(settings: Mapping[str, Any]) -> str:
+    """Name of a row of queues."""
+    queue = settings["fabric.queue"]
+    kind, target = queue["kind"], queue.get("target")
+    if kind == "step-marking":
+        return f"DCTCP, {queue['threshold']}"
+    if kind in {"fq-codel", "pie"}:
+        name = {"fq-codel": "FQ-CoDel", "pie": "PIE"}[kind]
+        data_centre = target == "500 us"
+        return f"{name} {target}" if data_centre else f"{name} by its RFC"
+    name = {"adaptive-red": "RED", "codel": "CoDel", "drop-tail": "DropTail"}[kind]
+    words = [name, *([target] if target else [])]
+    if target:
+        ecn = settings.get("tcp.ecn", "on") == "on"
+        words.append(queue.get("protection", "default") if ecn else "without ECN")
+    return f"{' '.join(words)}, {depth(queue['limit'])}"
+
+
+def points_of(part: str, store: Store) -> list[Point]:
+    """Points of a part with what the store has of them."""
+    found = []
+    for tcp, spec in sweeps_of(part):
+        source = source_of(spec)
+        for number in range(spec.count):
+            wanted = plan(source, overrides(spec, spec.at(number)))
+            runs = {}
+            for seed in spec.seeds:
+                kept = store.find(wanted.key(seed))
+                if kept is not None:
+                    runs[seed] = numbers_of(kept.summary)
+            found.append(Point(labels_of(part, tcp, spec, number), runs))
+    return found
+
+
+def against(labels: Labels) -> tuple[Labels, Labels] | None:
+    """What runtime and what latency of a point are held against, as the thesis does it.
+
+    Runtime and throughput: shallow DropTail; latency: DropTail with the same buffers.
+    """
+    if "buffer" in labels:
+        base = {**labels, "queue": "drop-tail", "setting": "", "protection": "", "transport": "TCP"}
+        base["reduces"] = "159"
+        return {**base, "buffer": "shallow"}, base
+    if {"choice", "hosts"} & {*labels}:
+        deep = labels["queue"].rpartition(", ")[2]
+        return {**labels, "queue": "DropTail, shallow"}, {**labels, "queue": f"DropTail, {deep}"}
+    return None
+
+
+def table_of(points: Sequence[Point]) -> pl.DataFrame:
+    """Means and intervals over seeds, with runtime, throughput and latency relative to DropTail."""
+    by_labels = {tuple(point.labels.items()): point for point in points}
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        samples = {name: [run[name] for run in point.runs.values()] for name in names(point)}
+        bases = against(point.labels)
+        if bases is not None and point.labels.get("reduces", "159") == "159":
+            shallow, same = (by_labels[tuple(labels.items())].runs for labels in bases)
+            samples["runtime"] = ratios(point.runs, shallow, "runtime_s")
+            samples["throughput"] = [1 / each for each in samples["runtime"]]
+            samples["latency"] = ratios(point.runs, same, "latency_us")
+        rows += [
+            {**point.labels, "metric": name, **interval(values)}
+            for name, values in samples.items()
+            if values
+        ]
+        if not point.runs:
+            rows.append({**point.labels, "metric": "runtime_s", **interval([])})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def names(point: Point) -> list[str]:
+    """Numbers that all runs of a point have."""
+    each = [{*run} for run in point.runs.values()]
+    return sorted(set.intersection(*each)) if each else []
+
+
+def ratios(
+    ours: Mapping[int, Mapping[str, float]], theirs: Mapping[int, Mapping[str, float]], name: str
+) -> list[float]:
+    """A number over that of another point, seed by seed."""
+    return [ours[seed][name] / theirs[seed][name] for seed in ours if seed in theirs]
+
+
+class Overall(Bar):
+    """One bar for all parts: runs done, and time left by what the runs so far took."""
+
+    def __init__(self, missing: int) -> None:
+        super().__init__(errors(), "study")
+        self.missing, self.made, self.began = missing, 0, time.monotonic()
+
+    def sweep(self, name: str) -> Callable[[State], None]:
+        """Return what a sweep of this name tells how far it is."""
+        before = self.made
+
+        def tell(state: State) -> None:
+            self.made = before + state.done + state.failed - state.reused
+            text = f"{count(self.made)}/{count(self.missing)} runs"
+            if self.made:
+                each_s = (time.monotonic() - self.began) / self.made
+                text += f" · {span(round(each_s * max(0, self.missing - self.made)))} left"
+            self.show(text, self.made / max(1, self.missing), name)
+
+        return tell
+
+
+def missing_of(part: str, store: Store) -> int:
+    """Runs of a part that the store has not."""
+    return sum(
+        not store.folder(wanted.key(seed)).is_dir()
+        for _, spec in sweeps_of(part)
+        for source in [source_of(spec)]
+        for wanted in (plan(source, overrides(spec, spec.at(at))) for at in range(spec.count))
+        for seed in spec.seeds
+    )
+
+
+def run(part: str, bar: Overall, store: Store) -> None:
+    """Run what the store has not of a part."""
+    for tcp, spec in sweeps_of(part):
+        with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
+            name = " ".join(word for word in (part, spec.name, tcp) if word)
+            out = Path(folder) / "sweep"
+            driver = prepare(
+                spec,
+                out,
+                store=store.path,
+                confirm=lambda _: True,
+                progress=bar.sweep(name),
+            )
+            found = driver.run(out)
+            if found.failures:
+                raise SystemExit(f"{name}: {len(found.failures)} failed: {found.failures[0]}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run and draw the parts named, or all of them."""
+    flags = {word for word in arguments if word.startswith("--")}
+    parts = [word for word in arguments if word not in flags] or [*CHAPTERS, *STUDIES]
+    known = {*CHAPTERS, *STUDIES, "--kept", "--draw"}
+    if unknown := {*arguments} - known:
+        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    store = Store()
+    if not flags:
+        with Overall(sum(missing_of(part, store) for part in parts)) as bar:
+            for part in parts:
+                run(part, bar, store)
+    for part in parts:
+        kept = CHAPTERS.get(part, HERE) / "results" / "study"
+        kept.mkdir(parents=True, exist_ok=True)
+        if "--draw" not in flags:
+            table_of(points_of(part, store)).write_csv(kept / f"{part}.csv", float_precision=6)
+        table = pl.read_csv(kept / f"{part}.csv", schema_overrides={"factor": pl.String})
+        for picture, draw in PICTURES.get(part, {}).items():
+            with style():
+                figure = draw(table)
+                figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
+                figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
+        if part == "chapter6":
+            best = [front(each) for _, each in configurations(table).group_by("tcp")]
+            pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(
+                kept / "front.csv", float_precision=6
+            )
+        print(part, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
