@@ -142,6 +142,7 @@ def draw_lines(table: pl.DataFrame, queue: str, tcp: str) -> Figure:
                                   label=f"{mode}, {transport}")  # fmt: skip
             reference(axes, table, tcp, buffer, metric)
             axes.set_xticks(range(len(settings)), [each.replace("/", "\n") for each in settings])
+            axes.tick_params("x", labelsize=7)
             axes.set_title(f"{buffer}: {label.partition(',')[0]}")
             axes.set_ylabel(label.partition("\n")[2])
     handles, labels = grid[1][0].get_legend_handles_labels()
