@@ -36,7 +36,7 @@ def claims(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and points: a minute for all.")
+        bool, typer.Option("--quick", help="Fewer seeds and points: minutes for all.")
     ] = False,
     profiles: Annotated[
         list[str] | None,
