@@ -2,7 +2,7 @@
 
 ``.venv/bin/python benches/hadoop.py`` on a quiet machine. The job of chapter 5 of E-EON (160 nodes,
 scenario S3) runs in turns with its bare flows: every message the job has sent, with the same hosts,
-bytes and start, as a list of flows on the same fabric, without tasks, disks or schedulers. Each line
+bytes and start, as a list of flows on the same fabric: no tasks, no disks, no schedulers. Each line
 gives CPU time and packet-hops of both and the ratio of CPU time; the last one their medians. With
 ``--yarn`` the job runs on containers, with cores, disks and HDFS that tasks share.
 """
