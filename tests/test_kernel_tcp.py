@@ -146,6 +146,6 @@ def test_tables_beside_lie_in_the_study_and_are_tables(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("case,senders\na,1\n")
     row: Row = {"case": "a", "senders": 1, "goodput_bps": 1.0, "low": None, "high": None}
-    part = Part(Metric("m", "r", "mean", {}, "", 1, 3, 0, 1), Measured(1.0, rows=[row]))
+    part = Part(Metric("m", ("r",), "mean", {}, "", 1, 3, 0, 1), Measured(1.0, rows=[row]))
     with pytest.raises(InputError, match=r"wrong\.csv"):
         reads(Wanted("reads", "", "", ("m",), (("a", wrong),)), [part])

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ import eastwest as ew
 from eastwest.mechanisms import crate, new, sketch
 from eastwest.mechanisms.load import load
 from eastwest.mechanisms.new import Kind
+from eastwest.run import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What the templates of queues do, by a built-in discipline.
-RED = {
+RED: dict[str, Setting] = {
     "fabric.queue.kind": "red",
     "fabric.queue.min": "5 packets",
     "fabric.queue.max": "15 packets",
@@ -32,7 +34,7 @@ RED = {
     "fabric.queue.even": False,
     "fabric.queue.gentle": False,
 }
-SMALL = {"workload.shuffle.bytes": "30 KB"}
+SMALL: dict[str, Setting] = {"workload.shuffle.bytes": "30 KB"}
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +50,14 @@ def eastwest(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def written(name: str, kind: Kind = Kind.queue, **changes: str) -> tuple[Path, str]:
+def written(
+    name: str, kind: Kind = Kind.queue, changes: Mapping[str, str] | None = None
+) -> tuple[Path, str]:
     """Write a sketch from its template, with words replaced; its file, and its scenario."""
     made = new.write(name, kind, python=True)
     file = made.folder / made.named
     text = file.read_text()
-    for old, replacement in changes.items():
+    for old, replacement in (changes or {}).items():
         assert old in text
         text = text.replace(old, replacement)
     file.write_text(text)
@@ -78,7 +82,7 @@ def digest(text: str, *mechanisms: type, **settings: Any) -> str:
 
 
 def test_a_sketched_ramp_is_red_of_the_moment() -> None:
-    file, text = written("ramp", **{'name = "ramp"': 'name = "ramp"\n    stream = "red"'})
+    file, text = written("ramp", changes={'name = "ramp"': 'name = "ramp"\n    stream = "red"'})
     sketched = ew.run(text, set=SMALL, mechanisms=[file])
     plain = text.replace("min = 5\nmax = 15\n", "")
     built_in = ew.run(plain, set={**RED, **SMALL})
@@ -196,7 +200,7 @@ def test_settings_of_a_sketch_are_judged_like_others() -> None:
 
 
 def test_an_exception_of_a_sketch_ends_the_run_with_its_traceback() -> None:
-    written("ramp", **{"return self.signal(arrival)": 'raise ValueError("\\x1b[31mno idea")'})
+    written("ramp", changes={"return self.signal(arrival)": 'raise ValueError("\\x1b[31mno idea")'})
     failed = eastwest("run", "ramp/scenario.toml", "--with", "ramp/ramp.py")
     assert failed.returncode == 2
     assert "in at_enqueue" in failed.stderr and "ValueError" in failed.stderr
@@ -206,7 +210,7 @@ def test_an_exception_of_a_sketch_ends_the_run_with_its_traceback() -> None:
 
 @pytest.mark.parametrize("answer", ["None", "7", "'MARK'", "True + 9"])
 def test_a_wrong_verdict_is_named(answer: str) -> None:
-    file, text = written("ramp", **{"return ew.Verdict.ENQUEUE": f"return {answer}"})
+    file, text = written("ramp", changes={"return ew.Verdict.ENQUEUE": f"return {answer}"})
     with pytest.raises(ew.InputError, match=r"Ramp\.at_enqueue must return an eastwest\.Verdict"):
         ew.run(text, mechanisms=[file])
 
@@ -384,7 +388,7 @@ def module_of(kind: Kind, **changes: str) -> str:
     text = (made.folder / "src" / "lib.rs").read_text()
     text, macros = re.subn(r"#\[cfg\(not\(test\)\)\]\neastwest::mechanisms!\(add\);\n", "", text)
     assert macros == 1
-    for old, replacement in changes.items():
+    for old, replacement in (changes or {}).items():
         assert text.count(old) == 1
         text = text.replace(old, replacement)
     return text

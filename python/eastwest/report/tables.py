@@ -86,7 +86,7 @@ class Drawable(Result):
             pl.col(pl.String).fill_null("?"),
         ).filter(
             pl.all_horizontal(
-                *(pl.col(c).is_not_nan() & pl.col(c).is_not_null() for c in wanted),
+                *(pl.col(c).is_not_nan().fill_null(c in _MAY_BE_MISSING) for c in wanted),
                 *(pl.col(c).is_not_null() for c in whole),
                 pl.lit(value=True),
             )
