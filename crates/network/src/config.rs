@@ -151,7 +151,7 @@ pub enum QueueConfig {
 }
 
 impl QueueConfig {
-    /// Whether it decides about packets when they leave, which needs two-event ports.
+    /// Whether it decides about packets when they leave, which eager ports cannot.
     pub fn decides_at_dequeue(&self) -> bool {
         match self {
             QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) => true,
@@ -159,6 +159,11 @@ impl QueueConfig {
             QueueConfig::Custom(c) => c.model.decides_at_dequeue(),
             _ => false,
         }
+    }
+
+    /// Whether packets leave in the order in which they came.
+    pub fn is_one_fifo(&self) -> bool {
+        !matches!(self, QueueConfig::FqCoDel(_))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, Topology};
+use crate::config::{FabricConfig, RoutingConfig, Topology};
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
 use crate::fault::{Change, Effect, Schedule};
@@ -46,6 +46,8 @@ pub struct Fabric {
     faults: Faults,
     /// The link up from every host.
     up: Vec<u32>,
+    /// Links with lazy ports.
+    lazy: Vec<u32>,
     energy: EnergyConfig,
     /// Who will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
@@ -100,6 +102,7 @@ impl Fabric {
             reroutings: 0,
         };
         let hosts = graph.hosts;
+        let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
         let mut fabric = Fabric {
             graph,
             links,
@@ -107,6 +110,7 @@ impl Fabric {
             routing,
             faults,
             up,
+            lazy,
             energy: config.energy,
             next_reader: None,
             hosts,
@@ -228,12 +232,20 @@ impl Fabric {
         match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped(cause) => self.lose(now, link, passage, cause),
+            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause),
             Offer::Displaced(key) => {
                 events.set_sooner(link, key);
                 self.lose_dropped(now, link);
             }
         }
+    }
+
+    /// A port does not let a packet in.
+    #[cold]
+    #[inline(never)]
+    fn lose_at_port(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
+        self.lose_late(link);
+        self.lose(now, link, passage, cause);
     }
 
     /// A packet is lost at a link.
@@ -242,10 +254,36 @@ impl Fabric {
     fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
         let packet = self.pool.get(passage.slot);
         self.links[link as usize].count_loss(now, &passage, packet, cause);
+        let lost = self.take_lost(now, link, passage, cause);
+        self.losses.note(lost);
+    }
+
+    fn take_lost(&mut self, at: Time, link: u32, passage: Passage, cause: Cause) -> Lost {
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
-        self.losses.note(Lost { at: now, link, cause, dst: passage.dst, packet });
+        Lost { at, link, cause, dst: passage.dst, packet }
+    }
+
+    /// Packets are lost that a lazy port has dropped, which may have been a while ago.
+    #[cold]
+    #[inline(never)]
+    fn lose_late(&mut self, link: u32) {
+        for (at, passage) in self.links[link as usize].take_late() {
+            let lost = self.take_lost(at, link, passage, Cause::Sojourn);
+            self.losses.note(lost);
+        }
+    }
+
+    /// Lets all ports do what they have to by now: whoever looks at queues or losses wants that first.
+    pub fn settle(&mut self, now: Time) {
+        for at in 0..self.lazy.len() {
+            let link = self.lazy[at];
+            self.links[link as usize].settle(now, &mut self.pool);
+            if self.links[link as usize].has_late() {
+                self.lose_late(link);
+            }
+        }
     }
 
     /// The event after this one is almost always the one that leads now: asks for its link while
@@ -289,9 +327,13 @@ impl Fabric {
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (passage, next) = l.arrive(key);
+        let (passage, next) = l.arrive(key, &mut self.pool);
+        let late = l.has_late();
         events.set(link, next);
         self.prefetch_next(events);
+        if late {
+            self.lose_late(link);
+        }
         if TAPPED {
             self.taps.look(link, &passage, &self.pool);
         }
@@ -324,6 +366,7 @@ impl Fabric {
     /// Packets are lost that a discipline has dropped out of its queue.
     #[inline(never)]
     fn lose_dropped(&mut self, now: Time, link: u32) {
+        self.lose_late(link);
         for (passage, cause) in self.links[link as usize].take_dropped() {
             self.lose(now, link, passage, cause);
         }
@@ -400,7 +443,16 @@ fn link_spec(
         || shared
         || measured
         || !classes.is_empty()
-        || queue.decides_at_dequeue();
+        || !queue.is_one_fifo();
+    let mode = if two_event {
+        Mode::TwoEvent
+    } else if !queue.decides_at_dequeue() {
+        Mode::Eager
+    } else if is_watched(config, link as u32) {
+        Mode::TwoEvent
+    } else {
+        Mode::Lazy
+    };
     LinkSpec {
         from,
         to,
@@ -411,13 +463,19 @@ fn link_spec(
         mtu: config.mtu,
         jitter: if to < graph.hosts { config.processing_jitter } else { Span::ZERO },
         jitter_seed: mix(seed ^ mix(0x6a69_7474 ^ (link as u64) << 32)),
-        mode: if two_event { Mode::TwoEvent } else { Mode::Eager },
+        mode,
         classes,
         measured,
         shared: None,
         sleep,
         seed: (seed, link as u64),
     }
+}
+
+/// Whether somebody looks at this link between its own events: faults, or routing that goes by queues.
+fn is_watched(config: &FabricConfig, link: u32) -> bool {
+    let routing = matches!(config.routing, RoutingConfig::Custom(_));
+    routing || config.faults.iter().any(|fault| fault.links.contains(&link))
 }
 
 /// Energy of the links between two nodes: those of hosts, or those between switches.

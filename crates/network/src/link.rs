@@ -5,9 +5,11 @@
 //!
 //! * [`Mode::Eager`]: departure is decided when a packet is enqueued, from the time until which the
 //!   port is busy. One event per hop. Serves one FIFO with decisions at enqueue.
+//! * [`Mode::Lazy`]: departures are decided when they are due, but carried out only when the port is
+//!   next touched. One event per hop. Serves one FIFO with decisions at dequeue.
 //! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves
 //!   anything: priorities, decisions at dequeue, pause, sleep. It is also the reference that the
-//!   eager mode must agree with, packet for packet.
+//!   others must agree with, packet for packet.
 //!
 //! A link that faults speak of follows the rules in `conditions` besides, in either mode.
 //!
@@ -15,6 +17,7 @@
 //! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
+mod begun;
 mod conditions;
 pub mod meter;
 #[cfg(test)]
@@ -44,6 +47,8 @@ use waiting::{Entry, Waiting};
 pub enum Mode {
     /// Departure decided at enqueue.
     Eager,
+    /// Departure decided at dequeue, without an event for it.
+    Lazy,
     /// An event at the end of every transmission.
     TwoEvent,
 }
@@ -145,10 +150,20 @@ pub struct Link {
     /// Eager and without faults: what every packet does here is in [`Link::offer`] and
     /// [`Link::arrive`], and everything else is out of their way.
     plain: bool,
+    /// See [`Mode::Lazy`].
+    lazy: bool,
 
     waiting: Option<Box<Waiting>>,
-    /// The discipline of an eager port.
+    /// The discipline of a port that is not two-event.
     queue: Queue,
+    /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
+    /// that see every packet.
+    begun: u32,
+    begun_bytes: u64,
+    /// When a lazy port sends the next packet that waits, or never.
+    next_start: Time,
+    /// Packets that the discipline of a lazy port has dropped, and when.
+    late: Vec<(Time, Passage)>,
     conditions: Option<Box<Conditions>>,
     /// Who was marked and who was lost; made with the first.
     account: Option<Box<Account>>,
@@ -202,12 +217,14 @@ pub struct LinkSpec {
 impl Link {
     /// A link without packets.
     pub fn new(spec: &LinkSpec) -> Link {
-        let two_event = spec.mode == Mode::TwoEvent;
+        let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
         assert!(!spec.measured || two_event, "measuring needs two events");
         assert!(spec.sleep.is_none() || two_event, "sleeping needs two events");
-        assert!(two_event || !spec.queue.decides_at_dequeue(), "this queue needs two events");
+        let eager = spec.mode == Mode::Eager;
+        assert!(!eager || !spec.queue.decides_at_dequeue(), "this queue cannot be eager");
+        assert!(!lazy || spec.queue.is_one_fifo(), "this queue needs two events");
         let place = Place {
             rate: spec.cable.rate,
             mtu: spec.mtu,
@@ -235,9 +252,14 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: !two_event && !queue.sees_all(),
+            plain: eager && !queue.sees_all(),
+            lazy,
             conditions: None,
             queue,
+            begun: 0,
+            begun_bytes: 0,
+            next_start: Time::NEVER,
+            late: Vec::new(),
             held_bytes: 0,
             counters: Counters::default(),
             account: None,
@@ -301,11 +323,11 @@ impl Link {
 
     #[inline(always)]
     fn offer_eager(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.on_wire.len() >= self.surely_fits as usize
-            && self.busy_until > now
-            && let Some(cause) = self.judge(now, &passage, pool)
-        {
-            return Offer::Dropped(cause);
+        if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
+            let backlog = self.backlog(now);
+            if let Some(cause) = self.judge(now, &passage, backlog, pool) {
+                return Offer::Dropped(cause);
+            }
         }
         self.enqueue(now, passage)
     }
@@ -341,14 +363,15 @@ impl Link {
         }
     }
 
-    /// Lets the discipline of an eager port look at a packet: marks it, or tells why it is lost.
-    fn judge(&mut self, now: Time, passage: &Passage, pool: &mut PacketPool) -> Option<Cause> {
-        let backlog = if self.busy_until > now {
-            let (packets, bytes) = self.queue(now);
-            Backlog { packets: packets as usize, bytes }
-        } else {
-            Backlog::default() // an idle port: nothing waits
-        };
+    /// Lets the discipline of a port look at a packet: marks it, or tells why it is lost.
+    #[inline]
+    fn judge(
+        &mut self,
+        now: Time,
+        passage: &Passage,
+        backlog: Backlog,
+        pool: &mut PacketPool,
+    ) -> Option<Cause> {
         let arrival = self.arrival(now, passage, backlog, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
@@ -363,19 +386,27 @@ impl Link {
         if self.waiting.is_some() {
             return self.offer_two_event(now, passage, pool);
         }
-        let waits = self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now;
-        if (waits || self.queue.sees_all())
-            && let Some(cause) = self.judge(now, &passage, pool)
-        {
-            return Offer::Dropped(cause);
+        if self.lazy {
+            return self.offer_lazy(now, passage, pool);
         }
-        let offer = self.enqueue(now, passage);
         if self.conditions.is_none() {
-            return offer;
+            let backlog = self.count_begun(now);
+            return match self.judge(now, &passage, backlog, pool) {
+                Some(cause) => Offer::Dropped(cause),
+                None => self.enqueue(now, passage),
+            };
         }
+        let busy = self.busy_until > now;
+        if (busy && self.on_wire.len() >= self.surely_fits as usize) || self.queue.sees_all() {
+            let backlog = if busy { self.backlog(now) } else { Backlog::default() };
+            if let Some(cause) = self.judge(now, &passage, backlog, pool) {
+                return Offer::Dropped(cause);
+            }
+        }
+        self.enqueue(now, passage);
         let place = self.on_wire.len() as u32 - 1;
         let arrive = self.arrival_after(self.busy_until, place as usize);
-        self.on_wire.set(place, Passage { arrive, ..passage });
+        self.on_wire.change(place, |held| held.arrive = arrive);
         if place == 0 { Offer::Sooner(self.next_key(now)) } else { Offer::Queued }
     }
 
@@ -423,9 +454,12 @@ impl Link {
     }
 
     /// Carries out the link's next event, an arrival: the packet that has reached the far end, and the
-    /// key of the event after it.
+    /// key of the event after it. Lazy ports may have lost packets, see [`Link::take_late`].
     #[inline(always)]
-    pub fn arrive(&mut self, key: Key) -> (Passage, Key) {
+    pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (Passage, Key) {
+        if !self.plain {
+            self.before_arrival(key.time(), pool);
+        }
         let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
         let ip_len = u32::from(passage.ip_len);
         self.held_bytes -= u64::from(ip_len);
@@ -448,7 +482,7 @@ impl Link {
     /// The key of the link's next event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        // an eager port whose discipline sees all is as plain as others here
+        // an eager port whose discipline sees all is as plain as others here, and so is a lazy one
         if !self.plain && (self.waiting.is_some() || self.conditions.is_some()) {
             return self.next_key_elsewhere(now);
         }
@@ -473,8 +507,18 @@ impl Link {
         self.on_wire.get(place).map(|passage| passage.slot)
     }
 
-    /// Packets and IP bytes that wait at the port now, the one being sent not counted.
+    fn backlog(&self, now: Time) -> Backlog {
+        let (packets, bytes) = self.queue(now);
+        Backlog { packets: packets as usize, bytes }
+    }
+
+    /// Packets and IP bytes that wait at the port now, the one being sent not counted. Lazy ports must
+    /// have been settled.
     pub fn queue(&self, now: Time) -> (u32, u64) {
+        if self.lazy {
+            let waits = self.not_begun();
+            return (waits.packets as u32, waits.bytes);
+        }
         if let Some(w) = &self.waiting {
             let held = w.backlog();
             return (held.packets as u32, held.bytes);

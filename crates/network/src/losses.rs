@@ -1,5 +1,6 @@
 //! Why packets are lost, and what the fabric remembers of those that were until someone asks.
 
+use eastwest_engine::order::{Class, Key, tie_rank};
 use eastwest_types::{HostId, Packet, Time};
 use std::collections::VecDeque;
 
@@ -73,11 +74,21 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Notes a loss, if losses are kept.
+    /// Notes a loss, if losses are kept. What a discipline drops at dequeue comes before all else at
+    /// that time, and may be told late.
     pub fn note(&mut self, lost: Lost) {
-        if self.kept {
-            self.list.push_back(lost);
+        if !self.kept {
+            return;
         }
+        if lost.cause != Cause::Sojourn {
+            return self.list.push_back(lost);
+        }
+        let order = |l: &Lost| {
+            let key = Key::new(l.at, Class::Departure);
+            (l.at, l.cause != Cause::Sojourn, tie_rank(key, l.link, 0))
+        };
+        let place = self.list.partition_point(|other| order(other) <= order(&lost));
+        self.list.insert(place, lost);
     }
 
     /// Takes out the first of them if it was lost before this time.

@@ -74,11 +74,30 @@ impl<T: Copy> Ring<T> {
         (place < self.len).then(|| &self.cells[self.cell(place)])
     }
 
-    /// Replaces the value at `place`, counted from the oldest.
-    pub fn set(&mut self, place: u32, value: T) {
+    /// Asks for the memory of the value at `place`, which may be empty.
+    #[inline]
+    pub fn prefetch(&self, place: u32) {
+        memory::prefetch_item(&self.cells, self.cell(place));
+    }
+
+    /// Changes the value at `place`, counted from the oldest.
+    #[inline]
+    pub fn change(&mut self, place: u32, change: impl FnOnce(&mut T)) {
         assert!(place < self.len, "no value there");
         let cell = self.cell(place);
-        self.cells[cell] = value;
+        change(&mut self.cells[cell]);
+    }
+
+    /// Takes the value at `place` out, counted from the oldest; those before it move up.
+    pub fn remove(&mut self, place: u32) -> T {
+        let value = *self.get(place).expect("no value there");
+        for to in (1..=place).rev() {
+            let (cell, before) = (self.cell(to), self.cell(to - 1));
+            self.cells[cell] = self.cells[before];
+        }
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        value
     }
 
     /// The values, the oldest first.
@@ -113,6 +132,8 @@ mod tests {
             if random.below(100) < if value % 2_000 < 1_000 { 60 } else { 40 } {
                 ring.push(value);
                 expected.push_back(value);
+            } else if value % 7 == 0 && ring.len() > 3 {
+                assert_eq!(Some(ring.remove(3)), expected.remove(3));
             } else {
                 assert_eq!(ring.pop(), expected.pop_front());
             }

@@ -1,6 +1,7 @@
 //! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
 //! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
-//! TCP with an ACK for each segment, and `step`, `red`, `pie` or `codel` for that discipline at all ports.
+//! TCP with an ACK for each segment, and `step`, `red`, `red-silent`,
+//! `pie` or `codel` for that discipline at all ports.
 
 use eastwest_network::config::*;
 use eastwest_network::energy::EnergyConfig;
@@ -76,10 +77,12 @@ fn queue(args: &[String]) -> QueueConfig {
             protection,
             limit,
         })
-    } else if named("red") {
+    } else if named("red") || named("red-silent") {
+        // the second averages queues and never signals: what RED costs without what TCP does then
+        let (min, max) = if named("red") { (50.0, 150.0) } else { (1e6, 2e6) };
         QueueConfig::Red(RedConfig {
-            min: Level::Packets(50.0),
-            max: Level::Packets(150.0),
+            min: Level::Packets(min),
+            max: Level::Packets(max),
             weight: 0.002,
             max_probability: 0.1,
             gentle: true,

@@ -16,6 +16,9 @@ impl World {
     /// Makes rows of what was lost before this time.
     #[cold]
     pub(crate) fn note_losses(&mut self, before: Time) {
+        if self.fabric.losses.kept {
+            self.fabric.settle(self.now);
+        }
         while let Some(lost) = self.fabric.losses.take_before(before) {
             let row = self.row_of(&lost);
             self.records.events.push(row);

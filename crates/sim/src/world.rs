@@ -192,10 +192,12 @@ impl World {
     /// Runs to the end. `look` is called now and then; where it returns false the run stops.
     pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
         // whoever does not look inside does not pay for it: not even a branch per event
-        match self.tracer.is_on() || self.fabric.taps.any() {
+        let ended = match self.tracer.is_on() || self.fabric.taps.any() {
             true => self.run_all::<true>(look),
             false => self.run_all::<false>(look),
-        }
+        };
+        self.fabric.settle(self.now);
+        ended
     }
 
     fn run_all<const INSIDE: bool>(
@@ -272,6 +274,7 @@ impl World {
                 self.tell(workload, Event::Wake { token });
             }
             SAMPLES => {
+                self.fabric.settle(self.now);
                 self.records.sample(&self.fabric, self.now);
                 let next = if self.at_rest() {
                     Key::NEVER

@@ -164,10 +164,10 @@ impl Link {
         self.faults().settled = sent;
         let len = self.on_wire.len() as u32;
         for place in len - waiting..len {
-            let held = *self.on_wire.get(place).expect("it was counted");
+            let held = self.on_wire.get(place).expect("it was counted");
             sent += self.send_time(u32::from(held.ip_len));
             let arrive = self.arrival_after(sent, place as usize);
-            self.on_wire.set(place, Passage { arrive, ..held });
+            self.on_wire.change(place, |held| held.arrive = arrive);
         }
         self.busy_until = sent;
     }
@@ -300,7 +300,7 @@ mod tests {
             while self.next < end {
                 let key = self.next;
                 if !key.is_departure() {
-                    let (passage, next) = self.link.arrive(key);
+                    let (passage, next) = self.link.arrive(key, &mut self.pool);
                     self.log.arrived.push((key.time(), passage.slot));
                     self.next = next;
                     continue;

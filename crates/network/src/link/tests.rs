@@ -1,4 +1,4 @@
-//! Ports of both modes under all disciplines, and what classes and flows share.
+//! Ports of all modes under all disciplines, and what classes and flows share.
 
 use super::*;
 use crate::config::SchedulerConfig;
@@ -49,6 +49,7 @@ impl Log {
             link.count_loss(at, &passage, pool.get(passage.slot), cause);
             self.lost.push(passage.slot);
         }
+        self.lost.extend(link.take_late().into_iter().map(|(_, passage)| passage.slot));
     }
 }
 
@@ -63,6 +64,10 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
         while next < Key::new(*at, Class::Arrival) {
             next = step(link, next, &mut log, &mut pool);
         }
+        if link.is_lazy() {
+            link.settle(*at, &mut pool);
+        }
+        log.take_dropped(link, &pool, *at);
         log.queues.push(link.queue(*at));
         let passage = Passage::new(number, packet);
         match link.offer(*at, passage, &mut pool) {
@@ -90,7 +95,8 @@ fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key 
         log.take_dropped(link, pool, key.time());
         return next;
     }
-    let (passage, next) = link.arrive(key);
+    let (passage, next) = link.arrive(key, pool);
+    log.take_dropped(link, pool, key.time());
     log.arrived.push((key.time(), passage.slot));
     next
 }
@@ -169,42 +175,62 @@ fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
+/// Disciplines that decide at dequeue, and whether they mark.
+fn queues_at_dequeue() -> Vec<(QueueConfig, bool)> {
+    let mut queues = Vec::new();
+    let limit = Limit::Packets(9);
+    for (ecn, interval) in [(true, 10), (false, 40), (false, 2)] {
+        let signal = Signal { ecn, protection: Protection::Default };
+        let (target, interval) = (Span::from_us(4), Span::from_us(interval));
+        queues.push((QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit }), ecn));
+    }
+    let (threshold, protection) = (Limit::Packets(2), Protection::Bypass);
+    let config = StepMarkingConfig { threshold, at_dequeue: true, protection, limit };
+    queues.push((QueueConfig::StepMarking(config), true));
+    queues
+}
+
 #[test]
-fn both_modes_do_the_same_to_every_packet() {
-    for (queue, marks) in queues() {
-        for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
-            let (mut lost, mut marked) = (0, 0);
-            for seed in 0..20 {
-                let offers = traffic(seed, mtu);
-                let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
-                    let jitter = Span::from_ns(jitter);
-                    let spec = LinkSpec {
-                        jitter,
-                        mtu,
-                        queue: queue.clone(),
-                        ..spec(Limit::Packets(0), mode)
-                    };
-                    let mut link = Link::new(&spec);
-                    let log = play(&mut link, &offers);
-                    let counts = (link.account().drops(), link.account().marks());
-                    (log, counts, link.counters)
-                });
-                let [(eager, counts, counters), (reference, other_counts, others)] = &both;
-                assert!(eager == reference, "{queue:?}, {jitter} ns, {mtu} B, seed {seed}");
-                assert_eq!(counts, other_counts);
-                assert_eq!(counters.trail, others.trail);
-                assert_eq!(
-                    (counters.packets, counters.bytes, counters.max_backlog),
-                    (others.packets, others.bytes, others.max_backlog)
-                );
-                assert_eq!(eager.arrived.len() + eager.lost.len(), offers.len());
-                assert_eq!(eager.marked.len() as u64, counts.1.iter().sum::<u64>());
-                lost += eager.lost.len();
-                marked += eager.marked.len();
-            }
-            assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
-            assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
+fn all_modes_do_the_same_to_every_packet() {
+    for ((queue, marks), mode) in
+        queues().into_iter().flat_map(|q| [(q.clone(), Mode::Eager), (q, Mode::Lazy)])
+    {
+        assert_same(&queue, marks, mode);
+    }
+    for (queue, marks) in queues_at_dequeue() {
+        assert_same(&queue, marks, Mode::Lazy);
+    }
+}
+
+/// A port of this mode does to every packet what a two-event port does.
+fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode) {
+    for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
+        let (mut lost, mut marked) = (0, 0);
+        for seed in 0..20 {
+            let offers = traffic(seed, mtu);
+            let both = [mode, Mode::TwoEvent].map(|mode| {
+                let (jitter, queue) = (Span::from_ns(jitter), queue.clone());
+                let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
+                let mut link = Link::new(&spec);
+                let log = play(&mut link, &offers);
+                let counts = (link.account().drops(), link.account().marks());
+                (log, counts, link.counters)
+            });
+            let [(ours, counts, counters), (reference, other_counts, others)] = &both;
+            assert!(ours == reference, "{mode:?} {queue:?}, {jitter} ns, {mtu} B, seed {seed}");
+            assert_eq!(counts, other_counts);
+            assert_eq!(counters.trail, others.trail);
+            assert_eq!(
+                (counters.packets, counters.bytes, counters.max_backlog),
+                (others.packets, others.bytes, others.max_backlog)
+            );
+            assert_eq!(ours.arrived.len() + ours.lost.len(), offers.len());
+            assert_eq!(ours.marked.len() as u64, counts.1.iter().sum::<u64>());
+            lost += ours.lost.len();
+            marked += ours.marked.len();
         }
+        assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
+        assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
     }
 }
 
@@ -222,7 +248,7 @@ fn a_packet_takes_its_bytes_framing_and_the_way() {
 
 #[test]
 fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
-    for mode in [Mode::Eager, Mode::TwoEvent] {
+    for mode in [Mode::Eager, Mode::Lazy, Mode::TwoEvent] {
         for (limit, fit) in
             [(Limit::Packets(3), 4), (Limit::Bytes(4_500), 4), (Limit::Bytes(4_499), 3)]
         {
@@ -236,7 +262,7 @@ fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
 
 #[test]
 fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
-    for mode in [Mode::Eager, Mode::TwoEvent] {
+    for mode in [Mode::Eager, Mode::Lazy, Mode::TwoEvent] {
         let spec = LinkSpec { mtu: 68, ..spec(Limit::Bytes(4_000), mode) };
         let log = play(&mut Link::new(&spec), &[(Time::ZERO, packet(80, 0)); 60]);
         assert_eq!(log.arrived.len(), 51, "{mode:?}");
@@ -246,7 +272,7 @@ fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
 #[test]
 fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
     let sent = 12_304_000;
-    for mode in [Mode::Eager, Mode::TwoEvent] {
+    for mode in [Mode::Eager, Mode::Lazy, Mode::TwoEvent] {
         for (at, lost) in [(sent - 1, vec![2]), (sent, vec![])] {
             let offers =
                 [(Time(0), packet(1500, 0)), (Time(0), packet(1500, 0)), (Time(at), packet(40, 0))];

@@ -84,6 +84,17 @@ impl CoDel {
         false
     }
 
+    /// Whether the next packet leaves without further ado, having waited since then; if so that is
+    /// noted.
+    #[inline]
+    pub fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
+        let calm = !self.dropping && now.since(since) < self.config.target;
+        if calm {
+            self.above_at = Time::NEVER;
+        }
+        calm
+    }
+
     /// The port takes the next packet of the queue, whose packets `heads` gives in turn.
     pub fn at_dequeue<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();

@@ -44,6 +44,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Whether more than this waits.
+    #[inline]
     pub fn exceeds(self, limit: Limit) -> bool {
         match limit {
             Limit::Packets(n) => self.packets > n as usize,
@@ -71,11 +72,13 @@ pub struct Arrival<'p> {
 
 impl Arrival<'_> {
     /// Whether the port is idle: the packet is sent at once and needs no room.
+    #[inline]
     pub fn idle(&self) -> bool {
         self.clear_at <= self.now
     }
 
     /// What a queue does that has nothing but a limit.
+    #[inline]
     pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
             return Verdict::Enqueue;
@@ -119,6 +122,7 @@ pub struct Plan {
 
 impl Verdict {
     /// Why the packet is lost, if it is.
+    #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
             Verdict::Enqueue | Verdict::Mark => None,
@@ -218,6 +222,7 @@ impl Queue {
     }
 
     /// What to do with a packet.
+    #[inline(always)]
     pub fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         match self {
             Queue::DropTail(limit) => arrival.fits(*limit),
@@ -232,6 +237,16 @@ impl Queue {
 }
 
 impl Queue {
+    /// Whether [`Queue::at_dequeue`] would do nothing to a packet that has waited since then; may say
+    /// no where it would.
+    #[inline]
+    pub fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
+        match self {
+            Queue::CoDel(c) => c.surely_lets_out(now, since),
+            _ => false,
+        }
+    }
+
     /// What to do with the packet at the head, and with those behind it that it takes along; `heads`
     /// is called where the discipline looks at them.
     pub fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(

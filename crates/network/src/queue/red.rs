@@ -89,6 +89,7 @@ impl Red {
         &mut self.config
     }
 
+    #[inline]
     fn follow(&mut self, arrival: &Arrival) {
         let queue = match self.config.min {
             Level::Packets(_) => arrival.backlog.packets as f64,
@@ -120,6 +121,7 @@ impl Red {
         }
     }
 
+    #[inline(always)]
     pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         self.follow(arrival);
         let fits = arrival.fits(self.config.limit);

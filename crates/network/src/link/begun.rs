@@ -1,0 +1,175 @@
+//! Ports that know which packets of their ring have begun to be sent.
+//!
+//! An eager port whose discipline sees every packet asks for its queue each time. Packets begin in the
+//! order of the ring, so a cursor that only goes on replaces counting: what it has passed is being
+//! sent or on the wire.
+//!
+//! A [lazy](super::Mode::Lazy) port decides at the cursor. Until then a packet's place in the ring
+//! says when it came; from then on, when it arrives. The decision may be late, but not late enough for
+//! anybody to see: a packet is sent when the one before it has left, so it is due by the time at which
+//! that one arrives, and that is an event of the same link. So the head of the ring has always begun
+//! when an event is over, and whoever looks at queues or losses settles first.
+
+use super::{Link, Offer, Passage};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::{Backlog, Head, Plan};
+use eastwest_types::Time;
+
+impl Link {
+    /// What has not begun to be sent, as far as that is known.
+    pub(super) fn not_begun(&self) -> Backlog {
+        Backlog {
+            packets: self.on_wire.len() - self.begun as usize,
+            bytes: self.held_bytes - self.begun_bytes,
+        }
+    }
+
+    /// What waits at an eager port without faults.
+    #[inline]
+    pub(super) fn count_begun(&mut self, now: Time) -> Backlog {
+        if self.busy_until <= now {
+            self.begun = self.on_wire.len() as u32;
+            self.begun_bytes = self.held_bytes;
+            return Backlog::default();
+        }
+        // what has begun by now will be there then, or is being sent then
+        let then = now + self.delay;
+        while let Some(held) = self.on_wire.get(self.begun) {
+            let ip_len = u32::from(held.ip_len);
+            if held.arrive > then + self.send_time(ip_len) {
+                break;
+            }
+            self.begun += 1;
+            self.begun_bytes += u64::from(ip_len);
+        }
+        self.not_begun()
+    }
+
+    /// Offers a packet to a lazy port.
+    pub(super) fn offer_lazy(
+        &mut self,
+        now: Time,
+        mut passage: Passage,
+        pool: &mut PacketPool,
+    ) -> Offer {
+        self.settle(now, pool);
+        let backlog = self.not_begun();
+        if (backlog.packets >= self.surely_fits as usize || self.queue.sees_all())
+            && let Some(cause) = self.judge(now, &passage, backlog, pool)
+        {
+            return Offer::Dropped(cause);
+        }
+        let ip_len = u32::from(passage.ip_len);
+        let free_at = self.busy_until; // if nothing waits
+        self.extend_backlog(now, self.send_time(ip_len));
+        self.held_bytes += u64::from(ip_len);
+        passage.arrive = now;
+        let first = self.on_wire.is_empty();
+        self.on_wire.push(passage);
+        if backlog.packets == 0 {
+            self.next_start = free_at.max(now);
+            self.settle(now, pool);
+        }
+        match (self.late.is_empty(), first) {
+            (false, _) => Offer::Displaced(self.next_key(now)),
+            (true, true) => Offer::Sooner(self.next_key(now)),
+            (true, false) => Offer::Queued,
+        }
+    }
+
+    /// The packet in front is about to arrive.
+    #[inline(always)]
+    pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
+        if self.lazy {
+            self.settle(now, pool);
+        }
+        if self.begun > 0
+            && let Some(held) = self.on_wire.get(0)
+        {
+            self.begun_bytes -= u64::from(held.ip_len);
+            self.begun -= 1;
+            self.on_wire.prefetch(self.begun + 2);
+        }
+    }
+
+    /// Decides all departures of a lazy port that are due by now.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, now: Time, pool: &mut PacketPool) {
+        while self.next_start <= now {
+            self.begin(self.next_start, pool);
+        }
+    }
+
+    /// A lazy port takes the next packet that waits.
+    #[inline(never)]
+    fn begin(&mut self, start: Time, pool: &mut PacketPool) {
+        let mut left = self.not_begun();
+        let since = self.on_wire.get(self.begun).map_or(start, |held| held.arrive);
+        if !self.queue.surely_lets_out(start, since) {
+            let (ring, begun, known) = (&self.on_wire, self.begun, &*pool);
+            let plan = self.queue.at_dequeue(start, || {
+                (begun..).map_while(|place| ring.get(place)).map(move |p| {
+                    left.packets -= 1;
+                    left.bytes -= u64::from(p.ip_len);
+                    Head { since: p.arrive, left, packet: known.get(p.slot) }
+                })
+            });
+            if plan != Plan::default() {
+                self.carry_out(plan, start, pool);
+            }
+        }
+        self.next_start = Time::NEVER;
+        if let Some(&Passage { ip_len, .. }) = self.on_wire.get(self.begun) {
+            let ip_len = u32::from(ip_len);
+            let sent = start + self.send_time(ip_len);
+            let arrive = sent + self.delay;
+            self.on_wire.change(self.begun, |held| held.arrive = arrive);
+            self.begun += 1;
+            self.begun_bytes += u64::from(ip_len);
+            if self.on_wire.len() > self.begun as usize {
+                self.next_start = sent;
+            }
+        }
+    }
+
+    /// Drops and marks what is next.
+    #[cold]
+    #[inline(never)]
+    fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
+        let first = self.late.len();
+        for _ in 0..plan.drop {
+            let passage = self.on_wire.remove(self.begun);
+            let ip_len = u32::from(passage.ip_len);
+            self.held_bytes -= u64::from(ip_len);
+            self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
+            self.late.push((now, passage));
+        }
+        if plan.mark
+            && let Some(&passage) = self.on_wire.get(self.begun)
+        {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+        for place in first..self.late.len() {
+            let passage = self.late[place].1;
+            self.count_loss(now, &passage, pool.get(passage.slot), Cause::Sojourn);
+        }
+    }
+
+    /// Packets that the discipline of a lazy port has dropped since the last call, and when. They are
+    /// counted already.
+    pub(crate) fn take_late(&mut self) -> Vec<(Time, Passage)> {
+        std::mem::take(&mut self.late)
+    }
+
+    /// Whether departures are decided late.
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
+    /// Whether there are such packets.
+    #[inline]
+    pub(crate) fn has_late(&self) -> bool {
+        !self.plain && !self.late.is_empty()
+    }
+}
