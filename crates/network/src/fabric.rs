@@ -183,7 +183,7 @@ impl Fabric {
             LinkPolicy::Ideal => StateTimes { awake: busy, asleep: idle, ..StateTimes::default() },
             _ => StateTimes { awake: run, ..StateTimes::default() },
         });
-        (Joules::of(&class.phy(l.cable.rate), run, busy, times.asleep), times)
+        (Joules::of(&class.phy(l.cable.rate), &times, busy), times)
     }
 
     /// How often links have failed (a switch with all its cables counts once), and how often routes

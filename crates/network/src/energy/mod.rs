@@ -4,7 +4,7 @@ pub mod eee;
 pub mod phy;
 
 use eastwest_types::{Rate, Span};
-use eee::Policy;
+use eee::{Policy, StateTimes};
 use phy::Phy;
 
 /// What a link does while it has nothing to send.
@@ -18,19 +18,42 @@ pub enum LinkPolicy {
     Sleeping(Policy),
 }
 
+/// What a scenario says of transceivers itself; the rest is that of the known ones.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct OwnPhy {
+    /// Time to wake.
+    pub wake: Option<Span>,
+    /// Time to fall asleep.
+    pub sleep: Option<Span>,
+    /// Watts awake.
+    pub active_w: Option<f64>,
+    /// Power asleep as a share of that.
+    pub asleep_share: Option<f64>,
+}
+
 /// Links of one class.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ClassEnergy {
     /// What they do with nothing to send.
     pub policy: LinkPolicy,
-    /// Their transceivers, where it is not the one of their rate.
+    /// Their transceivers, where they are not those of each link's rate.
     pub phy: Option<Phy>,
+    /// What of these is otherwise.
+    pub own: OwnPhy,
 }
 
 impl ClassEnergy {
     /// The transceivers of a link of this rate.
     pub fn phy(&self, rate: Rate) -> Phy {
-        self.phy.unwrap_or(Phy::of_rate(rate).0)
+        let base = self.phy.unwrap_or(Phy::of_rate(rate).0);
+        let active_w = self.own.active_w.unwrap_or(base.active_w);
+        let share = self.own.asleep_share.unwrap_or(base.asleep_w / base.active_w);
+        Phy {
+            wake: self.own.wake.unwrap_or(base.wake),
+            sleep: self.own.sleep.unwrap_or(base.sleep),
+            active_w,
+            asleep_w: active_w * share,
+        }
     }
 
     /// How its links sleep, if they do.
@@ -53,7 +76,7 @@ pub struct EnergyConfig {
 
 impl Default for EnergyConfig {
     fn default() -> EnergyConfig {
-        let class = ClassEnergy { policy: LinkPolicy::AlwaysOn, phy: None };
+        let class = ClassEnergy { policy: LinkPolicy::AlwaysOn, phy: None, own: OwnPhy::default() };
         EnergyConfig { host: class, fabric: class }
     }
 }
@@ -70,13 +93,12 @@ pub struct Joules {
 }
 
 impl Joules {
-    /// Of a run of this length in which it was sending for `busy` and asleep for `asleep`.
-    pub fn of(phy: &Phy, run: Span, busy: Span, asleep: Span) -> Joules {
-        let watts = |asleep: Span| {
-            let (whole, asleep) = (run.as_secs_f64(), asleep.as_secs_f64());
-            phy.active_w * (whole - asleep) + phy.asleep_w * asleep
-        };
+    /// Of a run with these states in which it was sending for `busy`.
+    pub fn of(phy: &Phy, times: &StateTimes, busy: Span) -> Joules {
+        let run = times.total();
         let idle = Span(run.0.saturating_sub(busy.0));
-        Joules { used: watts(asleep), always_on: watts(Span::ZERO), ideal: watts(idle) }
+        let ideal = StateTimes { awake: busy, asleep: idle, ..StateTimes::default() };
+        let always_on = phy.active_w * run.as_secs_f64();
+        Joules { used: times.joules(phy), always_on, ideal: ideal.joules(phy) }
     }
 }

@@ -7,7 +7,7 @@ use super::reader::{Section, key};
 use eastwest_network::config::Limit;
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
-use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
+use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
 use eastwest_types::{Rate, Span};
 
 #[derive(Clone, Copy)]
@@ -75,8 +75,8 @@ fn read_class(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
         Some(Kind::Coalescing) => LinkPolicy::Sleeping(read_coalescing(s)),
         Some(Kind::AlwaysOn) | None => LinkPolicy::AlwaysOn,
     };
-    let phy = read_phy(s, rates, matches!(policy, LinkPolicy::Sleeping(_)));
-    ClassEnergy { policy, phy }
+    let (phy, own) = read_phy(s, rates, matches!(policy, LinkPolicy::Sleeping(_)));
+    ClassEnergy { policy, phy, own }
 }
 
 fn read_coalescing(s: &mut Section) -> Policy {
@@ -99,15 +99,13 @@ fn read_coalescing(s: &mut Section) -> Policy {
     Policy { stall: Span::ZERO, hold, trigger }
 }
 
-/// The transceivers, where they are not simply those of the links' rates.
-fn read_phy(s: &mut Section, rates: &[Rate], sleeps: bool) -> Option<Phy> {
+/// The transceivers, where they are not those of the links' rates, and what the file says of them.
+fn read_phy(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
     const DOC: &str = "Transceivers; auto takes those of each link's rate, or the next faster \
                        ones for links that do not sleep.";
     let mut choices = vec![("auto", None, "those of the rate")];
     choices.extend(KNOWN.iter().map(|(name, _, phy)| (*name, Some(*phy), "see the page on EEE")));
     let named = s.choice("phy", DOC, Some("auto"), &choices);
-    let slowest = rates.iter().min().copied().unwrap_or(Rate::gbit(1));
-    let base = named.unwrap_or(Phy::of_rate(slowest).0);
     let times: [(&'static str, &'static str); 2] =
         [("wake_time", "Time to wake (Tw)."), ("sleep_time", "Time to fall asleep (Ts).")];
     let [wake, sleep] = times
@@ -134,11 +132,8 @@ fn read_phy(s: &mut Section, rates: &[Rate], sleeps: bool) -> Option<Phy> {
             )
         });
     }
-    let own = wake.is_some() || sleep.is_some() || active.is_some() || share.is_some();
-    let active_w = active.map_or(base.active_w, |w| w.0);
-    let asleep_w = active_w * share.map_or(base.asleep_w / base.active_w, |share| share.0);
-    let (wake, sleep) = (wake.unwrap_or(base.wake), sleep.unwrap_or(base.sleep));
-    if own { Some(Phy { wake, sleep, active_w, asleep_w }) } else { named }
+    let (active_w, asleep_share) = (active.map(|w| w.0), share.map(|s| s.0));
+    (named, OwnPhy { wake, sleep, active_w, asleep_share })
 }
 
 /// What a holding timer means for retransmission timers: a packet and its ACK may be held at every

@@ -119,6 +119,22 @@ fn nothing_is_lost_and_every_joule_is_accounted_for() {
 }
 
 #[test]
+fn what_is_said_of_transceivers_leaves_the_rest_to_the_rate_of_each_link() {
+    let energy = "energy = { kind = 'standard', sleep_power = 0.5 }";
+    let done = mixed("{ limit = '200 packets' }", "fifo", energy);
+    let run_s = done.number("simulated_s");
+    let columns = ["energy_j", "asleep_s", "waking_s"].map(|c| done.f64s("links", c));
+    let (rates, wakes) = (done.u64s("links", "rate_bps"), done.u64s("links", "wakes"));
+    for (link, rate) in rates.iter().enumerate() {
+        let (watts, wake_s) = if *rate == 1_000_000_000 { (0.5, 16.5e-6) } else { (2.5, 4.48e-6) };
+        let [used, asleep, waking] = columns.map(|c| c[link]);
+        assert!((used - watts * (run_s - 0.5 * asleep)).abs() < 1e-9, "link {link}: {used} J");
+        // the last wake may not have ended
+        assert!((waking - wakes[link] as f64 * wake_s).abs() <= wake_s, "link {link}: {waking} s");
+    }
+}
+
+#[test]
 fn a_link_that_need_not_wake_changes_nothing_but_its_power() {
     let queue = "{ limit = '200 packets' }";
     let on = mixed(queue, "fifo", "");

@@ -109,13 +109,21 @@ fn both_kinds_of_ports_do_the_same() {
          burst = '100 us' }"
             .to_owned(),
         "{ kind = 'step-marking', threshold = '9 packets', protection = 'default' }".to_owned(),
+        "{ kind = 'step-marking', threshold = '9 packets', at = 'dequeue', \
+         protection = 'default' }"
+            .to_owned(),
+        "{ kind = 'codel', target = '50 us', interval = '400 us' }".to_owned(),
     ] {
         for ecn in ["on", "off"] {
             let scenario = scenario(&shuffle(&queue, ecn), &[("workload.all.bytes", "200 KB")]);
             let eager = finish(&scenario);
             let reference = attempt(&scenario, true).expect("it runs");
             assert_eq!(eager.digest(), reference.digest(), "{queue}, ecn {ecn}");
-            let signals = early(&eager) + eager.u64s("links", "marks").iter().sum::<u64>();
+            for table in ["events", "links", "queues"] {
+                assert!(eager.table_text(table) == reference.table_text(table), "{queue}: {table}");
+            }
+            let late = |link| eager.u64s("links", link).iter().sum::<u64>();
+            let signals = early(&eager) + late("drops_sojourn") + late("marks");
             assert!(signals > 20, "{queue}, ecn {ecn}: {signals} signals show little");
         }
     }
