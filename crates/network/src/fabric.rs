@@ -438,20 +438,18 @@ fn link_spec(
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
     let sleep = class_energy(&config.energy, graph.hosts, from, to).sleeping(cable.rate);
+    let at_dequeue = queue.decides_at_dequeue();
     let two_event = config.reference_ports
-        || sleep.is_some()
         || shared
         || measured
         || !classes.is_empty()
-        || !queue.is_one_fifo();
-    let mode = if two_event {
-        Mode::TwoEvent
-    } else if !queue.decides_at_dequeue() {
-        Mode::Eager
-    } else if is_watched(config, link as u32) {
-        Mode::TwoEvent
-    } else {
-        Mode::Lazy
+        || !queue.is_one_fifo()
+        || (sleep.is_some() && at_dequeue)
+        || ((sleep.is_some() || at_dequeue) && is_watched(config, link as u32));
+    let mode = match (two_event, at_dequeue) {
+        (true, _) => Mode::TwoEvent,
+        (false, true) => Mode::Lazy,
+        (false, false) => Mode::Eager,
     };
     LinkSpec {
         from,

@@ -17,6 +17,7 @@
 //! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
+mod asleep;
 mod begun;
 mod conditions;
 pub mod meter;
@@ -26,13 +27,14 @@ mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
 use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
-use crate::energy::eee::{Policy, Sleeper, StateTimes};
+use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
 use crate::ring::Ring;
 use crate::shared_buffer::SharedBuffer;
+use begun::Late;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
@@ -163,7 +165,9 @@ pub struct Link {
     /// When a lazy port sends the next packet that waits, or never.
     next_start: Time,
     /// Packets that the discipline of a lazy port has dropped, and when.
-    late: Vec<(Time, Passage)>,
+    late: Option<Box<Late>>,
+    /// When the link sleeps, if it does.
+    sleeper: Option<Box<Sleeper>>,
     conditions: Option<Box<Conditions>>,
     /// Who was marked and who was lost; made with the first.
     account: Option<Box<Account>>,
@@ -208,7 +212,7 @@ pub struct LinkSpec {
     pub measured: bool,
     /// Memory that the port shares with others; that needs [`Mode::TwoEvent`].
     pub shared: Option<Arc<SharedBuffer>>,
-    /// When it sleeps, if it does; that needs [`Mode::TwoEvent`].
+    /// When it sleeps, if it does; not with [`Mode::Lazy`].
     pub sleep: Option<(Policy, Phy)>,
     /// Seed of what disciplines draw, and the number of this link.
     pub seed: (u64, u64),
@@ -221,7 +225,7 @@ impl Link {
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
         assert!(!spec.measured || two_event, "measuring needs two events");
-        assert!(spec.sleep.is_none() || two_event, "sleeping needs two events");
+        assert!(spec.sleep.is_none() || !lazy, "a lazy port cannot sleep");
         let eager = spec.mode == Mode::Eager;
         assert!(!eager || !spec.queue.decides_at_dequeue(), "this queue cannot be eager");
         assert!(!lazy || spec.queue.is_one_fifo(), "this queue needs two events");
@@ -232,11 +236,9 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let mut waiting = two_event
+        let waiting = two_event
             .then(|| Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone()));
-        if let (Some(waiting), Some((policy, phy))) = (&mut waiting, &spec.sleep) {
-            waiting.sleeper = Some(Sleeper::new(*policy, phy));
-        }
+        let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
         let queue = match waiting {
             None => Queue::new(&spec.queue, &place),
             Some(_) => Queue::DropTail(Limit::Packets(0)),
@@ -252,14 +254,15 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: eager && !queue.sees_all(),
+            plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
             conditions: None,
             queue,
             begun: 0,
             begun_bytes: 0,
             next_start: Time::NEVER,
-            late: Vec::new(),
+            late: None,
+            sleeper,
             held_bytes: 0,
             counters: Counters::default(),
             account: None,
@@ -325,7 +328,7 @@ impl Link {
     fn offer_eager(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
             let backlog = self.backlog(now);
-            if let Some(cause) = self.judge(now, &passage, backlog, pool) {
+            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
                 return Offer::Dropped(cause);
             }
         }
@@ -350,6 +353,7 @@ impl Link {
         now: Time,
         passage: &Passage,
         backlog: Backlog,
+        clear_at: Time,
         pool: &'p PacketPool,
     ) -> Arrival<'p> {
         let ip_len = u32::from(passage.ip_len);
@@ -358,7 +362,7 @@ impl Link {
             ip_len,
             send_time: self.send_time(ip_len),
             backlog,
-            clear_at: self.busy_until,
+            clear_at,
             packet: pool.get(passage.slot),
         }
     }
@@ -370,9 +374,10 @@ impl Link {
         now: Time,
         passage: &Passage,
         backlog: Backlog,
+        clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.arrival(now, passage, backlog, pool);
+        let arrival = self.arrival(now, passage, backlog, clear_at, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
             self.mark(now, passage.slot, passage.identity, pool);
@@ -389,9 +394,12 @@ impl Link {
         if self.lazy {
             return self.offer_lazy(now, passage, pool);
         }
+        if self.sleeper.is_some() {
+            return self.offer_sleeping(now, passage, pool);
+        }
         if self.conditions.is_none() {
             let backlog = self.count_begun(now);
-            return match self.judge(now, &passage, backlog, pool) {
+            return match self.judge(now, &passage, backlog, self.busy_until, pool) {
                 Some(cause) => Offer::Dropped(cause),
                 None => self.enqueue(now, passage),
             };
@@ -399,7 +407,7 @@ impl Link {
         let busy = self.busy_until > now;
         if (busy && self.on_wire.len() >= self.surely_fits as usize) || self.queue.sees_all() {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
-            if let Some(cause) = self.judge(now, &passage, backlog, pool) {
+            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
                 return Offer::Dropped(cause);
             }
         }
@@ -555,11 +563,8 @@ impl Link {
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         let asleep = self.sleeps(now);
-        let mut arrival = self.arrival(now, &passage, Backlog::default(), pool);
-        if asleep {
-            // also the first packet waits, and needs room
-            arrival.clear_at = arrival.clear_at.max(now + Span(1));
-        }
+        let clear_at = self.clear_for(now, asleep);
+        let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);
         let send_time = arrival.send_time;
         let group = self.meter.is_some().then(|| self.group(arrival.packet));
         let w = self.waiting.as_mut().expect("a two-event port has queues");
@@ -584,33 +589,6 @@ impl Link {
             (true, false) => Offer::Sooner(self.next_key(now)),
             (false, false) => Offer::Queued,
         }
-    }
-
-    /// Whether a packet that comes now has to wait for the link to wake.
-    fn sleeps(&self, now: Time) -> bool {
-        let sleeper = self.waiting.as_ref().and_then(|w| w.sleeper.as_ref());
-        sleeper.is_some_and(|s| s.sleeps(now))
-    }
-
-    /// Sets when a sleeping link will be awake, now that a packet has come; tells whether that is
-    /// sooner than before.
-    fn plan_to_wake(&mut self, now: Time) -> bool {
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let held = w.backlog();
-        let sleeper = w.sleeper.as_mut().expect("the link sleeps");
-        let ready = sleeper.ready_at(now, held.packets, held.bytes);
-        let before = std::mem::replace(&mut w.sent_at, ready);
-        if before == Time::NEVER {
-            self.busy_until = ready;
-        } else {
-            self.busy_until = Time(self.busy_until.0 - before.since(ready).0);
-        }
-        ready < before
-    }
-
-    /// How long the link was in each state until `now`, if it sleeps at all.
-    pub fn state_times(&self, now: Time) -> Option<StateTimes> {
-        self.waiting.as_ref()?.sleeper.as_ref().map(|sleeper| sleeper.times(now))
     }
 
     /// How long packets that have reached the far end took to be sent, at most `run`.
@@ -663,7 +641,7 @@ impl Link {
         }
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         w.sent_at = sent_at;
-        if let Some(sleeper) = &mut w.sleeper {
+        if let Some(sleeper) = &mut self.sleeper {
             sleeper.send(now);
             if sent_at == Time::NEVER {
                 sleeper.rest(now);

@@ -1,10 +1,11 @@
 //! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
 //! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
 //! TCP with an ACK for each segment, and `step`, `red`, `red-silent`,
-//! `pie` or `codel` for that discipline at all ports.
+//! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep.
 
 use eastwest_network::config::*;
-use eastwest_network::energy::EnergyConfig;
+use eastwest_network::energy::eee::{Policy, Trigger};
+use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
 use eastwest_network::queue::{
     CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, StepMarkingConfig,
 };
@@ -19,6 +20,21 @@ use eastwest_workload::*;
 /// As in the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Standard Energy-Efficient Ethernet, or with coalescing by 12 µs and ten packets, on all links.
+fn energy(args: &[String]) -> EnergyConfig {
+    let named = |name: &str| args.iter().any(|a| a == name);
+    let policy = if named("eee") {
+        LinkPolicy::Sleeping(Policy::STANDARD)
+    } else if named("coalescing") {
+        let (hold, trigger) = (Span::from_us(12), Trigger::Packets(10));
+        LinkPolicy::Sleeping(Policy { stall: Span::ZERO, hold, trigger })
+    } else {
+        LinkPolicy::AlwaysOn
+    };
+    let class = ClassEnergy { policy, ..EnergyConfig::default().host };
+    EnergyConfig { host: class, fabric: class }
+}
 
 /// TCP as scenario S1 asks: NewReno with SACK, an ACK for each segment.
 fn tcp() -> TcpConfig {
@@ -152,7 +168,7 @@ fn main() {
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             routing: RoutingConfig::Ecmp,
-            energy: EnergyConfig::default(),
+            energy: energy(&args),
             measured: PortSet::default(),
             processing_jitter: Span::from_us(12),
             reference_ports: reference,

@@ -135,6 +135,26 @@ impl Sleeper {
         self.wake_from = Time::NEVER;
     }
 
+    /// At ports without an event for every departure: what has happened by now on a link that has
+    /// sent all it was given at `clear_at`.
+    pub fn catch_up(&mut self, now: Time, clear_at: Time) {
+        if self.wake_from != Time::NEVER {
+            let ready = self.wake_from + self.wake;
+            if ready > now {
+                return;
+            }
+            self.send(ready);
+        }
+        if self.idle_since == Time::NEVER && clear_at <= now {
+            self.rest(clear_at);
+        }
+    }
+
+    /// When the link will be awake, if it is asleep with frames held.
+    pub fn planned(&self) -> Option<Time> {
+        (self.wake_from != Time::NEVER).then(|| self.wake_from + self.wake)
+    }
+
     /// How long it was in each state until `now`.
     pub fn times(&self, now: Time) -> StateTimes {
         let mut times = self.past;

@@ -16,6 +16,10 @@ use crate::pool::PacketPool;
 use crate::queue::{Backlog, Head, Plan};
 use eastwest_types::Time;
 
+/// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
+#[derive(Default)]
+pub(super) struct Late(Vec<(Time, Passage)>);
+
 impl Link {
     /// What has not begun to be sent, as far as that is known.
     pub(super) fn not_begun(&self) -> Backlog {
@@ -56,7 +60,7 @@ impl Link {
         self.settle(now, pool);
         let backlog = self.not_begun();
         if (backlog.packets >= self.surely_fits as usize || self.queue.sees_all())
-            && let Some(cause) = self.judge(now, &passage, backlog, pool)
+            && let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool)
         {
             return Offer::Dropped(cause);
         }
@@ -71,7 +75,7 @@ impl Link {
             self.next_start = free_at.max(now);
             self.settle(now, pool);
         }
-        match (self.late.is_empty(), first) {
+        match (self.late.is_none(), first) {
             (false, _) => Offer::Displaced(self.next_key(now)),
             (true, true) => Offer::Sooner(self.next_key(now)),
             (true, false) => Offer::Queued,
@@ -137,21 +141,21 @@ impl Link {
     #[cold]
     #[inline(never)]
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
-        let first = self.late.len();
         for _ in 0..plan.drop {
             let passage = self.on_wire.remove(self.begun);
             let ip_len = u32::from(passage.ip_len);
             self.held_bytes -= u64::from(ip_len);
             self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
-            self.late.push((now, passage));
+            self.late.get_or_insert_default().0.push((now, passage));
         }
         if plan.mark
             && let Some(&passage) = self.on_wire.get(self.begun)
         {
             self.mark(now, passage.slot, passage.identity, pool);
         }
-        for place in first..self.late.len() {
-            let passage = self.late[place].1;
+        let late = self.late.as_ref().map_or(&[][..], |late| &late.0);
+        let dropped: Vec<Passage> = late[late.len() - plan.drop..].iter().map(|l| l.1).collect();
+        for passage in dropped {
             self.count_loss(now, &passage, pool.get(passage.slot), Cause::Sojourn);
         }
     }
@@ -159,7 +163,7 @@ impl Link {
     /// Packets that the discipline of a lazy port has dropped since the last call, and when. They are
     /// counted already.
     pub(crate) fn take_late(&mut self) -> Vec<(Time, Passage)> {
-        std::mem::take(&mut self.late)
+        self.late.take().map_or(Vec::new(), |late| late.0)
     }
 
     /// Whether departures are decided late.
@@ -170,6 +174,6 @@ impl Link {
     /// Whether there are such packets.
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
-        !self.plain && !self.late.is_empty()
+        !self.plain && self.late.is_some()
     }
 }

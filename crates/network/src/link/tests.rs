@@ -2,12 +2,16 @@
 
 use super::*;
 use crate::config::SchedulerConfig;
+use crate::energy::eee::Trigger;
+use crate::energy::phy::{KNOWN, Phy};
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
     StepMarkingConfig,
 };
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Rate, ecn};
+
+const TEN_GIGABIT: Phy = KNOWN[2].2;
 
 fn spec(limit: Limit, mode: Mode) -> LinkSpec {
     LinkSpec {
@@ -195,39 +199,60 @@ fn all_modes_do_the_same_to_every_packet() {
     for ((queue, marks), mode) in
         queues().into_iter().flat_map(|q| [(q.clone(), Mode::Eager), (q, Mode::Lazy)])
     {
-        assert_same(&queue, marks, mode);
+        assert_same(&queue, marks, mode, None);
     }
     for (queue, marks) in queues_at_dequeue() {
-        assert_same(&queue, marks, Mode::Lazy);
+        assert_same(&queue, marks, Mode::Lazy, None);
+    }
+}
+
+#[test]
+fn links_sleep_alike_in_both_modes() {
+    let hold = |us, trigger| Policy { stall: Span::ZERO, hold: Span::from_us(us), trigger };
+    for policy in [
+        Policy::STANDARD,
+        Policy { stall: Span::from_us(3), ..Policy::STANDARD },
+        hold(6, Trigger::Packets(3)),
+        hold(20, Trigger::Bytes(2_000)),
+        hold(1_000, Trigger::Packets(7)),
+        Policy { stall: Span::from_us(5), ..hold(15, Trigger::Packets(2)) },
+    ] {
+        for (queue, marks) in queues() {
+            assert_same(&queue, marks, Mode::Eager, Some((policy, TEN_GIGABIT)));
+        }
     }
 }
 
 /// A port of this mode does to every packet what a two-event port does.
-fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode) {
+fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Policy, Phy)>) {
     for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
         let (mut lost, mut marked) = (0, 0);
         for seed in 0..20 {
             let offers = traffic(seed, mtu);
             let both = [mode, Mode::TwoEvent].map(|mode| {
                 let (jitter, queue) = (Span::from_ns(jitter), queue.clone());
-                let spec = LinkSpec { jitter, mtu, queue, ..spec(Limit::Packets(0), mode) };
+                let spec = LinkSpec { jitter, mtu, queue, sleep, ..spec(Limit::Packets(0), mode) };
                 let mut link = Link::new(&spec);
                 let log = play(&mut link, &offers);
+                let end = log.arrived.last().map_or(Time::ZERO, |a| a.0) + Span::from_us(1);
                 let counts = (link.account().drops(), link.account().marks());
-                (log, counts, link.counters)
+                (log, (counts, link.state_times(end)), link.counters)
             });
             let [(ours, counts, counters), (reference, other_counts, others)] = &both;
-            assert!(ours == reference, "{mode:?} {queue:?}, {jitter} ns, {mtu} B, seed {seed}");
-            assert_eq!(counts, other_counts);
+            let what =
+                || format!("{mode:?} {queue:?} {sleep:?}, {jitter} ns, {mtu} B, seed {seed}");
+            assert!(ours == reference, "{}", what());
+            assert_eq!(counts, other_counts, "{}", what());
             assert_eq!(counters.trail, others.trail);
             assert_eq!(
                 (counters.packets, counters.bytes, counters.max_backlog),
                 (others.packets, others.bytes, others.max_backlog)
             );
             assert_eq!(ours.arrived.len() + ours.lost.len(), offers.len());
-            assert_eq!(ours.marked.len() as u64, counts.1.iter().sum::<u64>());
+            assert_eq!(ours.marked.len() as u64, counts.0.1.iter().sum::<u64>());
             lost += ours.lost.len();
             marked += ours.marked.len();
+            assert!(counts.1.is_none_or(|t| t.wakes > 5 && t.asleep > Span::ZERO), "{}", what());
         }
         assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
         assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");

@@ -6,7 +6,6 @@
 
 use super::Passage;
 use crate::config::{PortClass, QueueConfig};
-use crate::energy::eee::Sleeper;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
@@ -44,8 +43,6 @@ pub(super) struct Waiting {
     /// When the packet being sent has left or the link is awake to send the first one; never while
     /// nothing waits.
     pub sent_at: Time,
-    /// When the link sleeps, if it does.
-    pub sleeper: Option<Sleeper>,
     /// The memory of the switch, where its ports share one.
     shared: Option<Arc<SharedBuffer>>,
 }
@@ -84,7 +81,7 @@ impl Waiting {
         });
         let classes = made.collect();
         let dropped = Vec::new();
-        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, sleeper: None, shared }
+        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
     }
 
     /// The class where packets with this codepoint wait.

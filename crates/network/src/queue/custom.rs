@@ -29,8 +29,8 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
     /// A queue without packets.
     fn start(&self, place: &Place) -> Box<dyn CustomQueue>;
 
-    /// Whether it decides about packets when they leave; its ports then work in two events per
-    /// packet, which is slower.
+    /// Whether it decides about packets when they leave; its ports are then
+    /// [lazy](crate::link::Mode::Lazy).
     fn decides_at_dequeue(&self) -> bool {
         false
     }

@@ -2,7 +2,7 @@
 //!
 //! One file each. Most decide when a packet comes ([`Queue::at_enqueue`]), from what waits then;
 //! [eager ports](crate::link::Mode) know that as well as two-event ones. CoDel decides when one leaves
-//! ([`CoDel::at_dequeue`]), which needs two-event ports. What a discipline does to a packet it wants to
+//! ([`CoDel::at_dequeue`]), which takes lazy ports. What a discipline does to a packet it wants to
 //! tell of congestion is in [`protection`].
 
 mod adaptive_red;

@@ -79,7 +79,7 @@ pub const DISCIPLINES: &[Choice<Discipline>] = &[
     (
         "codel",
         Discipline::CoDel,
-        "drops at the head while packets wait too long (RFC 8289); two-event ports",
+        "drops at the head while packets wait too long (RFC 8289); lazy ports",
     ),
     (
         "red",
@@ -215,7 +215,7 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
         Some("enqueue"),
         &[
             ("enqueue", false, "when a packet comes (DCTCP)"),
-            ("dequeue", true, "when it leaves, by what it leaves behind (ECN*); two-event ports"),
+            ("dequeue", true, "when it leaves, by what it leaves behind (ECN*); lazy ports"),
         ],
     );
     let protection = read_protection(s, "bypass");

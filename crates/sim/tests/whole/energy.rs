@@ -2,7 +2,9 @@
 //! Energy-Efficient Ethernet (checks 17 to 20 of the reference list), and what must hold for any
 //! traffic, queue discipline and policy.
 
-use crate::harness::{Outcome, context_with, finish, graph, outcome, scenario_in};
+use crate::harness::{
+    Outcome, attempt, context_with, finish, graph, outcome, scenario, scenario_in,
+};
 
 /// Frames of 1500 B without framing on a 10GBASE-T link between two switches, which ten hosts on
 /// cables that are a thousand times as fast feed; mean power relative to active and mean wait in µs.
@@ -116,6 +118,37 @@ fn nothing_is_lost_and_every_joule_is_accounted_for() {
         }
     }
     assert_accounted(&mixed(QUEUES[0], "strict-priority", POLICIES[2]));
+}
+
+#[test]
+fn both_kinds_of_ports_sleep_alike() {
+    for energy in [
+        "{ kind = 'standard' }",
+        "{ kind = 'stall-timer', stall = '50 us' }",
+        "{ kind = 'coalescing', hold = '120 us', trigger = '15 KB' }",
+        "{ kind = 'coalescing', hold = '1 ms', trigger = '20 packets' }",
+    ] {
+        for queue in [
+            "{ limit = '20 packets' }",
+            "{ kind = 'red', min = '5 packets', max = '15 packets', limit = '200 packets' }",
+            "{ kind = 'codel', target = '50 us', interval = '400 us' }",
+        ] {
+            let text = format!(
+                "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 3\n\
+                 spines = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\n\
+                 queue = {queue}\nenergy = {energy}\n[tcp]\nmin_rto = '10 ms'\n\
+                 [[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '100 KB'\n"
+            );
+            let scenario = scenario(&text, &[]);
+            let (ours, reference) = (finish(&scenario), attempt(&scenario, true).expect("an end"));
+            assert_eq!(ours.digest(), reference.digest(), "{queue} {energy}");
+            for table in ["links", "events", "flows"] {
+                let same = ours.table_text(table) == reference.table_text(table);
+                assert!(same, "{queue} {energy}: {table}");
+            }
+            assert!(ours.u64s("links", "wakes").iter().sum::<u64>() > 100);
+        }
+    }
 }
 
 #[test]
