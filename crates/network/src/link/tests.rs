@@ -217,14 +217,16 @@ fn links_sleep_alike_in_both_modes() {
         hold(1_000, Trigger::Packets(7)),
         Policy { stall: Span::from_us(5), ..hold(15, Trigger::Packets(2)) },
     ] {
-        for (queue, marks) in queues() {
-            assert_same(&queue, marks, Mode::Eager, Some((policy, TEN_GIGABIT)));
-        }
+        let sleep = Some((policy, TEN_GIGABIT));
+        let wakes =
+            queues().into_iter().map(|(q, marks)| assert_same(&q, marks, Mode::Eager, sleep));
+        assert!(wakes.sum::<u64>() > 1_000, "{policy:?}");
     }
 }
 
-/// A port of this mode does to every packet what a two-event port does.
-fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Policy, Phy)>) {
+/// A port of this mode does to every packet what a two-event port does; returns how often its link woke.
+fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Policy, Phy)>) -> u64 {
+    let mut wakes = 0;
     for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
         let (mut lost, mut marked) = (0, 0);
         for seed in 0..20 {
@@ -252,11 +254,12 @@ fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Poli
             assert_eq!(ours.marked.len() as u64, counts.0.1.iter().sum::<u64>());
             lost += ours.lost.len();
             marked += ours.marked.len();
-            assert!(counts.1.is_none_or(|t| t.wakes > 5 && t.asleep > Span::ZERO), "{}", what());
+            wakes += counts.1.map_or(0, |times| times.wakes);
         }
         assert!(lost > 100, "{queue:?}: a test with {lost} losses shows little");
         assert_eq!(marked > 100, marks, "{queue:?}: {marked} marks");
     }
+    wakes
 }
 
 #[test]
