@@ -70,6 +70,8 @@ class FakeCore:
         self.hosts = hosts
         self.name = "fake"
         self.job_name = "job"
+        #: Whether links sleep.
+        self.sleeping = False
         self.problems: list[Problem] = []
         self.raises: BaseException | None = None
         self.calls: list[tuple[Overrides, int | None, bool]] = []
@@ -143,6 +145,13 @@ class FakeCore:
             "files": [],
         }
 
+    def energy(self) -> dict[str, Any]:
+        """Give what links used, as `Tables.energy` has it."""
+        saved = 0.4 if self.sleeping else 1.0
+        used = {"total": 72_000 * saved, "always_on": 72_000.0, "of_always_on": saved}
+        used |= {"ideal": 66_600 * saved, "of_ideal": 1.081, "wakes": 9_000_000}
+        return {**used, "host_links": used, "delay_product_js": 1e9, "per_job": 1200.0}
+
     def summary(self, seed: int) -> dict[str, Any]:
         spread = {"mean": 812.5, "p50": 190.0, "p99": 12_345.0, "max": 812_345.0}
         return {
@@ -168,6 +177,7 @@ class FakeCore:
                 "spurious_timeouts": 1,
                 "timeout_causes": {"full_window": 2, "spurious": 1},
             },
+            "energy_j": self.energy(),
         }
 
 
@@ -193,6 +203,7 @@ class Tables:
             "link_samples": self.link_samples(),
             "queues": self.queues(),
             "traffic": self.traffic(),
+            "power": self.power(),
             "latency": self.latency(),
             "rounds": self.rounds(),
             "tcp_trace": self.tcp_trace(),
@@ -341,10 +352,26 @@ class Tables:
                 for c in ("early", "shared_buffer", "sojourn")
             ],
             column("marks", "u64", np.zeros(n)),
-            *[column(f"energy{which}_j", "f64", np.full(n, 1800.0)) for which in ENERGIES],
-            column("awake_s", "f64", np.full(n, 3600.0)),
-            *[column(f"{state}_s", "f64", np.zeros(n)) for state in ASLEEP],
-            column("wakes", "u64", np.zeros(n)),
+            *self.energy(n),
+        ]
+
+    def energy(self, n: int) -> list[Column]:
+        """Columns of links that use half a watt, asleep for two thirds of the hour or never."""
+        asleep = 2400.0 if self.core.sleeping else 0.0
+        between = 150.0 if self.core.sleeping else 0.0
+        used = (1800 - 0.45 * asleep, 1800.0, 1800 - 0.45 * (asleep + 2 * between))
+        states = (between, asleep, between)
+        return [
+            *[
+                column(f"energy{which}_j", "f64", np.full(n, joules))
+                for which, joules in zip(ENERGIES, used, strict=True)
+            ],
+            column("awake_s", "f64", np.full(n, 3600.0 - sum(states))),
+            *[
+                column(f"{state}_s", "f64", np.full(n, seconds))
+                for state, seconds in zip(ASLEEP, states, strict=True)
+            ],
+            column("wakes", "u64", np.full(n, between * 1000)),
         ]
 
     def drops(self) -> list[Column]:
@@ -418,6 +445,24 @@ class Tables:
             column("time_s", "f64", np.repeat(10.0 * np.arange(1, n + 1), 4)),
             column("tier", "str", tiers * n),
             column("bytes", "u64", carried),
+        ]
+
+    def power(self) -> list[Column]:
+        tiers = ["host-up", "host-down", "leaf-up", "leaf-down"]
+        n = 360 if self.core.sleeping else 0
+        asleep = self.random.uniform(0.2, 0.9, 4 * n)
+        states = {"awake": 0.6, "falling_asleep": 0.3, "waking": 0.1}
+        return [
+            column("time_s", "f64", np.repeat(10.0 * np.arange(1, n + 1), 4)),
+            column("tier", "str", tiers * n),
+            column("energy_j", "f64", 50 * (1 - 0.9 * asleep)),
+            column("energy_always_on_j", "f64", np.full(4 * n, 50.0)),
+            column("energy_ideal_j", "f64", 50 * (1 - 0.9 * np.minimum(1, asleep + 0.08))),
+            *[
+                column(f"{state}_s", "f64", 100 * asleep if state == "asleep" else left)
+                for state in ("awake", "falling_asleep", "asleep", "waking")
+                for left in [100 * (1 - asleep) * states.get(state, 0)]
+            ],
         ]
 
     def latency(self) -> list[Column]:

@@ -125,6 +125,11 @@ class Result:
         return self.table("traffic")
 
     @cached_property
+    def power(self) -> pl.DataFrame:
+        """Energy and states of the links of each tier in the interval that ends at ``time_s``."""
+        return self.table("power")
+
+    @cached_property
     def latency(self) -> pl.DataFrame:
         """Histograms of per-packet end-to-end latency by class and kind of packet."""
         return self.table("latency")

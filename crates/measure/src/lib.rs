@@ -5,6 +5,7 @@ pub mod events;
 pub mod flows;
 pub mod frames;
 pub mod pcapng;
+pub mod power;
 pub mod samples;
 pub mod table;
 pub mod tcp_trace;

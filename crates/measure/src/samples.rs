@@ -2,6 +2,7 @@
 //! folded into its neighbour and the interval doubles, so that memory stays bounded however long
 //! the run is and short runs keep fine detail.
 
+use crate::power::{PowerSeries, Used};
 use eastwest_types::{Span, Time};
 
 /// Queue of one link at one sample.
@@ -30,7 +31,7 @@ pub struct LinkSample {
     pub bytes: u64,
 }
 
-/// Bytes carried per tier and link between samples, and queues at samples.
+/// Bytes carried per tier and link between samples, queues at samples, and what links used.
 pub struct Samples {
     interval: Span,
     next: Time,
@@ -45,6 +46,7 @@ pub struct Samples {
     links: Vec<LinkSample>,
     /// Bytes and losses of every link at the last sample.
     last_of_link: Vec<(u64, u64)>,
+    power: PowerSeries,
 }
 
 impl Samples {
@@ -62,6 +64,7 @@ impl Samples {
             queues: Vec::new(),
             links: Vec::new(),
             last_of_link: vec![(0, 0); links],
+            power: PowerSeries::default(),
         }
     }
 
@@ -81,13 +84,16 @@ impl Samples {
     }
 
     /// Takes a sample: total bytes carried per tier so far, bytes and losses of every link so far,
-    /// and the queues that are not empty.
+    /// the queues that are not empty, and what the links of every tier have used so far, or nothing
+    /// where that is not asked for.
     pub fn take(
         &mut self,
         totals: &[u64],
         links: impl Iterator<Item = (u64, u64)>,
         queues: impl Iterator<Item = (u32, u32, u64)>,
+        used: &[Used],
     ) {
+        self.power.take(used);
         let sample = self.len() as u32;
         for (link, (last, now)) in self.last_of_link.iter_mut().zip(links).enumerate() {
             let (bytes, drops) = (now.0 - last.0, now.1 - last.1);
@@ -134,6 +140,7 @@ impl Samples {
             q.sample /= 2;
         }
         self.halve_links(pairs as u32);
+        self.power.halve();
         self.interval = self.interval * 2;
         self.next = Time(self.interval.0 * pairs as u64);
     }
@@ -187,6 +194,11 @@ impl Samples {
         self.queues.iter().map(|q| (self.time_of(q.sample as usize), *q))
     }
 
+    /// (end of the interval in seconds, tier, what its links used in it) of every sample.
+    pub fn power(&self) -> impl Iterator<Item = (f64, u32, Used)> + '_ {
+        self.power.rows().map(|(sample, tier, used)| (self.time_of(sample), tier, used))
+    }
+
     fn time_of(&self, sample: usize) -> f64 {
         (self.interval * (sample as u64 + 1)).as_secs_f64()
     }
@@ -205,8 +217,14 @@ mod tests {
                 let now = s.next();
                 times.push(now);
                 // one byte per microsecond; the second link loses a packet in every fifth interval
+                let used = Used { joules: now.as_secs_f64(), ..Used::default() };
                 let links = [(now.0 / 1_000_000, 0), (0, i / 5)];
-                s.take(&[now.0 / 1_000_000], links.into_iter(), [(3, 1, now.0)].into_iter());
+                s.take(
+                    &[now.0 / 1_000_000],
+                    links.into_iter(),
+                    [(3, 1, now.0)].into_iter(),
+                    &[used],
+                );
             }
             assert!(times.windows(2).all(|w| w[0] < w[1]));
             assert!(s.len() <= most);
@@ -217,6 +235,10 @@ mod tests {
             for (at, q) in s.queues() {
                 assert_eq!(q.bytes, (at * 1e12) as u64);
             }
+            // a watt, in every interval
+            let step = s.power().next().unwrap().0;
+            assert_eq!(s.power().count(), s.len());
+            assert!(s.power().all(|p| (p.2.joules - step).abs() < 1e-12));
             // the first link does what the tier does, and every loss is in some interval
             let first: Vec<_> = s.links().filter(|l| l.1.link == 0).collect();
             let tier: Vec<_> = s.carried().map(|c| (c.0, c.2)).collect();

@@ -11,6 +11,7 @@ use eastwest_network::queue::{
 };
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
+use eastwest_sim::switch_power::SwitchPower;
 use eastwest_sim::world::World;
 use eastwest_transport::tcp::config::*;
 use eastwest_types::*;
@@ -174,6 +175,7 @@ fn main() {
             reference_ports: reference,
             faults: Vec::new(),
         },
+        switch_power: SwitchPower::default(),
         tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
         classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
         workloads: vec![WorkloadPlan {

@@ -1,10 +1,14 @@
-//! Energy of links, as columns and in the summary: what each used, and what it would have used awake
-//! all the time or, for the same traffic, with transitions that take no time.
+//! Energy of links, as columns, over time and in the summary: what each used, and what it would have
+//! used awake all the time or, for the same traffic, with transitions that take no time.
 
+use crate::records::Records;
+use crate::results::label;
 use crate::world::World;
-use eastwest_measure::table::Column;
+use eastwest_measure::power::Used;
+use eastwest_measure::table::{Column, Table};
 use eastwest_network::energy::Joules;
 use eastwest_network::energy::eee::StateTimes;
+use eastwest_network::fabric::Fabric;
 use eastwest_types::{Span, Time};
 use serde_json::{Value, json};
 
@@ -33,37 +37,105 @@ pub fn columns(w: &World) -> Vec<(&'static str, Column)> {
     ]
 }
 
-/// Sums over all links, those of hosts and those between switches.
-pub fn summary(w: &World, bytes: u64) -> Value {
-    let links = of_links(w);
-    let hosts = w.fabric.graph.hosts;
-    let sum = |of_hosts: Option<bool>| {
-        let mut all = Joules::default();
-        for ((joules, _), link) in links.iter().zip(&w.fabric.links) {
+fn used((joules, times): &(Joules, StateTimes)) -> Used {
+    Used {
+        joules: joules.used,
+        always_on_j: joules.always_on,
+        ideal_j: joules.ideal,
+        awake_s: times.awake.as_secs_f64(),
+        falling_s: times.falling.as_secs_f64(),
+        asleep_s: times.asleep.as_secs_f64(),
+        waking_s: times.waking.as_secs_f64(),
+    }
+}
+
+/// What the links of each tier have used until `now`.
+pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) -> Vec<Used> {
+    let mut sums = vec![Used::default(); tiers];
+    for (link, &tier) in tier_of_link.iter().enumerate() {
+        sums[usize::from(tier)] += used(&fabric.energy_of(link, now));
+    }
+    sums
+}
+
+/// Sums over links.
+#[derive(Default)]
+struct Sum {
+    used: Used,
+    wakes: u64,
+}
+
+impl Sum {
+    /// Over links of hosts, of those between switches, or over all.
+    fn over(w: &World, links: &[(Joules, StateTimes)], of_hosts: Option<bool>) -> Sum {
+        let hosts = w.fabric.graph.hosts;
+        let mut sum = Sum::default();
+        for (energy, link) in links.iter().zip(&w.fabric.links) {
             if of_hosts.is_none_or(|wanted| wanted == (link.from.min(link.to) < hosts)) {
-                all.used += joules.used;
-                all.always_on += joules.always_on;
-                all.ideal += joules.ideal;
+                sum.used += used(energy);
+                sum.wakes += energy.1.wakes;
             }
         }
-        all
-    };
-    let one = |of_hosts| {
-        let Joules { used, always_on, ideal } = sum(of_hosts);
-        let over = |whole: f64| if whole > 0.0 { used / whole } else { 1.0 };
+        sum
+    }
+
+    fn summary(&self) -> Value {
+        let u = &self.used;
         json!({
-            "total": used, "always_on": always_on, "ideal": ideal,
-            "of_always_on": over(always_on), "of_ideal": over(ideal),
+            "total": u.joules, "always_on": u.always_on_j, "ideal": u.ideal_j,
+            "of_always_on": share(u.joules, u.always_on_j), "of_ideal": share(u.joules, u.ideal_j),
+            "awake_s": u.awake_s, "falling_asleep_s": u.falling_s, "asleep_s": u.asleep_s,
+            "waking_s": u.waking_s, "wakes": self.wakes,
         })
-    };
-    let mut whole = one(None);
+    }
+}
+
+/// A part of a whole; all of it where there is nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 1.0 }
+}
+
+/// All links, those of hosts and those between switches, and what switches draw beside.
+pub fn summary(w: &World, bytes: u64) -> Value {
+    let links = of_links(w);
+    let [all, hosts, fabric] =
+        [None, Some(true), Some(false)].map(|of_hosts| Sum::over(w, &links, of_hosts));
     let run_s = w.now.since(Time::ZERO).as_secs_f64();
-    let used = whole["total"].as_f64().unwrap_or(0.0);
-    whole["host_links"] = one(Some(true));
-    whole["fabric_links"] = one(Some(false));
+    let Used { joules: used, always_on_j: always_on, ideal_j: ideal, .. } = all.used;
+    let switches = w.switch_power.joules(&w.fabric.graph, run_s);
+    let with = |joules: f64| joules + switches.total();
+    let mut whole = all.summary();
+    whole["host_links"] = hosts.summary();
+    whole["fabric_links"] = fabric.summary();
     whole["delay_product_js"] = (used * run_s).into();
     whole["per_gb"] = if bytes > 0 { (used / (bytes as f64 / 1e9)).into() } else { Value::Null };
     let jobs = w.records.jobs.len();
     whole["per_job"] = if jobs > 0 { (used / jobs as f64).into() } else { Value::Null };
+    whole["switches"] = switches.summary();
+    whole["with_switches"] = json!({
+        "total": with(used), "of_always_on": share(with(used), with(always_on)),
+        "of_ideal": share(with(used), with(ideal)),
+    });
     whole
+}
+
+/// The table `power`: what links of each tier used in each interval, and their states.
+pub fn power(r: &Records) -> Table {
+    let rows: Vec<_> = r.samples.power().collect();
+    let tiers: Vec<String> = r.tiers.iter().map(|t| t.to_string()).collect();
+    let f64s = |of: &dyn Fn(&Used) -> f64| Column::F64(rows.iter().map(|r| of(&r.2)).collect());
+    Table::new(
+        "power",
+        vec![
+            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
+            ("tier", label(rows.iter().map(|r| r.1), &tiers)),
+            ("energy_j", f64s(&|u| u.joules)),
+            ("energy_always_on_j", f64s(&|u| u.always_on_j)),
+            ("energy_ideal_j", f64s(&|u| u.ideal_j)),
+            ("awake_s", f64s(&|u| u.awake_s)),
+            ("falling_asleep_s", f64s(&|u| u.falling_s)),
+            ("asleep_s", f64s(&|u| u.asleep_s)),
+            ("waking_s", f64s(&|u| u.waking_s)),
+        ],
+    )
 }

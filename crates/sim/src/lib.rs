@@ -15,5 +15,6 @@ mod records;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod switch_power;
 mod tracer;
 pub mod world;

@@ -1,6 +1,7 @@
 //! What a run is made of: the checked scenario with nothing left to decide.
 
 use crate::scenario::{MeasureConfig, Scenario, racks};
+use crate::switch_power::SwitchPower;
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub until: Time,
     /// Links, switches, routes.
     pub fabric: FabricConfig,
+    /// What switches draw.
+    pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints.
     pub tcp: TcpConfig,
     /// Traffic classes; actions name them by index.
@@ -67,6 +70,7 @@ impl Plan {
                 measured: scenario.measure.ports.clone(),
                 ..scenario.fabric.clone()
             },
+            switch_power: scenario.switch_power,
             tcp: scenario.tcp.clone(),
             classes: scenario
                 .classes

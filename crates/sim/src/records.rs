@@ -1,11 +1,13 @@
 //! What a run remembers while it goes on.
 
 use crate::digest::Digest;
+use crate::energy;
 use crate::plan::Plan;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
 use eastwest_measure::samples::Samples;
+use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};
 
@@ -43,12 +45,14 @@ pub struct Records {
     pub tasks: Vec<(u16, TaskRecord)>,
     /// Finished rounds.
     pub rounds: Vec<Round>,
-    /// Bytes per tier and queues over time.
+    /// Bytes per tier, queues and energy over time.
     pub samples: Samples,
     /// Names of the tiers, and the tier of every link.
     pub tiers: Vec<&'static str>,
     /// See [`Records::tiers`].
     pub tier_of_link: Vec<u8>,
+    /// Whether energy is sampled: some links do not stay awake.
+    saves_power: bool,
     /// See [`Digest`].
     pub digest: Digest,
 }
@@ -73,6 +77,8 @@ impl Records {
             Some(interval) => Samples::new(interval, None, tiers.len(), links),
             None => Samples::new(FIRST_INTERVAL, Some(most), tiers.len(), links),
         };
+        let energy = &plan.fabric.energy;
+        let stay_awake = |policy| policy == LinkPolicy::AlwaysOn;
         Records {
             latency: plan.classes.iter().map(|_| Default::default()).collect(),
             flows: FlowTable::default(),
@@ -83,6 +89,7 @@ impl Records {
             samples,
             tiers,
             tier_of_link,
+            saves_power: !(stay_awake(energy.host.policy) && stay_awake(energy.fabric.policy)),
             digest: Digest::default(),
         }
     }
@@ -134,6 +141,10 @@ impl Records {
             let (packets, bytes) = l.queue(now);
             (i as u32, packets, bytes)
         });
-        self.samples.take(&totals, carried, queues.filter(|q| q.1 > 0));
+        let used = match self.saves_power {
+            true => energy::by_tier(fabric, now, &self.tier_of_link, self.tiers.len()),
+            false => Vec::new(),
+        };
+        self.samples.take(&totals, carried, queues.filter(|q| q.1 > 0), &used);
     }
 }

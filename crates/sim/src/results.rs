@@ -55,6 +55,7 @@ impl Results {
             link_samples(&records),
             queues(&records),
             traffic(&records),
+            energy::power(&records),
             latency(&records, &classes),
             rounds(&records, &workloads),
             tracer.rows.table(&Growth::NAMES),

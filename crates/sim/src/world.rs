@@ -6,6 +6,7 @@ use crate::connections::Connections;
 use crate::messages::Messages;
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
+use crate::switch_power::SwitchPower;
 use crate::tracer::Tracer;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
@@ -66,6 +67,7 @@ pub struct World {
     pub(crate) events: u64,
     pub(crate) sources: Tournament,
     pub(crate) fabric: Fabric,
+    pub(crate) switch_power: SwitchPower,
     pub(crate) stack: Stack,
     pub(crate) tracer: Tracer,
     pub(crate) capture: Option<Capture>,
@@ -170,6 +172,7 @@ impl World {
             events: 0,
             sources,
             fabric,
+            switch_power: plan.switch_power,
             stack: Stack::new(plan.tcp),
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),

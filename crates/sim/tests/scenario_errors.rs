@@ -336,6 +336,34 @@ fn sleeping_links_need_what_can_sleep() {
 }
 
 #[test]
+fn watts_of_switches_are_bounded_and_off_by_default() {
+    let file = |power: &str| {
+        format!(
+            "{STAR}{power}\n[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 KB'\n"
+        )
+    };
+    let power = |text: &str| file(&format!("switch_power = {{ {text} }}"));
+    for (text, expected) in [
+        ("base_w = -1", "must be 0 to 100000"),
+        ("port_w = 1e9", "must be 0 to 100000"),
+        ("lane_w = 'much'", "is text"),
+        ("lanes_w = 1", "did you mean lane_w?"),
+        ("lane_rate = '25 Gbit/s'", "means nothing where a lane draws nothing"),
+        ("lane_w = 1, lane_rate = '1 kbit/s'", "must be 1 Mbit/s to 1 Tbit/s"),
+    ] {
+        let found = only(&power(text));
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+    assert!(only(&file("switch_power = 3")).contains("must be a table"));
+    let plain = read(&file(""), &context(), &[]).expect("a scenario");
+    assert_eq!((plain.switch_power.base_w, plain.switch_power.lane_w), (0.0, 0.0));
+    let given = power("base_w = 150, port_w = 2.5, lane_w = 1, lane_rate = '50 Gbit/s'");
+    let scenario = read(&given, &context(), &[]).expect("a scenario");
+    assert_eq!(scenario.switch_power.port_w, 2.5);
+    assert_eq!(reread(&scenario), scenario);
+}
+
+#[test]
 fn transport_settings_must_fit_together() {
     let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     let tcp = |lines: &str| only(&format!("{STAR}[tcp]\n{lines}\n{work}"));

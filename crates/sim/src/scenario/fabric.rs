@@ -12,8 +12,9 @@ use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
 use super::quantity::{Name, Octets};
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
 use super::reader::{Choice, Section, key};
-use super::{Context, Files};
+use super::{Context, Files, switch_power};
 use crate::mechanisms::Mechanisms;
+use crate::switch_power::SwitchPower;
 use eastwest_network::config::{
     CableConfig, ExplicitRoute, FabricConfig, PortSet, RoutingConfig, Topology,
 };
@@ -40,6 +41,8 @@ enum Kind {
 pub struct Fabric {
     /// The checked settings; placeholders where problems were reported.
     pub config: FabricConfig,
+    /// What its switches draw.
+    pub switch_power: SwitchPower,
     /// Its nodes, if the topology could be read.
     pub nodes: Option<Nodes>,
     /// Its MTU, if that is known.
@@ -96,6 +99,7 @@ pub fn read(
     });
     let routing = read_routing(s, nodes.as_ref(), mechanisms);
     let energy = energy::read(s, &link_rates(topology.as_ref()));
+    let switch_power = switch_power::read(s);
     let config = FabricConfig {
         topology: topology
             .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
@@ -114,7 +118,8 @@ pub fn read(
         reference_ports,
         faults: Vec::new(),
     };
-    Fabric { config, nodes, mtu: known_mtu, asked_to_mark: ports.asked_to_mark.get() }
+    let asked_to_mark = ports.asked_to_mark.get();
+    Fabric { config, switch_power, nodes, mtu: known_mtu, asked_to_mark }
 }
 
 /// What a packet takes on a link.

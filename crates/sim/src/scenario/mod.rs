@@ -24,6 +24,7 @@ mod quantity;
 mod queues;
 mod reader;
 mod resolve;
+mod switch_power;
 mod syntax;
 mod tcp;
 mod tcp_congestion;
@@ -42,6 +43,7 @@ pub use queues::read_signal;
 pub use reader::{Choice, Key, Section, key};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
+use crate::switch_power::SwitchPower;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -65,6 +67,8 @@ pub struct Scenario {
     pub duration: Option<Span>,
     /// Nodes, cables, queues, routes.
     pub fabric: FabricConfig,
+    /// What switches draw.
+    pub switch_power: SwitchPower,
     /// Settings of every TCP endpoint.
     pub tcp: TcpConfig,
     /// Traffic classes, by [`eastwest_types::ClassId`].
@@ -202,6 +206,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         seed,
         duration,
         fabric: fabric.config,
+        switch_power: fabric.switch_power,
         tcp,
         classes: classes.list,
         workloads,

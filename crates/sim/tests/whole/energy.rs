@@ -94,6 +94,52 @@ fn assert_accounted(done: &Outcome) {
     let parts =
         done.number("energy_j.host_links.total") + done.number("energy_j.fabric_links.total");
     assert!((parts - total).abs() < 1e-6);
+    assert_summed(done, &states);
+    assert_over_time(done);
+}
+
+/// Times of the summary are those of the links.
+fn assert_summed(done: &Outcome, states: &[Vec<f64>; 4]) {
+    let names = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"];
+    for (name, times) in names.into_iter().zip(states) {
+        let number = |class: &str| done.number(&format!("energy_j.{class}{name}"));
+        let sum: f64 = times.iter().sum();
+        assert!((number("") - sum).abs() < 1e-6, "{name}");
+        assert!((number("host_links.") + number("fabric_links.") - sum).abs() < 1e-6, "{name}");
+    }
+    let wakes: u64 = done.u64s("links", "wakes").iter().sum();
+    assert_eq!(done.count("energy_j.wakes"), wakes);
+}
+
+/// The rows of `power` that end by `until`: joules, ideal joules, seconds in all states.
+fn over_time(done: &Outcome, until: f64) -> [f64; 3] {
+    let times = done.f64s("power", "time_s");
+    let sum = |column: &str| -> f64 {
+        let values = times.iter().zip(done.f64s("power", column));
+        values.filter(|(at, _)| **at <= until).map(|(_, value)| value).sum()
+    };
+    let states = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"].map(sum);
+    [sum("energy_j"), sum("energy_ideal_j"), states.iter().sum()]
+}
+
+/// What is used over time stays within what is used in all, and states fill every interval.
+fn assert_over_time(done: &Outcome) {
+    let times = done.f64s("power", "time_s");
+    let Some(&last) = times.last() else {
+        assert_eq!(done.number("energy_j.of_always_on"), 1.0, "only links that stay awake");
+        return;
+    };
+    let run_s = done.number("simulated_s");
+    assert!(last <= run_s + 1e-12 && run_s < last + 2.0 * times[0], "{last} s of {run_s} s");
+    let [used, ideal, states] = over_time(done, f64::MAX);
+    let links = done.u64s("links", "rate_bps").len() as f64;
+    assert!((states - links * last).abs() < 1e-6, "{states}");
+    assert!(ideal <= used + 1e-9 && used <= done.number("energy_j.total") + 1e-9);
+    let rest = done.number("energy_j.always_on") * (1.0 - last / run_s);
+    assert!(done.number("energy_j.total") - used <= rest + 1e-9, "no joule is missing");
+    for (tier, at) in done.texts("power", "tier").iter().zip(times) {
+        assert!(done.texts("links", "tier").contains(tier), "{tier} at {at}");
+    }
 }
 
 #[test]
@@ -192,4 +238,48 @@ fn coalescing_trades_delay_for_energy() {
     // the lone packets of the requests wait for the timer on links that nothing else wakes
     let p50 = |done: &Outcome| done.number("latency_us.classes.few.p50");
     assert!(p50(&held) > p50(&standard) + 100.0, "{} {}", p50(&held), p50(&standard));
+}
+
+#[test]
+fn the_series_is_the_same_however_often_it_is_folded() {
+    let energy = "energy = { kind = 'coalescing', hold = '120 us', trigger = '15 KB' }";
+    let text = |measure: &str| {
+        format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n{energy}\n\
+             [measure]\n{measure}\n[[workload]]\nname = 'few'\nkind = 'poisson'\nload = 0.002\n\
+             sizes = '3 KB'\nflows = 300\n"
+        )
+    };
+    let adaptive = outcome(&text(""), &[]);
+    let step = adaptive.f64s("power", "time_s")[0];
+    assert!(step > 0.0015, "the run is long enough for the series to fold: {step} s");
+    let fine = outcome(&text("sample_interval = '100 us'"), &[]);
+    for until in [100.0 * step, 400.0 * step] {
+        let (a, b) = (over_time(&adaptive, until + 1e-9), over_time(&fine, until + 1e-9));
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn switches_count_apart_and_change_nothing() {
+    let queue = "{ limit = '200 packets' }";
+    let standard = "energy = { kind = 'standard' }";
+    let links = mixed(queue, "fifo", standard);
+    let power = "switch_power = { base_w = 100, port_w = 2, lane_w = 0.5 }";
+    let both = mixed(queue, "fifo", &format!("{standard}\n{power}"));
+    assert_eq!(both.digest(), links.digest());
+    let number = |done: &Outcome, path: &str| done.number(&format!("energy_j.{path}"));
+    assert_eq!(number(&both, "total"), number(&links, "total"));
+    assert_eq!(number(&links, "switches.total"), 0.0);
+    assert_eq!(number(&links, "with_switches.total"), number(&links, "total"));
+    // 4 switches; 8 ports to hosts and 8 ends of cables between switches, a lane each
+    let run_s = both.number("simulated_s");
+    for (part, watts) in [("base", 400.0), ("ports", 32.0), ("lanes", 8.0), ("total", 440.0)] {
+        let joules = number(&both, &format!("switches.{part}"));
+        assert!((joules / run_s - watts).abs() < 1e-9, "{part}: {joules} J");
+    }
+    let whole = number(&both, "total") + number(&both, "switches.total");
+    assert!((number(&both, "with_switches.total") - whole).abs() < 1e-9);
+    let saved = number(&both, "with_switches.of_always_on");
+    assert!(number(&both, "of_always_on") < saved && saved < 1.0, "{saved}");
 }

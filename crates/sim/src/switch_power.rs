@@ -1,0 +1,110 @@
+//! What switches draw, apart from the transceivers of their links: base + ports + lanes.
+//!
+//! P = base + Σ over ports (port + lanes of the port × lane), all the time: the linear model of
+//! P. Mahadevan et al. (*A Power Benchmarking Framework for Network Devices*, Networking 2009) for one
+//! configuration, without its line cards and its factor for load. A port is an end of a cable; ports
+//! that nothing is plugged into draw nothing. A lane carries 25 Gbit/s where that divides the rate of
+//! the port and 10 Gbit/s otherwise, as in IEEE 802.3 (40GBASE-R has four, 25GBASE-R one, 100GBASE-R
+//! four), unless the scenario says what a lane carries. There are no watts that fit all switches, so
+//! they default to none.
+
+use eastwest_network::topology::Graph;
+use eastwest_types::Rate;
+use serde_json::{Value, json};
+
+/// Watts of a switch.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct SwitchPower {
+    /// Of every switch, whatever is plugged in: chassis, fans, processor, switching chip.
+    pub base_w: f64,
+    /// Of every port with a cable.
+    pub port_w: f64,
+    /// Of every lane of such a port.
+    pub lane_w: f64,
+    /// What a lane carries, if that does not follow from the rate of the port.
+    pub lane_rate: Option<Rate>,
+}
+
+/// What switches used.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct SwitchJoules {
+    /// Whatever is plugged in.
+    pub base: f64,
+    /// Because of ports.
+    pub ports: f64,
+    /// Because of lanes.
+    pub lanes: f64,
+}
+
+impl SwitchPower {
+    /// Lanes of a port.
+    pub fn lanes(&self, rate: Rate) -> u64 {
+        let by_rate = if rate.0 % Rate::gbit(25).0 == 0 { 25 } else { 10 };
+        let each = self.lane_rate.unwrap_or(Rate::gbit(by_rate));
+        rate.0.div_ceil(each.0)
+    }
+
+    /// What the switches of a fabric use in so many seconds.
+    pub fn joules(&self, graph: &Graph, seconds: f64) -> SwitchJoules {
+        let (mut ports, mut lanes) = (0, 0);
+        for cable in &graph.cables {
+            let ends = [cable.a, cable.b].into_iter().filter(|&node| node >= graph.hosts).count();
+            ports += ends as u64;
+            lanes += ends as u64 * self.lanes(cable.config.rate);
+        }
+        SwitchJoules {
+            base: self.base_w * f64::from(graph.switches()) * seconds,
+            ports: self.port_w * ports as f64 * seconds,
+            lanes: self.lane_w * lanes as f64 * seconds,
+        }
+    }
+}
+
+impl SwitchJoules {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.base + self.ports + self.lanes
+    }
+
+    /// For the summary.
+    pub fn summary(&self) -> Value {
+        json!({
+            "total": self.total(), "base": self.base, "ports": self.ports, "lanes": self.lanes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_types::Span;
+
+    #[test]
+    fn lanes_are_those_of_the_standards() {
+        let auto = SwitchPower::default();
+        for (gbit, lanes) in [(1, 1), (10, 1), (25, 1), (40, 4), (50, 2), (100, 4), (400, 16)] {
+            assert_eq!(auto.lanes(Rate::gbit(gbit)), lanes, "{gbit} Gbit/s");
+        }
+        let fast = SwitchPower { lane_rate: Some(Rate::gbit(50)), ..auto };
+        assert_eq!((fast.lanes(Rate::gbit(400)), fast.lanes(Rate::mbit(100))), (8, 1));
+    }
+
+    #[test]
+    fn every_switch_and_every_end_of_a_cable_counts_once() {
+        let cable = |rate| CableConfig { rate, delay: Span::ZERO };
+        let graph = Graph::build(&Topology::LeafSpine {
+            leaves: 2,
+            hosts_per_leaf: 3,
+            spines: 2,
+            cables_per_spine: 1,
+            host: cable(Rate::gbit(10)),
+            uplink: cable(Rate::gbit(40)),
+        });
+        let power = SwitchPower { base_w: 100.0, port_w: 2.0, lane_w: 0.5, lane_rate: None };
+        // 4 switches; 6 ports to hosts with a lane each; 4 cables between switches, 8 ends of 4 lanes
+        let used = power.joules(&graph, 10.0);
+        assert_eq!(used, SwitchJoules { base: 4000.0, ports: 280.0, lanes: 190.0 });
+        assert_eq!(used.total(), 4470.0);
+    }
+}
