@@ -390,6 +390,8 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
     )
     reads: Row = {"case": "a", "senders": 2, "goodput_bps": 9e7, "low": None, "high": 9.1e7}
     panels |= {"windows": [window], "reads": [Part(metric(), Measured(9e7, rows=[reads]))]}
+    link: Row = {"load": 0.1, "power": 0.54, "model": 0.545}
+    panels["power"] = [Part(metric(arguments={"policy": "standard"}), Measured(0.0, rows=[link]))]
     assert sorted(panels) == sorted(FIGURES)
     for kind, parts in panels.items():
         pictures = draw(shown(claim, kind, parts))

@@ -1,8 +1,9 @@
 """Figures of claims: what was measured, its interval, and what was published.
 
 A claim file chooses a kind: ``bars`` of what is counted beside what is published, ``intervals`` of
-metrics with their bands, ``goodput`` against the number of senders with the models' lines; laid on
-what others have measured (beside.py): ``windows`` over time and ``reads``.
+metrics with their bands, ``goodput`` against the number of senders with the models' lines,
+``power`` of a link against load with the model's line; laid on what others have measured
+(beside.py): ``windows`` over time and ``reads``.
 """
 
 from __future__ import annotations
@@ -183,10 +184,30 @@ def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
     return figure
 
 
+def _power(_: Wanted, shown: Sequence[Part]) -> Figure:
+    figure = Figure(figsize=(_PANEL[0], _PANEL[1] + 0.3), layout="constrained")
+    axes = figure.subplots()
+    curves = [part for part in shown if any("model" in row for row in _rows(part))]
+    if not curves:
+        nothing(axes, "nothing was measured")
+    for part, ink in zip(curves, (BLUE, ORANGE), strict=False):
+        rows = sorted(_rows(part), key=lambda row: float(row["load"]))
+        loads = [100 * row["load"] for row in rows]
+        label = str(part.metric.arguments["policy"])
+        axes.plot(loads, [100 * row["model"] for row in rows], "--", color=ink, label=label)
+        axes.plot(loads, [100 * row["power"] for row in rows], "o", color=BLUE, ms=4)
+    axes.set_xlabel("load, %")
+    axes.set_ylabel("power, % (dots: simulated)")
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 103)
+    return _legend(figure)
+
+
 _KINDS: Mapping[str, Callable[[Wanted, Sequence[Part]], Figure]] = {
     "bars": _bars,
     "goodput": _goodput,
     "intervals": _intervals,
+    "power": _power,
     "reads": beside.reads,
     "windows": beside.windows,
 }

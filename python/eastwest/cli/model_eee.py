@@ -28,7 +28,6 @@ _POLICIES = "legacy,standard,12us10,120us100,ideal"
 _FINE = [share / 100 for share in range(1, 100)]
 #: Sizes whose single-frame efficiency is shown, as in table 2.1.
 _FRAMES = (1500, 150)
-_HOLDING = re.compile(r"(\d+(?:\.\d+)?(?:us|ms))(\d+)")
 
 
 @guarded
@@ -89,24 +88,25 @@ def _policy(name: str) -> eee.Policy | None:
     """Read a policy; none for those that need no transceiver's times."""
     if name in ("legacy", "ideal"):
         return None
-    holding = _HOLDING.fullmatch(name)
     word, _, value = name.partition(":")
     settings: dict[str, Any] = {}
-    if holding is not None:
-        settings = {"trigger": int(holding[2]), "timer_s": _seconds(holding[1])}
-    elif word == "count" and value.isdecimal():
+    try:
+        known = eee.labelled(name)
+    except ValueError as error:
+        fail(f"--policy {name!r}: {error}")
+    if word == "count" and value.isdecimal():
         settings = {"trigger": int(value)}
     elif word == "timer" and value:
         settings = {"trigger": eee.MOST_FRAMES, "timer_s": _seconds(value)}
     elif word == "stall" and value:
         settings = {"stall_s": _seconds(value)}
-    elif name != "standard":
+    elif known is None:
         fail(
             f"--policy {name!r}: must be legacy, standard, ideal, a holding time and a count such "
             "as 12us10, count:10, timer:12us or stall:50us"
         )
     try:
-        return eee.Policy(name, **settings)
+        return eee.Policy(name, **settings) if settings else known
     except ValueError as error:
         fail(f"--policy {name!r}: {error}")
 

@@ -33,10 +33,13 @@ of Tw come on top.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 #: The largest trigger.
 MOST_FRAMES = 100_000
+#: Labels of coalescing in the literature: a holding time and a count.
+_LABEL = re.compile(r"(\d+(?:\.\d+)?)(us|ms)(\d+)")
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,17 @@ class Point:
     wait_s: float
     #: Share of time asleep.
     asleep: float
+
+
+def labelled(label: str) -> Policy | None:
+    """Policy of a label: ``standard``, or coalescing such as ``12us10``; none if it is neither."""
+    if label == "standard":
+        return Policy(label)
+    found = _LABEL.fullmatch(label)
+    if found is None:
+        return None
+    unit_s = {"us": 1e-6, "ms": 1e-3}[found[2]]
+    return Policy(label, trigger=int(found[3]), timer_s=float(found[1]) * unit_s)
 
 
 def efficiency(phy: Phy, frame_bytes: float) -> float:

@@ -7,7 +7,17 @@ interval over seeds. Both are pure functions; a claim file holds no code.
 
 from __future__ import annotations
 
-from eastwest.claims.measures import incast, kernel, lines, means, ports, runs, segments, settings
+from eastwest.claims.measures import (
+    energy,
+    incast,
+    kernel,
+    lines,
+    means,
+    ports,
+    runs,
+    segments,
+    settings,
+)
 from eastwest.claims.measures.base import (
     MEASURES,
     VALUES,
@@ -28,6 +38,7 @@ __all__ = [
     "Row",
     "Sample",
     "Signature",
+    "energy",
     "incast",
     "kernel",
     "lines",

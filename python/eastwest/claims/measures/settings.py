@@ -26,15 +26,17 @@ Reading = Callable[[float], float]
 
 
 @measure("mean-ratio")
-def mean_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Mean over points of a value over that of the point they are held against."""
-    return _mean(data, value, at, against, lambda share: share)
+def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
+    """Mean over points of a value over that of another point, or over its value ``of``."""
+    return _mean(data, value, at, against, lambda share: share, of)
 
 
 @measure("mean-reduction")
-def mean_reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Mean over points of the share by which a value is lower than at another point."""
-    return _mean(data, value, at, against, lambda share: 1 - share)
+def mean_reduction(
+    data: Data, value: str, at: Settings, against: Settings, of: str = ""
+) -> Measured:
+    """Mean over points of the share by which a value is lower than another's, or its ``of``."""
+    return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
 @measure("best-reduction")
@@ -46,13 +48,14 @@ def best_reduction(
     keeping: str = "",
     keeping_against: Settings | None = None,
     loss: float = 0.0,
+    of: str = "",
 ) -> Measured:
-    """Largest mean reduction of all points.
+    """Largest mean reduction of all points; ``of`` is the other point's value where it is another.
 
     With ``keeping`` only points count that keep that value: its mean may be lower by the share
     ``loss`` at most than at ``keeping_against`` (``against`` where that is not given).
     """
-    pairs = _pairs(data, value, at, against)
+    pairs = _pairs(data, value, at, against, of)
     if keeping:
         base = data.sample(keeping, keeping_against or against).mean
         kept = {_key(s) for s in data.samples(keeping, at) if s.mean >= (1 - loss) * base}
@@ -63,9 +66,11 @@ def best_reduction(
 
 
 @measure("least-reduction")
-def least_reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+def least_reduction(
+    data: Data, value: str, at: Settings, against: Settings, of: str = ""
+) -> Measured:
     """Smallest mean reduction of all points; negative where the worst point has more."""
-    return _extreme(_pairs(data, value, at, against), -1)
+    return _extreme(_pairs(data, value, at, against, of), -1)
 
 
 @measure("lower-share")
@@ -122,8 +127,10 @@ def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measu
     return Measured(first.mean / second.mean, seeds=_seeds([*ours, *theirs]), text=text, rows=rows)
 
 
-def _mean(data: Data, value: str, at: Settings, against: Settings, read: Reading) -> Measured:
-    pairs = _pairs(data, value, at, against)
+def _mean(
+    data: Data, value: str, at: Settings, against: Settings, read: Reading, of: str
+) -> Measured:
+    pairs = _pairs(data, value, at, against, of)
     seeds = sorted(set.intersection(*({*_shares(*pair)} for pair in pairs)))
     if not seeds:
         raise MeasureError("the points have no seed in common")
@@ -133,12 +140,15 @@ def _mean(data: Data, value: str, at: Settings, against: Settings, read: Reading
     return Measured(interval.value, interval.low, interval.high, interval.n, rows=_rows(pairs))
 
 
-def _pairs(data: Data, value: str, at: Settings, against: Settings) -> list[tuple[Sample, Sample]]:
+def _pairs(
+    data: Data, value: str, at: Settings, against: Settings, of: str = ""
+) -> list[tuple[Sample, Sample]]:
     """Points with what they are held against: one point, or of several the one most alike.
 
-    Those alike agree in the settings that both have and ``against`` does not name.
+    Those alike agree in the settings that both have and ``against`` does not name. ``of`` is the
+    value of the other point where it is not the same.
     """
-    theirs = data.samples(value, against)
+    theirs = data.samples(of or value, against)
     pairs = []
     for sample in data.samples(value, at):
         alike = [other for other in theirs if _agree(sample, other, against)]
