@@ -3,7 +3,7 @@
 use crate::energy::EnergyConfig;
 use crate::fault::Fault;
 use crate::queue::{
-    AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, PieConfig, RedConfig,
+    AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, Level, PieConfig, RedConfig,
     StepMarkingConfig,
 };
 use crate::routing::CustomRoutingConfig;
@@ -159,6 +159,27 @@ impl QueueConfig {
             QueueConfig::Custom(c) => c.model.decides_at_dequeue(),
             _ => false,
         }
+    }
+
+    /// The delay at which it begins to signal congestion, if it does; thresholds are taken in full
+    /// packets of so many bytes.
+    pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
+        let bytes = match self {
+            QueueConfig::CoDel(c) => return Some(c.target),
+            QueueConfig::FqCoDel(c) => return Some(c.codel.target),
+            QueueConfig::Pie(c) => return Some(c.target),
+            QueueConfig::AdaptiveRed(c) => return Some(c.target),
+            QueueConfig::Red(c) => match c.min {
+                Level::Packets(n) => n * f64::from(full),
+                Level::Bytes(n) => n,
+            },
+            QueueConfig::StepMarking(c) => match c.threshold {
+                Limit::Packets(n) => f64::from(n) * f64::from(full),
+                Limit::Bytes(n) => n as f64,
+            },
+            QueueConfig::DropTail(_) | QueueConfig::Custom(_) => return None,
+        };
+        Some(rate.time_for(bytes as u64))
     }
 
     /// Whether packets leave in the order in which they came.

@@ -1,6 +1,7 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, RoutingConfig, Topology};
+use crate::energy::eee;
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
 use crate::fault::{Change, Effect, Schedule};
@@ -183,6 +184,10 @@ impl Fabric {
             LinkPolicy::Ideal => StateTimes { awake: busy, asleep: idle, ..StateTimes::default() },
             _ => StateTimes { awake: run, ..StateTimes::default() },
         });
+        let times = match (class.both, l.sleeper(), self.links[link ^ 1].sleeper()) {
+            (true, Some(a), Some(b)) => times.asleep_only(a.both() + eee::together(a, b, now)),
+            _ => times,
+        };
         (Joules::of(&class.phy(l.cable.rate), &times, busy), times)
     }
 
@@ -352,6 +357,9 @@ impl Fabric {
 
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
+        if self.energy.host.both || self.energy.fabric.both {
+            self.note_both_asleep(key.time(), link);
+        }
         let (lost, next) = self.links[link as usize].depart(key, &mut self.pool);
         events.set(link, next);
         self.prefetch_next(events);
@@ -360,6 +368,21 @@ impl Fabric {
         }
         if self.links[link as usize].has_dropped() {
             self.lose_dropped(key.time(), link);
+        }
+    }
+
+    /// Where a link is about to be awake: how long it slept together with the other direction. What
+    /// that one sleeps now is noted here, too, so that nothing is missed and nothing twice.
+    #[cold]
+    fn note_both_asleep(&mut self, now: Time, link: u32) {
+        let (this, other) = (link as usize, (link ^ 1) as usize);
+        let (Some(a), Some(b)) = (self.links[this].sleeper(), self.links[other].sleeper()) else {
+            return;
+        };
+        if a.planned() == Some(now) {
+            let span = eee::together(a, b, now);
+            self.links[this].note_both(span);
+            self.links[other].note_both(span);
         }
     }
 
@@ -437,14 +460,16 @@ fn link_spec(
     let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
-    let sleep = class_energy(&config.energy, graph.hosts, from, to).sleeping(cable.rate);
+    let target = queue.target(cable.rate, config.mtu + config.framing);
+    let class = class_energy(&config.energy, graph.hosts, from, to);
+    let sleep = class.sleeping(cable.rate, target);
     let at_dequeue = queue.decides_at_dequeue();
     let two_event = config.reference_ports
         || shared
         || measured
         || !classes.is_empty()
         || !queue.is_one_fifo()
-        || (sleep.is_some() && at_dequeue)
+        || (sleep.is_some() && (at_dequeue || class.both))
         || ((sleep.is_some() || at_dequeue) && is_watched(config, link as u32));
     let mode = match (two_event, at_dequeue) {
         (true, _) => Mode::TwoEvent,

@@ -29,7 +29,7 @@ fn energy(args: &[String]) -> EnergyConfig {
         LinkPolicy::Sleeping(Policy::STANDARD)
     } else if named("coalescing") {
         let (hold, trigger) = (Span::from_us(12), Trigger::Packets(10));
-        LinkPolicy::Sleeping(Policy { stall: Span::ZERO, hold, trigger })
+        LinkPolicy::Sleeping(Policy { hold, trigger, ..Policy::STANDARD })
     } else {
         LinkPolicy::AlwaysOn
     };

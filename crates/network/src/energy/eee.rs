@@ -8,6 +8,11 @@
 //! comes at the instant at which falling asleep would begin finds the link awake: back-to-back frames
 //! of equal rates would otherwise all meet a closed door.
 //!
+//! The holding timer may adapt. Where falling asleep and waking took more than a given share of the
+//! time since the link woke last, the next frames are held for twice as long, and otherwise for half:
+//! with little to send sleeping is nearly free and nothing is held, with more to send wakes are put
+//! together. This rule is ours.
+//!
 //! Times are exact, nothing is sampled: how long the link was in each state follows from when it
 //! became idle and when it woke, whenever one asks.
 
@@ -32,12 +37,19 @@ pub struct Policy {
     pub hold: Span,
     /// What ends holding before.
     pub trigger: Trigger,
+    /// Where the timer adapts, up to `hold`: the millionths of time that may go into falling asleep
+    /// and waking before frames are held for longer.
+    pub waste_ppm: Option<u32>,
 }
 
 impl Policy {
     /// Asleep as soon as nothing is left to send, awake for the first frame.
-    pub const STANDARD: Policy =
-        Policy { stall: Span::ZERO, hold: Span::ZERO, trigger: Trigger::Packets(1) };
+    pub const STANDARD: Policy = Policy {
+        stall: Span::ZERO,
+        hold: Span::ZERO,
+        trigger: Trigger::Packets(1),
+        waste_ppm: None,
+    };
 }
 
 /// How long a link was in each state. Together they are the time that has passed.
@@ -56,6 +68,11 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
+    /// The same where sleep counts only for so long, and the rest of it as awake.
+    pub fn asleep_only(self, asleep: Span) -> StateTimes {
+        StateTimes { awake: self.awake + (self.asleep - asleep), asleep, ..self }
+    }
+
     /// All of it.
     pub fn total(&self) -> Span {
         self.awake + self.falling + self.asleep + self.waking
@@ -78,10 +95,14 @@ pub struct Sleeper {
     idle_since: Time,
     /// When waking begins, or never; only while idle.
     wake_from: Time,
+    /// How long the first frame that finds it asleep is held now.
+    hold: Span,
     /// Up to the last time it woke.
     past: StateTimes,
     /// When that was.
     awake_since: Time,
+    /// How long the other direction slept, too, as far as [`Sleeper::note_both`] was told.
+    both: Span,
 }
 
 impl Sleeper {
@@ -93,8 +114,10 @@ impl Sleeper {
             sleep: phy.sleep,
             idle_since: Time::ZERO,
             wake_from: Time::NEVER,
+            hold: if policy.waste_ppm.is_some() { Span::ZERO } else { policy.hold },
             past: StateTimes::default(),
             awake_since: Time::ZERO,
+            both: Span::ZERO,
         }
     }
 
@@ -116,7 +139,7 @@ impl Sleeper {
         let held_until = match self.policy.trigger {
             Trigger::Packets(n) if packets >= n as usize => now,
             Trigger::Bytes(n) if bytes >= n => now,
-            _ => now + self.policy.hold,
+            _ => now + self.hold,
         };
         self.wake_from = self.wake_from.min(held_until.max(falls_from + self.sleep));
         self.wake_from + self.wake
@@ -130,9 +153,24 @@ impl Sleeper {
             return;
         }
         self.past = self.times(now);
+        if let Some(waste_ppm) = self.policy.waste_ppm {
+            self.adapt(now.since(self.awake_since), waste_ppm);
+        }
         self.awake_since = now;
         self.idle_since = Time::NEVER;
         self.wake_from = Time::NEVER;
+    }
+
+    /// It has woken for the first time in `cycle`.
+    fn adapt(&mut self, cycle: Span, waste_ppm: u32) {
+        let spent = u128::from((self.wake + self.sleep).0) * 1_000_000;
+        self.hold = if spent > u128::from(cycle.0) * u128::from(waste_ppm) {
+            Span(self.hold.0 * 2).max(self.wake).min(self.policy.hold)
+        } else if self.hold > self.wake {
+            Span(self.hold.0 / 2)
+        } else {
+            Span::ZERO
+        };
     }
 
     /// At ports without an event for every departure: what has happened by now on a link that has
@@ -148,6 +186,22 @@ impl Sleeper {
         if self.idle_since == Time::NEVER && clear_at <= now {
             self.rest(clear_at);
         }
+    }
+
+    /// From when until when it sleeps, the time being; the end is never while nothing is held.
+    pub fn nap(&self) -> Option<(Time, Time)> {
+        let falls_from = self.idle_since.max(self.awake_since) + self.policy.stall;
+        (self.idle_since != Time::NEVER).then(|| (falls_from + self.sleep, self.wake_from))
+    }
+
+    /// Both directions slept for so long.
+    pub fn note_both(&mut self, span: Span) {
+        self.both += span;
+    }
+
+    /// How long both have slept, by what was noted.
+    pub fn both(&self) -> Span {
+        self.both
     }
 
     /// When the link will be awake, if it is asleep with frames held.
@@ -174,6 +228,12 @@ impl Sleeper {
     }
 }
 
+/// How long two directions sleep together of what they sleep the time being, until `now`.
+pub fn together(a: &Sleeper, b: &Sleeper, now: Time) -> Span {
+    let (Some(a), Some(b)) = (a.nap(), b.nap()) else { return Span::ZERO };
+    a.1.min(b.1).min(now).since(a.0.max(b.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::phy::KNOWN;
@@ -182,7 +242,7 @@ mod tests {
 
     const PHY: Phy = KNOWN[2].2;
     const COALESCE: Policy =
-        Policy { stall: Span::ZERO, hold: Span::from_us(12), trigger: Trigger::Packets(10) };
+        Policy { hold: Span::from_us(12), trigger: Trigger::Packets(10), ..Policy::STANDARD };
 
     fn at(us: f64) -> Time {
         Time((us * 1e6) as u64)
@@ -226,6 +286,60 @@ mod tests {
         link.rest(at(60.0));
         assert_eq!(link.ready_at(at(111.0), 1, 1500), at(117.36));
         assert_eq!(us(link.times(at(111.5)).falling), 1.5);
+    }
+
+    #[test]
+    fn what_both_directions_sleep_is_the_intersection_of_what_each_does() {
+        let mut random = Stream::new(3, "both");
+        let mut links = [COALESCE, Policy::STANDARD].map(|policy| Sleeper::new(policy, &PHY));
+        let (mut naps, mut both) = ([Vec::new(), Vec::new()], Span::ZERO);
+        let mut now = Time::ZERO;
+        for _ in 0..5_000 {
+            now += Span::from_ns(random.below(9_000));
+            // wake-ups that are due, in order of time
+            while let Some((ready, of)) = [0, 1]
+                .into_iter()
+                .filter_map(|of| links[of].planned().map(|ready| (ready, of)))
+                .filter(|(ready, _)| *ready <= now)
+                .min()
+            {
+                both += together(&links[0], &links[1], ready);
+                let (from, to) = links[of].nap().expect("it sleeps");
+                naps[of].push((from, to));
+                links[of].send(ready);
+                links[of].rest(ready + Span::from_ns(1 + random.below(500)));
+            }
+            let of = random.below(2) as usize;
+            if random.below(4) == 0 && links[of].sleeps(now) {
+                links[of].ready_at(now, 1, 1500);
+            }
+        }
+        both += together(&links[0], &links[1], now);
+        for (link, naps) in links.iter().zip(&mut naps) {
+            naps.extend(link.nap().map(|(from, to)| (from, to.min(now))));
+        }
+        let parts = naps[0].iter().flat_map(|a| naps[1].iter().map(move |b| (a, b)));
+        let expected: u64 = parts.map(|(a, b)| a.1.min(b.1).since(a.0.max(b.0)).0).sum();
+        assert!(naps[0].len() > 300 && naps[1].len() > 300);
+        assert_eq!(both.0, expected);
+    }
+
+    #[test]
+    fn an_adaptive_timer_follows_what_transitions_take() {
+        // 7.36 µs for falling asleep and waking are a tenth of 73.6 µs
+        let hold = Span::from_us(40);
+        let policy = Policy { hold, waste_ppm: Some(100_000), ..COALESCE };
+        let mut link = Sleeper::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
+        let mut holds = Vec::new();
+        let mut now = 1_000.0;
+        for gap in [20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 500.0, 500.0, 500.0, 500.0] {
+            let ready = link.ready_at(at(now), 1, 1500);
+            holds.push((us(ready.since(at(now))) - 4.48).round());
+            link.send(ready);
+            link.rest(ready);
+            now = (ready.0 as f64) / 1e6 + gap;
+        }
+        assert_eq!(holds, [0.0, 0.0, 4.0, 9.0, 18.0, 36.0, 40.0, 40.0, 20.0, 10.0]);
     }
 
     #[test]

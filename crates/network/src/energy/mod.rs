@@ -4,7 +4,7 @@ pub mod eee;
 pub mod phy;
 
 use eastwest_types::{Rate, Span};
-use eee::{Policy, StateTimes};
+use eee::{Policy, StateTimes, Trigger};
 use phy::Phy;
 
 /// What a link does while it has nothing to send.
@@ -16,6 +16,36 @@ pub enum LinkPolicy {
     Ideal,
     /// It falls asleep and wakes.
     Sleeping(Policy),
+    /// The same with a holding timer that adapts.
+    Adaptive(Adaptive),
+}
+
+/// How a holding timer adapts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Adaptive {
+    /// How long a frame may be held, and what is held may take to be sent; otherwise half of the
+    /// delay that the queue of the port aims at, or [`Adaptive::DELAY`].
+    pub delay: Option<Span>,
+    /// See [`Policy::waste_ppm`].
+    pub waste_ppm: u32,
+}
+
+impl Adaptive {
+    /// Where the queue aims at nothing.
+    pub const DELAY: Span = Span::from_us(100);
+
+    /// At a port whose queue aims at this delay: what is held for longer, or takes longer to be sent
+    /// once the link is awake, would make the queue signal congestion that is not there.
+    fn policy(&self, rate: Rate, target: Option<Span>) -> Policy {
+        let delay = self.delay.or(target.map(|t| Span(t.0 / 2))).unwrap_or(Adaptive::DELAY);
+        let bytes = u128::from(delay.0) * u128::from(rate.0) / 8_000_000_000_000;
+        Policy {
+            hold: delay,
+            trigger: Trigger::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
+            waste_ppm: Some(self.waste_ppm),
+            ..Policy::STANDARD
+        }
+    }
 }
 
 /// What a scenario says of transceivers itself; the rest is that of the known ones.
@@ -40,6 +70,8 @@ pub struct ClassEnergy {
     pub phy: Option<Phy>,
     /// What of these is otherwise.
     pub own: OwnPhy,
+    /// Power is saved only while both directions of a cable sleep.
+    pub both: bool,
 }
 
 impl ClassEnergy {
@@ -56,12 +88,14 @@ impl ClassEnergy {
         }
     }
 
-    /// How its links sleep, if they do.
-    pub fn sleeping(&self, rate: Rate) -> Option<(Policy, Phy)> {
-        match self.policy {
-            LinkPolicy::Sleeping(policy) => Some((policy, self.phy(rate))),
-            LinkPolicy::AlwaysOn | LinkPolicy::Ideal => None,
-        }
+    /// How its links sleep, if they do, at a port whose queue aims at this delay.
+    pub fn sleeping(&self, rate: Rate, target: Option<Span>) -> Option<(Policy, Phy)> {
+        let policy = match self.policy {
+            LinkPolicy::Sleeping(policy) => policy,
+            LinkPolicy::Adaptive(adaptive) => adaptive.policy(rate, target),
+            LinkPolicy::AlwaysOn | LinkPolicy::Ideal => return None,
+        };
+        Some((policy, self.phy(rate)))
     }
 }
 
@@ -76,7 +110,12 @@ pub struct EnergyConfig {
 
 impl Default for EnergyConfig {
     fn default() -> EnergyConfig {
-        let class = ClassEnergy { policy: LinkPolicy::AlwaysOn, phy: None, own: OwnPhy::default() };
+        let class = ClassEnergy {
+            policy: LinkPolicy::AlwaysOn,
+            phy: None,
+            own: OwnPhy::default(),
+            both: false,
+        };
         EnergyConfig { host: class, fabric: class }
     }
 }

@@ -5,7 +5,7 @@
 //! holding moves all that are held nearer. Both do the same to every packet.
 
 use super::{Link, Offer, Passage};
-use crate::energy::eee::StateTimes;
+use crate::energy::eee::{Sleeper, StateTimes};
 use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 
@@ -83,6 +83,18 @@ impl Link {
     fn advance_held(&mut self, by: Span) {
         for place in self.begun..self.on_wire.len() as u32 {
             self.on_wire.change(place, |held| held.arrive = Time(held.arrive.0 - by.0));
+        }
+    }
+
+    /// The link's sleep, for those who look at both directions.
+    pub(crate) fn sleeper(&self) -> Option<&Sleeper> {
+        self.sleeper.as_deref()
+    }
+
+    /// See [`Sleeper::note_both`].
+    pub(crate) fn note_both(&mut self, span: Span) {
+        if let Some(sleeper) = &mut self.sleeper {
+            sleeper.note_both(span);
         }
     }
 

@@ -208,7 +208,7 @@ fn all_modes_do_the_same_to_every_packet() {
 
 #[test]
 fn links_sleep_alike_in_both_modes() {
-    let hold = |us, trigger| Policy { stall: Span::ZERO, hold: Span::from_us(us), trigger };
+    let hold = |us, trigger| Policy { hold: Span::from_us(us), trigger, ..Policy::STANDARD };
     for policy in [
         Policy::STANDARD,
         Policy { stall: Span::from_us(3), ..Policy::STANDARD },
@@ -216,6 +216,7 @@ fn links_sleep_alike_in_both_modes() {
         hold(20, Trigger::Bytes(2_000)),
         hold(1_000, Trigger::Packets(7)),
         Policy { stall: Span::from_us(5), ..hold(15, Trigger::Packets(2)) },
+        Policy { waste_ppm: Some(300_000), ..hold(30, Trigger::Bytes(9_000)) },
     ] {
         let sleep = Some((policy, TEN_GIGABIT));
         let wakes =

@@ -7,7 +7,7 @@ use super::reader::{Section, key};
 use eastwest_network::config::Limit;
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
-use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
+use eastwest_network::energy::{Adaptive, ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
 use eastwest_types::{Rate, Span};
 
 #[derive(Clone, Copy)]
@@ -17,6 +17,7 @@ enum Kind {
     Standard,
     StallTimer,
     Coalescing,
+    Adaptive,
 }
 
 /// Rates of the links that each table is about.
@@ -59,6 +60,11 @@ fn read_class(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
                 "it falls asleep at once and wakes when the first packet has waited for a timer, \
                  or enough wait",
             ),
+            (
+                "adaptive",
+                Kind::Adaptive,
+                "the same with a timer that follows the load, within what the queue aims at",
+            ),
         ],
     );
     let policy = match kind {
@@ -73,10 +79,20 @@ fn read_class(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
             ..Policy::STANDARD
         }),
         Some(Kind::Coalescing) => LinkPolicy::Sleeping(read_coalescing(s)),
+        Some(Kind::Adaptive) => LinkPolicy::Adaptive(read_adaptive(s)),
         Some(Kind::AlwaysOn) | None => LinkPolicy::AlwaysOn,
     };
-    let (phy, own) = read_phy(s, rates, matches!(policy, LinkPolicy::Sleeping(_)));
-    ClassEnergy { policy, phy, own }
+    let sleeps = matches!(policy, LinkPolicy::Sleeping(_) | LinkPolicy::Adaptive(_));
+    let (phy, own) = read_phy(s, rates, sleeps);
+    let both = sleeps
+        && s.get(
+            key(
+                "both_directions",
+                "Power is saved only while both directions of a cable sleep, as 1000BASE-T has it.",
+            )
+            .default("false"),
+        );
+    ClassEnergy { policy, phy, own, both }
 }
 
 fn read_coalescing(s: &mut Section) -> Policy {
@@ -96,7 +112,24 @@ fn read_coalescing(s: &mut Section) -> Policy {
         Limit::Packets(n) => Trigger::Packets(n),
         Limit::Bytes(n) => Trigger::Bytes(n),
     };
-    Policy { stall: Span::ZERO, hold, trigger }
+    Policy { hold, trigger, ..Policy::STANDARD }
+}
+
+fn read_adaptive(s: &mut Section) -> Adaptive {
+    let delay = s.find(
+        key("delay", "How long a packet may be held, and what is held may take to be sent.")
+            .optional("half of what the port's queue aims at, or 100 us")
+            .range("1 ns", "1 s"),
+    );
+    let waste: Fraction = s.get(
+        key(
+            "waste",
+            "Share of time that may go into falling asleep and waking before packets are held longer.",
+        )
+        .default("0.05")
+        .range("0.001", "1"),
+    );
+    Adaptive { delay, waste_ppm: (waste.0 * 1e6) as u32 }
 }
 
 /// The transceivers, where they are not those of the links' rates, and what the file says of them.
@@ -141,6 +174,7 @@ fn read_phy(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnP
 pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let hold = |class: &ClassEnergy| match class.policy {
         LinkPolicy::Sleeping(policy) => policy.hold,
+        LinkPolicy::Adaptive(adaptive) => adaptive.delay.unwrap_or(Adaptive::DELAY),
         LinkPolicy::AlwaysOn | LinkPolicy::Ideal => Span::ZERO,
     };
     let (host, fabric) = (hold(&energy.host), hold(&energy.fabric));

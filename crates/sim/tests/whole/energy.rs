@@ -173,6 +173,7 @@ fn both_kinds_of_ports_sleep_alike() {
         "{ kind = 'stall-timer', stall = '50 us' }",
         "{ kind = 'coalescing', hold = '120 us', trigger = '15 KB' }",
         "{ kind = 'coalescing', hold = '1 ms', trigger = '20 packets' }",
+        "{ kind = 'adaptive' }",
     ] {
         for queue in [
             "{ limit = '20 packets' }",
@@ -195,6 +196,47 @@ fn both_kinds_of_ports_sleep_alike() {
             assert!(ours.u64s("links", "wakes").iter().sum::<u64>() > 100);
         }
     }
+}
+
+#[test]
+fn with_both_directions_a_cable_sleeps_as_one() {
+    let run = |more: &str| {
+        mixed(
+            "{ limit = '200 packets' }",
+            "fifo",
+            &format!("energy = {{ kind = 'standard'{more} }}"),
+        )
+    };
+    let (each, both) = (run(""), run(", both_directions = true"));
+    assert_eq!(each.digest(), both.digest());
+    assert_accounted(&both);
+    let run_s = both.number("simulated_s");
+    let asleep = [&each, &both].map(|done| done.f64s("links", "asleep_s").to_vec());
+    for (cable, (each, both)) in asleep[0].chunks(2).zip(asleep[1].chunks(2)).enumerate() {
+        assert!(both[0] == both[1] && both[0] > 0.0, "cable {cable}: {both:?}");
+        // at most what both can, at least what they must
+        let most = each[0].min(each[1]);
+        let least = each[0] + each[1] - run_s;
+        assert!(both[0] < most && both[0] >= least - 1e-9, "cable {cable}: {both:?} of {each:?}");
+    }
+}
+
+#[test]
+fn an_adaptive_timer_holds_less_than_the_queue_aims_at() {
+    let queue = "{ kind = 'adaptive-red', target = '200 us', limit = '200 packets' }";
+    let [standard, adaptive, fixed] = [
+        "kind = 'standard'",
+        "kind = 'adaptive'",
+        "kind = 'coalescing', hold = '1 ms', trigger = '1000 packets'",
+    ]
+    .map(|energy| mixed(queue, "fifo", &format!("energy = {{ {energy} }}")));
+    assert_accounted(&adaptive);
+    let joules = |done: &Outcome| done.number("energy_j.total") / done.number("energy_j.always_on");
+    assert!(joules(&adaptive) < joules(&standard));
+    // a packet is held on four links at most, each for at most half of the target
+    let p50 = |done: &Outcome| done.number("latency_us.p50");
+    assert!(p50(&adaptive) < p50(&standard) + 400.0, "{} {}", p50(&adaptive), p50(&standard));
+    assert!(p50(&fixed) > 2.0 * p50(&adaptive), "{} {}", p50(&fixed), p50(&adaptive));
 }
 
 #[test]
