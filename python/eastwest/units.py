@@ -86,6 +86,13 @@ def joules(energy_j: float | None) -> str:
     return _scaled(energy_j, ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
 
 
+def watts(power_w: float | None) -> str:
+    """A power: ``1.2 kW``."""
+    if power_w == 0:
+        return "0 W"
+    return _scaled(power_w, ((1e6, "MW"), (1e3, "kW"), (1.0, "W"), (1e-3, "mW"), (1e-6, "µW")))
+
+
 def percent(share: float | None) -> str:
     """A share of one as a percentage: ``12.5 %``."""
     if share is None or not math.isfinite(share):

@@ -10,9 +10,12 @@ from eastwest.report import spread, words
 from eastwest.report.page import render
 from eastwest.report.single import title_of
 from eastwest.report.tables import Facts, shown
+from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
 
 _MOST_LABEL = 40
+#: What stands for a setting that a scenario does not have.
+_ABSENT = "–"
 #: Settings named in the sentences at the top; the table has all.
 _MOST_NAMED = 6
 
@@ -37,6 +40,14 @@ class Metric:
         return None if value is None else value * self.factor
 
 
+def _times(value: float | None) -> str:
+    return f"{units.count(value)} ×"
+
+
+def _joule_seconds(value: float | None) -> str:
+    return f"{units.joules(value)}·s"
+
+
 METRICS = (
     Metric("Jobs", ("jobs", "count"), units.count),
     Metric("Job runtime, mean", ("jobs", "runtime_s", "mean"), units.span),
@@ -56,6 +67,13 @@ METRICS = (
     Metric("Packets dropped", ("packets", "dropped"), units.count, headline=True),
     Metric("TCP retransmissions", ("tcp", "retransmits"), units.count),
     Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
+    Metric("Energy of links", ("energy_j", "total"), units.joules, headline=True),
+    Metric("Energy, of always on", ("energy_j", "of_always_on"), units.percent),
+    Metric("Energy, of ideal", ("energy_j", "of_ideal"), _times),
+    Metric("Energy × delay", ("energy_j", "delay_product_js"), _joule_seconds),
+    Metric("Energy per GB moved", ("energy_j", "per_gb"), units.joules),
+    Metric("Energy per job", ("energy_j", "per_job"), units.joules),
+    Metric("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
     Metric("Packet-hops", ("packet_hops",), units.count),
     Metric("CPU time", ("cpu_s",), units.span),
 )
@@ -66,7 +84,12 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
     names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
-            ", ".join(f"{path.rsplit('.', 1)[-1]} {values[place]}" for path, values in different)
+            ", ".join(
+                f"{path.rsplit('.', 1)[-1]} {values[place]}"
+                for path, values in different
+                if values[place] != _ABSENT
+            )
+            or f"result {place + 1}"
             for place in range(len(results))
         ]
     if len(set(names)) < len(names) or max(len(name) for name in names) > 2 * _MOST_LABEL:
@@ -95,6 +118,7 @@ def comparison(results: Sequence[Result]) -> str:
         metrics=metrics(results),
         differences=different,
         charts=charts,
+        trade=triangle(results, names),
         left_out=left_out,
         folder_rows=[
             [name, shown(result.path, 300), shown(result.digest, 64)[:12]]
@@ -182,7 +206,7 @@ def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     paths = list(dict.fromkeys(path for settings in everything for path in settings))
     rows = []
     for path in paths:
-        values = [settings.get(path, "–") for settings in everything]
+        values = [settings.get(path, _ABSENT) for settings in everything]
         if len(set(values)) > 1:
             rows.append((shown(path, 120), values))
     return rows

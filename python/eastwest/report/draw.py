@@ -31,6 +31,7 @@ WRITERS: dict[str, Callable[[float | None], str]] = {
     "rate": units.rate,
     "size": units.size,
     "span": units.span,
+    "power": units.watts,
     "times": lambda value: f"{units.count(value)} ×",
     "nines": lambda value: "–" if value is None else f"{100 * value:.7g} %",
 }
@@ -198,8 +199,10 @@ class Chart:
     paths: list[Path] = field(default_factory=list)
     #: Names of the series, in the order of their numbers; empty for a single one.
     legend: list[str] = field(default_factory=list)
-    #: Look of a legend's key: ``line``, ``area``, ``dot`` or ``bar``.
+    #: Look of a legend's keys: ``line``, ``area``, ``dot``, ``bar`` or ``state``.
     key: str = "line"
+    #: Looks of the legend's keys where they differ, in the order of the series.
+    keys: list[str] = field(default_factory=list)
     #: What the page's script reads values from.
     data: dict[str, Any] = field(default_factory=dict)
     #: The picture's values in words: headings and rows.

@@ -7,7 +7,7 @@ from typing import Any
 
 from eastwest import units
 from eastwest.plot.latency import by_size
-from eastwest.report import load, slow, spread, topology, verdict, words, work
+from eastwest.report import energy, load, slow, spread, topology, verdict, words, work
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
@@ -39,6 +39,7 @@ def single(result: Result) -> str:
     sections = {
         "work": [*work.charts(facts), *job_curves],
         "load": over_time,
+        "energy": energy.charts(facts),
         "network_narrow": [utilisation] if utilisation else [],
         "flow_charts": _take(curves, "flow-completion", "slowdown-by-size"),
         "packet_charts": [*_take(curves, "packet-latency"), *([waited] if waited else [])],
@@ -69,6 +70,7 @@ def single(result: Result) -> str:
         marked=words.marked(result),
         faults=words.faults(result),
         busiest=words.busiest_links(result),
+        energy_rows=energy.rows(facts),
         slow=slow.rows(facts),
         events_note=_events_note(facts),
         purposes=words.purpose_rows(result),

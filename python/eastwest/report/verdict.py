@@ -6,7 +6,7 @@ import polars as pl
 
 from eastwest import units
 from eastwest.plot.latency import finished
-from eastwest.report import words
+from eastwest.report import energy, words
 from eastwest.report.tables import Facts, shown
 from eastwest.results import pick
 
@@ -17,6 +17,9 @@ Verdict = tuple[str, str]
 def verdicts(facts: Facts) -> list[Verdict]:
     """Judge a result: was all work done, how fast, what was lost, what was the bottleneck."""
     said = [*_done(facts), *_jobs(facts), *_lost(facts), *_timeouts(facts), *_bottleneck(facts)]
+    saved = energy.sentence(facts)
+    if saved is not None:
+        said.append(saved)
     return said or [("look", "Nothing was sent, so there is nothing to tell.")]
 
 

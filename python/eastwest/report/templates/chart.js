@@ -64,6 +64,11 @@ const READERS = {
     const head = chart.time(bin * step) + " – " + chart.time((bin + 1) * step);
     return [names[line] + ", " + head, [[label, write(chart.spec.y.unit, value), -1]]];
   },
+  bars(chart, at, row) {
+    const { names, values } = chart.spec;
+    const line = Math.max(0, Math.min(names.length - 1, row));
+    return [names[line], chart.names.map((name, i) => [name, write(chart.spec.x.unit, values[line][i]), i])];
+  },
   cells(chart, at) {
     const { heads, cells } = chart.spec;
     const column = Math.max(0, Math.min(heads.length - 1, Math.floor(at)));
@@ -133,7 +138,7 @@ class Chart {
     const plot = this.plot;
     this.svg.setAttribute("aria-hidden", "true");
     this.svg.removeAttribute("role");
-    const most = this.spec.type === "heat" ? ". Up and down change the row" : "";
+    const most = this.spec.row ? ". Up and down change the row" : "";
     for (const [name, value] of Object.entries({
       role: "slider", tabindex: "0", "aria-label": "Values of: " + this.title + most,
       "aria-valuemin": "0", "aria-valuemax": "1000", "aria-valuenow": "0", "aria-valuetext": "Arrow keys read values",
@@ -238,7 +243,7 @@ class Chart {
     const small = this.spec.step ? this.spec.step / this.width() : 0.005;
     const step = Math.max(small, 0.004) * (event.shiftKey ? 10 : 1);
     const moves = { ArrowLeft: now - step, ArrowRight: now + step, PageUp: now + 0.1, PageDown: now - 0.1, Home: 0, End: 1 };
-    if (this.spec.type === "heat" && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+    if (this.spec.row && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
       const last = this.spec.names.length - 1;
       this.row = Math.max(0, Math.min(last, this.row + (event.key === "ArrowUp" ? -1 : 1)));
       this.show(now, null);
