@@ -207,6 +207,7 @@ class Tables:
             "latency": self.latency(),
             "rounds": self.rounds(),
             "tcp_trace": self.tcp_trace(),
+            "lpi": self.lpi(),
         }
 
     def jobs(self) -> list[Column]:
@@ -489,6 +490,17 @@ class Tables:
             column("rto_us", "f64", [200_000.0] * 3),
             column("in_flight_bytes", "u64", [0, 14_480, 26_064]),
             column("phase", "str", ["slow-start", "slow-start", "recovery"]),
+        ]
+
+    def lpi(self) -> list[Column]:
+        n = 50 if self.core.sleeping else 0
+        begin = np.tile(np.arange(n), 2) * 1.0
+        return [
+            column("link", "u32", np.repeat([1, 3], n)),
+            column("falls_asleep_s", "f64", begin),
+            column("asleep_s", "f64", begin + 0.000182),
+            column("wakes_s", "f64", begin + 0.8),
+            column("awake_s", "f64", begin + 0.8000165),
         ]
 
     def rounds(self) -> list[Column]:

@@ -46,7 +46,7 @@ def test_a_folder_of_format_1_reads_as_one_of_today() -> None:
 
 def test_what_format_1_did_not_know_is_empty_or_null() -> None:
     result = ew.Result(FIRST)
-    for name in ("drops", "depths", "sojourn", "events", "link_samples", "tcp_trace"):
+    for name in ("drops", "depths", "sojourn", "events", "link_samples", "tcp_trace", "lpi"):
         assert result.table(name).is_empty()
     assert result.flows["connection"].null_count() == result.flows.height
     assert result.flows["stream_start"].null_count() == result.flows.height

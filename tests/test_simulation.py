@@ -289,6 +289,30 @@ def test_the_report_of_a_real_run() -> None:
         assert "<svg" in page.read_text()
 
 
+def test_sleeping_links_are_logged_and_drawn() -> None:
+    sets = (
+        "fabric.energy.kind=standard",
+        'measure.lpi=["leaf0"]',
+        "fabric.switch_power.base_w=100",
+    )
+    made = eastwest("run", "small.toml", "--out", "r", *(f"--set={s}" for s in sets))
+    assert made.returncode == 0, made.stderr
+    result = ew.Result("r")
+    naps = result.lpi.group_by("link").agg(
+        asleep=(pl.col("wakes_s") - pl.col("asleep_s")).sum(),
+        waking=(pl.col("awake_s") - pl.col("wakes_s")).sum(),
+    )
+    of_leaf = result.links.filter(pl.col("src") == "leaf0").join(naps, on="link")
+    assert of_leaf.height == 6, "four hosts and two spines"
+    for state in ("asleep", "waking"):
+        assert of_leaf[state].to_list() == pytest.approx(of_leaf[f"{state}_s"].to_list())
+    assert eastwest("timeline", "r").returncode == 0
+    assert '"asleep"' in Path("r/timeline.json").read_text()
+    done = eastwest("report", "r")
+    assert done.returncode == 0, done.stderr
+    assert "switches, without links" in Path(done.stdout.strip()).read_text()
+
+
 def test_explore() -> None:
     shown = eastwest("topology", "show", "small.toml", "--json")
     assert shown.returncode == 0, shown.stderr

@@ -134,6 +134,43 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
     assert made == trace(result, most=1000)
 
 
+def nap(link: int, begin: float, **values: float) -> Row:
+    """A nap of a millisecond."""
+    times = {"asleep_s": begin + 0.0001, "wakes_s": begin + 0.0009, "awake_s": begin + 0.001}
+    return {"link": link, "falls_asleep_s": begin, **times, **values}
+
+
+def test_naps_are_slices_on_a_thread_per_port(tmp_path: Path) -> None:
+    rows = [nap(TO_H3, 1.0), nap(0, 1.0005), nap(TO_H3, 1.002, wakes_s=1.003)]
+    summary = {"lpi": {"rows": 3, "left_out": 7}}
+    made = trace(folder(tmp_path / "r", {"lpi": rows}, summary))
+    real = check(made)
+    names = {e["tid"]: e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
+    found = [(names[e["tid"]], e["name"], e["ts"], e["dur"]) for e in real]
+    assert found == [
+        ("h0->leaf0", "falling asleep", 1_000_500.0, 100.0),
+        ("h0->leaf0", "asleep", 1_000_600.0, 800.0),
+        ("h0->leaf0", "waking", 1_001_400.0, 100.0),
+        ("leaf0->h3", "falling asleep", 1_000_000.0, 100.0),
+        ("leaf0->h3", "asleep", 1_000_100.0, 800.0),
+        ("leaf0->h3", "waking", 1_000_900.0, 100.0),
+        ("leaf0->h3", "falling asleep", 1_002_000.0, 100.0),
+        ("leaf0->h3", "asleep", 1_002_100.0, 900.0),
+    ]
+    assert made["otherData"]["notes"] == ("7 later naps are not in the result (measure.lpi_rows)")
+    with pytest.raises(InputError, match="a nap ends before it begins"):
+        trace(folder(tmp_path / "d", {"lpi": [nap(0, 1.0, asleep_s=0.5)]}))
+    with pytest.raises(InputError, match="damaged"):
+        trace(folder(tmp_path / "e", {"lpi": [nap(0, 1.0, awake_s=float("nan"))]}))
+
+
+def test_many_naps_leave_the_longest(tmp_path: Path) -> None:
+    rows = [nap(0, 1.0 + i / 100, awake_s=1.001 + i / 100 + i / 1e5) for i in range(500)]
+    made = trace(folder(tmp_path / "r", {"lpi": rows}), most=300)
+    assert "thinned: 10 of 500 naps, the longest" in made["otherData"]["notes"]
+    assert min(e["ts"] for e in check(made)) == 5_900_000.0
+
+
 def test_a_run_of_the_stand_in(fake: FakeCore) -> None:
     fake.job_name = "job\x1b\n<b>"
     result = ew.run("x.toml")

@@ -238,6 +238,13 @@ TABLES: dict[str, dict[str, str]] = {
         "in_flight_bytes": "u64",
         "phase": "str",
     },
+    "lpi": {
+        "link": "u32",
+        "falls_asleep_s": "f64",
+        "asleep_s": "f64",
+        "wakes_s": "f64",
+        "awake_s": "f64",
+    },
 }
 
 #: What came with a later format than the first: tables, and columns as ``table.column``.
@@ -265,6 +272,7 @@ SINCE: dict[str, int] = {
     "depths": 4,
     "sojourn": 4,
     "power": 4,
+    "lpi": 4,
     "flows.lost_windows": 4,
     "flows.lost_ack_windows": 4,
     "links.drops_ece_ack": 4,

@@ -130,6 +130,11 @@ class Result:
         return self.table("power")
 
     @cached_property
+    def lpi(self) -> pl.DataFrame:
+        """Every time that the links named in ``measure.lpi`` slept."""
+        return self.table("lpi")
+
+    @cached_property
     def latency(self) -> pl.DataFrame:
         """Histograms of per-packet end-to-end latency by class and kind of packet."""
         return self.table("latency")

@@ -1,4 +1,4 @@
-"""A result as a timeline that https://ui.perfetto.dev opens: jobs, tasks, flows, losses, queues.
+"""A result as a timeline that https://ui.perfetto.dev opens: jobs, flows, losses, queues, naps.
 
 The file is in the Trace Event Format of Chrome (JSON, times in microseconds with three decimals):
 
@@ -6,6 +6,7 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
   where they overlap: those of one lane never do;
 - tasks are complete slices (``X``) on threads that stand for the slots of a host, with their stages
   as slices within;
+- naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
 - queues and windows are counters (``C``).
 
@@ -37,8 +38,16 @@ if TYPE_CHECKING:
 #: Events that a file holds unless asked otherwise: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
 #: Shares of the events for each kind, where they are too many.
-_SHARES = {"jobs": 0.06, "tasks": 0.24, "flows": 0.3, "events": 0.15, "queues": 0.15, "tcp": 0.1}
-_JOBS, _PORTS, _QUEUES, _WINDOWS = 1, 2, 3, 4
+_SHARES = {
+    "jobs": 0.06,
+    "tasks": 0.18,
+    "flows": 0.3,
+    "events": 0.15,
+    "queues": 0.15,
+    "tcp": 0.06,
+    "naps": 0.1,
+}
+_JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS = 1, 2, 3, 4, 5
 _TASKS, _SENDERS = 1_000, 2_000_000
 
 Row = dict[str, Any]
@@ -103,8 +112,9 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
         "events": result.table("events"),
         "queues": result.queues,
         "tcp": result.table("tcp_trace"),
+        "naps": result.lpi,
     }
-    per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1}
+    per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1, "naps": 3}
     into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
     _jobs(into, tables["jobs"])
     _tasks(into, tables["tasks"])
@@ -112,6 +122,7 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     _events(into, tables["events"])
     _queues(into, tables["queues"])
     _windows(into, tables["tcp"])
+    _naps(into, tables["naps"])
     summary = result.summary
     return {
         "traceEvents": into.events,
@@ -197,7 +208,8 @@ def _longest(
     room = max(1, into.limit(kind) // per_row)
     kept = table
     if table.height > room:
-        end = "finish_s" if "finish_s" in table.columns else "finished_s"
+        ends = ("finish_s", "finished_s", "awake_s")
+        end = next(column for column in ends if column in table.columns)
         kept = table.sort(pl.col(end) - pl.col(begin), descending=True, maintain_order=True)
         kept = kept.head(room)
         into.note(f"{kind}, the longest", kept.height, table.height)
@@ -371,6 +383,27 @@ def _windows(into: _Trace, table: pl.DataFrame) -> None:
         name = f"{into.evidence.host(int(str(src)))}->{dst} (connection {number}) cwnd"
         rows = zip(part["time_s"].to_list(), part["cwnd_bytes"].to_list(), strict=True)
         into.events += _counters(pid, name, "bytes", ((_ns(at), value) for at, value in rows))
+
+
+def _naps(into: _Trace, table: pl.DataFrame) -> None:
+    if table.height == 0:
+        return
+    pid = into.process(_NAPS, "Low-power idle")
+    left_out = pick(into.evidence.result.summary, "lpi", "left_out")
+    if left_out:
+        into.notes.append(f"{count(left_out)} later naps are not in the result (measure.lpi_rows)")
+    kept = _longest(into, "naps", table, "falls_asleep_s", 3)
+    columns = ("falls_asleep_s", "asleep_s", "wakes_s", "awake_s")
+    for row in _rows(into, "lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
+        times = [_ns(row[column]) for column in columns]
+        if times != sorted(times):
+            raise InputError("the result is damaged: a nap ends before it begins")
+        tid = into.thread(pid, into.evidence.port(row["link"]))
+        where = {"pid": pid, "tid": tid, "cat": "lpi"}
+        states = ("falling asleep", "asleep", "waking")
+        for state, begin, end in zip(states, times, times[1:], strict=False):
+            if end > begin:
+                into.events.append(_complete(state, begin, end, where, {}))
 
 
 def _peaks(

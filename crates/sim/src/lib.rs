@@ -6,6 +6,7 @@ mod connections;
 mod digest;
 mod energy;
 mod incidents;
+mod lpi;
 pub mod mechanisms;
 mod messages;
 pub mod parameters;

@@ -3,6 +3,7 @@
 
 use crate::capture::Capture;
 use crate::energy;
+use crate::lpi::Naps;
 use crate::ports;
 use crate::records::Records;
 use crate::world::World;
@@ -31,7 +32,8 @@ impl Results {
         let digest = world.digest();
         world.note_losses(Time::NEVER);
         assert_conserved(&world);
-        let summary = summary(&world, &digest);
+        let naps = Naps::take(&mut world.fabric, world.now);
+        let summary = summary(&world, &naps, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
         let links = ports::links(&world);
@@ -59,6 +61,7 @@ impl Results {
             latency(&records, &classes),
             rounds(&records, &workloads),
             tracer.rows.table(&Growth::NAMES),
+            naps.table(),
         ];
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }
@@ -282,7 +285,7 @@ fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
     })
 }
 
-fn summary(w: &World, digest: &str) -> Value {
+fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     let r = &w.records;
     let run_s = w.now.as_secs_f64();
     let bytes: u64 = r.flows.rows().iter().map(|f| f.bytes).sum();
@@ -312,6 +315,7 @@ fn summary(w: &World, digest: &str) -> Value {
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
         "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
+        "lpi": naps.summary(),
         "faults": { "failures": failures, "reroutings": reroutings },
         "tcp": tcp_summary(w),
         "energy_j": energy::summary(w, bytes),

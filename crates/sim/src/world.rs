@@ -3,6 +3,7 @@
 
 use crate::capture::Capture;
 use crate::connections::Connections;
+use crate::lpi;
 use crate::messages::Messages;
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
@@ -146,6 +147,7 @@ impl World {
     /// Builds the world of a plan. Fails where routes cannot be followed.
     pub fn new(plan: Plan) -> Result<World, String> {
         let mut fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
+        lpi::start(&mut fabric, &plan.measure);
         let links = fabric.links.len();
         let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
         let records = Records::new(&fabric, &plan);

@@ -336,6 +336,29 @@ fn sleeping_links_need_what_can_sleep() {
 }
 
 #[test]
+fn ports_to_log_are_checked_like_others() {
+    let file = |energy: &str, measure: &str| {
+        format!(
+            "{STAR}{energy}\n[measure]\n{measure}\n[[workload]]\nname='w'\nkind='stride'\nstride=1\n\
+             count=1\nbytes='1 KB'\n"
+        )
+    };
+    let standard = "energy = { kind = 'standard' }";
+    let found = only(&file(standard, "lpi = ['switch0->h9']"));
+    assert!(found.contains("measure.lpi") && found.contains("h9"), "{found}");
+    assert!(only(&file(standard, "lpi = ['swich0']")).contains("did you mean switch0?"));
+    assert!(only(&file(standard, "lpi_rows = 0")).contains("must be 1 to"));
+    assert!(only(&file(standard, "lpi_row = 3")).contains("did you mean lpi_rows?"));
+    let asked = |energy: &str| {
+        let text = file(energy, "lpi = ['h0', 'switch0->h1']\nlpi_rows = 10");
+        let scenario = read(&text, &context(), &[]).expect("a scenario");
+        assert_eq!(reread(&scenario), scenario);
+        scenario.notes.iter().any(|note| note.contains("no link falls asleep"))
+    };
+    assert!(asked("") && asked("energy = { kind = 'ideal' }") && !asked(standard));
+}
+
+#[test]
 fn watts_of_switches_are_bounded_and_off_by_default() {
     let file = |power: &str| {
         format!(

@@ -85,6 +85,40 @@ impl StateTimes {
     }
 }
 
+/// One sleep of a link, from the end of being awake to the beginning of the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nap {
+    /// It begins to fall asleep.
+    pub falls: Time,
+    /// It is asleep.
+    pub asleep: Time,
+    /// It begins to wake.
+    pub wakes: Time,
+    /// It is awake.
+    pub awake: Time,
+}
+
+/// The first naps of a link, and how many more there were.
+#[derive(Clone, Debug, Default)]
+pub struct NapLog {
+    /// The first of them.
+    pub naps: Vec<Nap>,
+    /// How many are kept.
+    most: usize,
+    /// Those that found no room.
+    pub left_out: u64,
+}
+
+impl NapLog {
+    fn note(&mut self, nap: Nap) {
+        if self.naps.len() < self.most {
+            self.naps.push(nap);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
 /// One direction of a link that sleeps.
 #[derive(Clone, Debug)]
 pub struct Sleeper {
@@ -103,6 +137,8 @@ pub struct Sleeper {
     awake_since: Time,
     /// How long the other direction slept, too, as far as [`Sleeper::note_both`] was told.
     both: Span,
+    /// Every nap, where they are asked for.
+    log: Option<Box<NapLog>>,
 }
 
 impl Sleeper {
@@ -118,7 +154,34 @@ impl Sleeper {
             past: StateTimes::default(),
             awake_since: Time::ZERO,
             both: Span::ZERO,
+            log: None,
         }
+    }
+
+    /// Logs its naps from now on, the first so many of them.
+    pub fn keep_log(&mut self, most: usize) {
+        self.log = Some(Box::new(NapLog { most, ..NapLog::default() }));
+    }
+
+    /// The same link without its log, to be asked what will have been.
+    pub fn without_log(&self) -> Sleeper {
+        Sleeper { log: None, ..*self }
+    }
+
+    /// Its log until `now`, if it has one: a nap that has not ended by then ends with it.
+    pub fn take_log(&mut self, now: Time) -> Option<NapLog> {
+        let mut log = self.log.take()?;
+        let falls = self.falls_from();
+        if self.idle_since != Time::NEVER && falls < now {
+            let [asleep, wakes] = [falls + self.sleep, self.wake_from].map(|at| at.min(now));
+            log.note(Nap { falls, asleep, wakes, awake: now });
+        }
+        Some(*log)
+    }
+
+    /// When falling asleep begins, or has begun; only while idle.
+    fn falls_from(&self) -> Time {
+        self.idle_since.max(self.awake_since) + self.policy.stall
     }
 
     /// Whether a frame that comes now must wait for the link to wake; not to be asked of a link that
@@ -153,6 +216,10 @@ impl Sleeper {
             return;
         }
         self.past = self.times(now);
+        let (falls, wakes) = (self.falls_from(), self.wake_from);
+        if let Some(log) = &mut self.log {
+            log.note(Nap { falls, asleep: falls + self.sleep, wakes, awake: now });
+        }
         if let Some(waste_ppm) = self.policy.waste_ppm {
             self.adapt(now.since(self.awake_since), waste_ppm);
         }
@@ -190,7 +257,7 @@ impl Sleeper {
 
     /// From when until when it sleeps, the time being; the end is never while nothing is held.
     pub fn nap(&self) -> Option<(Time, Time)> {
-        let falls_from = self.idle_since.max(self.awake_since) + self.policy.stall;
+        let falls_from = self.falls_from();
         (self.idle_since != Time::NEVER).then(|| (falls_from + self.sleep, self.wake_from))
     }
 
@@ -212,7 +279,7 @@ impl Sleeper {
     /// How long it was in each state until `now`.
     pub fn times(&self, now: Time) -> StateTimes {
         let mut times = self.past;
-        let falls_from = self.idle_since.max(self.awake_since) + self.policy.stall;
+        let falls_from = self.falls_from();
         if self.idle_since == Time::NEVER || falls_from >= now {
             times.awake += now.since(self.awake_since);
             return times;

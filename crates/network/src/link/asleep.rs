@@ -5,7 +5,7 @@
 //! holding moves all that are held nearer. Both do the same to every packet.
 
 use super::{Link, Offer, Passage};
-use crate::energy::eee::{Sleeper, StateTimes};
+use crate::energy::eee::{NapLog, Sleeper, StateTimes};
 use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 
@@ -100,10 +100,31 @@ impl Link {
 
     /// How long the link was in each state until `now`, if it sleeps at all.
     pub fn state_times(&self, now: Time) -> Option<StateTimes> {
-        let mut sleeper = self.sleeper.clone()?;
+        let mut sleeper = self.sleeper.as_ref()?.without_log();
         if self.waiting.is_none() {
             sleeper.catch_up(now, self.busy_until);
         }
         Some(sleeper.times(now))
+    }
+
+    /// Whether it ever sleeps.
+    pub fn sleeps_at_all(&self) -> bool {
+        self.sleeper.is_some()
+    }
+
+    /// Logs its naps, the first so many of them, if it sleeps.
+    pub fn log_naps(&mut self, most: usize) {
+        if let Some(sleeper) = &mut self.sleeper {
+            sleeper.keep_log(most);
+        }
+    }
+
+    /// The log of its naps until `now`, if it has one.
+    pub fn take_naps(&mut self, now: Time) -> Option<NapLog> {
+        let sleeper = self.sleeper.as_mut()?;
+        if self.waiting.is_none() {
+            sleeper.catch_up(now, self.busy_until);
+        }
+        sleeper.take_log(now)
     }
 }

@@ -4,7 +4,7 @@
 
 use super::quantity::{Fraction, Ratio};
 use super::reader::{Section, key};
-use eastwest_network::config::Limit;
+use eastwest_network::config::{Limit, PortSet};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
 use eastwest_network::energy::{Adaptive, ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
@@ -188,5 +188,17 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
             both.as_us_f64() / 1000.0,
             min_rto.as_us_f64() / 1000.0
         )
+    })
+}
+
+/// What is asked to be logged of links that never sleep.
+pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
+    let sleeps =
+        |class: &ClassEnergy| !matches!(class.policy, LinkPolicy::AlwaysOn | LinkPolicy::Ideal);
+    let never = !sleeps(&energy.host) && !sleeps(&energy.fabric);
+    (never && *ports != PortSet::default()).then(|| {
+        "measure.lpi names ports, but no link falls asleep (fabric.energy.kind): the table lpi stays \
+         empty"
+            .to_owned()
     })
 }

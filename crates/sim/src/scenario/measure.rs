@@ -22,6 +22,10 @@ pub struct MeasureConfig {
     pub tcp_trace_rows: u64,
     /// What is captured.
     pub capture: CaptureConfig,
+    /// Ports whose naps are logged.
+    pub lpi: PortSet,
+    /// Most rows of the table of naps.
+    pub lpi_rows: u64,
 }
 
 /// What is captured.
@@ -134,7 +138,30 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .range("1", MOST_ROWS),
     );
     let capture = read_capture(s, nodes);
-    MeasureConfig { sample_interval, events, ports, tcp_trace, tcp_trace_rows, capture }
+    let mut lpi = PortSet::default();
+    read_places(
+        s,
+        "lpi",
+        "Ports whose low-power idle is logged where their links sleep (table lpi): one direction of a \
+         cable \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every port.",
+        nodes,
+        |text, nodes| add_ports(&mut lpi, text, nodes),
+    );
+    let lpi_rows = s.get(
+        key("lpi_rows", "Most rows of the table lpi; each port has an equal share of them.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
+    MeasureConfig {
+        sample_interval,
+        events,
+        ports,
+        tcp_trace,
+        tcp_trace_rows,
+        capture,
+        lpi,
+        lpi_rows,
+    }
 }
 
 fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {

@@ -200,6 +200,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
             measure::read(m, fabric.nodes.as_ref())
         });
+    notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi));
     Scenario {
         schema,
         name: name.0,

@@ -325,3 +325,69 @@ fn switches_count_apart_and_change_nothing() {
     let saved = number(&both, "with_switches.of_always_on");
     assert!(number(&both, "of_always_on") < saved && saved < 1.0, "{saved}");
 }
+
+/// Naps of a link as the table `lpi` has them: falls, is asleep, wakes, is awake.
+fn naps(done: &Outcome, link: u64) -> Vec<[f64; 4]> {
+    let columns = ["falls_asleep_s", "asleep_s", "wakes_s", "awake_s"].map(|c| done.f64s("lpi", c));
+    let rows = done.u64s("lpi", "link").into_iter().enumerate().filter(|(_, l)| *l == link);
+    rows.map(|(row, _)| columns.map(|c| c[row])).collect()
+}
+
+#[test]
+fn naps_add_up_to_the_states_of_their_links() {
+    const POLICIES: [&str; 4] = [
+        "{ kind = 'standard' }",
+        "{ kind = 'stall-timer', stall = '50 us' }",
+        "{ kind = 'coalescing', hold = '120 us', trigger = '15 KB' }",
+        "{ kind = 'adaptive' }",
+    ];
+    for (policy, queue) in POLICIES.into_iter().flat_map(|p| [(p, "drop-tail"), (p, "codel")]) {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\n\
+             host_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\nenergy = {policy}\n\
+             queue = {{ kind = '{queue}' }}\n[tcp]\nmin_rto = '10 ms'\n[[workload]]\nname = 'all'\n\
+             kind = 'all-to-all'\nbytes = '100 KB'\n"
+        );
+        let plain = outcome(&text, &[]);
+        assert_eq!(plain.count("lpi.rows"), 0);
+        let done = outcome(&text, &[("measure.lpi", "[\"*\"]")]);
+        assert_eq!((done.digest(), done.count("lpi.left_out")), (plain.digest(), 0), "{policy}");
+        let run_s = done.number("simulated_s");
+        let states = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"];
+        let states = states.map(|c| done.f64s("links", c));
+        for link in done.u64s("links", "link") {
+            let naps = naps(&done, link);
+            assert!(!naps.is_empty(), "{policy}: link {link} slept");
+            assert!(naps.iter().all(|nap| nap.is_sorted()), "{policy}: {naps:?}");
+            assert!(naps.windows(2).all(|two| two[0][3] <= two[1][0]), "{policy}: {naps:?}");
+            assert!(naps.iter().all(|nap| nap[3] <= run_s), "{policy}: {naps:?}");
+            for state in 0..3 {
+                let sum: f64 = naps.iter().map(|nap| nap[state + 1] - nap[state]).sum();
+                let whole = states[state + 1][link as usize];
+                assert!((sum - whole).abs() < 1e-9, "{policy}, link {link}: {sum} s of {whole} s");
+            }
+        }
+    }
+}
+
+#[test]
+fn ports_share_the_rows_of_the_log() {
+    let run = |rows: &str| {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
+             energy = {{ kind = 'standard' }}\n[measure]\nlpi = ['switch0', 'h0->switch0']\n\
+             lpi_rows = {rows}\n[[workload]]\nname = 'few'\nkind = 'poisson'\nload = 0.01\n\
+             sizes = '3 KB'\nflows = 100\n"
+        );
+        outcome(&text, &[])
+    };
+    let (all, few) = (run("100000"), run("43"));
+    let mut links = all.u64s("lpi", "link");
+    links.dedup();
+    assert_eq!(links, [0, 1, 3, 5], "the ports of the switch, and that of the host");
+    assert_eq!((all.count("lpi.left_out"), few.count("lpi.rows")), (0, 40));
+    assert_eq!(all.count("lpi.rows"), few.count("lpi.rows") + few.count("lpi.left_out"));
+    for link in [0, 1, 3, 5] {
+        assert_eq!(naps(&few, link), naps(&all, link)[..10], "the first ones");
+    }
+}

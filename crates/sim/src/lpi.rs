@@ -1,0 +1,62 @@
+//! Low-power idle of chosen ports, nap by nap: the table `lpi`. Ports share its rows equally, so that
+//! it stays bounded and says the same of a port whatever others do.
+
+use crate::scenario::MeasureConfig;
+use eastwest_measure::table::{Column, Table};
+use eastwest_network::energy::eee::Nap;
+use eastwest_network::fabric::Fabric;
+use eastwest_types::Time;
+use serde_json::{Value, json};
+
+/// Logs the naps of the ports that are asked for and sleep.
+pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
+    let chosen = |from, to| measure.lpi.contains(from, to);
+    let sleeping = fabric.links.iter().filter(|l| chosen(l.from, l.to) && l.sleeps_at_all());
+    let each = (measure.lpi_rows as usize / sleeping.count().max(1)).max(1);
+    for link in fabric.links.iter_mut().filter(|l| chosen(l.from, l.to)) {
+        link.log_naps(each);
+    }
+}
+
+/// What was logged.
+#[derive(Default)]
+pub struct Naps {
+    rows: Vec<(u32, Nap)>,
+    left_out: u64,
+}
+
+impl Naps {
+    /// Takes all logs out of the links.
+    pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
+        let mut naps = Naps::default();
+        for (number, link) in fabric.links.iter_mut().enumerate() {
+            if let Some(log) = link.take_naps(now) {
+                naps.rows.extend(log.naps.into_iter().map(|nap| (number as u32, nap)));
+                naps.left_out += log.left_out;
+            }
+        }
+        naps
+    }
+
+    /// For the summary.
+    pub fn summary(&self) -> Value {
+        json!({ "rows": self.rows.len(), "left_out": self.left_out })
+    }
+
+    /// The table `lpi`.
+    pub fn table(&self) -> Table {
+        let times = |of: &dyn Fn(&Nap) -> Time| {
+            Column::F64(self.rows.iter().map(|r| of(&r.1).as_secs_f64()).collect())
+        };
+        Table::new(
+            "lpi",
+            vec![
+                ("link", Column::U32(self.rows.iter().map(|r| r.0).collect())),
+                ("falls_asleep_s", times(&|nap| nap.falls)),
+                ("asleep_s", times(&|nap| nap.asleep)),
+                ("wakes_s", times(&|nap| nap.wakes)),
+                ("awake_s", times(&|nap| nap.awake)),
+            ],
+        )
+    }
+}
