@@ -13,7 +13,7 @@ import pytest
 
 import eastwest as ew
 from browser import browser
-from eastwest.report import energy, write_page
+from eastwest.report import energy, write_page, write_report
 from eastwest.report.tables import Facts
 from eastwest.report.triangle import triangle
 from fake_core import FakeCore, column
@@ -204,8 +204,48 @@ def test_a_comparison_has_the_triangle(fake: FakeCore) -> None:
     text = page_of(ew.run("x.toml"), ew.run("x.toml", seed=2))
     page = check_self_contained(text)
     assert "trade" in [a["id"] for tag, a in page.tags if tag == "figure"]
-    for row in ("Energy of links", "Energy, of always on", "Energy × delay", "Energy per job"):
+    for row in ("Energy of links", "Energy, of always on", "Energy × delay, J·s", "Energy per job"):
         assert f">{row}</th>" in text, row
+
+
+def test_energy_is_not_told_where_all_links_stay_awake(fake: FakeCore) -> None:
+    text = page_of(ew.run("x.toml"), ew.run("x.toml", seed=2))
+    assert "Energy" not in re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+
+
+SWEPT = """
+schema = 1
+name = "swept"
+[fabric]
+kind = "star"
+hosts = 3
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "few"
+kind = "poisson"
+load = 0.02
+sizes = "10 KB"
+flows = 50
+"""
+
+
+@pytest.mark.parametrize("sleep", [True, False])
+def test_a_sweep_of_policies_has_charts_of_energy(tmp_path: Path, sleep: bool) -> None:
+    (tmp_path / "x.toml").write_text(SWEPT)
+    axis = {"fabric.energy.kind": ["always-on", "standard", "ideal"]}
+    sweep = ew.sweep(
+        tmp_path / "x.toml",
+        axis if sleep else {"tcp.initial_window": [2, 10]},
+        seeds=2,
+        jobs=0,
+        out=tmp_path / "swept",
+        store=tmp_path / "store",
+        yes=True,
+    )
+    text = write_report([sweep.path]).read_text(encoding="utf-8")
+    figures = [a["id"] for tag, a in check_self_contained(text).tags if tag == "figure"]
+    assert ("metric-energy_j-total" in figures) == sleep
+    assert ("Energy, of ideal" in text) == sleep
 
 
 def test_states_are_read_by_keyboard(

@@ -83,6 +83,8 @@ def span(seconds: float | None) -> str:
 
 def joules(energy_j: float | None) -> str:
     """An energy: ``1.2 kJ``."""
+    if energy_j == 0:
+        return "0 J"
     return _scaled(energy_j, ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from eastwest import formats, units
 from eastwest.report import spread, words
+from eastwest.report.draw import WRITERS
 from eastwest.report.page import render
 from eastwest.report.single import title_of
 from eastwest.report.tables import Facts, shown
@@ -40,14 +41,6 @@ class Metric:
         return None if value is None else value * self.factor
 
 
-def _times(value: float | None) -> str:
-    return f"{units.count(value)} ×"
-
-
-def _joule_seconds(value: float | None) -> str:
-    return f"{units.joules(value)}·s"
-
-
 METRICS = (
     Metric("Jobs", ("jobs", "count"), units.count),
     Metric("Job runtime, mean", ("jobs", "runtime_s", "mean"), units.span),
@@ -69,14 +62,27 @@ METRICS = (
     Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
     Metric("Energy of links", ("energy_j", "total"), units.joules, headline=True),
     Metric("Energy, of always on", ("energy_j", "of_always_on"), units.percent),
-    Metric("Energy, of ideal", ("energy_j", "of_ideal"), _times),
-    Metric("Energy × delay", ("energy_j", "delay_product_js"), _joule_seconds),
+    Metric("Energy, of ideal", ("energy_j", "of_ideal"), WRITERS["times"]),
+    Metric("Energy × delay, J·s", ("energy_j", "delay_product_js"), units.count),
     Metric("Energy per GB moved", ("energy_j", "per_gb"), units.joules),
     Metric("Energy per job", ("energy_j", "per_job"), units.joules),
     Metric("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
     Metric("Packet-hops", ("packet_hops",), units.count),
     Metric("CPU time", ("cpu_s",), units.span),
 )
+
+
+def told(shares: Iterable[float | None]) -> list[Metric]:
+    """Metrics worth telling: those of energy only where links slept in any of the results.
+
+    ``shares`` is what each result used of always-on energy.
+    """
+    slept = any(share is not None and share < 1 for share in shares)
+    return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
+
+
+def _told(results: Sequence[Result]) -> list[Metric]:
+    return told(pick(result.summary, "energy_j", "of_always_on") for result in results)
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:
@@ -150,7 +156,7 @@ def _sentences(
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
-    for metric in METRICS:
+    for metric in _told(results):
         if metric.headline:
             values = [metric.of(result) for result in results]
             sentence = _headline(metric, values, names)
@@ -177,7 +183,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every metric that any result has: the value of each, and its change against the first."""
     rows = []
-    for metric in METRICS:
+    for metric in _told(results):
         values = [metric.of(result) for result in results]
         if all(value is None for value in values):
             continue

@@ -31,6 +31,7 @@ WRITERS: dict[str, Callable[[float | None], str]] = {
     "rate": units.rate,
     "size": units.size,
     "span": units.span,
+    "energy": units.joules,
     "power": units.watts,
     "times": lambda value: f"{units.count(value)} ×",
     "nines": lambda value: "–" if value is None else f"{100 * value:.7g} %",

@@ -13,8 +13,8 @@ import polars as pl
 from eastwest import units
 from eastwest.errors import InputError
 from eastwest.report import spread
-from eastwest.report.compare import METRICS, Metric, change
-from eastwest.report.draw import Chart, Scale, linear, logarithmic
+from eastwest.report.compare import METRICS, Metric, change, told
+from eastwest.report.draw import WRITERS, Chart, Scale, linear, logarithmic
 from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
 from eastwest.sweep.tables import SweepResult
@@ -96,8 +96,10 @@ class Points:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """Metrics that are not zero everywhere."""
-        return [m for m in METRICS if any(e.mean for e in self.of(m).values())]
+        """Metrics that are not zero everywhere; those of energy only where links slept."""
+        share = next(m for m in METRICS if m.path == ("energy_j", "of_always_on"))
+        worth = told(estimate.mean for estimate in self.of(share).values())
+        return [m for m in worth if any(e.mean for e in self.of(m).values())]
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
@@ -201,7 +203,7 @@ def _drawn(points: Points) -> list[Metric]:
     return sorted(varying, key=lambda m: not m.headline)[:_MOST_CHARTS]
 
 
-_UNITS = {units.span: "span", units.rate: "rate", units.count: "count", units.size: "size"}
+_UNITS = {write: name for name, write in WRITERS.items()}
 
 
 def _chart(points: Points, metric: Metric) -> Chart:

@@ -20,6 +20,7 @@ function scaled(value, scale) {
 
 const SIZES = [[1e15, "PB"], [1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
 const RATES = [[1e12, "Tbit/s"], [1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]];
+const ENERGIES = [[1e6, "MJ"], [1e3, "kJ"], [1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]];
 const POWERS = [[1e6, "MW"], [1e3, "kW"], [1, "W"], [1e-3, "mW"], [1e-6, "µW"]];
 const SPANS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
 const LONG_SPANS = [[86399.5, 3600, 24, "d", "h"], [3599.5, 60, 60, "h", "min"], [120, 1, 60, "min", "s"]];
@@ -42,6 +43,7 @@ const WRITE = {
   rate: (v) => scaled(v, RATES),
   size: (v) => scaled(v, SIZES),
   span,
+  energy: (v) => (v === 0 ? "0 J" : scaled(v, ENERGIES)),
   power: (v) => (v === 0 ? "0 W" : scaled(v, POWERS)),
   times: (v) => WRITE.count(v) + " ×",
   nines: (v) => Number((100 * v).toPrecision(7)) + " %",
