@@ -154,15 +154,17 @@ pub struct Link {
     plain: bool,
     /// See [`Mode::Lazy`].
     lazy: bool,
+    /// Eager, without faults and always awake, with a discipline that sees every packet.
+    counted: bool,
 
     waiting: Option<Box<Waiting>>,
     /// The discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
-    /// that see every packet.
+    /// that are neither plain nor two-event and without faults.
     begun: u32,
     begun_bytes: u64,
-    /// When a lazy port sends the next packet that waits, or never.
+    /// When the packet after those begins to be sent, or never.
     next_start: Time,
     /// Packets that the discipline of a lazy port has dropped, and when.
     late: Option<Box<Late>>,
@@ -256,6 +258,7 @@ impl Link {
             min_frame: spec.min_frame,
             plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
+            counted: eager && queue.sees_all() && sleeper.is_none(),
             conditions: None,
             queue,
             begun: 0,
@@ -318,10 +321,13 @@ impl Link {
     /// Offers a packet to the port.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if !self.plain {
-            return self.offer_elsewhere(now, passage, pool);
+        if self.plain {
+            return self.offer_eager(now, passage, pool);
         }
-        self.offer_eager(now, passage, pool)
+        if self.counted {
+            return self.offer_counted(now, passage, pool);
+        }
+        self.offer_elsewhere(now, passage, pool)
     }
 
     #[inline(always)]
@@ -368,7 +374,7 @@ impl Link {
     }
 
     /// Lets the discipline of a port look at a packet: marks it, or tells why it is lost.
-    #[inline]
+    #[inline(always)]
     fn judge(
         &mut self,
         now: Time,
@@ -396,13 +402,6 @@ impl Link {
         }
         if self.sleeper.is_some() {
             return self.offer_sleeping(now, passage, pool);
-        }
-        if self.conditions.is_none() {
-            let backlog = self.count_begun(now);
-            return match self.judge(now, &passage, backlog, self.busy_until, pool) {
-                Some(cause) => Offer::Dropped(cause),
-                None => self.enqueue(now, passage),
-            };
         }
         let busy = self.busy_until > now;
         if (busy && self.on_wire.len() >= self.surely_fits as usize) || self.queue.sees_all() {

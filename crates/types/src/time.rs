@@ -28,6 +28,11 @@ impl Time {
         self.0 as f64 / PS_PER_S as f64
     }
 
+    /// The time so long before; the start where that would be earlier.
+    pub fn before(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+
     /// The time since `earlier`; zero where `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))

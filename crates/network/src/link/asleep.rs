@@ -64,7 +64,7 @@ impl Link {
             if clear_at <= now {
                 sleeper.send(now);
             }
-            return self.enqueue(now, passage);
+            return self.enqueue_counted(now, passage);
         }
         held.packets += 1;
         held.bytes += u64::from(passage.ip_len);
@@ -74,15 +74,16 @@ impl Link {
         if planned.is_some() && ready < before {
             self.advance_held(before.since(ready));
         }
-        let offer = self.enqueue(now, passage);
+        let offer = self.enqueue_counted(now, passage);
         let moved = self.begun == 0 && ready < before;
         if moved { Offer::Sooner(self.next_key(now)) } else { offer }
     }
 
     /// All that is held arrives so much sooner.
     fn advance_held(&mut self, by: Span) {
+        self.next_start = self.next_start.before(by);
         for place in self.begun..self.on_wire.len() as u32 {
-            self.on_wire.change(place, |held| held.arrive = Time(held.arrive.0 - by.0));
+            self.on_wire.change(place, |held| held.arrive = held.arrive.before(by));
         }
     }
 

@@ -32,22 +32,40 @@ impl Link {
     /// What waits at an eager port without faults.
     #[inline]
     pub(super) fn count_begun(&mut self, now: Time) -> Backlog {
-        if self.busy_until <= now {
-            self.begun = self.on_wire.len() as u32;
-            self.begun_bytes = self.held_bytes;
-            return Backlog::default();
-        }
-        // what has begun by now will be there then, or is being sent then
-        let then = now + self.delay;
-        while let Some(held) = self.on_wire.get(self.begun) {
-            let ip_len = u32::from(held.ip_len);
-            if held.arrive > then + self.send_time(ip_len) {
-                break;
-            }
+        while self.next_start <= now
+            && let Some(held) = self.on_wire.get(self.begun)
+        {
+            let sent = held.arrive.before(self.delay);
             self.begun += 1;
-            self.begun_bytes += u64::from(ip_len);
+            self.begun_bytes += u64::from(held.ip_len);
+            let more = self.begun < self.on_wire.len() as u32;
+            self.next_start = if more { sent } else { Time::NEVER };
         }
         self.not_begun()
+    }
+
+    /// Offers a packet to an eager port whose discipline sees every packet.
+    #[inline(never)]
+    pub(super) fn offer_counted(
+        &mut self,
+        now: Time,
+        passage: Passage,
+        pool: &mut PacketPool,
+    ) -> Offer {
+        let backlog = self.count_begun(now);
+        match self.judge(now, &passage, backlog, self.busy_until, pool) {
+            Some(cause) => Offer::Dropped(cause),
+            None => self.enqueue_counted(now, passage),
+        }
+    }
+
+    /// Lets a packet in where [`Link::count_begun`] counts.
+    #[inline]
+    pub(super) fn enqueue_counted(&mut self, now: Time, passage: Passage) -> Offer {
+        if self.next_start == Time::NEVER {
+            self.next_start = self.busy_until.max(now);
+        }
+        self.enqueue(now, passage)
     }
 
     /// Offers a packet to a lazy port.
@@ -87,6 +105,8 @@ impl Link {
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {
             self.settle(now, pool);
+        } else if self.begun == 0 {
+            self.count_begun(now);
         }
         if self.begun > 0
             && let Some(held) = self.on_wire.get(0)
