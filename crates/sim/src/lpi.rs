@@ -3,18 +3,20 @@
 
 use crate::scenario::MeasureConfig;
 use eastwest_measure::table::{Column, Table};
-use eastwest_network::energy::eee::Nap;
+use eastwest_network::energy::eee::{Nap, NapLog};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
 /// Logs the naps of the ports that are asked for and sleep.
 pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
-    let chosen = |from, to| measure.lpi.contains(from, to);
+    let lpi = &measure.lpi;
+    let chosen = |from, to| lpi.ports.contains(from, to);
     let sleeping = fabric.links.iter().filter(|l| chosen(l.from, l.to) && l.sleeps_at_all());
-    let each = (measure.lpi_rows as usize / sleeping.count().max(1)).max(1);
+    let each = (lpi.rows as usize / sleeping.count().max(1)).max(1);
+    let until = lpi.until.map_or(Time::NEVER, |until| Time::ZERO + until);
     for link in fabric.links.iter_mut().filter(|l| chosen(l.from, l.to)) {
-        link.log_naps(each);
+        link.log_naps(NapLog::new(each, (Time::ZERO + lpi.from, until)));
     }
 }
 

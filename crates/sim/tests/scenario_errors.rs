@@ -349,6 +349,8 @@ fn ports_to_log_are_checked_like_others() {
     assert!(only(&file(standard, "lpi = ['swich0']")).contains("did you mean switch0?"));
     assert!(only(&file(standard, "lpi_rows = 0")).contains("must be 1 to"));
     assert!(only(&file(standard, "lpi_row = 3")).contains("did you mean lpi_rows?"));
+    let window = "lpi_from = '2 ms'\nlpi_until = '1 ms'";
+    assert!(only(&file(standard, window)).contains("must be after lpi_from, which is 2 ms"));
     let asked = |energy: &str| {
         let text = file(energy, "lpi = ['h0', 'switch0->h1']\nlpi_rows = 10");
         let scenario = read(&text, &context(), &[]).expect("a scenario");

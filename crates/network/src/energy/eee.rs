@@ -98,19 +98,29 @@ pub struct Nap {
     pub awake: Time,
 }
 
-/// The first naps of a link, and how many more there were.
+/// The first naps of a link in a stretch of time, and how many more there were.
 #[derive(Clone, Debug, Default)]
 pub struct NapLog {
     /// The first of them.
     pub naps: Vec<Nap>,
     /// How many are kept.
     most: usize,
+    /// Naps that ended by then are of no interest, nor are those that began when the second comes.
+    window: (Time, Time),
     /// Those that found no room.
     pub left_out: u64,
 }
 
 impl NapLog {
+    /// No naps yet; at most so many, of those that lie at least partly within the window.
+    pub fn new(most: usize, window: (Time, Time)) -> NapLog {
+        NapLog { most, window, ..NapLog::default() }
+    }
+
     fn note(&mut self, nap: Nap) {
+        if nap.awake <= self.window.0 || nap.falls >= self.window.1 {
+            return;
+        }
         if self.naps.len() < self.most {
             self.naps.push(nap);
         } else {
@@ -158,9 +168,9 @@ impl Sleeper {
         }
     }
 
-    /// Logs its naps from now on, the first so many of them.
-    pub fn keep_log(&mut self, most: usize) {
-        self.log = Some(Box::new(NapLog { most, ..NapLog::default() }));
+    /// Logs its naps from now on.
+    pub fn keep_log(&mut self, log: NapLog) {
+        self.log = Some(Box::new(log));
     }
 
     /// The same link without its log, to be asked what will have been.

@@ -113,10 +113,10 @@ impl Link {
         self.sleeper.is_some()
     }
 
-    /// Logs its naps, the first so many of them, if it sleeps.
-    pub fn log_naps(&mut self, most: usize) {
+    /// Logs its naps, if it sleeps.
+    pub fn log_naps(&mut self, log: NapLog) {
         if let Some(sleeper) = &mut self.sleeper {
-            sleeper.keep_log(most);
+            sleeper.keep_log(log);
         }
     }
 

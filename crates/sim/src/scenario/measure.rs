@@ -22,10 +22,21 @@ pub struct MeasureConfig {
     pub tcp_trace_rows: u64,
     /// What is captured.
     pub capture: CaptureConfig,
-    /// Ports whose naps are logged.
-    pub lpi: PortSet,
-    /// Most rows of the table of naps.
-    pub lpi_rows: u64,
+    /// Whose naps are logged.
+    pub lpi: LpiConfig,
+}
+
+/// Which naps of links are logged.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct LpiConfig {
+    /// Of these ports.
+    pub ports: PortSet,
+    /// Most of them in all.
+    pub rows: u64,
+    /// Those that end after this time.
+    pub from: Span,
+    /// Those that begin before this time.
+    pub until: Option<Span>,
 }
 
 /// What is captured.
@@ -138,30 +149,40 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .range("1", MOST_ROWS),
     );
     let capture = read_capture(s, nodes);
-    let mut lpi = PortSet::default();
+    let lpi = read_lpi(s, nodes);
+    MeasureConfig { sample_interval, events, ports, tcp_trace, tcp_trace_rows, capture, lpi }
+}
+
+fn read_lpi(s: &mut Section, nodes: Option<&Nodes>) -> LpiConfig {
+    let mut ports = PortSet::default();
     read_places(
         s,
         "lpi",
         "Ports whose low-power idle is logged where their links sleep (table lpi): one direction of a \
          cable \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every port.",
         nodes,
-        |text, nodes| add_ports(&mut lpi, text, nodes),
+        |text, nodes| add_ports(&mut ports, text, nodes),
     );
-    let lpi_rows = s.get(
+    let rows = s.get(
         key("lpi_rows", "Most rows of the table lpi; each port has an equal share of them.")
             .default("1000000")
             .range("1", MOST_ROWS),
     );
-    MeasureConfig {
-        sample_interval,
-        events,
-        ports,
-        tcp_trace,
-        tcp_trace_rows,
-        capture,
-        lpi,
-        lpi_rows,
-    }
+    let from = s.find(
+        key("lpi_from", "Naps that end by then are left out.")
+            .optional("from the start")
+            .range("0 s", "480 h"),
+    );
+    let until = s.find(
+        key("lpi_until", "Naps that begin then or later are left out.")
+            .optional("to the end")
+            .range("0 s", "480 h"),
+    );
+    let from = from.unwrap_or(Span::ZERO);
+    s.demand(until.is_none_or(|end| end > from), &["lpi_until", "lpi_from"], || {
+        format!("must be after lpi_from, which is {from}")
+    });
+    LpiConfig { ports, rows, from, until }
 }
 
 fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {

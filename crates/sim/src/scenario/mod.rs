@@ -35,7 +35,7 @@ mod workload;
 pub use classes::TrafficClassConfig;
 pub use describe::{reference_page, schema};
 pub use files::{Attached, Context};
-pub use measure::{CaptureConfig, MeasureConfig, Senders};
+pub use measure::{CaptureConfig, LpiConfig, MeasureConfig, Senders};
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
 pub use quantity::{Bytes, Fraction, Name, Octets, Quantity, Ratio};
@@ -200,7 +200,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
             measure::read(m, fabric.nodes.as_ref())
         });
-    notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi));
+    notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
     Scenario {
         schema,
         name: name.0,

@@ -376,12 +376,12 @@ fn ports_share_the_rows_of_the_log() {
         let text = format!(
             "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
              energy = {{ kind = 'standard' }}\n[measure]\nlpi = ['switch0', 'h0->switch0']\n\
-             lpi_rows = {rows}\n[[workload]]\nname = 'few'\nkind = 'poisson'\nload = 0.01\n\
+             {rows}\n[[workload]]\nname = 'few'\nkind = 'poisson'\nload = 0.01\n\
              sizes = '3 KB'\nflows = 100\n"
         );
         outcome(&text, &[])
     };
-    let (all, few) = (run("100000"), run("43"));
+    let (all, few) = (run("lpi_rows = 100000"), run("lpi_rows = 43"));
     let mut links = all.u64s("lpi", "link");
     links.dedup();
     assert_eq!(links, [0, 1, 3, 5], "the ports of the switch, and that of the host");
@@ -390,4 +390,12 @@ fn ports_share_the_rows_of_the_log() {
     for link in [0, 1, 3, 5] {
         assert_eq!(naps(&few, link), naps(&all, link)[..10], "the first ones");
     }
+    let part = run("lpi_from = '5 ms'\nlpi_until = '9 ms'");
+    for link in [0, 1, 3, 5] {
+        let mut inside = naps(&all, link);
+        inside.retain(|nap| nap[3] > 0.005 && nap[0] < 0.009);
+        assert!(!inside.is_empty() && inside.len() < naps(&all, link).len());
+        assert_eq!(naps(&part, link), inside, "those that lie partly in the window");
+    }
+    assert_eq!(part.count("lpi.left_out"), 0);
 }
