@@ -1,11 +1,9 @@
-"""The numbers that are read from a run of chapters 5 and 6, and their means over seeds."""
+"""The numbers that are read from a run of chapters 5 and 6."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from eastwest.stats import mean_interval
 
 #: Kinds of packets that drops are counted by, as they are told apart here.
 KINDS = {
@@ -67,11 +65,3 @@ def losses(summary: Mapping[str, Any]) -> dict[str, float]:
 
 def _sum(drops: Mapping[str, Any], causes: Sequence[str] | Any, kinds: Sequence[str]) -> float:
     return float(sum(drops[cause][kind] for cause in causes for kind in kinds))
-
-
-def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Mean over seeds with its 95 % interval; nothing where there are none."""
-    if not values:
-        return {"n": 0, "mean": None, "low": None, "high": None}
-    found = mean_interval(values)
-    return {"n": found.n, "mean": found.value, "low": found.low, "high": found.high}

@@ -2,6 +2,7 @@
 
     python papers/eeon_ch6/study.py                   # all parts; goes on where it was stopped
     python papers/eeon_ch6/study.py chapter6 service  # some
+    python papers/eeon_ch6/study.py --plan            # only what is missing, and how long it takes
     python papers/eeon_ch6/study.py --kept            # runs nothing: what the store has already
     python papers/eeon_ch6/study.py --draw            # the pictures again, from the kept numbers
 
@@ -15,28 +16,31 @@ run), and the pictures (drawing.py). Which numbers are read from a run: numbers_
 from __future__ import annotations
 
 import sys
-import tempfile
-import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from drawing import PICTURES, configurations, front
-from numbers_of import interval, numbers_of
+from numbers_of import numbers_of
 
-from eastwest.claims.grid import tables
-from eastwest.claims.profiles import profile
-from eastwest.cli.guard import errors
-from eastwest.cli.progress import Bar
+from eastwest.cli.study import (
+    Labels,
+    Part,
+    Point,
+    command,
+    common,
+    decided,
+    grid_sweeps,
+    interval,
+    points_of,
+    ratios,
+)
 from eastwest.plot.style import style
-from eastwest.store import Store, plan
-from eastwest.sweep import State, prepare
-from eastwest.sweep.check import load, overrides, source_of
+from eastwest.store import Store
+from eastwest.sweep.check import load
 from eastwest.sweep.spec import Spec
-from eastwest.units import count, span
 
 HERE = Path(__file__).resolve().parent
 CHAPTERS = {"chapter5": HERE.parent / "eeon_ch5", "chapter6": HERE}
@@ -63,34 +67,17 @@ CHOICES = (
 FACTORS = ("1", "3.125", "6.25", "12.5")
 LINKS = ("as the study", "a hundred times as fast")
 
-Labels = dict[str, str]
+#: CPU seconds of a run of the job, for what has never been run.
+RUN_S = 8.0
 
 
-@dataclass(frozen=True)
-class Point:
-    """One configuration with the numbers of its runs, by seed."""
-
-    labels: Labels
-    runs: Mapping[int, Mapping[str, float]]
-
-
-def decided(spec: Spec, number: int) -> dict[str, Any]:
-    """All settings of a point."""
-    return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
-
-
-def sweeps_of(part: str) -> list[tuple[str, Spec]]:
-    """Sweeps of a part, each with the TCP it stands for."""
-    if part not in CHAPTERS:
-        return [("", load(HERE / "study" / f"{part}.toml"))]
-    folder = CHAPTERS[part]
-    content = tomllib.loads((folder / "grid.toml").read_text(encoding="utf-8"))
-    linux = profile(folder, "linux")
-    found = []
-    for name, table in tables(content, folder).items():
-        own = {"name": name, **{key: value for key, value in table.items() if key != "quick"}}
-        found += [("plain", load(own)), ("linux", load(linux.applied(own)))]
-    return sorted(found, key=lambda each: each[0], reverse=True)
+def part_of(name: str) -> Part:
+    """A part: a chapter's grid with both TCPs, or a sweep of study/."""
+    if name in CHAPTERS:
+        sweeps = grid_sweeps(CHAPTERS[name], "linux")
+    else:
+        sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
+    return Part(name, sweeps, partial(labels_of, name), lambda _: RUN_S)
 
 
 def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
@@ -164,22 +151,6 @@ def queue_name(settings: Mapping[str, Any]) -> str:
     return f"{' '.join(words)}, {depth(queue['limit'])}"
 
 
-def points_of(part: str, store: Store) -> list[Point]:
-    """Points of a part with what the store has of them."""
-    found = []
-    for tcp, spec in sweeps_of(part):
-        source = source_of(spec)
-        for number in range(spec.count):
-            wanted = plan(source, overrides(spec, spec.at(number)))
-            runs = {}
-            for seed in spec.seeds:
-                kept = store.find(wanted.key(seed))
-                if kept is not None:
-                    runs[seed] = numbers_of(kept.summary)
-            found.append(Point(labels_of(part, tcp, spec, number), runs))
-    return found
-
-
 def against(labels: Labels) -> tuple[Labels, Labels] | None:
     """What runtime and what latency of a point are held against, as the thesis does it.
 
@@ -200,7 +171,7 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
     by_labels = {tuple(point.labels.items()): point for point in points}
     rows: list[dict[str, Any]] = []
     for point in points:
-        samples = {name: [run[name] for run in point.runs.values()] for name in names(point)}
+        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
         bases = against(point.labels)
         if bases is not None and point.labels.get("reduces", "159") == "159":
             shallow, same = (by_labels[tuple(labels.items())].runs for labels in bases)
@@ -217,99 +188,32 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def names(point: Point) -> list[str]:
-    """Numbers that all runs of a point have."""
-    each = [{*run} for run in point.runs.values()]
-    return sorted(set.intersection(*each)) if each else []
-
-
-def ratios(
-    ours: Mapping[int, Mapping[str, float]], theirs: Mapping[int, Mapping[str, float]], name: str
-) -> list[float]:
-    """A number over that of another point, seed by seed."""
-    return [ours[seed][name] / theirs[seed][name] for seed in ours if seed in theirs]
-
-
-class Overall(Bar):
-    """One bar for all parts: runs done, and time left by what the runs so far took."""
-
-    def __init__(self, missing: int) -> None:
-        super().__init__(errors(), "study")
-        self.missing, self.made, self.began = missing, 0, time.monotonic()
-
-    def sweep(self, name: str) -> Callable[[State], None]:
-        """Return what a sweep of this name tells how far it is."""
-        before = self.made
-
-        def tell(state: State) -> None:
-            self.made = before + state.done + state.failed - state.reused
-            text = f"{count(self.made)}/{count(self.missing)} runs"
-            if self.made:
-                each_s = (time.monotonic() - self.began) / self.made
-                text += f" · {span(round(each_s * max(0, self.missing - self.made)))} left"
-            self.show(text, self.made / max(1, self.missing), name)
-
-        return tell
-
-
-def missing_of(part: str, store: Store) -> int:
-    """Runs of a part that the store has not."""
-    return sum(
-        not store.folder(wanted.key(seed)).is_dir()
-        for _, spec in sweeps_of(part)
-        for source in [source_of(spec)]
-        for wanted in (plan(source, overrides(spec, spec.at(at))) for at in range(spec.count))
-        for seed in spec.seeds
-    )
-
-
-def run(part: str, bar: Overall, store: Store) -> None:
-    """Run what the store has not of a part."""
-    for tcp, spec in sweeps_of(part):
-        with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
-            name = " ".join(word for word in (part, spec.name, tcp) if word)
-            out = Path(folder) / "sweep"
-            driver = prepare(
-                spec,
-                out,
-                store=store.path,
-                confirm=lambda _: True,
-                progress=bar.sweep(name),
-            )
-            found = driver.run(out)
-            if found.failures:
-                raise SystemExit(f"{name}: {len(found.failures)} failed: {found.failures[0]}")
+def finish(part: Part, store: Store, read: bool) -> None:
+    """Keep the numbers of a part, and draw it."""
+    kept = CHAPTERS.get(part.name, HERE) / "results" / "study"
+    kept.mkdir(parents=True, exist_ok=True)
+    path = kept / f"{part.name}.csv"
+    if read:
+        table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
+    table = pl.read_csv(path, schema_overrides={"factor": pl.String})
+    for picture, draw in PICTURES.get(part.name, {}).items():
+        with style():
+            figure = draw(table)
+            figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
+            figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
+    if part.name == "chapter6":
+        best = [front(each) for _, each in configurations(table).group_by("tcp")]
+        pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(
+            kept / "front.csv", float_precision=6
+        )
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run and draw the parts named, or all of them."""
-    flags = {word for word in arguments if word.startswith("--")}
-    parts = [word for word in arguments if word not in flags] or [*CHAPTERS, *STUDIES]
-    known = {*CHAPTERS, *STUDIES, "--kept", "--draw"}
-    if unknown := {*arguments} - known:
-        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    store = Store()
-    if not flags:
-        with Overall(sum(missing_of(part, store) for part in parts)) as bar:
-            for part in parts:
-                run(part, bar, store)
-    for part in parts:
-        kept = CHAPTERS.get(part, HERE) / "results" / "study"
-        kept.mkdir(parents=True, exist_ok=True)
-        if "--draw" not in flags:
-            table_of(points_of(part, store)).write_csv(kept / f"{part}.csv", float_precision=6)
-        table = pl.read_csv(kept / f"{part}.csv", schema_overrides={"factor": pl.String})
-        for picture, draw in PICTURES.get(part, {}).items():
-            with style():
-                figure = draw(table)
-                figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
-                figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
-        if part == "chapter6":
-            best = [front(each) for _, each in configurations(table).group_by("tcp")]
-            pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(
-                kept / "front.csv", float_precision=6
-            )
-        print(part, flush=True)
+    parts: Mapping[str, Callable[[], Part]] = {
+        name: partial(part_of, name) for name in (*CHAPTERS, *STUDIES)
+    }
+    command(arguments, parts, finish)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 A claim names the file with ``grid = "../grid.toml"`` and its tables as its ``runs``. Each table is
 a sweep as in ``[runs.NAME]``; what ``[all]`` has goes for each that has not its own. A claim that
 needs a part of a table says which: ``[runs.NAME]`` with ``grid = "TABLE"`` and ``only``, values of
-axes, and whatever else it wants otherwise.
+axes, and whatever else it wants otherwise. Axes that ``quick`` has of its own are cut alike.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,19 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     Raises ``KeyError`` with the path of an axis that there is not, or that loses all its values.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
-    axes = [dict(axis) for axis in table.get("axis", [])]
-    for path, wanted in asked.get("only", {}).items():
+    only = asked.get("only", {})
+    found = {**table, "axis": _narrowed(table.get("axis", []), only)}
+    quick = table.get("quick")
+    if isinstance(quick, Mapping) and "axis" in quick:
+        found["quick"] = {**quick, "axis": _narrowed(quick["axis"], only)}
+    settings = {**_settings(table), **_settings(own)}
+    return {**found, **own} | ({"set": settings} if settings else {})
+
+
+def _narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Axes with those rows alone that have the wanted values."""
+    axes = [dict(axis) for axis in given]
+    for path, wanted in only.items():
         texts = {str(each) for each in (wanted if isinstance(wanted, list) else [wanted])}
         for axis in axes:
             paths = axis["path"] if isinstance(axis["path"], list) else [axis["path"]]
@@ -61,8 +72,7 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
                     break
         else:
             raise KeyError(path)
-    settings = {**_settings(table), **_settings(own)}
-    return {**table, "axis": axes, **own} | ({"set": settings} if settings else {})
+    return axes
 
 
 def digest(content: Mapping[str, Any], used: set[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
@@ -46,6 +46,21 @@ class Sample:
     values: Mapping[int, float]
     #: What its sweep gives all its points.
     fixed: Settings = field(default_factory=dict)
+    #: The other settings of axes that move several, by the first.
+    moved: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """All settings that are given: of the sweep, and of all axes."""
+        others = {path: v for moved in self.moved.values() for path, v in moved.items()}
+        return {**self.fixed, **others, **self.settings}
+
+    def axes_but(self, named: Collection[str]) -> dict[str, Any]:
+        """Settings of all axes of which none is named."""
+        free = [
+            {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
+        ]
+        return {path: v for axis in free if not {*axis} & {*named} for path, v in axis.items()}
 
     @property
     def mean(self) -> float:
@@ -85,7 +100,7 @@ class Data:
         self, sweep: SweepResult, value: str, wanted: Mapping[str, set[str]]
     ) -> Iterator[tuple[int, Sample]]:
         """Points of one sweep with their numbers."""
-        moved = {path for axis in sweep.summary["axes"] for path in axis["paths"][1:]}
+        groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
         points: dict[int, tuple[dict[str, Any], dict[int, float]]] = {}
@@ -98,8 +113,9 @@ class Data:
             if found is not None:
                 points.setdefault(row["point"], (settings, {}))[1][row["seed"]] = found
         for number, (settings, values) in points.items():
-            shown = {path: v for path, v in settings.items() if path not in moved}
-            yield number, Sample(shown, values, fixed)
+            shown = {paths[0]: settings[paths[0]] for paths in groups}
+            moved = {paths[0]: {path: settings[path] for path in paths[1:]} for paths in groups}
+            yield number, Sample(shown, values, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
         """Return the only point whose settings agree with ``at``."""

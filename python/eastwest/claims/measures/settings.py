@@ -7,7 +7,7 @@ seeds both see the same blocks and starts. Intervals are Student t intervals ove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import correlation
 
 from eastwest.claims.measures.base import (
@@ -37,6 +37,38 @@ def mean_reduction(
 ) -> Measured:
     """Mean over points of the share by which a value is lower than another's, or its ``of``."""
     return _mean(data, value, at, against, lambda share: 1 - share, of)
+
+
+@measure("reduction-difference")
+def reduction_difference(
+    data: Data, value: str, at: Settings, less: Settings, against: Settings
+) -> Measured:
+    """Mean reduction at some points less that at others, seed by seed."""
+    means = []
+    for points in (at, less):
+        pairs = _pairs(data, value, points, against)
+        each = [_shares(*pair) for pair in pairs]
+        seeds = set.intersection(*({*shares} for shares in each))
+        means.append({s: 1 - math.fsum(shares[s] for shares in each) / len(each) for s in seeds})
+    ours, others = means
+    common = sorted(ours.keys() & others.keys())
+    if not common:
+        raise MeasureError("the points have no seed in common")
+    interval = mean_interval([ours[seed] - others[seed] for seed in common])
+    return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+@measure("saved-share")
+def saved_share(data: Data, value: str, whole: str, at: Settings, against: Settings) -> Measured:
+    """Part that one value has in what another is lower by, both summed over all points."""
+    parts, wholes = (_saved(_pairs(data, each, at, against)) for each in (value, whole))
+    shares = [
+        parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
+    ]
+    if not shares:
+        raise MeasureError(f"{whole} is the same at both")
+    interval = mean_interval(shares)
+    return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
 @measure("best-reduction")
@@ -163,15 +195,24 @@ def _pairs(
 
 
 def _agree(sample: Sample, other: Sample, named: Settings) -> bool:
-    ours, theirs = {**sample.fixed, **sample.settings}, {**other.fixed, **other.settings}
-    free = {path for path in other.settings if path not in named}
-    return all(str(ours[path]) == str(theirs[path]) for path in free if path in ours)
+    ours = sample.decided
+    free = other.axes_but(named)
+    return all(str(ours[path]) == str(setting) for path, setting in free.items() if path in ours)
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
     """Value over the other's, by seed."""
     common = [seed for seed in sample.values if other.values.get(seed)]
     return {seed: sample.values[seed] / other.values[seed] for seed in common}
+
+
+def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
+    """What the first of all pairs are lower by than the second, summed, by seed."""
+    seeds = set.intersection(*({*ours.values} & {*theirs.values} for ours, theirs in pairs))
+    return {
+        seed: math.fsum(theirs.values[seed] - ours.values[seed] for ours, theirs in pairs)
+        for seed in seeds
+    }
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
@@ -212,8 +253,10 @@ def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, floa
 
 
 def _key(sample: Sample, without: set[str] | None = None) -> tuple[tuple[str, str], ...]:
-    both: Mapping[str, object] = {**sample.fixed, **sample.settings}
-    return tuple(sorted((p, str(v)) for p, v in both.items() if p not in (without or set())))
+    apart = without or set()
+    fixed = {path: v for path, v in sample.fixed.items() if path not in apart}
+    both = {**fixed, **sample.axes_but(apart)}
+    return tuple(sorted((path, str(setting)) for path, setting in both.items()))
 
 
 def _seeds(samples: Sequence[Sample]) -> int:

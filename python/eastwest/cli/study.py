@@ -1,0 +1,233 @@
+"""Studies: every configuration of grids and sweeps by one command, which goes on where it stopped.
+
+A study is a few *parts*, each some sweeps with names for their points. ``command`` says how long
+what the store has not will take, runs it under one bar, and lets the study make tables and pictures
+of what there is. ``papers/*/study.py`` are its users.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from eastwest.claims.grid import tables
+from eastwest.claims.profiles import profile
+from eastwest.cli.guard import errors
+from eastwest.cli.progress import Bar
+from eastwest.results import Result
+from eastwest.stats import mean_interval
+from eastwest.store import Store, plan
+from eastwest.sweep import State, default_jobs, prepare
+from eastwest.sweep.check import load, overrides, source_of
+from eastwest.sweep.spec import Spec
+from eastwest.units import count, span
+
+Labels = dict[str, str]
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sweeps of a study that belong together, each with the TCP that it stands for."""
+
+    name: str
+    sweeps: Sequence[tuple[str, Spec]]
+    #: Names of a point: of its TCP, sweep and number.
+    labels: Callable[[str, Spec, int], Labels]
+    #: CPU seconds of a run with these settings, for what has never been run.
+    cost_s: Callable[[Mapping[str, Any]], float] = lambda _: 10.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration with the numbers of its runs, by seed."""
+
+    labels: Labels
+    runs: Mapping[int, Numbers]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What the store has not of a sweep."""
+
+    runs: int
+    cpu_s: float
+
+
+def grid_sweeps(study: Path, *others: str) -> list[tuple[str, Spec]]:
+    """Sweeps of a study's ``grid.toml`` with its own TCP, then with that of each profile."""
+    content = tomllib.loads((study / "grid.toml").read_text(encoding="utf-8"))
+    found: list[tuple[str, Spec]] = []
+    for name in ("plain", *others):
+        for table_name, table in tables(content, study).items():
+            own = {
+                "name": table_name,
+                **{key: value for key, value in table.items() if key != "quick"},
+            }
+            changed = own if name == "plain" else profile(study, name).applied(own)
+            found.append((name, load(changed)))
+    return found
+
+
+def decided(spec: Spec, number: int) -> dict[str, Any]:
+    """All settings of a point."""
+    return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
+
+
+def points_of(
+    part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
+) -> list[Point]:
+    """Points of a part with the numbers of what the store has of them, from summaries."""
+    return [
+        Point(
+            part.labels(tcp, spec, number),
+            {seed: numbers(kept.summary) for seed, kept in runs.items() if kept is not None},
+        )
+        for tcp, spec in part.sweeps
+        for number, runs in _kept(spec, store)
+    ]
+
+
+def interval(values: Sequence[float]) -> dict[str, Any]:
+    """Mean over seeds with its 95 % interval; nothing where there are none."""
+    if not values:
+        return {"n": 0, "mean": None, "low": None, "high": None}
+    found = mean_interval(values)
+    return {"n": found.n, "mean": found.value, "low": found.low, "high": found.high}
+
+
+def common(point: Point) -> list[str]:
+    """Names of the numbers that all runs of a point have."""
+    each = [{*run} for run in point.runs.values()]
+    return sorted(set.intersection(*each)) if each else []
+
+
+def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
+    """A number over that of another point, seed by seed."""
+    return [
+        ours[seed][name] / theirs[seed][name]
+        for seed in ours
+        if seed in theirs and theirs[seed][name]
+    ]
+
+
+def _kept(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
+    """Runs of each point that the store has, by seed."""
+    source = source_of(spec)
+    found = []
+    for number in range(spec.count):
+        wanted = plan(source, overrides(spec, spec.at(number)))
+        found.append((number, {seed: store.find(wanted.key(seed)) for seed in spec.seeds}))
+    return found
+
+
+def missing_of(part: Part, store: Store) -> list[Missing]:
+    """What the store has not of each sweep of a part, with the CPU time it will take.
+
+    A run is taken to last as long as those of its point that are there, else as the part says.
+    """
+    found = []
+    for _, spec in part.sweeps:
+        runs, cpu_s = 0, 0.0
+        for number, kept in _kept(spec, store):
+            known = [float(run.summary["cpu_s"]) for run in kept.values() if run is not None]
+            absent = len(kept) - len(known)
+            runs += absent
+            if absent:
+                cpu_s += absent * (fmean(known) if known else part.cost_s(decided(spec, number)))
+        found.append(Missing(runs, cpu_s))
+    return found
+
+
+class Overall(Bar):
+    """One bar for all parts: runs done, and time left by how long they are expected to take."""
+
+    def __init__(self, missing: Sequence[Missing]) -> None:
+        super().__init__(errors(), "study")
+        self._runs = sum(each.runs for each in missing)
+        self._cpu_s = sum(each.cpu_s for each in missing)
+        self._done_runs, self._done_s = 0, 0.0
+        self._began = time.monotonic()
+
+    def sweep(self, name: str, missing: Missing) -> Callable[[State], None]:
+        """Return what a sweep of this name tells how far it is."""
+        runs, cpu_s = self._done_runs, self._done_s
+        self._done_runs, self._done_s = runs + missing.runs, cpu_s + missing.cpu_s
+
+        def tell(state: State) -> None:
+            made = state.done + state.failed - state.reused
+            done_s = cpu_s + missing.cpu_s * made / max(1, missing.runs)
+            text = f"{count(runs + made)}/{count(self._runs)} runs"
+            if done_s > 0:
+                rate = (time.monotonic() - self._began) / done_s
+                text += f" · {span(round(rate * max(0.0, self._cpu_s - done_s)))} left"
+            self.show(text, done_s / max(1.0, self._cpu_s), name)
+
+        return tell
+
+
+def run(part: Part, missing: Sequence[Missing], bar: Overall, store: Store) -> None:
+    """Run what the store has not of a part."""
+    for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
+        if not absent.runs:
+            continue
+        with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
+            name = " ".join(word for word in (part.name, spec.name, tcp) if word)
+            out = Path(folder) / "sweep"
+            driver = prepare(
+                spec,
+                out,
+                store=store.path,
+                confirm=lambda _: True,
+                progress=bar.sweep(name, absent),
+            )
+            found = driver.run(out)
+            if found.failures:
+                raise SystemExit(f"{name}: {len(found.failures)} failed: {found.failures[0]}")
+
+
+def outlook(missing: Sequence[Missing]) -> str:
+    """How long the missing runs will take, as a sentence."""
+    runs = sum(each.runs for each in missing)
+    if not runs:
+        return "all runs are there"
+    cpu_s, jobs = sum(each.cpu_s for each in missing), default_jobs()
+    processes = "one process" if jobs == 1 else f"{jobs} processes"
+    return f"{count(runs)} runs are missing: about {span(round(cpu_s / jobs))} on {processes}"
+
+
+def command(
+    arguments: Sequence[str],
+    parts: Mapping[str, Callable[[], Part]],
+    finish: Callable[[Part, Store, bool], None],
+) -> None:
+    """Run the parts named, or all, and finish each: the main program of a study.
+
+    ``--plan`` says only what is missing and how long it takes, ``--kept`` runs nothing, ``--draw``
+    not even reads the store. ``finish`` is told the part, the store, and whether to read it.
+    """
+    flags = {word for word in arguments if word.startswith("--")}
+    chosen = [word for word in arguments if word not in flags] or [*parts]
+    known = {*parts, "--plan", "--kept", "--draw"}
+    if unknown := {*arguments} - known:
+        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    store, made = Store(), {name: parts[name]() for name in chosen}
+    if not flags or "--plan" in flags:
+        absent = {name: missing_of(part, store) for name, part in made.items()}
+        everything = [each for sweeps in absent.values() for each in sweeps]
+        print(outlook(everything), file=sys.stderr, flush=True)
+        if "--plan" in flags:
+            return
+        with Overall(everything) as bar:
+            for name, part in made.items():
+                run(part, absent[name], bar, store)
+    for part in made.values():
+        finish(part, store, "--draw" not in flags)
+        print(part.name, flush=True)
