@@ -30,6 +30,8 @@ from eastwest.sweep.spec import load as load_sweep
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
+#: Studies whose bands are written and whose first full runs are still to be made.
+AWAITED = {"eeon_ch4", "eeon_ch7"}
 
 SCENARIO = """
 schema = 1
@@ -624,6 +626,9 @@ def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
 @pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
 def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
     kept = record.read(claim)
+    if kept.content is None and claim.path.parent.parent.name in AWAITED:
+        assert kept.verdict == "not run"
+        return
     assert kept.content is not None and kept.current
     assert kept.content["quick"] is False
     assert kept.verdict != "differs" or kept.content["explanations"], "explained"

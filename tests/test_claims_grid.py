@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import eastwest as ew
+from eastwest.claims import grid
 from eastwest.claims.measures import MeasureError
 from eastwest.claims.measures import settings as many
 from eastwest.claims.measures.base import Data, Sample
@@ -169,6 +170,85 @@ def test_each_point_is_held_against_the_one_most_alike() -> None:
     assert one.value == pytest.approx((2.0 + 1.0) / 2)
     with pytest.raises(MeasureError, match="not one"):
         many.mean_ratio(ROWS, "x", {"kind": "base"}, {"kind": "red"})
+
+
+def test_another_value_of_the_other_point() -> None:
+    class Two(Table):
+        def samples(self, value: str, at: Any = None) -> list[Sample]:
+            factor = 2.0 if value == "twice" else 1.0
+            return [
+                Sample(s.settings, {seed: factor * v for seed, v in s.values.items()})
+                for s in super().samples(value, at)
+            ]
+
+    two = Two(ROWS.rows)
+    red, base = {"kind": "red", "target": "1 ms"}, {"kind": "base"}
+    assert many.mean_ratio(two, "x", red, base, of="twice").value == pytest.approx(0.35 / 2)
+    assert many.mean_reduction(two, "x", red, base, "twice").value == pytest.approx(1 - 0.35 / 2)
+    # against itself: what the other value is of the same runs
+    assert many.mean_ratio(two, "twice", base, base, of="x").value == pytest.approx(2)
+    worst = many.least_reduction(two, "x", red, base, of="twice")
+    best = many.best_reduction(two, "x", red, base, of="twice")
+    assert worst.value == pytest.approx(0.75)
+    assert best.value == pytest.approx(0.9)
+
+
+def test_how_much_more_is_saved_and_what_of_it_is_one_part() -> None:
+    red = {"kind": "red", "target": "1 ms"}
+    shallow, deep = {**red, "depth": 1}, {**red, "depth": 2}
+    more = many.reduction_difference(ROWS, "x", deep, shallow, {"kind": "base"})
+    assert more.value == pytest.approx(0.8 - 0.5)
+
+    class Parts(Table):
+        def samples(self, value: str, at: Any = None) -> list[Sample]:
+            part = {"part": 0.25, "x": 1.0, "same": 0.0}[value]
+            return [
+                Sample(s.settings, {seed: part * v for seed, v in s.values.items()})
+                for s in super().samples(value, at)
+            ]
+
+    parts = Parts(ROWS.rows)
+    base = {"kind": "base"}
+    assert many.saved_share(parts, "part", "x", red, base).value == pytest.approx(0.25)
+    with pytest.raises(MeasureError, match="the same at both"):
+        many.saved_share(parts, "part", "same", red, base)
+
+
+def test_axes_of_several_settings_are_one() -> None:
+    def sample(policy: str, window: str, value: float) -> Sample:
+        settings = {"hold": policy, "limit": "10 MB"}
+        moved = {"limit": {"window": window}, "hold": {"trigger": "1"}}
+        return Sample(settings, {1: value}, {"kind": "a"}, moved)
+
+    rows = [
+        sample("0 s", "64 KB", 10.0),
+        sample("0 s", "1 MB", 20.0),
+        sample("1 ms", "64 KB", 5.0),
+        sample("1 ms", "1 MB", 5.0),
+    ]
+
+    class Some(Data):
+        def samples(self, value: str, at: Any = None) -> list[Sample]:
+            return [s for s in rows if (at or {}).items() <= s.decided.items()]
+
+    data = Some()
+    found = many.mean_ratio(data, "x", {"hold": "1 ms"}, {"hold": "0 s"})
+    assert found.value == pytest.approx((0.5 + 0.25) / 2)
+    one = many.mean_ratio(data, "x", {"hold": "1 ms", "window": "1 MB"}, {"hold": "0 s"})
+    assert one.value == pytest.approx(0.25)
+    assert many.lower_share(data, "x", {"hold": "1 ms"}, {"hold": "0 s"}).text == "2 of 2"
+
+
+def test_what_a_claim_asks_of_a_grid_goes_for_quick_runs_too() -> None:
+    axis = [{"path": ["a", "b"], "values": [[1, 10], [2, 20]]}]
+    less = [{"path": ["a", "b"], "values": [[1, 5], [2, 6]]}]
+    table = {"axis": axis, "quick": {"seeds": 1, "axis": less}}
+    found = grid.part(table, {"grid": "t", "only": {"a": 2}})
+    assert found["axis"][0]["values"] == [[2, 20]]
+    assert found["quick"]["axis"][0]["values"] == [[2, 6]]
+    assert found["quick"]["seeds"] == 1
+    with pytest.raises(KeyError):
+        grid.part(table, {"grid": "t", "only": {"a": 3}})
 
 
 def test_the_best_and_the_worst_of_many_points() -> None:

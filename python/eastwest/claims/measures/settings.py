@@ -177,15 +177,16 @@ def _pairs(
 ) -> list[tuple[Sample, Sample]]:
     """Points with what they are held against: one point, or of several the one most alike.
 
-    Those alike agree in the settings that both have and ``against`` does not name. ``of`` is the
-    value of the other point where it is not the same.
+    Those alike agree in the axes that both have and ``against`` does not name; of several, those
+    with most settings in common. ``of`` is the value of the other point where it is not the same.
     """
     theirs = data.samples(of or value, against)
     pairs = []
     for sample in data.samples(value, at):
         alike = [other for other in theirs if _agree(sample, other, against)]
         if len(alike) > 1:  # of other sweeps, too
-            alike = [other for other in alike if other.fixed == sample.fixed]
+            most = max(_agreeing(sample, other) for other in alike)
+            alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
         if len(alike) != 1:
             message = f"{len(alike)} points to hold {_words(sample)} against, not one"
@@ -198,6 +199,12 @@ def _agree(sample: Sample, other: Sample, named: Settings) -> bool:
     ours = sample.decided
     free = other.axes_but(named)
     return all(str(ours[path]) == str(setting) for path, setting in free.items() if path in ours)
+
+
+def _agreeing(sample: Sample, other: Sample) -> int:
+    """Number of settings that both have alike."""
+    theirs = other.decided
+    return sum(str(theirs.get(path)) == str(setting) for path, setting in sample.decided.items())
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
