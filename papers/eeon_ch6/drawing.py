@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.plot.style import (
     AMBER,
     BLUE,
@@ -52,35 +53,6 @@ FAMILIES = {
 NUMBERS = FuncFormatter(lambda value, _: f"{value:g}")
 TAILS = {"p50": ("o", "median"), "p99": ("s", "p99"), "p999": ("^", "p99.9")}
 DISCIPLINES = {"adaptive-red": "RED", "red": "RED with fixed thresholds", "codel": "CoDel"}
-
-
-def panels(
-    rows: int, columns: int, size: tuple[float, float], title: str
-) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of equal panels with a title at the left."""
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.5), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
-    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
-
-
-def seeds_of(table: pl.DataFrame) -> str:
-    """How many seeds stand behind the numbers of a picture."""
-    found: list[int] = table.filter(pl.col("n") > 0)["n"].to_list()
-    if not found:
-        return "no runs yet"
-    least, most = min(found), max(found)
-    if most == 1:
-        return "one seed"
-    return f"{least} seeds" if least == most else f"{least} to {most} seeds"
-
-
-def error(part: pl.DataFrame) -> list[list[float]]:
-    """Lengths of the intervals below and above the means."""
-    below = [0.0 if low is None else mean - low for mean, low in part.select("mean", "low").rows()]
-    above = [
-        0.0 if high is None else high - mean for mean, high in part.select("mean", "high").rows()
-    ]
-    return [[max(0.0, each) for each in below], [max(0.0, each) for each in above]]
 
 
 def draw_bars(table: pl.DataFrame, queue: str, tcp: str) -> Figure:

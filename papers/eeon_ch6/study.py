@@ -77,7 +77,7 @@ def part_of(name: str) -> Part:
         sweeps = grid_sweeps(CHAPTERS[name], "linux")
     else:
         sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
-    return Part(name, sweeps, partial(labels_of, name), lambda _: RUN_S)
+    return Part(name, sweeps, partial(labels_of, name), lambda *_: RUN_S)
 
 
 def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:

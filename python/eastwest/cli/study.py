@@ -41,8 +41,8 @@ class Part:
     sweeps: Sequence[tuple[str, Spec]]
     #: Names of a point: of its TCP, sweep and number.
     labels: Callable[[str, Spec, int], Labels]
-    #: CPU seconds of a run with these settings, for what has never been run.
-    cost_s: Callable[[Mapping[str, Any]], float] = lambda _: 10.0
+    #: CPU seconds of a run of a point, for what has never been run.
+    cost_s: Callable[[Spec, int], float]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,27 @@ def grid_sweeps(study: Path, *others: str) -> list[tuple[str, Spec]]:
 def decided(spec: Spec, number: int) -> dict[str, Any]:
     """All settings of a point."""
     return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
+
+
+def policy_of(settings: Mapping[str, Any]) -> str:
+    """What links do with nothing to send, by E-EON's labels such as ``12us10+``."""
+    kind = settings.get("fabric.energy.kind", "always-on")
+    if kind == "stall-timer":
+        return f"stall {settings['fabric.energy.stall']}"
+    if kind != "coalescing":
+        return {"always-on": "legacy", "standard": "nopa"}.get(kind, kind)
+    ours = _label(settings, "fabric.energy")
+    if settings.get("fabric.host_energy.kind") != "coalescing":
+        return ours
+    hosts = _label(settings, "fabric.host_energy")
+    return ours if hosts == ours else f"{hosts}+"
+
+
+def _label(settings: Mapping[str, Any], links: str) -> str:
+    hold, trigger = settings[f"{links}.hold"], settings[f"{links}.trigger"]
+    if hold == "0 s":
+        return "nopa"
+    return str(hold).replace(" ", "") + str(trigger).partition(" ")[0]
 
 
 def points_of(
@@ -141,7 +162,7 @@ def missing_of(part: Part, store: Store) -> list[Missing]:
             absent = len(kept) - len(known)
             runs += absent
             if absent:
-                cpu_s += absent * (fmean(known) if known else part.cost_s(decided(spec, number)))
+                cpu_s += absent * (fmean(known) if known else part.cost_s(spec, number))
         found.append(Missing(runs, cpu_s))
     return found
 

@@ -1,0 +1,172 @@
+"""Chapter 4 of E-EON: every configuration of its grid with both TCPs, by one command.
+
+    python papers/eeon_ch4/study.py          # goes on where it was stopped
+    python papers/eeon_ch4/study.py --plan   # only what is missing, and how long it takes
+    python papers/eeon_ch4/study.py --kept   # runs nothing: what the store has already
+    python papers/eeon_ch4/study.py --draw   # the pictures again, from the kept numbers
+
+Runs are those of the claims: grid.toml with the study's TCP and with that of profiles.toml. What is
+kept, in results/study, is a CSV with means and 95 % intervals over seeds (``n`` seeds: 0 is not
+run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/?4*' --record`` only reads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from drawing import PICTURES
+
+from eastwest.cli.study import (
+    Labels,
+    Part,
+    Point,
+    command,
+    common,
+    decided,
+    grid_sweeps,
+    interval,
+    points_of,
+    policy_of,
+    ratios,
+)
+from eastwest.plot.style import style
+from eastwest.store import Store
+from eastwest.sweep.spec import Spec
+
+HERE = Path(__file__).resolve().parent
+NODES = {12: "24", 25: "50", 40: "80"}
+BUFFERS = {"128 KB": "shallow", "10 MB": "deep"}
+#: Load in percent by the gap between TeraSorts, from [load] of grid.toml.
+LOADS = {
+    "6646 ms": "5",
+    "2215 ms": "15",
+    "1329 ms": "25",
+    "949 ms": "35",
+    "738 ms": "45",
+    "604 ms": "55",
+}
+#: Measured CPU seconds of a run with links that sleep, by workload and nodes; links that are always
+#: on and ideal ones take about a third.
+RUN_S = {
+    ("batch", "24"): 3.0,
+    ("batch", "50"): 8.0,
+    ("batch", "80"): 14.0,
+    ("small", "24"): 15.0,
+    ("small", "50"): 16.0,
+    ("small", "80"): 18.0,
+}
+AWAKE = 0.35
+#: Numbers that are also told relative to standard EEE on the same point.
+RELATIVE = ("runtime_s", "energy_j", "fabric_energy_j", "host_energy_j", "fabric_edp_js")
+
+
+def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
+    """Names of a point."""
+    settings = decided(spec, number)
+    first, _, second = spec.name.partition("-")
+    study = first if first in {"delay", "stall", "load"} else "policies"
+    workload = second if study in {"delay", "stall"} else "small" if study == "load" else first
+    delay = settings.get("fabric.host_delay", "5 us")
+    load = LOADS[settings["workload.hadoop.job.0.interarrival"]] if study == "load" else ""
+    return {
+        "tcp": tcp,
+        "study": study,
+        "workload": workload,
+        "nodes": NODES[settings["fabric.hosts_per_leaf"]],
+        "buffer": BUFFERS[settings["fabric.queue.limit"]],
+        "window": settings["tcp.max_window"],
+        "policy": policy_of(settings),
+        "delay_us": str(int(delay.partition(" ")[0]) - 5),
+        "load": load,
+    }
+
+
+def cost_s(spec: Spec, number: int) -> float:
+    """CPU seconds of a run of a point."""
+    labels = labels_of("", spec, number)
+    sleeps = labels["policy"] not in {"legacy", "ideal"}
+    return RUN_S[labels["workload"], labels["nodes"]] * (1 if sleeps else AWAKE)
+
+
+def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers of one run, from its summary."""
+    energy, jobs, latency = summary["energy_j"], summary["jobs"], summary["latency_us"]
+    mean_s = float(jobs["runtime_s"]["mean"])
+    found = {
+        # the thesis's: of one job its tasks, of a stream the mean of all jobs
+        "runtime_s": jobs["tasks_s"] if jobs["count"] == 1 else mean_s,
+        "total_runtime_s": jobs["tasks_s"],
+        "energy_j": energy["total"],
+        "energy_of_legacy": energy["of_always_on"],
+        "energy_of_ideal": energy["of_ideal"],
+        "always_on_j": energy["always_on"],
+        "edp_js": energy["total"] * mean_s,
+        "latency_us": latency["mean"],
+        "latency_p99_us": latency["p99"],
+        "timeouts": summary["tcp"]["timeouts"],
+        "cpu_s": summary["cpu_s"],
+    }
+    for links in ("fabric", "host"):
+        part = energy[f"{links}_links"]
+        found[f"{links}_energy_j"] = part["total"]
+        found[f"{links}_energy_of_legacy"] = part["of_always_on"]
+        found[f"{links}_edp_js"] = part["total"] * mean_s
+    return {name: float(value) for name, value in found.items()}
+
+
+def against(labels: Labels) -> Labels:
+    """Names of the point that one is held against: standard EEE, or no extra latency."""
+    if labels["study"] == "delay":
+        return {**labels, "delay_us": "0"}
+    if labels["study"] == "stall":
+        return {**labels, "study": "policies", "policy": "nopa"}
+    return {**labels, "policy": "nopa"}
+
+
+def table_of(points: Sequence[Point]) -> pl.DataFrame:
+    """Means and intervals over seeds, also relative to standard EEE."""
+    by_labels = {tuple(point.labels.items()): point for point in points}
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
+        base = by_labels[tuple(against(point.labels).items())].runs
+        for name in RELATIVE:
+            samples[f"{name}_relative"] = ratios(point.runs, base, name)
+        found = {name: values for name, values in samples.items() if values}
+        found = found or {"runtime_s": []}
+        rows += [
+            {**point.labels, "metric": name, **interval(values)} for name, values in found.items()
+        ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def finish(part: Part, store: Store, read: bool) -> None:
+    """Keep the numbers, and draw them."""
+    kept = HERE / "results" / "study"
+    kept.mkdir(parents=True, exist_ok=True)
+    path = kept / f"{part.name}.csv"
+    if read:
+        table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
+    table = pl.read_csv(path, schema_overrides={"load": pl.Int64, "mean": pl.Float64})
+    for picture, draw in PICTURES.items():
+        with style():
+            figure = draw(table)
+            figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
+            figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run and draw the chapter."""
+
+    def chapter() -> Part:
+        return Part("chapter4", grid_sweeps(HERE, "linux"), labels_of, cost_s)
+
+    command(arguments, {"chapter4": chapter}, finish)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
