@@ -87,7 +87,7 @@ def policy_of(settings: Mapping[str, Any]) -> str:
     if kind == "stall-timer":
         return f"stall {settings['fabric.energy.stall']}"
     if kind != "coalescing":
-        return {"always-on": "legacy", "standard": "nopa"}.get(kind, kind)
+        return {"always-on": "legacy", "standard": "nopa"}.get(kind, str(kind))
     ours = _label(settings, "fabric.energy")
     if settings.get("fabric.host_energy.kind") != "coalescing":
         return ours
