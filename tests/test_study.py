@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from eastwest.cli.study import (
@@ -23,6 +24,7 @@ from eastwest.cli.study import (
     policy_of,
     ratios,
 )
+from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.store import Store
 from eastwest.sweep.spec import Spec
 
@@ -140,3 +142,18 @@ def test_policies_have_the_labels_of_the_thesis() -> None:
     assert policy_of({**held(*long), **held(*long, "host_energy")}) == "1ms1000"
     assert policy_of({**held(*long), **held(*short, "host_energy")}) == "12us10+"
     assert policy_of({**held(*short), "fabric.host_energy.kind": "standard"}) == "12us10"
+
+
+def test_pictures_say_how_many_seeds_stand_behind_them() -> None:
+    def table(*seeds: int) -> pl.DataFrame:
+        rows = [{"n": n, "mean": 2.0, "low": 1.5, "high": 3.0 if n > 1 else None} for n in seeds]
+        return pl.DataFrame(rows)
+
+    assert seeds_of(table(0)) == "no runs yet"
+    assert seeds_of(table(0, 1)) == "one seed"
+    assert seeds_of(table(5, 5)) == "5 seeds"
+    assert seeds_of(table(3, 20)) == "3 to 20 seeds"
+    assert error(table(1, 2)) == [[0.5, 0.5], [0.0, 1.0]]
+    figure, grid = panels(2, 3, (3.0, 2.0), "six")
+    assert len(figure.axes) == 6
+    assert [len(row) for row in grid] == [3, 3]

@@ -5,13 +5,9 @@ Such a table has a row for each point and metric, with ``n`` seeds, ``mean``, ``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.axes import Axes
 
 
 def panels(
