@@ -7,6 +7,7 @@ from functools import partial
 
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.plot.style import BLUE, GREEN, INK, ORANGE
@@ -53,8 +54,60 @@ def draw(table: pl.DataFrame, tcp: str, links: str) -> Figure:
     return figure
 
 
-PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
+MARKS = {
+    "legacy": "x", "ideal": "*", "eee": "s", "12us10": "v", "120us100": "^", "500us500": "<",
+    "1ms1000": ">", "adaptive": "o",
+}  # fmt: skip
+SHADES = (INK, ORANGE, GREEN, BLUE)
+
+
+def trade(table: pl.DataFrame, title: str, energy: str, tail: str, tail_name: str) -> Figure:
+    """Runtime and a tail of latency against energy, a point for each policy."""
+    figure, grid = panels(1, 2, (4.6, 3.4), f"{title} ({seeds_of(table)})")
+    for axes, metric, name in zip(
+        grid[0], ("runtime_s", tail), ("runtime, s", tail_name), strict=True
+    ):
+        for queue, ink in zip(table["queue"].unique(maintain_order=True), SHADES, strict=False):
+            for policy, mark in MARKS.items():
+                one = table.filter(pl.col("queue") == queue, pl.col("policy") == policy)
+                at = {row["metric"]: row["mean"] for row in one.iter_rows(named=True)}
+                if energy in at and metric in at:
+                    axes.plot(at[energy], at[metric], mark, color=ink, ms=6,
+                              fillstyle="full" if policy == "adaptive" else "none")  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("energy, of ideal")
+        axes.set_title(name)
+    queues = table["queue"].unique(maintain_order=True).to_list()
+    lines = [Line2D([], [], color=ink, lw=4) for _, ink in zip(queues, SHADES, strict=False)]
+    marks = [
+        Line2D([], [], color=INK, marker=mark, ls="", fillstyle="none") for mark in MARKS.values()
+    ]
+    figure.legend(lines + marks, [*queues, *MARKS], loc="outside lower center", ncols=6)
+    return figure
+
+
+CHAPTER: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
     f"{name}_{tcp}": partial(draw, tcp=tcp, links=links)
     for tcp in ("plain", "linux")
     for name, links in (("switches", "between switches"), ("all_links", "all links"))
 }
+
+PICTURES: Mapping[str, Mapping[str, Callable[[pl.DataFrame], Figure]]] = {
+    "chapter7": CHAPTER,
+    "policies": {
+        "policies": partial(trade, title="Links between switches sleep, chapter 7's job",
+                            energy="fabric_of_ideal", tail="latency_p99_us",
+                            tail_name="99th percentile of packets, us")
+    },
+    "service": {
+        "service": partial(trade, title="All links sleep, a service beside chapter 6's job",
+                           energy="energy_of_ideal", tail="service_p99_us",
+                           tail_name="99th percentile of the service, us")
+    },
+    "fast": {
+        "fast": partial(trade, title="10 and 40 Gbit/s, all links sleep",
+                        energy="energy_of_ideal", tail="latency_p99_us",
+                        tail_name="99th percentile of packets, us")
+    },
+}  # fmt: skip

@@ -1,12 +1,14 @@
-"""Chapter 7 of E-EON: every configuration of its grid with both TCPs, by one command.
+"""Chapter 7 of E-EON by one command: its grid with both TCPs, and what the thesis has not.
 
-    python papers/eeon_ch7/study.py          # goes on where it was stopped
+    python papers/eeon_ch7/study.py          # all parts; goes on where it was stopped
+    python papers/eeon_ch7/study.py policies # one of them
     python papers/eeon_ch7/study.py --plan   # only what is missing, and how long it takes
     python papers/eeon_ch7/study.py --kept   # runs nothing: what the store has already
     python papers/eeon_ch7/study.py --draw   # the pictures again, from the kept numbers
 
-Runs are those of the claims: grid.toml with the study's TCP and with that of profiles.toml. What is
-kept, in results/study, is a CSV with means and 95 % intervals over seeds (``n`` seeds: 0 is not
+The part ``chapter7`` has the runs of the claims: grid.toml with the study's TCP and with that of
+profiles.toml. The others are the sweeps of study/: every policy, and one that adapts. What is kept,
+in results/study, is a CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
 run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/F7*' --record`` only reads.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +38,15 @@ from eastwest.cli.study import (
 )
 from eastwest.plot.style import style
 from eastwest.store import Store
+from eastwest.sweep.check import load
 from eastwest.sweep.spec import Spec
 
 HERE = Path(__file__).resolve().parent
 BUFFERS = {"200 packets": "shallow", "2000 packets": "deep"}
 #: Measured CPU seconds of a run.
 RUN_S = 1.7
+#: Sweeps of study/, with those of a run.
+STUDIES = {"policies": 1.7, "service": 4.0, "fast": 1.7}
 #: Numbers that are also told relative to links that are always on, with the same queue.
 RELATIVE = ("runtime_s", "latency_us")
 
@@ -62,6 +68,20 @@ def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
     }
 
 
+def study_labels(_: str, spec: Spec, number: int) -> Labels:
+    """Names of a point of study/: its queue as the comment in the file says, and its policy."""
+    settings = decided(spec, number)
+    queue, energy = settings["fabric.queue"], settings["fabric.energy"]
+    kinds = {"drop-tail": "DropTail", "step-marking": "DCTCP"}
+    name = kinds.get(queue["kind"], "RED with ECN")
+    if queue.get("protection") == "ack+syn":
+        name += ", ack+syn"
+    if queue["kind"] == "drop-tail":
+        name += f", {BUFFERS[queue['limit']]}"
+    policy = policy_of({f"fabric.energy.{key}": value for key, value in energy.items()})
+    return {"queue": name, "policy": "eee" if policy == "nopa" else policy}
+
+
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
     """Numbers of one run, from its summary."""
     latency, fabric = summary["latency_us"], summary["energy_j"]["fabric_links"]
@@ -73,12 +93,27 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
         "fabric_always_on_j": fabric["always_on"],
         "fabric_ideal_j": fabric["ideal"],
         "energy_j": summary["energy_j"]["total"],
+        "energy_of_ideal": summary["energy_j"]["total"] / summary["energy_j"]["ideal"],
+        "fabric_of_ideal": fabric["total"] / fabric["ideal"],
         "timeouts": summary["tcp"]["timeouts"],
         "drops": summary["packets"]["dropped"],
         "marks": sum(summary["marks"].values()),
         "cpu_s": summary["cpu_s"],
     }
+    if "service" in latency["classes"]:
+        service = latency["classes"]["service"]
+        found |= {f"service_{name}_us": service[name] for name in ("p50", "p99", "p999")}
     return {name: float(value) for name, value in found.items()}
+
+
+def study_table(points: Sequence[Point]) -> pl.DataFrame:
+    """Means and intervals over seeds."""
+    rows = [
+        {**point.labels, "metric": name, **interval([run[name] for run in point.runs.values()])}
+        for point in points
+        for name in common(point) or ["runtime_s"]
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
@@ -108,9 +143,10 @@ def finish(part: Part, store: Store, read: bool) -> None:
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{part.name}.csv"
     if read:
-        table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
+        make = study_table if part.name in STUDIES else table_of
+        make(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
     table = pl.read_csv(path, schema_overrides={"mean": pl.Float64})
-    for picture, draw in PICTURES.items():
+    for picture, draw in PICTURES[part.name].items():
         with style():
             figure = draw(table)
             figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
@@ -123,7 +159,11 @@ def main(arguments: Sequence[str]) -> None:
     def chapter() -> Part:
         return Part("chapter7", grid_sweeps(HERE, "linux"), labels_of, lambda *_: RUN_S)
 
-    command(arguments, {"chapter7": chapter}, finish)
+    def study(name: str) -> Part:
+        sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
+        return Part(name, sweeps, study_labels, lambda *_: STUDIES[name])
+
+    command(arguments, {"chapter7": chapter, **{n: partial(study, n) for n in STUDIES}}, finish)
 
 
 if __name__ == "__main__":
