@@ -56,9 +56,8 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
             at = [SCENARIOS.index(row) + width * (place - (len(policies) - 1) / 2) for row in rows]
             axes.bar(at, each["mean"].to_list(), width, color=POLICIES[policy], label=policy,
                      yerr=error(each), error_kw={"lw": 0.6, "ecolor": MUTED})  # fmt: skip
-        if not policies:
-            nothing(axes, "no runs yet")
-        axes.axhline(1, color=INK, lw=0.8)
+        if policies:
+            axes.axhline(1, color=INK, lw=0.8)
         axes.set_xticks(range(6), [f"{work}\n{nodes}" for work, nodes in SCENARIOS])
         axes.grid(visible=False, axis="x")
         axes.set_title(f"{buffer} buffers, windows of {window}")
@@ -86,7 +85,7 @@ def draw_legacy(table: pl.DataFrame) -> Figure:
         label = "standard" if policy == "nopa" else policy
         axes.bar(at, each["mean"].to_list(), 0.38, color=ink, yerr=error(each), label=label,
                  error_kw={"lw": 0.6})  # fmt: skip
-    axes.axhspan(1 / 8, 1 / 5, color=AMBER, alpha=0.25, lw=0, label="standard, published")
+    axes.axhspan(1 / 8, 1 / 5, color=AMBER, alpha=0.35, lw=0, zorder=0, label="published")
     axes.set_xticks(range(6), [f"{work}\n{nodes}" for work, nodes in SCENARIOS])
     axes.grid(visible=False, axis="x")
     percent_ticks(axes, "y")
@@ -162,9 +161,11 @@ def lines(
 
 
 def legend(figure: Figure, grid: Sequence[Sequence[Axes]]) -> Figure:
-    """One legend for all panels."""
+    """One legend for all panels; a panel without runs says so."""
     found = {}
     for axes in (axes for row in grid for axes in row):
+        if not axes.has_data():
+            nothing(axes, "no runs yet")
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:

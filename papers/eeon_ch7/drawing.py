@@ -14,7 +14,7 @@ from eastwest.plot.style import BLUE, GREEN, INK, ORANGE
 
 QUEUES = {"DropTail": INK, "RED with ECN": ORANGE, "RED with ECN, ack+syn": GREEN}
 BUFFERS = {"shallow": ":", "deep": "-"}
-POLICIES = ("ideal", "eee", "12us10", "120us100", "500us500", "1ms1000")
+POLICIES = ("ideal", "eee", "12us10", "120us100", "500us500", "1ms1000", "1ms100", "10ms100")
 METRICS = {
     "runtime_s_relative": "runtime, of always-on links",
     "latency_us_relative": "mean latency, of always-on links",
