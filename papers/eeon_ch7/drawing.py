@@ -8,6 +8,7 @@ from functools import partial
 import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.plot.style import BLUE, GREEN, INK, ORANGE
@@ -55,28 +56,32 @@ def draw(table: pl.DataFrame, tcp: str, links: str) -> Figure:
 
 
 MARKS = {
-    "legacy": "x", "ideal": "*", "eee": "s", "12us10": "v", "120us100": "^", "500us500": "<",
+    "legacy": "x", "eee": "s", "12us10": "v", "120us100": "^", "500us500": "<",
     "1ms1000": ">", "adaptive": "o",
 }  # fmt: skip
 SHADES = (INK, ORANGE, GREEN, BLUE)
 
 
 def trade(table: pl.DataFrame, title: str, energy: str, tail: str, tail_name: str) -> Figure:
-    """Runtime and a tail of latency against energy, a point for each policy."""
+    """Runtime and a tail of latency against what is used beyond ideal links, by policy."""
     figure, grid = panels(1, 2, (4.6, 3.4), f"{title} ({seeds_of(table)})")
     for axes, metric, name in zip(
         grid[0], ("runtime_s", tail), ("runtime, s", tail_name), strict=True
     ):
         for queue, ink in zip(table["queue"].unique(maintain_order=True), SHADES, strict=False):
+            of = table.filter(pl.col("queue") == queue)
+            mean = {(row["policy"], row["metric"]): row["mean"] for row in of.iter_rows(named=True)}
             for policy, mark in MARKS.items():
-                one = table.filter(pl.col("queue") == queue, pl.col("policy") == policy)
-                at = {row["metric"]: row["mean"] for row in one.iter_rows(named=True)}
-                if energy in at and metric in at:
-                    axes.plot(at[energy], at[metric], mark, color=ink, ms=6,
+                if (policy, energy) in mean and ("ideal", energy) in mean:
+                    beyond = 100 * (mean[policy, energy] / mean["ideal", energy] - 1)
+                    axes.plot(beyond, mean[policy, metric], mark, color=ink, ms=6,
                               fillstyle="full" if policy == "adaptive" else "none")  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("energy, of ideal")
+        for scale, axis in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
+            scale("log")
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(lambda value, _: f"{value:,g}")
+            axis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("energy beyond ideal links, %")
         axes.set_title(name)
     queues = table["queue"].unique(maintain_order=True).to_list()
     lines = [Line2D([], [], color=ink, lw=4) for _, ink in zip(queues, SHADES, strict=False)]
@@ -97,17 +102,17 @@ PICTURES: Mapping[str, Mapping[str, Callable[[pl.DataFrame], Figure]]] = {
     "chapter7": CHAPTER,
     "policies": {
         "policies": partial(trade, title="Links between switches sleep, chapter 7's job",
-                            energy="fabric_of_ideal", tail="latency_p99_us",
+                            energy="fabric_energy_j", tail="latency_p99_us",
                             tail_name="99th percentile of packets, us")
     },
     "service": {
         "service": partial(trade, title="All links sleep, a service beside chapter 6's job",
-                           energy="energy_of_ideal", tail="service_p99_us",
+                           energy="energy_j", tail="service_p99_us",
                            tail_name="99th percentile of the service, us")
     },
     "fast": {
         "fast": partial(trade, title="10 and 40 Gbit/s, all links sleep",
-                        energy="energy_of_ideal", tail="latency_p99_us",
+                        energy="energy_j", tail="latency_p99_us",
                         tail_name="99th percentile of packets, us")
     },
 }  # fmt: skip
