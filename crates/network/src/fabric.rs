@@ -79,9 +79,11 @@ impl Fabric {
             .map(|node| config.shared_buffer.filter(|_| node >= graph.hosts))
             .map(|shared| shared.map(|c| Arc::new(SharedBuffer::new(c))))
             .collect();
+        let watched = watched_links(config, graph.cables.len() * 2);
         for (i, cable) in graph.cables.iter().enumerate() {
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
-                let mut spec = link_spec(config, &graph, seed, links.len(), from, to, cable.config);
+                let place = (links.len(), from, to, cable.config);
+                let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
                 links.push(Link::new(&spec));
             }
@@ -451,10 +453,8 @@ fn link_spec(
     config: &FabricConfig,
     graph: &Graph,
     seed: u64,
-    link: usize,
-    from: u32,
-    to: u32,
-    cable: crate::config::CableConfig,
+    (link, from, to, cable): (usize, u32, u32, crate::config::CableConfig),
+    watched: bool,
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
@@ -470,7 +470,7 @@ fn link_spec(
         || !classes.is_empty()
         || !queue.is_one_fifo()
         || (sleep.is_some() && (at_dequeue || class.both))
-        || ((sleep.is_some() || at_dequeue) && is_watched(config, link as u32));
+        || ((sleep.is_some() || at_dequeue) && watched);
     let mode = match (two_event, at_dequeue) {
         (true, _) => Mode::TwoEvent,
         (false, true) => Mode::Lazy,
@@ -495,10 +495,13 @@ fn link_spec(
     }
 }
 
-/// Whether somebody looks at this link between its own events: faults, or routing that goes by queues.
-fn is_watched(config: &FabricConfig, link: u32) -> bool {
-    let routing = matches!(config.routing, RoutingConfig::Custom(_));
-    routing || config.faults.iter().any(|fault| fault.links.contains(&link))
+/// Links that somebody looks at between their own events: faults, or routing that goes by queues.
+fn watched_links(config: &FabricConfig, links: usize) -> Vec<bool> {
+    let mut watched = vec![matches!(config.routing, RoutingConfig::Custom(_)); links];
+    for &link in config.faults.iter().flat_map(|fault| &fault.links) {
+        watched[link as usize] = true;
+    }
+    watched
 }
 
 /// Energy of the links between two nodes: those of hosts, or those between switches.
