@@ -33,7 +33,7 @@ from eastwest.cli.study import (
     policy_of,
     ratios,
 )
-from eastwest.plot.style import style
+from eastwest.plot import panels
 from eastwest.store import Store
 from eastwest.sweep.spec import Spec
 
@@ -153,11 +153,7 @@ def finish(part: Part, store: Store, read: bool) -> None:
     if read:
         table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
     table = pl.read_csv(path, schema_overrides={"load": pl.Int64, "mean": pl.Float64})
-    for picture, draw in PICTURES.items():
-        with style():
-            figure = draw(table)
-            figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
-            figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
+    panels.keep(PICTURES, table, kept)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ from eastwest.cli.study import (
     points_of,
     ratios,
 )
-from eastwest.plot.style import style
+from eastwest.plot import panels
 from eastwest.store import Store
 from eastwest.sweep.check import load
 from eastwest.sweep.spec import Spec
@@ -196,11 +196,7 @@ def finish(part: Part, store: Store, read: bool) -> None:
     if read:
         table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
     table = pl.read_csv(path, schema_overrides={"factor": pl.String})
-    for picture, draw in PICTURES.get(part.name, {}).items():
-        with style():
-            figure = draw(table)
-            figure.savefig(kept / f"{picture}.png", metadata={"Software": None}, dpi=110)
-            figure.savefig(kept / f"{picture}.svg", metadata={"Date": None})
+    panels.keep(PICTURES.get(part.name, {}), table, kept)
     if part.name == "chapter6":
         best = [front(each) for _, each in configurations(table).group_by("tcp")]
         pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(

@@ -5,9 +5,14 @@ Such a table has a row for each point and metric, with ``n`` seeds, ``mean``, ``
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from eastwest.plot.style import style
 
 
 def panels(
@@ -37,3 +42,14 @@ def error(part: pl.DataFrame) -> list[list[float]]:
         0.0 if high is None else high - mean for mean, high in part.select("mean", "high").rows()
     ]
     return [[max(0.0, each) for each in below], [max(0.0, each) for each in above]]
+
+
+def keep(
+    pictures: Mapping[str, Callable[[pl.DataFrame], Figure]], table: pl.DataFrame, folder: Path
+) -> None:
+    """Draw pictures of a table and keep each as PNG and SVG, without date or version."""
+    for name, draw in pictures.items():
+        with style():
+            figure = draw(table)
+            figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
