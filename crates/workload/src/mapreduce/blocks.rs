@@ -66,16 +66,27 @@ impl Blocks {
 }
 
 impl MapReduce {
-    /// A file is complete: its blocks are kept. A task that ran again has written it anew.
+    /// A file is complete: its blocks are kept, without the replicas of datanodes that have died
+    /// since their block was written. A task that ran again has written it anew.
     pub(super) fn keep_file(
         &mut self,
         now: Time,
         (job, task): (u32, u32),
-        blocks: Vec<Written>,
+        mut blocks: Vec<Written>,
         out: &mut Vec<Action>,
     ) {
         if blocks.is_empty() {
             return; // a map of a job with reduces, or a file of no bytes
+        }
+        for (number, written) in (0..).zip(&mut blocks) {
+            let block = Block::Output { job, task, number };
+            written.replicas.retain(|&w| {
+                let dead = self.workers[w as usize].dead;
+                if dead {
+                    self.replication.gone_with(w, block);
+                }
+                !dead
+            });
         }
         let numbers = 0..blocks.len() as u32;
         self.blocks.written.insert((job, task), blocks);

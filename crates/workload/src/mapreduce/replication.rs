@@ -99,6 +99,11 @@ impl Replication {
         blocks
     }
 
+    /// A datanode that is dead has a replica of a block of which the namenode learns only now.
+    pub fn gone_with(&mut self, worker: u32, block: Block) {
+        self.gone.entry(worker).or_default().push(block);
+    }
+
     fn is_needed(&self) -> bool {
         self.needed.iter().any(|blocks| !blocks.is_empty())
     }

@@ -160,6 +160,23 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     assert_eq!(block(&seen), 0);
 }
 
+/// Found by the property test: a file is kept when it is complete, long after its first blocks.
+#[test]
+fn a_datanode_that_dies_before_a_file_is_complete_does_not_hold_its_first_blocks() {
+    let mut config = writes(0);
+    config.hdfs.block_bytes = 1_000_000_000;
+    let end = run(&config, &cluster(9, 3, 1)).job(0).finished;
+    assert!(at(20 + 40) < end, "who goes is dead before the file is complete: {end}");
+    let mut copied = 0;
+    for host in (1..8).map(HostId) {
+        let seen = run_with(&config, &cluster(9, 3, 1), &[gone(host, 20)]);
+        assert_eq!(seen.job(0).failed, None);
+        assert!(seen.copies.iter().all(|&(from, to, _)| from != host && to != host));
+        copied += seen.copies.iter().filter(|c| c.2 == 1_000_000_000).count();
+    }
+    assert!(copied > 0, "what was written to them is copied: {copied}");
+}
+
 #[test]
 fn a_write_fails_where_no_datanode_is_left_to_take_over() {
     let mut config = writes(0);
