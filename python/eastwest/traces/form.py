@@ -1,0 +1,109 @@
+"""The normal form of a trace: a folder with ``trace.json`` and Parquet tables.
+
+Every source is brought into these tables. A column that a source does not know is null, and named
+under ``lacks`` in ``trace.json``; a table of which it knows nothing is not there. What a source
+calls missing (Rumen's −1) is null too, never zero.
+
+Times are seconds from the first submission in the trace (``began_s`` in ``trace.json``: that moment
+in seconds since 1970, where the source says it). Bytes are bytes. ``job`` counts jobs from 0 in the
+order of their submission; jobs of the same moment stay in the order of the source.
+"""
+
+from __future__ import annotations
+
+#: Format of the folders this version writes: ``format`` in ``trace.json``.
+TRACE_FORMAT = 1
+
+#: Name of the file that describes the trace.
+ABOUT = "trace.json"
+
+#: Sources, by the name that ``--format`` takes.
+SOURCES = {
+    "swim": "SWIM: six, eight or nine tab-separated columns",
+    "rumen": "Rumen: job objects in JSON, one after the other",
+    "mrv1": 'job history of Hadoop 0.20 to 1.x: KIND KEY="value" lines',
+    "jhist": "job history of Hadoop 2 and 3: Avro's JSON or binary form",
+    "spark": "Spark event log: a JSON object a line",
+    "table": "CSV or Parquet with columns named as here",
+}
+
+#: How an attempt or a job ended.
+OUTCOMES = ("succeeded", "failed", "killed")
+
+#: Tables: their columns, in order, with their types.
+TABLES: dict[str, dict[str, str]] = {
+    # One row a job. ``name`` is what its user called it, ``source_id`` what the framework did.
+    # ``input_bytes``: read by its maps or first stages from files; ``shuffle_bytes``: fetched by
+    # reduces, or by later stages; ``output_bytes``: written to files; ``map_output_bytes``: what
+    # maps emit before they combine and compress it, which is not what is shuffled. ``map_s`` and
+    # ``reduce_s``: task-seconds of the attempts that succeeded.
+    "jobs": {
+        "job": "u32",
+        "name": "str",
+        "source_id": "str",
+        "user": "str",
+        "queue": "str",
+        "framework": "str",
+        "submit_s": "f64",
+        "launch_s": "f64",
+        "finish_s": "f64",
+        "outcome": "str",
+        "maps": "u32",
+        "reduces": "u32",
+        "input_bytes": "u64",
+        "map_output_bytes": "u64",
+        "shuffle_bytes": "u64",
+        "output_bytes": "u64",
+        "map_s": "f64",
+        "reduce_s": "f64",
+    },
+    # One row an attempt at a task. ``kind``: map, reduce, setup, cleanup, or task (Spark).
+    # ``stage`` is Spark's. ``input_done_s``: end of the map function or of a reduce's shuffle;
+    # ``sorted_s``: end of a reduce's merge. ``shuffle_bytes``: what it fetched.
+    "attempts": {
+        "job": "u32",
+        "task": "str",
+        "attempt": "u32",
+        "kind": "str",
+        "stage": "u32",
+        "host": "str",
+        "rack": "str",
+        "start_s": "f64",
+        "input_done_s": "f64",
+        "sorted_s": "f64",
+        "finish_s": "f64",
+        "outcome": "str",
+        "locality": "str",
+        "input_bytes": "u64",
+        "input_records": "u64",
+        "map_output_bytes": "u64",
+        "shuffle_bytes": "u64",
+        "output_bytes": "u64",
+        "output_records": "u64",
+        "file_bytes_read": "u64",
+        "file_bytes_written": "u64",
+        "spilled_records": "u64",
+        "cpu_s": "f64",
+    },
+    # One row a stage of a job that is a graph (Spark). ``after``: stages it waits for.
+    "stages": {
+        "job": "u32",
+        "stage": "u32",
+        "name": "str",
+        "after": "list[u32]",
+        "tasks": "u32",
+        "submit_s": "f64",
+        "finish_s": "f64",
+        "outcome": "str",
+        "input_bytes": "u64",
+        "shuffle_bytes": "u64",
+        "shuffle_written_bytes": "u64",
+        "output_bytes": "u64",
+        "task_s": "f64",
+        "cpu_s": "f64",
+    },
+    # One row a file or folder that a job names. ``access``: read or write.
+    "files": {"job": "u32", "path": "str", "access": "str", "bytes": "u64"},
+    # One row a host that the trace names.
+    "hosts": {"rack": "str", "host": "str"},
+}
