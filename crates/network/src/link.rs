@@ -19,6 +19,7 @@
 
 mod asleep;
 mod begun;
+mod calm;
 mod conditions;
 pub mod meter;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
 use crate::ring::Ring;
 use crate::shared_buffer::SharedBuffer;
 use begun::Late;
+use calm::Calm;
 use conditions::{Conditions, ps_per_byte_q16};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
@@ -166,6 +168,8 @@ pub struct Link {
     begun_bytes: u64,
     /// When the packet after those begins to be sent, or never.
     next_start: Time,
+    /// Arrivals that need no decision, where there can be such.
+    calm: Option<Box<Calm>>,
     /// Packets that the discipline of a lazy port has dropped, and when.
     late: Option<Box<Late>>,
     /// When the link sleeps, if it does.
@@ -241,10 +245,11 @@ impl Link {
         let waiting = two_event
             .then(|| Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone()));
         let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
-        let queue = match waiting {
+        let mut queue = match waiting {
             None => Queue::new(&spec.queue, &place),
             Some(_) => Queue::DropTail(Limit::Packets(0)),
         };
+        let counted = eager && queue.sees_all() && sleeper.is_none();
         Link {
             on_wire: Ring::default(),
             surely_fits: queue.surely_lets_in(spec.mtu),
@@ -258,8 +263,9 @@ impl Link {
             min_frame: spec.min_frame,
             plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
-            counted: eager && queue.sees_all() && sleeper.is_none(),
+            counted,
             conditions: None,
+            calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
             queue,
             begun: 0,
             begun_bytes: 0,

@@ -45,18 +45,38 @@ impl Link {
     }
 
     /// Offers a packet to an eager port whose discipline sees every packet.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn offer_counted(
         &mut self,
         now: Time,
         passage: Passage,
         pool: &mut PacketPool,
     ) -> Offer {
-        let backlog = self.count_begun(now);
-        match self.judge(now, &passage, backlog, self.busy_until, pool) {
-            Some(cause) => Offer::Dropped(cause),
-            None => self.enqueue_counted(now, passage),
+        if self.takes_unseen(now) {
+            return self.enqueue(now, passage);
         }
+        self.offer_seen(now, passage, pool)
+    }
+
+    #[inline(always)]
+    fn takes_unseen(&mut self, now: Time) -> bool {
+        let held = self.on_wire.len();
+        self.calm.as_mut().is_some_and(|calm| calm.takes(held, now, self.busy_until))
+    }
+
+    #[inline(never)]
+    fn offer_seen(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+        self.look_up();
+        if self.takes_unseen(now) {
+            return self.enqueue(now, passage);
+        }
+        let backlog = self.count_begun(now);
+        if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
+            return Offer::Dropped(cause);
+        }
+        let offer = self.enqueue_counted(now, passage);
+        self.calm_down();
+        offer
     }
 
     /// Lets a packet in where [`Link::count_begun`] counts.

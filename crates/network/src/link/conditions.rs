@@ -67,7 +67,7 @@ pub(super) fn ps_per_byte_q16(rate: Rate) -> u64 {
 impl Link {
     /// Makes the link ready for faults; it draws from streams of its own, by its number.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        (self.plain, self.counted) = (false, false);
+        (self.plain, self.counted, self.calm) = (false, false, None);
         self.conditions = Some(Box::new(Conditions {
             own_ps_per_byte_q16: self.ps_per_byte_q16,
             failures: 0,

@@ -149,6 +149,9 @@ fn queues() -> Vec<(QueueConfig, bool)> {
     {
         queues.push((QueueConfig::Red(red(weight, ecn, limit)), ecn));
     }
+    for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
+        queues.push((QueueConfig::Red(calm_red(weight, ecn)), ecn));
+    }
     let (target, red) = (Span::from_us(20), red(0.3, true, packets(9)));
     queues.push((QueueConfig::AdaptiveRed(AdaptiveRedConfig { target, adapt: true, red }), true));
     let pie = PieConfig {
@@ -176,6 +179,37 @@ fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
         mean_packet: 500,
         signal: Signal { ecn, protection: Protection::Default },
         limit,
+    }
+}
+
+/// Ports with it are calm now and then.
+fn calm_red(weight: f64, ecn: bool) -> RedConfig {
+    let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
+    RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
+}
+
+#[test]
+fn ports_with_red_are_calm_while_nothing_can_be_signalled() {
+    for weight in [1.0, 0.02] {
+        let queue = QueueConfig::Red(calm_red(weight, false));
+        let mut link = Link::new(&LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
+        let mut pool = PacketPool::default();
+        let one = packet(1500, 0);
+        let (mut now, mut calm) = (Time::ZERO, 0);
+        let offer = |link: &mut Link, now, pool: &mut PacketPool| {
+            link.offer(now, Passage::new(pool.insert(&one), &one), pool)
+        };
+        for _ in 0..400 {
+            assert_ne!(offer(&mut link, now, &mut pool), Offer::Dropped(Cause::Early));
+            calm += u32::from(link.is_calm());
+            let key = link.next_key(now);
+            link.arrive(key, &mut pool);
+            now = key.time();
+        }
+        assert!(calm > 390, "{calm}");
+        // a burst is looked at again
+        let burst: Vec<Offer> = (0..300).map(|_| offer(&mut link, now, &mut pool)).collect();
+        assert!(!link.is_calm() && burst.contains(&Offer::Dropped(Cause::Early)), "{burst:?}");
     }
 }
 

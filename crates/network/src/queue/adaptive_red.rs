@@ -81,6 +81,11 @@ impl AdaptiveRed {
         }
     }
 
+    /// What it is where nothing is adapted.
+    pub(super) fn steady(&mut self) -> Option<&mut Red> {
+        (!self.adapt).then_some(&mut self.red)
+    }
+
     pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         if self.adapt {
             self.adapt(arrival.now);

@@ -221,6 +221,16 @@ impl Queue {
         }
     }
 
+    /// RED whose settings stay as they are.
+    #[inline]
+    pub fn steady_red(&mut self) -> Option<&mut Red> {
+        match self {
+            Queue::Red(red) => Some(red),
+            Queue::AdaptiveRed(red) => red.steady(),
+            _ => None,
+        }
+    }
+
     /// What to do with a packet.
     #[inline(always)]
     pub fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {

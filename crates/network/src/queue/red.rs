@@ -16,9 +16,10 @@
 //! counts all packets at the gateway; here the one being sent does not count, as in ns-2.
 
 use super::protection::Signal;
-use super::{Arrival, Verdict};
+use super::{Arrival, Verdict, least_packets};
 use crate::config::Limit;
 use eastwest_engine::random::Stream;
+use eastwest_types::Span;
 
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,20 +90,48 @@ impl Red {
         &mut self.config
     }
 
+    /// Whether the average is more than the queue of the moment.
+    pub fn follows(&self) -> bool {
+        self.config.weight < 1.0
+    }
+
+    /// A packet that finds fewer packets than this at its port, waiting or on the wire, is let in and
+    /// changes nothing but the average while that is low, see [`Red::calm_for`]. Zero where levels
+    /// count bytes.
+    pub fn calm_below(&self, mtu: u32) -> u32 {
+        let Level::Packets(min) = self.config.min else { return 0 };
+        let most = if self.follows() { 4.0 * min } else { min.ceil() };
+        (most as u32).min(least_packets(self.config.limit, mtu))
+    }
+
+    /// So many packets, each of which finds fewer than `most` waiting, leave the average below `min`
+    /// whenever they come. An arrival raises it by less than `w · (most − 1)`.
     #[inline]
-    fn follow(&mut self, arrival: &Arrival) {
-        let queue = match self.config.min {
-            Level::Packets(_) => arrival.backlog.packets as f64,
-            Level::Bytes(_) => arrival.backlog.bytes as f64,
-        };
+    pub fn calm_for(&self, most: u32) -> u32 {
+        if !self.follows() {
+            return u32::MAX;
+        }
+        let (room, each) =
+            (self.config.min.value() - self.average, self.config.weight * f64::from(most));
+        // the cast gives zero below zero; rounding is far less than what `most` is above `most − 1`
+        (room / each) as u32
+    }
+
+    /// The average after a packet that finds `queue` waiting, at a port that has been idle for a time
+    /// or is not.
+    #[inline]
+    pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.config.weight;
         if w >= 1.0 {
             self.average = queue;
-        } else if !arrival.idle() {
-            self.average += w * (queue - self.average);
-        } else if self.average > 0.0 {
-            let idle = arrival.now.since(arrival.clear_at).0 as f64;
-            self.average *= power(1.0 - w, (idle / self.packet_ps) as u64);
+            return;
+        }
+        match idle {
+            None => self.average += w * (queue - self.average),
+            Some(idle) if self.average > 0.0 => {
+                self.average *= power(1.0 - w, (idle.0 as f64 / self.packet_ps) as u64);
+            }
+            Some(_) => {}
         }
     }
 
@@ -123,7 +152,12 @@ impl Red {
 
     #[inline(always)]
     pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        self.follow(arrival);
+        let queue = match self.config.min {
+            Level::Packets(_) => arrival.backlog.packets as f64,
+            Level::Bytes(_) => arrival.backlog.bytes as f64,
+        };
+        let idle = arrival.idle().then(|| arrival.now.since(arrival.clear_at));
+        self.follow(queue, idle);
         let fits = arrival.fits(self.config.limit);
         if fits != Verdict::Enqueue {
             return fits;
