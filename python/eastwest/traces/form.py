@@ -4,12 +4,18 @@ Every source is brought into these tables. A column that a source does not know 
 under ``lacks`` in ``trace.json``; a table of which it knows nothing is not there. What a source
 calls missing (Rumen's −1) is null too, never zero.
 
-Times are seconds from the first submission in the trace (``began_s`` in ``trace.json``: that moment
-in seconds since 1970, where the source says it). Bytes are bytes. ``job`` counts jobs from 0 in the
+Times are seconds from the zero of the trace: the source's own where it counts from one (SWIM, a
+table), else the first submission. ``began_s`` in ``trace.json`` is that zero in seconds since 1970,
+where the source says it. Bytes are bytes. ``job`` counts jobs from 0 in the
 order of their submission; jobs of the same moment stay in the order of the source.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``trace.json``.
 TRACE_FORMAT = 1
@@ -26,6 +32,9 @@ SOURCES = {
     "spark": "Spark event log: a JSON object a line",
     "table": "CSV or Parquet with columns named as here",
 }
+
+#: Latest time and longest span that is taken for one, in seconds: 100 years. More is another unit.
+MOST_S = 100 * 366 * 86_400.0
 
 #: How an attempt or a job ended.
 OUTCOMES = ("succeeded", "failed", "killed")
@@ -107,3 +116,27 @@ TABLES: dict[str, dict[str, str]] = {
     # One row a host that the trace names.
     "hosts": {"rack": "str", "host": "str"},
 }
+
+
+#: Columns that are never null.
+NEEDED = {
+    "jobs": ("job", "submit_s"),
+    "attempts": ("job", "kind"),
+    "stages": ("job", "stage"),
+    "files": ("job", "path", "access"),
+    "hosts": ("host",),
+}
+
+
+def schema(table: str) -> dict[str, pl.DataType]:
+    """Columns of a table with their types as polars knows them."""
+    import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
+
+    types = {
+        "u32": pl.UInt32(),
+        "u64": pl.UInt64(),
+        "f64": pl.Float64(),
+        "str": pl.String(),
+        "list[u32]": pl.List(pl.UInt32()),
+    }
+    return {name: types[kind] for name, kind in TABLES[table].items()}

@@ -1,0 +1,208 @@
+"""Opens a trace: a folder in the normal form, or a recorded file of any known format.
+
+A file is imported into a temporary folder first. Folders come from anywhere: format version,
+columns, order of the jobs and references between tables are checked before anything is handed out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
+from eastwest.units import clean
+
+#: Most bytes of ``trace.json``.
+_MOST_ABOUT = 4 << 20
+
+
+@dataclass
+class Trace:
+    """An open trace; leave it with ``with`` or ``close``, as it may lie in a temporary folder."""
+
+    path: Path
+    #: What ``trace.json`` says.
+    about: dict[str, Any]
+    #: Tables that are there.
+    tables: tuple[str, ...]
+    #: What messages and pages call it: the folder or file that was named.
+    name: str
+    _closing: Callable[[], None] = field(default=lambda: None, repr=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the temporary folder, where there is one."""
+        self._closing()
+
+    @property
+    def jobs(self) -> pl.LazyFrame:
+        """The table of jobs."""
+        return self.table("jobs")
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """Return a table of ``form.TABLES``; one that the trace does not have is empty."""
+        if name in self.tables:
+            return pl.scan_parquet(self.path / f"{name}.parquet", glob=False)
+        return pl.LazyFrame(schema=schema(name))
+
+    def lacks(self, table: str, column: str = "") -> bool:
+        """Whether the source says nothing of a table, or of a column of it."""
+        if table not in self.tables:
+            return True
+        return bool(column) and f"{table}.{column}" in self.about["lacks"]
+
+    def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query on its tables; raises ``InputError`` where these are damaged."""
+        with _damage(self.name):
+            return frame.collect(engine="streaming")
+
+
+def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str = "stop") -> Trace:
+    """Open a folder in the normal form, or a file of a known format.
+
+    Raises ``InputError`` where it is neither, or damaged.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _open_folder(path, str(path))
+    from eastwest.traces.take import import_trace  # noqa: PLC0415  every reader: only where needed
+
+    folder = Path(tempfile.mkdtemp(prefix="eastwest-trace-"))
+    try:
+        imported = import_trace(
+            [path], folder / "trace", source_format=source_format, on_bad_row=on_bad_row
+        )
+        trace = _open_folder(imported.path, str(path))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    trace._closing = lambda: shutil.rmtree(folder, ignore_errors=True)
+    return trace
+
+
+def _open_folder(path: Path, name: str) -> Trace:
+    about = _about(path, name)
+    tables = tuple(table for table in TABLES if _there(path, table, name))
+    if "jobs" not in tables:
+        raise InputError(f"{name} has no table of jobs (jobs.parquet)")
+    trace = Trace(path, about, tables, name)
+    with _damage(name):
+        for table in tables:
+            _check_columns(path, table, name)
+        _check_jobs(trace)
+        for table in tables:
+            if table not in {"jobs", "hosts"}:
+                _check_numbers(trace, table)
+    return trace
+
+
+def _about(path: Path, name: str) -> dict[str, Any]:
+    file = path / ABOUT
+    if file.is_symlink() or not file.is_file():
+        raise InputError(f"{name} is no trace: it has no {ABOUT}")
+    if file.stat().st_size > _MOST_ABOUT:
+        raise InputError(f"{name}: {ABOUT} is too large")
+    try:
+        about = json.loads(file.read_bytes())
+        version = about["format"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        raise InputError(f"{name}: {ABOUT} is damaged, or not that of a trace") from None
+    if version != TRACE_FORMAT:
+        raise InputError(
+            f"{name}: is of format {clean(str(version), 20)}, this version reads {TRACE_FORMAT}"
+        )
+    lacks = about.setdefault("lacks", [])
+    if not isinstance(lacks, list) or not all(isinstance(column, str) for column in lacks):
+        raise InputError(f"{name}: {ABOUT} is damaged: lacks is no list of names")
+    return dict(about)
+
+
+def _there(path: Path, table: str, name: str) -> bool:
+    file = path / f"{table}.parquet"
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        raise InputError(f"{name}: {file.name} is no file of its own")
+    return file.is_file()
+
+
+def _check_columns(path: Path, table: str, name: str) -> None:
+    found = dict(pl.read_parquet_schema(path / f"{table}.parquet"))
+    wanted = schema(table)
+    if found != wanted:
+        wrong = next((c for c in wanted if found.get(c) != wanted[c]), None) or next(iter(found))
+        has = f"is {found[wrong]}" if wrong in found else "is missing"
+        raise InputError(
+            f"{name}: {table}.parquet: column {clean(wrong, 60)!r} {has}, "
+            f"expected {wanted.get(wrong, 'none of that name')}"
+        )
+
+
+def _check_jobs(trace: Trace) -> None:
+    """Jobs are counted from 0 in the order of their submission, and every time is finite."""
+    submit = pl.col("submit_s")
+    found = trace.jobs.select(
+        pl.len().alias("rows"),
+        (pl.col("job").cast(pl.Int64).diff().fill_null(1) == 1).all().alias("counted"),
+        (pl.col("job").first() == 0).alias("from_zero"),
+        (submit.is_finite().fill_null(False)).all().alias("finite"),
+        (submit.diff().fill_null(0.0) >= 0).all().alias("ordered"),
+        pl.col("job").null_count().alias("nulls"),
+    ).collect(engine="streaming")
+    row = found.row(0, named=True)
+    if not row["rows"]:
+        raise InputError(f"{trace.name}: has no job")
+    if not (row["counted"] and row["from_zero"]) or row["nulls"]:
+        raise InputError(f"{trace.name}: jobs.parquet: job does not count from 0")
+    if not (row["finite"] and row["ordered"]):
+        raise InputError(f"{trace.name}: jobs.parquet: submit_s is not in order")
+    trace.about["rows"] = {"jobs": row["rows"]}
+
+
+def _check_numbers(trace: Trace, table: str) -> None:
+    """Rows of the other tables belong to jobs that are there."""
+    needed = [pl.col(name).null_count().alias(f"no_{name}") for name in NEEDED[table]]
+    found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
+    rows, most, *nulls = found.collect(engine="streaming").row(0)
+    if most is not None and most >= trace.about["rows"]["jobs"]:
+        raise InputError(f"{trace.name}: {table}.parquet: has rows of a job that is not there")
+    for name, missing in zip(NEEDED[table], nulls, strict=True):
+        if missing:
+            raise InputError(f"{trace.name}: {table}.parquet: {name} is missing in {missing} rows")
+    trace.about["rows"][table] = rows
+
+
+class _damage(contextlib.AbstractContextManager[None]):  # noqa: N801  reads as a statement
+    """Turn what polars raises on damaged files into ``InputError``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # a panic of polars is no Exception
+        if isinstance(error, (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)):
+            said = clean(str(error).partition("\n")[0], 120)
+            raise InputError(f"{self.name}: a table is damaged: {said}") from None

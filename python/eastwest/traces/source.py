@@ -1,0 +1,197 @@
+"""A recorded file as its reader sees it: unpacked, bounded, counted.
+
+Files packed with gzip or bzip2 (and zstd, where Python's library has it: from 3.14 on) are unpacked
+as they are read; never is a whole file in memory. A file that unpacks to more than ``MOST_RATIO``
+times its size is refused once that is more than ``FREE_BYTES``: histories pack to a tenth or a
+fiftieth, a bomb to a thousandth. Lines and records have limits of their own.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import importlib
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from eastwest.errors import InputError
+from eastwest.units import clean, size
+
+#: A packed file may unpack to so many times its size, and to so many bytes in any case.
+MOST_RATIO = 200
+FREE_BYTES = 64 << 20
+#: Longest line that is read, in bytes; a reader may allow less.
+MOST_LINE_BYTES = 16 << 20
+_BLOCK = 1 << 20
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+Told = Callable[[str, float], None]
+
+
+class Source:
+    """A file being read: a context manager."""
+
+    def __init__(self, path: str | Path, told: Told | None = None) -> None:
+        self.path = Path(path)
+        #: What messages call it.
+        self.name = str(path)
+        #: Why it ends before its end, where it does.
+        self.cut = ""
+        #: Bytes that came out so far.
+        self.unpacked = 0
+        self.sha256 = hashlib.sha256()
+        self._told = told
+        self._kept = b""
+        if self.path.is_dir():
+            raise InputError(f"{self.name} is a folder: name the files in it")
+        if not self.path.is_file():
+            what = "is no file" if self.path.exists() else "there is no such file"
+            raise InputError(f"{self.name}: {what}")
+        self._raw = self.path.open("rb")
+        try:
+            self._counted = _Counted(self._raw, self.sha256)
+            self.bytes = self.path.stat().st_size
+            self.packed = _packed(self._raw)
+            self._stream = _unpacker(self.packed, self._counted, self.name)
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
+        self._raw.close()
+
+    def peek(self, length: int) -> bytes:
+        """Return the first bytes that are still to be read, without reading on."""
+        while len(self._kept) < length:
+            block = self._fetch(length - len(self._kept))
+            if not block:
+                break
+            self._kept += block
+        return self._kept[:length]
+
+    def read(self, length: int = _BLOCK) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        if self._kept:
+            block, self._kept = self._kept[:length], self._kept[length:]
+            return block
+        return self._fetch(length)
+
+    def blocks(self, most_line: int = MOST_LINE_BYTES, block: int = _BLOCK) -> Iterator[bytes]:
+        """Yield whole lines, many at a time; the last may lack its end."""
+        rest: list[bytes] = []
+        held = 0
+        while True:
+            piece = self.read(block)
+            if not piece:
+                break
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*rest, piece[:cut]])
+                rest, held = [], 0
+            if cut < len(piece):
+                rest.append(piece[cut:])
+                held += len(piece) - cut
+            if held > most_line:
+                raise InputError(f"{self.name}: has a line of more than {size(most_line)}")
+        if rest:
+            yield b"".join(rest)
+
+    def lines(self, most_line: int = MOST_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+        """Yield lines with their numbers from 1, without their ends."""
+        number = 0
+        for block in self.blocks(most_line):
+            lines = block.split(b"\n")
+            if not lines[-1]:
+                lines.pop()
+            for line in lines:
+                number += 1
+                yield number, line.removesuffix(b"\r")
+
+    def drain(self) -> str:
+        """Read what a reader left, and return the SHA-256 of the file as it lies there."""
+        while self._raw.closed is False and self._counted.read(_BLOCK):
+            pass
+        return self.sha256.hexdigest()
+
+    def _fetch(self, length: int) -> bytes:
+        if self.cut:
+            return b""
+        try:
+            block: bytes = self._stream.read(min(length, _BLOCK))
+        except (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            self.cut = clean(str(error), 80)
+            return b""
+        self.unpacked += len(block)
+        self._bounded()
+        if self._told is not None:
+            self._told(self.name, self._counted.seen / max(1, self.bytes))
+        return block
+
+    def _bounded(self) -> None:
+        if self.packed and self.unpacked > max(FREE_BYTES, MOST_RATIO * self.bytes):
+            raise InputError(
+                f"{self.name}: unpacks to more than {MOST_RATIO} times its {size(self.bytes)}: "
+                "no history packs so well"
+            )
+
+
+class _Counted(io.RawIOBase):
+    """Counts what is taken from the disk, and keeps its checksum."""
+
+    def __init__(self, raw: IO[bytes], sha256: Any) -> None:
+        self._raw = raw
+        self._sha256 = sha256
+        self.seen = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        block = self._raw.read(size)
+        self.seen += len(block)
+        self._sha256.update(block)
+        return block
+
+    def readinto(self, buffer: Any, /) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def _packed(raw: IO[bytes]) -> str:
+    start = raw.read(4)
+    raw.seek(0)
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
+
+
+def _unpacker(packed: str, counted: _Counted, name: str) -> Any:
+    if packed == "gzip":
+        return gzip.GzipFile(fileobj=counted, mode="rb")
+    if packed == "bzip2":
+        return bz2.BZ2File(counted, "rb")
+    if packed == "zstd":
+        try:
+            zstd = importlib.import_module("compression.zstd")
+        except ImportError:
+            raise InputError(
+                f"{name}: is packed with zstd, which needs Python 3.14; unpack it first"
+            ) from None
+        return zstd.ZstdFile(counted, "rb")
+    return counted

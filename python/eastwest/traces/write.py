@@ -1,0 +1,279 @@
+"""Writes the normal form of a trace, row groups as they come.
+
+Rows are gathered until there are ``FLUSH_ROWS`` of a table, and written as a part of it. At the end
+the parts become one file a table. Only where jobs did not come in the order of their submission are
+they sorted: a range of submission times at once, so that memory stays bounded, and their numbers
+changed in the other tables. The folder is made beside its place and renamed when it is whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from eastwest import core
+from eastwest.errors import FolderError, InputError
+from eastwest.files import sync_folder
+from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
+
+#: Rows of a table that are gathered before they are written.
+FLUSH_ROWS = 1 << 18
+#: Most jobs of a trace: their numbers are of 32 bits.
+MOST_JOBS = 1 << 32
+#: About so many jobs are sorted at once.
+_SORT_ROWS = 1 << 20
+#: One submission time of so many is kept, to cut them into ranges.
+_SAMPLE = 1 << 10
+_TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
+#: Columns that end as times do and are lengths of time.
+_LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
+BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
+
+
+class Writer:
+    """A trace being written: a context manager that leaves nothing unless ``finish`` was called."""
+
+    def __init__(self, out: Path, force: bool = False, flush_rows: int = FLUSH_ROWS) -> None:
+        self.out = out
+        self._force = force
+        self._flush_rows = flush_rows
+        self._check()
+        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
+        #: Rows of each table, written or not.
+        self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
+        self._known: dict[str, dict[str, int]] = {
+            name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
+        }
+        #: Sums over jobs; nothing where no job knows it.
+        self.totals: dict[str, int] = {}
+        self.outcomes: dict[str, int] = {}
+        self._zero_ms: int | None = None
+        self._jobs = 0
+        self._last = -MOST_S
+        self._first = MOST_S
+        self._end = -MOST_S
+        self._sorted = True
+        self._sample: list[float] = []
+
+    def __enter__(self) -> Self:
+        self._partial.mkdir(parents=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def next_job(self, jobs: int = 1) -> int:
+        """Take the number of the next job of the source, or of as many as are named."""
+        number = self._jobs
+        self._jobs += jobs
+        if self._jobs > MOST_JOBS:
+            raise InputError(f"a trace has at most {MOST_JOBS:,} jobs")
+        return number
+
+    def seconds(self, since_1970_ms: int | None) -> float | None:
+        """Give a time of the source as tables have it; the first one asked for becomes the zero."""
+        if since_1970_ms is None:
+            return None
+        if self._zero_ms is None:
+            self._zero_ms = since_1970_ms
+        return (since_1970_ms - self._zero_ms) / 1000
+
+    def add(self, table: str, row: Mapping[str, Any]) -> None:
+        """Add a row; what it does not name is null."""
+        rows = self._rows[table]
+        rows.append(tuple(row.get(name) for name in TABLES[table]))
+        if len(rows) >= self._flush_rows:
+            self._flush(table)
+
+    def add_frame(self, table: str, frame: pl.DataFrame) -> None:
+        """Add rows with some columns of the table; the others are null."""
+        self._flush(table)
+        columns = [
+            frame[name].cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)
+            for name, kind in schema(table).items()
+        ]
+        self._part(table, frame.select(columns))
+
+    def finish(self, about: Mapping[str, Any]) -> Path:
+        """Write what is left, put the tables together, and give the folder its name."""
+        for table in TABLES:
+            self._flush(table)
+        if not self.counts["jobs"]:
+            raise InputError("the trace has no usable job")
+        shift = 0.0 if self._zero_ms is None else self._first
+        numbers = None if self._sorted else self._sort_jobs()
+        for table, parts in self._parts.items():
+            if parts:
+                self._join(table, shift, None if table == "jobs" else numbers)
+        began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
+        self._write_about(about, began, shift)
+        for parts in self._parts.values():
+            for part in parts:
+                part.unlink()
+        sync_folder(self._partial)
+        return self._place()
+
+    def _check(self) -> None:
+        """Refuse what cannot work before time is spent on reading."""
+        if self.out.name in {"", ".."}:
+            raise FolderError(f"{self.out} cannot be the folder of a trace: name a new one")
+        if not self.out.parent.is_dir():
+            raise FolderError(f"{self.out}: there is no folder {self.out.parent}")
+        if not os.access(self.out.parent, os.W_OK | os.X_OK):
+            raise FolderError(f"{self.out.parent} cannot be written to")
+        if os.path.lexists(self.out):
+            self._check_replaceable()
+
+    def _check_replaceable(self) -> None:
+        if self.out.is_symlink() or not self.out.is_dir():
+            raise FolderError(f"{self.out} is in the way: it is not a folder")
+        if not any(self.out.iterdir()):
+            return
+        if not self._force:
+            raise FolderError(f"{self.out} already exists: name another folder, or add --force")
+        if not (self.out / ABOUT).is_file():
+            raise FolderError(f"{self.out} is not a trace: --force does not replace it")
+
+    def _place(self) -> Path:
+        if not os.path.lexists(self.out):
+            self._partial.rename(self.out)
+            return self.out
+        self._check_replaceable()
+        retired = self._partial.with_name(self._partial.name + "-old")
+        self.out.rename(retired)
+        try:
+            self._partial.rename(self.out)
+        except BaseException:
+            retired.rename(self.out)
+            raise
+        shutil.rmtree(retired, ignore_errors=True)
+        return self.out
+
+    def _flush(self, table: str) -> None:
+        rows = self._rows[table]
+        if rows:
+            self._rows[table] = []
+            self._part(table, pl.DataFrame(rows, schema(table), orient="row"))
+
+    def _part(self, table: str, frame: pl.DataFrame) -> None:
+        if not frame.height:
+            return
+        self.counts[table] += frame.height
+        for name in TABLES[table]:
+            self._known[table][name] += frame.height - frame[name].null_count()
+        if table == "jobs":
+            self._weigh(frame)
+        path = self._partial / f"{table}-{len(self._parts[table]):06}.part"
+        frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
+        self._parts[table].append(path)
+
+    def _weigh(self, jobs: pl.DataFrame) -> None:
+        """Keep what the summary and the order of the jobs need to know."""
+        submit = jobs["submit_s"]
+        first, last = float(submit[0]), float(submit[-1])
+        self._sorted = self._sorted and first >= self._last and submit.is_sorted()
+        self._last = max(self._last, last)
+        self._first = min(self._first, _number(submit.min()))
+        self._end = max(self._end, _number(submit.max()), _number(jobs["finish_s"].max()))
+        self._sample += submit.gather_every(_SAMPLE).to_list()
+        for name in BYTES:
+            column = jobs[name].drop_nulls()
+            if len(column):
+                # two halves, as a sum of hostile values may pass 64 bits
+                low = int((column % (1 << 32)).sum())
+                high = int((column // (1 << 32)).sum())
+                self.totals[name] = self.totals.get(name, 0) + (high << 32) + low
+        for outcome, jobs_so in jobs["outcome"].drop_nulls().value_counts().iter_rows():
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
+
+    def _sort_jobs(self) -> pl.DataFrame:
+        """Replace the parts of the jobs by sorted ones; return old numbers with new ones."""
+        old = self._parts["jobs"]
+        scan = pl.scan_parquet(old)
+        needed = any(parts for name, parts in self._parts.items() if name != "jobs")
+        new: list[Path] = []
+        numbers = [pl.DataFrame(schema={"job": pl.UInt32, "number": pl.UInt32})]
+        done = 0
+        for least, most in self._ranges():
+            within = (pl.col("submit_s") >= least) & (pl.col("submit_s") < most)
+            jobs = scan.filter(within).collect(engine="streaming").sort("submit_s", "job")
+            if not jobs.height:
+                continue
+            number = pl.int_range(done, done + jobs.height, dtype=pl.UInt32, eager=True)
+            if needed:
+                numbers.append(pl.DataFrame({"job": jobs["job"], "number": number}))
+            path = self._partial / f"jobs-sorted-{len(new):06}.part"
+            jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
+            new.append(path)
+            done += jobs.height
+        for part in old:
+            part.unlink()
+        self._parts["jobs"] = new
+        return pl.concat(numbers)
+
+    def _ranges(self) -> Iterator[tuple[float, float]]:
+        marks = sorted(self._sample)[_SORT_ROWS // _SAMPLE :: _SORT_ROWS // _SAMPLE]
+        cuts: Sequence[float] = [-float("inf"), *dict.fromkeys(marks), float("inf")]
+        yield from itertools.pairwise(cuts)
+
+    def _join(self, table: str, shift: float, numbers: pl.DataFrame | None) -> None:
+        frame = pl.scan_parquet(self._parts[table])
+        if shift:
+            times = [name for name in _TIMES[table] if name not in _LENGTHS]
+            frame = frame.with_columns((pl.col(name) - shift).round(6) for name in times)
+        if numbers is not None and "job" in TABLES[table]:
+            renumbered = frame.join(numbers.lazy(), on="job", how="left", maintain_order="left")
+            frame = renumbered.with_columns(pl.col("number").alias("job"))
+        frame = frame.select(*TABLES[table])
+        frame.sink_parquet(
+            self._partial / f"{table}.parquet",
+            compression="zstd",
+            row_group_size=self._flush_rows,
+            engine="streaming",
+        )
+
+    def lacks(self) -> list[str]:
+        """Columns and tables of which the source says nothing."""
+        missing = []
+        for table, columns in TABLES.items():
+            if self.counts[table]:
+                missing += [f"{table}.{name}" for name in columns if not self._known[table][name]]
+            else:
+                missing.append(table)
+        return missing
+
+    def _write_about(self, about: Mapping[str, Any], began: float | None, shift: float) -> None:
+        text = {
+            "format": TRACE_FORMAT,
+            "eastwest": core.version(),
+            "began_s": began,
+            "first_submit_s": round(self._first - shift, 6),
+            "end_s": round(self._end - shift, 6),
+            "rows": {name: rows for name, rows in self.counts.items() if rows},
+            "totals": self.totals,
+            "outcomes": dict(sorted(self.outcomes.items())),
+            "lacks": self.lacks(),
+            **about,
+        }
+        data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
+        (self._partial / ABOUT).write_text(data + "\n", "utf-8")
+
+
+def _number(value: Any) -> float:
+    return -MOST_S if value is None else float(value)
