@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eastwest.traces.problems import Problems
-from eastwest.traces.write import Writer
 from eastwest.units import clean
+
+if TYPE_CHECKING:
+    from eastwest.traces.problems import Problems
+    from eastwest.traces.write import Writer
 
 #: Most attempts of jobs that have not ended, in memory together.
 MOST_ATTEMPTS = 500_000
@@ -114,6 +116,8 @@ class Job:
     #: Totals of the job by their columns, from its own counters.
     counts: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, Attempt] = field(default_factory=dict)
+    #: When tasks started, by their names.
+    task_starts_ms: dict[str, int] = field(default_factory=dict)
     conf: Conf | None = None
 
 
@@ -307,25 +311,22 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
 
 def _note_order(job: Job, problems: Problems, file: str) -> None:
     """Note times that cannot be: they stand in the tables as the source has them."""
-    backwards = [
-        a.task
-        for a in job.attempts.values()
-        if a.start_ms and a.finish_ms and a.finish_ms < a.start_ms
-    ]
-    if backwards:
-        reason = "attempt that ends before it starts: its times stay as they are"
-        problems.note(file, job.line, reason, backwards[0], len(backwards))
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times stay as they are"
         problems.note(file, job.line, reason, job.source_id)
-    starts = [a.task for a in job.attempts.values() if a.start_ms and a.start_ms < _begin(job)]
-    if starts:
-        reason = "attempt that starts before its job: its times stay as they are"
-        problems.note(file, job.line, reason, starts[0], len(starts))
-
-
-def _begin(job: Job) -> int:
-    return job.submit_ms or 0
+    found: dict[str, list[str]] = {}
+    for a in job.attempts.values():
+        if a.start_ms is None:
+            continue
+        if a.finish_ms is not None and a.finish_ms < a.start_ms:
+            found.setdefault("ends before it starts", []).append(a.task)
+        if a.start_ms < (job.submit_ms or 0):
+            found.setdefault("starts before its job", []).append(a.task)
+        elif a.start_ms < job.task_starts_ms.get(a.task, 0):
+            found.setdefault("starts before its task", []).append(a.task)
+    for what, tasks in found.items():
+        reason = f"attempt that {what}: its times stay as they are"
+        problems.note(file, job.line, reason, tasks[0], len(tasks))
 
 
 def _note_end(job: Job, problems: Problems, file: str) -> None:

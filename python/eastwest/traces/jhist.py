@@ -17,15 +17,17 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
 from eastwest.traces import hadoop
 from eastwest.traces.hadoop import Attempt, Confs, Job
-from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
-from eastwest.traces.write import Writer
 from eastwest.units import clean
+
+if TYPE_CHECKING:
+    from eastwest.traces.problems import Problems
+    from eastwest.traces.write import Writer
 
 #: Most bytes of a line, of a record in binary form, and most attempts.
 MOST_LINE_BYTES = 16 << 20
@@ -231,6 +233,11 @@ class Walk:
             self.master_ms = hadoop.ms_of(event["startTime"])
         elif kind.startswith("Job"):
             self._job(kind, event)
+        elif kind == "TaskStarted":
+            task, start_ms = str(event["taskid"]), hadoop.ms_of(event["startTime"])
+            job = self.job or self._of(hadoop.job_of(task) or "")
+            if start_ms is not None and len(job.task_starts_ms) < MOST_ATTEMPTS:
+                job.task_starts_ms[task] = start_ms
         elif kind == "TaskAttemptStarted":
             attempt = self._attempt(event)
             attempt.start_ms = hadoop.ms_of(event["startTime"])

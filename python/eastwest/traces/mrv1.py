@@ -26,10 +26,9 @@ MOST_RECORD_BYTES = 4 << 20
 #: A job is written when so many others have ended after it.
 _HELD = 32
 _KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
-_PAIR = re.compile(r'([A-Z_]+)="((?:[^"\\]|\\.)*)"', re.DOTALL)
-_END = re.compile(r'(?<!\\)"\s*\.?\s*$')
+_PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_COUNTER = re.compile(r"\[\(([A-Za-z0-9_]+)\)\((?:[^()\\]|\\.)*\)\((-?[0-9]{1,19})\)\]")
+_COUNTER = re.compile(r"\[\(([A-Z0-9_]+)\)\([^()]*\)\((-?[0-9]{1,19})\)\]")
 _FILE = re.compile(r"\f?!!FILE=(.*?)!!")
 _REDUCE_TIMES = {"SHUFFLE_FINISHED": "input_done_ms", "SORT_FINISHED": "sorted_ms"}
 
@@ -70,12 +69,18 @@ def _records(source: Source, problems: Problems) -> Iterator[tuple[int, str]]:
         if held or line.strip():
             held.append(line)
             length += len(line)
-        if held and _KIND.match(held[0]) and _END.search(line):
+        if held and _KIND.match(held[0]) and _whole_end(line):
             yield began, "\n".join(held)
             held, length = [], 0
     if held:
         yield began, "\n".join(held)
     problems.end(source.name, began, source.cut)
+
+
+def _whole_end(text: str) -> bool:
+    """Whether a record may end so: a value that is closed, and the dot of newer logs."""
+    end = text.rstrip().removesuffix(".").rstrip()
+    return end.endswith('"') and not end.endswith('\\"')
 
 
 class _Reader:
@@ -96,9 +101,12 @@ class _Reader:
         if not kind:
             self._other(line, text)
             return
-        pairs = {key: _ESCAPE.sub(r"\1", value) for key, value in _PAIR.findall(text)}
-        if not _END.search(text):
-            reason = "record without an end: the file may have been cut off here"
+        pairs = {
+            key: _ESCAPE.sub(r"\1", value) if "\\" in value else value
+            for key, value in _PAIR.findall(text)
+        }
+        if not _whole_end(text):
+            reason = "record that breaks off: what it has is taken"
             self.problems.note(self.name, line, reason)
         if kind.group(1) == "Job":
             self._job(line, pairs)
@@ -149,7 +157,11 @@ class _Reader:
             self._ended(name)
 
     def _task(self, line: int, pairs: dict[str, str]) -> None:
-        self._of(line, hadoop.job_of(pairs.get("TASKID", "")))
+        task = pairs.get("TASKID", "")
+        job = self._of(line, hadoop.job_of(task))
+        start_ms = _time(pairs, "START_TIME")
+        if start_ms is not None:
+            job.task_starts_ms[task] = start_ms
         for place in pairs.get("SPLITS", "").split(","):
             if place:
                 self.writer.host(*hadoop.host_of(place))

@@ -178,10 +178,14 @@ def _task(job: Job, task: Any) -> None:
     attempts = task.get("attempts")
     if not isinstance(attempts, list):
         raise ValueError("a task without a list of attempts")
+    name = str(hadoop.text_of(task["taskID"]))
+    start_ms = hadoop.ms_of(task.get("startTime"))
+    if start_ms is not None:
+        job.task_starts_ms[name] = start_ms
     for attempt in attempts:
         if not isinstance(attempt, Attempt):
             raise ValueError("an attempt without attemptID")
-        key, attempt.task = attempt.task, str(hadoop.text_of(task["taskID"]))
+        key, attempt.task = attempt.task, name
         attempt.kind = kind or attempt.kind
         if key in job.attempts:
             key = f"{key} {len(job.attempts)}"
