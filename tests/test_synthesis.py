@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -230,5 +231,6 @@ def test_a_made_trace_is_kept_with_its_distances(facebook: pl.DataFrame, tmp_pat
         jobs = jobs_of(trace)
         assert jobs.length_s == 6 * 3600
         assert jobs.submit_s.tolist() == made.jobs["submit_s"].to_list()
-    for damaged in (None, [], {"rows": 3}, {**about["quality"], "windows": "x"}):  # type: ignore[dict-item]
+    spoilt: list[Any] = [None, [], {"rows": 3}, {**as_kept(made.quality), "windows": "x"}]
+    for damaged in spoilt:
         assert quality_of({"quality": damaged}) is None

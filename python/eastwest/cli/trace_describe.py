@@ -34,14 +34,16 @@ PageOption = Annotated[
     typer.Option("--out", "-o", metavar="PAGE.html", help="Also write a self-contained page."),
 ]
 
+PictureOption = Annotated[
+    Path | None, typer.Option(help="Also draw one picture: .png, .svg or .pdf.")
+]
+
 
 @guarded
 def describe(
     trace: TraceArgument,
     page: PageOption = None,
-    png: Annotated[
-        Path | None, typer.Option(help="Also draw one picture: .png, .svg or .pdf.")
-    ] = None,
+    png: PictureOption = None,
     seed: SeedOption = 1,
     as_json: JsonObjectOption = False,
 ) -> None:
@@ -74,9 +76,7 @@ def describe(
         typer.echo(json.dumps(whole, allow_nan=False))
         return
     _print(described, quality)
-    for path in (page, png):
-        if path is not None:
-            console().print(Text(f"written  {clean(str(path), 400)}", style="bold green"))
+    _say_written(page, png)
 
 
 @guarded
@@ -84,6 +84,7 @@ def compare(
     first: TraceArgument,
     second: Annotated[Path, typer.Argument(metavar="OTHER", help="The trace to hold against it.")],
     page: PageOption = None,
+    png: PictureOption = None,
     window: WindowOption = None,
     seed: SeedOption = 1,
     as_json: JsonObjectOption = False,
@@ -92,11 +93,15 @@ def compare(
 
     Kolmogorov–Smirnov and Wasserstein for every quantity, energy distance for all jointly.
     """
-    from eastwest.report.page import write_text  # noqa: PLC0415  slow to load
-    from eastwest.report.trace import comparison_page  # noqa: PLC0415
+    from eastwest.plot import picture, style, workload  # noqa: PLC0415  slow to load
+    from eastwest.report.page import write_text  # noqa: PLC0415
+    from eastwest.report.trace import comparison_page, title_of  # noqa: PLC0415
     from eastwest.workload import describe as analysis  # noqa: PLC0415
     from eastwest.workload import quality as distances  # noqa: PLC0415
+    from eastwest.workload.access import access  # noqa: PLC0415
 
+    if png is not None:
+        picture.check(png)
     window_s = None if window is None else seconds("--window", window)
     with opened(first) as one, opened(second) as other, Steps(first.name) as bar:
         bar("distances", 0.0)
@@ -105,12 +110,23 @@ def compare(
         if page is not None:
             pair = [analysis.describe(each, seed, bar) for each in (one, other)]
             write_text(page, comparison_page(pair[0], pair[1], quality))
+        if png is not None:
+            names = [title_of(each.name) for each in (one, other)]
+            used = [access(each) for each in jobs]
+            with style.style():
+                figure = workload.access_cdfs(list(zip(names, used, strict=True)))
+                picture.save(figure, png)
     if as_json:
         typer.echo(json.dumps(analysis.as_json(quality), allow_nan=False))
         return
     print_quality(quality)
-    if page is not None:
-        console().print(Text(f"written  {clean(str(page), 400)}", style="bold green"))
+    _say_written(page, png)
+
+
+def _say_written(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None:
+            console().print(Text(f"written  {clean(str(path), 400)}", style="bold green"))
 
 
 def _print(described: Description, quality: Quality | None) -> None:
@@ -159,8 +175,8 @@ def _shapes(described: Description) -> Table:
         table.add_row(
             each.word,
             count(each.jobs),
-            share(round(each.share, 3)),
-            share(round(each.bytes_share, 4)),
+            share(each.share),
+            share(each.bytes_share),
             *(size(each.median[name]) for name in names),
         )
     return table
@@ -170,9 +186,9 @@ def _lines(described: Description, quality: Quality | None) -> Iterator[tuple[st
     from eastwest.report.trace import verdict  # noqa: PLC0415  slow to load
 
     access, arrival = described.access, described.arrival
-    under = [f"{word} {percent(round(ten, 3))}" for word, ten, _ in access.under]
+    under = [f"{word} {percent(round(ten, 3))}" for word, ten, _ in access.under[:-1]]
     _, _, two = next(row for row in access.under if row[0] == "1 GB")
-    yield "smaller than", f"{', '.join(under)} of the jobs; 1 GB as 2³⁰: {percent(round(two, 3))}"
+    yield "smaller than", f"{', '.join(under)} of the jobs (as 2³⁰: 1 GB {percent(round(two, 3))})"
     if access.files is not None:
         yield "files", f"{count(access.files.files)}, used {count(access.files.accesses)} times"
     for kind, each in list(described.tasks.items())[:2]:

@@ -47,7 +47,9 @@ def opened(given: Path) -> Trace:
     if not given.exists():
         known = shipped.traces()
         if str(given).lower() in known:
-            return open_trace(known[str(given).lower()])
+            trace = open_trace(known[str(given).lower()])
+            trace.name = str(given).lower()
+            return trace
         if given.parent == Path():
             names = ", ".join(known)
             raise InputError(f"there is no trace {clean(str(given), 80)!r} here; shipped: {names}")

@@ -51,7 +51,12 @@ def overview(described: Description) -> Figure:
     """Draw bytes per job, arrivals and shapes of one trace on a sheet."""
     with style():
         figure = Figure(figsize=(10.9, 6.6), layout="constrained")
-        figure.suptitle(clean(Path(described.name).name, 90), x=0.01, ha="left", fontsize=11)
+        figure.suptitle(
+            clean(Path(described.name).name.removesuffix(".tsv"), 90),
+            x=0.01,
+            ha="left",
+            fontsize=11,
+        )
         grid = figure.add_gridspec(2, 2)
         axes = figure.add_subplot(grid[0, 0])
         access = described.access

@@ -49,7 +49,7 @@ class Section:
 
 def title_of(name: str) -> str:
     """What a trace is called: the end of its path."""
-    return shown(Path(name).name or name, 100)
+    return shown(Path(name).name.removesuffix(".tsv") or name, 100)
 
 
 def description_page(

@@ -206,7 +206,7 @@ def _around(power: Floats) -> Floats:
     for place in range(power.size):
         reach = min(max(3, (place + 1) // 2), _MOST_AROUND)
         found[place] = np.median(power[max(0, place - reach) : place + reach + 1])
-    return found / np.log(2)
+    return np.asarray(found / np.log(2))
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
