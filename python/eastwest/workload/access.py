@@ -33,10 +33,12 @@ SIZES = (
 _POINTS = 800
 #: Files from which on a slope means something.
 _ENOUGH_RANKS = 10
+_WRITES = (pl.col("access") == "write").alias("writes")
+#: Whether a file was written before, whether it is now, and what that is called.
 _RE_ACCESS = {
-    ("read", "read"): "read again",
-    ("write", "read"): "read after written",
-    ("write", "write"): "written again",
+    (False, False): "read again",
+    (True, False): "read after written",
+    (True, True): "written again",
 }
 
 
@@ -140,9 +142,9 @@ def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
     """Popularity and re-access; paths are hashed, so that long ones cost no memory."""
     when = table.select("job", pl.col("submit_s").cast(pl.Float64))
     used = (
-        files.select("job", "access", pl.col("path").hash(0).alias("file"))
+        files.select("job", _WRITES, pl.col("path").hash(0).alias("file"))
         .join(when, on="job", how="inner")
-        .sort("submit_s", "job", "access", maintain_order=True)
+        .sort("submit_s", "job", "writes", maintain_order=True)
         .collect()
     )
     if not used.height:
@@ -150,15 +152,15 @@ def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
     counts = np.sort(used.group_by("file").len()["len"].to_numpy())[::-1].astype(np.float64)
     tenth = max(1, counts.size // 10)
     used = used.with_columns(
-        pl.col("access").shift(1).over("file").alias("before"),
+        pl.col("writes").shift(1).over("file").alias("before"),
         (pl.col("submit_s") - pl.col("submit_s").shift(1).over("file")).alias("after_s"),
     )
     again = {}
     for (first, then), word in _RE_ACCESS.items():
-        part = used.filter((pl.col("before") == first) & (pl.col("access") == then))
+        part = used.filter((pl.col("before") == first) & (pl.col("writes") == then))
         if part.height:
             again[word] = cumulative(part["after_s"].to_numpy().astype(np.float64))
-    reads = used.filter(pl.col("access") == "read")
+    reads = used.filter(~pl.col("writes"))
     place = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64)) - 1
     return Files(
         int(counts.size),
