@@ -35,3 +35,12 @@ def find_sweep(name: str) -> Path | None:
         if path.stem.lower() == wanted:
             return path
     return None
+
+
+def traces() -> dict[str, Path]:
+    """Paths of the shipped traces by the names that scenarios give them."""
+    swim = DATA / "swim"
+    return {
+        "fb-2009": swim / "FB-2009_samples_24_times_1hr_0.tsv",
+        "fb-2009-first-50": swim / "FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
+    }

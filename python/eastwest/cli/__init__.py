@@ -21,6 +21,7 @@ from eastwest.cli import (
     report,
     simulate,
     sweep,
+    trace,
 )
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command("new")(new.new)
 app.command("schema")(explore.schema)
 model.app.command("eee")(model_eee.model_eee)
 app.add_typer(model.app, name="model")
+app.add_typer(trace.app, name="trace")
 app.add_typer(explore.topology, name="topology")
 app.command("version")(explore.version)
 

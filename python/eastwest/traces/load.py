@@ -169,7 +169,7 @@ def _check_jobs(trace: Trace) -> None:
     ).collect(engine="streaming")
     row = found.row(0, named=True)
     if not row["rows"]:
-        raise InputError(f"{trace.name}: has no job")
+        raise InputError(f"{trace.name}: has no job: there is nothing to look at")
     if not (row["counted"] and row["from_zero"]) or row["nulls"]:
         raise InputError(f"{trace.name}: jobs.parquet: job does not count from 0")
     if not (row["finite"] and row["ordered"]):

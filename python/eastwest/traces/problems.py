@@ -36,6 +36,7 @@ class Problems:
         self.stop = stop
         self.skipped: dict[str, Found] = {}
         self.noted: dict[str, Found] = {}
+        self._broken: tuple[str, int, str] | None = None
 
     def bad(self, file: str, line: int, reason: str, found: str = "", rows: int = 1) -> None:
         """Leave ``rows`` rows out, or stop at them. ``reason`` holds nothing of the row itself."""
@@ -46,6 +47,27 @@ class Problems:
     def note(self, file: str, line: int, reason: str, found: str = "", rows: int = 1) -> None:
         """Say something of rows that are taken nevertheless."""
         _add(self.noted, file, line, reason, found, rows)
+
+    def broken(self, file: str, line: int, reason: str) -> None:
+        """Say of a record that it breaks off: bad where others follow, else the file was cut."""
+        self.more()
+        self._broken = (file, line, reason)
+
+    def more(self) -> None:
+        """Say that another record follows."""
+        if self._broken is not None:
+            broken, self._broken = self._broken, None
+            self.bad(*broken)
+
+    def end(self, file: str, line: int, cut: str) -> None:
+        """Say that a file ends, and why, where that is before its end."""
+        if self._broken is not None:
+            (_, at, _), self._broken = self._broken, None
+            self.note(file, at, "the last record is cut off, and left out")
+        if cut:
+            self.note(
+                file, line, "the packed file is damaged or cut off: what came before counts", cut
+            )
 
     @property
     def rows_skipped(self) -> int:

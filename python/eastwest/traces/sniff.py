@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+import re
+
 from eastwest.errors import InputError
-from eastwest.traces import swim
+from eastwest.traces import companions, jhist, mrv1, spark, swim, table
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
 #: Bytes that are looked at.
 _START = 1 << 16
+_RUMEN = re.compile(rb'"(jobID|mapTasks|submitTime|directDependantJobs)"')
+#: What ``sniff`` calls files that lie beside traces.
+COMPANIONS = ("topology", "conf")
 
 
 def sniff(source: Source) -> str:
-    """Name the format of ``source``, one of ``form.SOURCES``; it is not read on.
+    """Name the format of ``source``: one of ``form.SOURCES`` or ``COMPANIONS``; it is not read on.
 
     Raises ``InputError`` where the file is empty or of no known format.
     """
     start = source.peek(_START)
     if not start.strip():
         raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
+    if jhist.looks_like(start):
+        return "jhist"
+    if start.startswith(b"PAR1"):
+        return "table"
+    if mrv1.looks_like(start):
+        return "mrv1"
+    if start.lstrip().startswith((b"{", b"[", b"<")):
+        return _structured(source, start)
     if swim.looks_like(start):
         return "swim"
-    shown = clean(start[:40].decode(errors="replace"), 30)
-    raise InputError(f"{source.name}: is of no known format; it starts with {shown!r}")
+    if table.looks_like(start):
+        return "table"
+    raise InputError(f"{source.name}: is of no known format; it starts with {_shown(start)}")
+
+
+def _structured(source: Source, start: bytes) -> str:
+    """Tell apart what is in JSON or XML."""
+    if spark.looks_like(start):
+        return "spark"
+    if start.lstrip().startswith(b"{") and _RUMEN.search(start):
+        return "rumen"
+    kind, said = companions.kind_of(start)
+    if kind:
+        return kind
+    if said:
+        raise InputError(f"{source.name}: is {said}, not a trace")
+    raise InputError(f"{source.name}: is of no known format; it starts with {_shown(start)}")
+
+
+def _shown(start: bytes) -> str:
+    return repr(clean(start[:40].decode(errors="replace"), 30))

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.traces.form import MOST_S
+from eastwest.traces.hadoop import Confs
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
@@ -34,7 +35,7 @@ _MOST_BYTES = (1 << 64) - 1
 _WHOLE = r"^[0-9]{1,20}$"
 
 
-def read(source: Source, writer: Writer, problems: Problems) -> None:
+def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
     """Read a file into ``writer``."""
     reader = _Reader(source, writer, problems)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
@@ -110,9 +111,8 @@ class _Reader:
 
     def end(self) -> None:
         """Note what can only be known at the end."""
-        if self.source.cut:
-            self.problems.note(self.name, self.lines, f"cut off: {self.source.cut}")
-        elif not self.ended:
+        self.problems.end(self.name, self.lines, self.source.cut)
+        if not self.source.cut and not self.ended:
             self.problems.note(self.name, self.lines, "the last line has no end: it may be cut off")
         if len(self.columns) > 1:
             counts = ", ".join(map(str, sorted(self.columns)))

@@ -9,15 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.errors import InputError
-from eastwest.traces import swim
+from eastwest.traces import companions, jhist, mrv1, rumen, spark, swim, table
 from eastwest.traces.form import SOURCES
+from eastwest.traces.hadoop import Confs
 from eastwest.traces.problems import Problems
-from eastwest.traces.sniff import sniff
+from eastwest.traces.sniff import COMPANIONS, sniff
 from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
-Reader = Callable[[Source, Writer, Problems], None]
-_READERS: dict[str, Reader] = {"swim": swim.read}
+Reader = Callable[[Source, Writer, Problems, Confs], None]
+_READERS: dict[str, Reader] = {
+    "swim": swim.read,
+    "rumen": rumen.read,
+    "mrv1": mrv1.read,
+    "jhist": jhist.read,
+    "spark": spark.read,
+    "table": table.read,
+}
+_TOLD_AS = {"topology": "a topology of racks and hosts", "conf": "a job's configuration"}
 
 
 @dataclass
@@ -26,7 +35,8 @@ class Imported:
 
     path: Path
     source_format: str
-    writer: Writer
+    #: What ``trace.json`` says.
+    about: dict[str, Any]
     problems: Problems
 
 
@@ -42,34 +52,74 @@ def import_trace(
 ) -> Imported:
     """Read ``files``, all of one format, and write the folder ``out``.
 
-    Raises ``InputError`` where a file cannot be used, and, unless ``on_bad_row`` is ``skip``, where
-    a row of it cannot.
+    Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file
+    cannot be used, and, unless ``on_bad_row`` is ``skip``, where a row of it cannot.
     """
-    if not files:
-        raise InputError("no file was given")
-    _known(source_format)
-    problems = Problems(stop=on_bad_row == "stop")
-    found = "" if source_format == "auto" else source_format
-    read: list[dict[str, Any]] = []
     with Writer(Path(out), force, flush_rows) as writer:
-        for path in files:
+        beside, traces, found = _sorted(files, source_format)
+        problems = Problems(stop=on_bad_row == "stop")
+        confs = Confs()
+        read: list[dict[str, Any]] = []
+        for path, kind in beside:
+            with Source(path) as source:
+                if kind == "topology":
+                    companions.read_topology(source, writer)
+                else:
+                    companions.read_conf(source, confs)
+                read.append(_named(source, kind))
+        for path in traces:
             with Source(path, told) as source:
-                one = source_format if source_format != "auto" else sniff(source)
-                if found and one != found:
-                    raise InputError(
-                        f"{path} is of format {one}, the files before it of {found}: "
-                        "import them one format at a time"
-                    )
-                found = one
-                _READERS[one](source, writer, problems)
-                digest = source.drain()
-                read.append({"name": source.path.name, "bytes": source.bytes, "sha256": digest})
+                _READERS[found](source, writer, problems, confs)
+                read.append(_named(source, found))
+        for file in confs.left():
+            problems.note(file, 0, "configuration of a job that is not there")
         said = {"source": found, "files": read, **problems.as_json()}
-        return Imported(writer.finish(said), found, writer, problems)
+        about = writer.finish(said)
+        return Imported(writer.out, found, about, problems)
+
+
+def _sorted(
+    files: Sequence[str | Path], source_format: str
+) -> tuple[list[tuple[Path, str]], list[Path], str]:
+    """Part companions from traces, and find the one format that these have."""
+    _known(source_format)
+    beside: list[tuple[Path, str]] = []
+    traces: list[Path] = []
+    formats: dict[str, Path] = {}
+    for path in map(Path, files):
+        with Source(path) as source:
+            kind = _kind(source, source_format)
+        if kind in COMPANIONS:
+            beside.append((path, kind))
+        else:
+            traces.append(path)
+            formats.setdefault(kind, path)
+    if len(formats) > 1:
+        shown = ", ".join(f"{path} of {kind}" for kind, path in formats.items())
+        raise InputError(f"the files are of different formats ({shown}): import them apart")
+    if not traces:
+        what = f"{beside[0][0]} is {_TOLD_AS[beside[0][1]]}" if beside else "no file was given"
+        raise InputError(f"{what}: name a trace" + (" beside it" if beside else ""))
+    return beside, traces, next(iter(formats))
+
+
+def _kind(source: Source, source_format: str) -> str:
+    if source_format == "auto":
+        return sniff(source)
+    if not source.peek(1):
+        raise InputError(f"{source.name}: is empty")
+    kind, _ = companions.kind_of(source.peek(1 << 16))
+    return kind or source_format
+
+
+def _named(source: Source, kind: str) -> dict[str, Any]:
+    digest = source.drain()
+    name = source.path.name
+    return {"name": name, "kind": kind, "bytes": source.bytes, "sha256": digest}
 
 
 def _known(source_format: str) -> None:
-    if source_format != "auto" and source_format not in _READERS:
+    if source_format != "auto" and source_format not in SOURCES:
         near = difflib.get_close_matches(source_format, SOURCES, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         allowed = ", ".join(["auto", *SOURCES])

@@ -8,6 +8,7 @@ changed in the other tables. The folder is made beside its place and renamed whe
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -29,6 +30,8 @@ from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 FLUSH_ROWS = 1 << 18
 #: Most jobs of a trace: their numbers are of 32 bits.
 MOST_JOBS = 1 << 32
+#: Most hosts that a trace may name.
+MOST_HOSTS = 1_000_000
 #: About so many jobs are sorted at once.
 _SORT_ROWS = 1 << 20
 #: One submission time of so many is kept, to cut them into ranges.
@@ -65,6 +68,8 @@ class Writer:
         self._end = -MOST_S
         self._sorted = True
         self._sample: list[float] = []
+        self._hosts: dict[str, str | None] = {}
+        self._ids: set[bytes] = set()
 
     def __enter__(self) -> Self:
         self._partial.mkdir(parents=False)
@@ -86,6 +91,22 @@ class Writer:
             raise InputError(f"a trace has at most {MOST_JOBS:,} jobs")
         return number
 
+    def new_id(self, source_id: str) -> bool:
+        """Say whether a job of that name comes for the first time."""
+        digest = hashlib.blake2b(source_id.encode(errors="replace"), digest_size=12).digest()
+        if digest in self._ids:
+            return False
+        self._ids.add(digest)
+        return True
+
+    def host(self, rack: str | None, host: str | None) -> None:
+        """Keep a host that the trace names, with its rack where that is known."""
+        if host is None or (rack is None and host in self._hosts):
+            return
+        if len(self._hosts) >= MOST_HOSTS and host not in self._hosts:
+            raise InputError(f"the trace names more than {MOST_HOSTS:,} hosts")
+        self._hosts[host] = rack
+
     def seconds(self, since_1970_ms: int | None) -> float | None:
         """Give a time of the source as tables have it; the first one asked for becomes the zero."""
         if since_1970_ms is None:
@@ -104,30 +125,36 @@ class Writer:
     def add_frame(self, table: str, frame: pl.DataFrame) -> None:
         """Add rows with some columns of the table; the others are null."""
         self._flush(table)
+        if not frame.height:
+            return
         columns = [
             frame[name].cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)
             for name, kind in schema(table).items()
         ]
         self._part(table, frame.select(columns))
 
-    def finish(self, about: Mapping[str, Any]) -> Path:
-        """Write what is left, put the tables together, and give the folder its name."""
+    def finish(self, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Write what is left, give the folder its name, and return what ``trace.json`` says."""
+        for rack, host in sorted((rack or "", host) for host, rack in self._hosts.items()):
+            self.add("hosts", {"rack": rack or None, "host": host})
         for table in TABLES:
             self._flush(table)
-        if not self.counts["jobs"]:
-            raise InputError("the trace has no usable job")
-        shift = 0.0 if self._zero_ms is None else self._first
+        jobs = bool(self.counts["jobs"])
+        if not jobs:
+            self._part("jobs", pl.DataFrame(schema=schema("jobs")))
+        shift = self._first if jobs and self._zero_ms is not None else 0.0
         numbers = None if self._sorted else self._sort_jobs()
         for table, parts in self._parts.items():
             if parts:
                 self._join(table, shift, None if table == "jobs" else numbers)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
-        self._write_about(about, began, shift)
+        said = self._write_about(about, began, shift)
         for parts in self._parts.values():
             for part in parts:
                 part.unlink()
         sync_folder(self._partial)
-        return self._place()
+        self._place()
+        return said
 
     def _check(self) -> None:
         """Refuse what cannot work before time is spent on reading."""
@@ -150,10 +177,10 @@ class Writer:
         if not (self.out / ABOUT).is_file():
             raise FolderError(f"{self.out} is not a trace: --force does not replace it")
 
-    def _place(self) -> Path:
+    def _place(self) -> None:
         if not os.path.lexists(self.out):
             self._partial.rename(self.out)
-            return self.out
+            return
         self._check_replaceable()
         retired = self._partial.with_name(self._partial.name + "-old")
         self.out.rename(retired)
@@ -163,7 +190,6 @@ class Writer:
             retired.rename(self.out)
             raise
         shutil.rmtree(retired, ignore_errors=True)
-        return self.out
 
     def _flush(self, table: str) -> None:
         rows = self._rows[table]
@@ -172,12 +198,10 @@ class Writer:
             self._part(table, pl.DataFrame(rows, schema(table), orient="row"))
 
     def _part(self, table: str, frame: pl.DataFrame) -> None:
-        if not frame.height:
-            return
         self.counts[table] += frame.height
         for name in TABLES[table]:
             self._known[table][name] += frame.height - frame[name].null_count()
-        if table == "jobs":
+        if table == "jobs" and frame.height:
             self._weigh(frame)
         path = self._partial / f"{table}-{len(self._parts[table]):06}.part"
         frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
@@ -258,13 +282,16 @@ class Writer:
                 missing.append(table)
         return missing
 
-    def _write_about(self, about: Mapping[str, Any], began: float | None, shift: float) -> None:
+    def _write_about(
+        self, about: Mapping[str, Any], began: float | None, shift: float
+    ) -> dict[str, Any]:
+        jobs = bool(self.counts["jobs"])
         text = {
             "format": TRACE_FORMAT,
             "eastwest": core.version(),
             "began_s": began,
-            "first_submit_s": round(self._first - shift, 6),
-            "end_s": round(self._end - shift, 6),
+            "first_submit_s": round(self._first - shift, 6) if jobs else None,
+            "end_s": round(self._end - shift, 6) if jobs else None,
             "rows": {name: rows for name, rows in self.counts.items() if rows},
             "totals": self.totals,
             "outcomes": dict(sorted(self.outcomes.items())),
@@ -273,6 +300,7 @@ class Writer:
         }
         data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
         (self._partial / ABOUT).write_text(data + "\n", "utf-8")
+        return text
 
 
 def _number(value: Any) -> float:

@@ -1,0 +1,156 @@
+"""``eastwest trace import``."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.cli.guard import errors, guarded
+from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.progress import Bar
+from eastwest.cli.simulate import OnBadRow
+from eastwest.traces.form import SOURCES, TABLES
+from eastwest.units import clean, count, percent, size, span
+
+if TYPE_CHECKING:
+    from eastwest.traces.take import Imported
+
+#: Lines of what was left out and noted; the rest is in trace.json.
+_MOST_LINES = 8
+_BYTES = {
+    "input_bytes": "input",
+    "map_output_bytes": "map output",
+    "shuffle_bytes": "shuffle",
+    "output_bytes": "output",
+}
+
+
+@guarded
+def import_files(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Recorded files of one format; a topology or job configurations beside them.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the trace to.")
+    ],
+    source_format: Annotated[
+        str,
+        typer.Option("--format", metavar="auto|" + "|".join(SOURCES), help="Format of the files."),
+    ] = "auto",
+    on_bad_row: Annotated[
+        str,
+        typer.Option(
+            "--on-bad-row", metavar="stop|skip", help="What to do with a damaged row or record."
+        ),
+    ] = "stop",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the trace named by --out.")
+    ] = False,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Read recorded workloads into a trace: a folder of Parquet tables.
+
+    Formats: SWIM, Rumen, job histories of Hadoop 0.20 to 3, Spark event logs, CSV and Parquet;
+    packed with gzip or bzip2 or not. docs/mechanisms/traces.md says what each knows and lacks.
+    """
+    from eastwest.traces.take import import_trace  # noqa: PLC0415  slow to load
+
+    action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
+    with _ReadBar(len(files)) as bar:
+        imported = import_trace(
+            files, out, source_format=source_format, on_bad_row=action, force=force, told=bar
+        )
+    if as_json:
+        typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
+        return
+    _print(imported)
+
+
+class _ReadBar(Bar):
+    """The bar of an import: the file being read, and how far."""
+
+    def __init__(self, files: int) -> None:
+        super().__init__(errors(), "import")
+        self._files = files
+        self._seen: dict[str, None] = {}
+        self._shown = -1
+
+    def __call__(self, file: str, share: float) -> None:
+        """Show how far a file has been read."""
+        self._seen[file] = None
+        done = (len(self._seen) - 1 + min(1.0, share)) / self._files
+        if math.floor(500 * done) != self._shown:
+            self._shown = math.floor(500 * done)
+            self.show(f"{percent(math.floor(1000 * done) / 1000)}", done, Path(file).name)
+
+
+def _print(imported: Imported) -> None:
+    about = imported.about
+    console = Console(highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in _rows(imported, about):
+        table.add_row(name, Text(text))
+    console.print(table)
+    lines = list(imported.problems.lines())
+    for line in lines[:_MOST_LINES]:
+        errors().print(Text(f"eastwest: {clean(line, 300)}"))
+    if len(lines) > _MOST_LINES:
+        errors().print(f"eastwest: and {len(lines) - _MOST_LINES} more in trace.json")
+
+
+def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:
+    rows, files = about["rows"], len(about["files"])
+    words = {"swim": "SWIM", "rumen": "Rumen", "spark": "Spark event log", "table": "table"}
+    kind = words.get(imported.source_format) or SOURCES[imported.source_format].partition(":")[0]
+    found = [
+        ("trace", clean(str(imported.path), 200)),
+        ("from", f"{kind}, {count(files)} file" + "s" * (files > 1)),
+        ("jobs", _jobs(about)),
+        ("bytes", _bytes(about)),
+    ]
+    others = [f"{count(rows[name])} {name}" for name in TABLES if name != "jobs" and name in rows]
+    if others:
+        found.append(("also", ", ".join(others)))
+    if about["began_s"] is not None:
+        began = datetime.datetime.fromtimestamp(about["began_s"], datetime.UTC)
+        found.append(("began", f"{began:%Y-%m-%d %H:%M:%S} UTC"))
+    lacks = [name.removeprefix("jobs.") for name in about["lacks"] if _told(name)]
+    if lacks:
+        found.append(("lacks", ", ".join(lacks)))
+    if about["rows_skipped"]:
+        found.append(("left out", f"{count(about['rows_skipped'])} rows"))
+    return found
+
+
+def _told(name: str) -> bool:
+    """Whether a missing column is shown: those of jobs, and whole tables."""
+    return "." not in name or name.startswith("jobs.")
+
+
+def _jobs(about: dict[str, Any]) -> str:
+    jobs = about["rows"].get("jobs", 0)
+    if not jobs:
+        return "0"
+    told = f"{count(jobs)} in {span(about['end_s'] - about['first_submit_s'])}"
+    ends = [f"{count(n)} {how}" for how, n in about["outcomes"].items()]
+    return told + (f" ({', '.join(ends)})" if ends else "")
+
+
+def _bytes(about: dict[str, Any]) -> str:
+    known = about["totals"]
+    told = [f"{word} {size(known[name])}" for name, word in _BYTES.items() if name in known]
+    return " · ".join(told) or "not known"

@@ -1,0 +1,80 @@
+"""What the commands on traces take: names of traces, lengths of time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from eastwest import shipped
+from eastwest.cli.guard import errors, fail
+from eastwest.cli.progress import Bar
+from eastwest.errors import InputError
+from eastwest.traces.load import Trace, open_trace
+from eastwest.units import clean
+
+_SECONDS = {
+    **dict.fromkeys(("s", "sec"), 1.0),
+    "min": 60.0,
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86_400.0),
+    **dict.fromkeys(("week", "weeks"), 7 * 86_400.0),
+}
+_LENGTH = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([a-z]{1,5})")
+
+TraceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACE",
+        help="Folder of an imported trace, a recorded file, or fb-2009, which is shipped.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of all that is drawn at random.")]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Length of a window; default: 1 h, or a 24th of a trace shorter than a day.",
+    ),
+]
+
+
+def opened(given: Path) -> Trace:
+    """Open a trace by its path, or a shipped one by its name."""
+    if not given.exists():
+        known = shipped.traces()
+        if str(given).lower() in known:
+            trace = open_trace(known[str(given).lower()])
+            trace.name = str(given).lower()
+            return trace
+        if given.parent == Path():
+            names = ", ".join(known)
+            raise InputError(f"there is no trace {clean(str(given), 80)!r} here; shipped: {names}")
+    return open_trace(given)
+
+
+def seconds(option: str, text: str) -> float:
+    """Read a length of time such as ``1 h``, ``90min`` or ``1day``."""
+    match = _LENGTH.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _SECONDS or not float(match[1]):
+        fail(f"{option} {text!r:.60}: expected a length of time, such as 1 h, 90 min or 1 day")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+class Steps(Bar):
+    """A bar that names what is at work."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(errors(), name)
+
+    def __call__(self, what: str, share: float) -> None:
+        """Show what is at work, and the share that is done."""
+        self.show(what, share)
+
+
+def console() -> Console:
+    """Console for what a command found."""
+    return Console(highlight=False)

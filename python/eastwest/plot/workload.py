@@ -1,0 +1,155 @@
+"""Pictures of traces: bytes per job, arrivals, shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from eastwest.plot.style import (
+    MUTED,
+    color,
+    legend_above,
+    nothing,
+    percent_ticks,
+    style,
+    time_axis,
+)
+from eastwest.units import clean, count, percent, size, span
+from eastwest.workload.access import Access
+from eastwest.workload.arrival import Arrival
+from eastwest.workload.describe import Description
+from eastwest.workload.jobs import BYTES, WORDS
+from eastwest.workload.shapes import Shapes
+
+#: Jobs of no bytes stand at the left end of a logarithmic axis, below one byte.
+_ZERO_AT = 0.03
+_DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
+
+
+def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
+    """Cumulative shares of input, shuffle and output bytes per job, a panel each.
+
+    The figure ``incast/F7`` for any number of traces.
+    """
+    with style():
+        figure = Figure(figsize=(10.9, 3.3), layout="constrained")
+        panels = figure.subplots(1, len(BYTES), sharey=True)
+        for axes, name in zip(panels, BYTES, strict=True):
+            _cdf(axes, [(label, access, name) for label, access in traces])
+            axes.set_title(f"{WORDS[name]} per job".capitalize())
+        panels[0].set_ylabel("share of jobs")
+        panels[-1].legend(loc="lower right")
+    return figure
+
+
+def overview(described: Description) -> Figure:
+    """Draw bytes per job, arrivals and shapes of one trace on a sheet."""
+    with style():
+        figure = Figure(figsize=(10.9, 6.6), layout="constrained")
+        figure.suptitle(
+            clean(Path(described.name).name.removesuffix(".tsv"), 90),
+            x=0.01,
+            ha="left",
+            fontsize=11,
+        )
+        grid = figure.add_gridspec(2, 2)
+        axes = figure.add_subplot(grid[0, 0])
+        access = described.access
+        _cdf(axes, [(WORDS[name], access, name) for name in access.sizes])
+        axes.set_ylabel("share of jobs")
+        axes.legend(loc="lower right")
+        axes.set_title(_cdf_title(access))
+        _rate(figure.add_subplot(grid[1, :]), described.arrival)
+        _shapes(figure.add_subplot(grid[0, 1]), described.shapes)
+    return figure
+
+
+def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
+    """Draw curves against bytes; their left ends start at the share of jobs of none."""
+    most = 10.0
+    drawn = 0
+    for number, (label, access, name) in enumerate(curves):
+        sizes = access.sizes.get(name)
+        if sizes is None:
+            continue
+        drawn += 1
+        values, shares = sizes.curve
+        most = max(most, sizes.most)
+        x = np.concatenate([[_ZERO_AT], np.maximum(values, _ZERO_AT)])
+        y = np.concatenate([[sizes.zero_share], shares])
+        axes.step(x, y, where="post", color=color(number), ls=_DASHES[number % 4], label=label)
+    if not drawn:
+        nothing(axes, "the trace does not say")
+        return
+    axes.set_xscale("log")
+    axes.set_xlim(_ZERO_AT, most * 2)
+    decades = [10.0**power for power in range(0, 19, 3) if 10.0**power <= most * 2]
+    axes.xaxis.set_major_locator(FixedLocator([_ZERO_AT, *decades]))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: "0" if value < 1 else size(value))
+    )
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0, 1.02)
+    percent_ticks(axes, "y")
+
+
+def _cdf_title(access: Access) -> str:
+    word, ten, _ = next(row for row in access.under if row[0] == "1 GB")
+    return f"{percent(round(ten, 3))} of the jobs move less than {word}"
+
+
+def _rate(axes: Axes, arrival: Arrival) -> None:
+    """Draw jobs over time."""
+    unit = time_axis(axes, arrival.step_s * arrival.counts.size, "time")
+    edges = np.arange(arrival.counts.size + 1) * arrival.step_s * unit
+    axes.stairs(arrival.counts, edges, color=color(0), fill=True, alpha=0.85)
+    axes.set_xlim(0, edges[-1])
+    if unit == 1 / 3600:
+        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 3, 6, 10]))
+    axes.set_ylim(0)
+    axes.set_ylabel(f"jobs in {span(arrival.step_s)}")
+    axes.set_title(rate_title(arrival))
+
+
+def rate_title(arrival: Arrival) -> str:
+    """Say how the busiest interval compares with the median one."""
+    known = [burst for burst in arrival.bursts if burst.ratio is not None]
+    jobs = f"{count(arrival.jobs)} jobs in {span(arrival.span_s)}"
+    if not known:
+        return jobs
+    burst = known[-1]
+    return (
+        f"{jobs}; the busiest {span(burst.interval_s)} has {burst.ratio:.2g} × "
+        "the jobs of the median one"
+    )
+
+
+def _shapes(axes: Axes, shapes: Shapes) -> None:
+    """Draw each shape's share of the jobs and of the bytes."""
+    if not shapes.shapes:
+        axes.set_title(nothing(axes, "no shapes: nothing is known of all jobs"))
+        return
+    place = np.arange(len(shapes.shapes))
+    for number, (label, values) in enumerate(
+        (
+            ("jobs", [100 * shape.share for shape in shapes.shapes]),
+            ("bytes", [100 * shape.bytes_share for shape in shapes.shapes]),
+        )
+    ):
+        bars = axes.barh(place + 0.2 * (2 * number - 1), values, 0.36, color=color(number))
+        bars.set_label(f"share of {label}")
+        labels = [f"{v:.2g} %" if v >= 0.01 else "< 0.01 %" for v in values]
+        axes.bar_label(bars, labels, padding=3, fontsize=7.5, color=MUTED)
+    axes.set_yticks(place, [shape.word for shape in shapes.shapes])
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 112)
+    axes.set_xticks(range(0, 101, 25), [f"{tick} %" for tick in range(0, 101, 25)])
+    axes.grid(False, axis="y")
+    legend_above(axes)
+    axes.set_title("Shapes of jobs")

@@ -1,0 +1,358 @@
+"""The page about a trace, and the page that compares two."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eastwest import core, units
+from eastwest.report import trace_charts as charts
+from eastwest.report.draw import Chart
+from eastwest.report.page import render
+from eastwest.report.tables import shown
+from eastwest.workload.access import Access
+from eastwest.workload.arrival import Arrival
+from eastwest.workload.describe import Description
+from eastwest.workload.hurst import Hurst
+from eastwest.workload.jobs import WORDS
+from eastwest.workload.quality import CONFIDENCE, FEW_WINDOWS, REPLICATES, Quality
+from eastwest.workload.shapes import LEAST_GAIN, Shapes
+
+_MOST_LACKS = 40
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page; its first ``words`` columns are words."""
+
+    title: str
+    note: str
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    words: int = 1
+
+
+@dataclass
+class Section:
+    """A part of the page."""
+
+    name: str
+    title: str
+    hint: str = ""
+    charts: list[Chart] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    commands: str = ""
+
+
+def title_of(name: str) -> str:
+    """What a trace is called: the end of its path."""
+    return shown(Path(name).name.removesuffix(".tsv") or name, 100)
+
+
+def description_page(
+    described: Description, quality: Quality | None = None, made: Mapping[str, Any] | None = None
+) -> str:
+    """Give the page about one trace; a synthetic one comes with its distances to the source."""
+    parts = []
+    if quality is not None:
+        parts.append(quality_section(quality, _made_words(made or {})))
+    parts += [
+        _access(described.access),
+        _shapes(described.shapes),
+        *([_tasks(described)] if described.tasks else []),
+        _arrival(described.arrival),
+        _setup(described),
+    ]
+    said = sentences(described)
+    if quality is not None:
+        said.insert(0, verdict(quality))
+    arrival = described.arrival
+    about = f"{units.count(arrival.jobs)} jobs in {units.span(arrival.span_s)}"
+    kicker = "Synthetic trace" if made else "Trace"
+    return _page(title_of(described.name), kicker, about, said, parts)
+
+
+def comparison_page(first: Description, second: Description, quality: Quality) -> str:
+    """Give the page that compares two traces."""
+    names = [title_of(first.name), title_of(second.name)]
+    if names[0] == names[1]:
+        names = [shown(first.name, 60), shown(second.name, 60)]
+    pair = list(zip(names, (first, second), strict=True))
+    access = Section("access", "Access to data", charts=charts.side_by_side(pair))
+    said = [verdict(quality)]
+    said += [f"{name}: {sentences(each)[0]}" for name, each in pair]
+    parts = [quality_section(quality, ""), access]
+    return _page(f"{names[0]} and {names[1]}", "Two traces", "", said, parts)
+
+
+def _page(
+    title: str, kicker: str, about: str, said: Sequence[str], parts: Sequence[Section]
+) -> str:
+    drawn = {chart.name: chart.script() for part in parts for chart in part.charts}
+    return render(
+        "trace.html.j2",
+        {"charts": drawn, "topology": None},
+        title=title,
+        kicker=kicker,
+        about=" · ".join(part for part in (about, f"Eastwest {core.version()}") if part),
+        sentences=said,
+        parts=parts,
+        closing="Curves are thinned to what a screen can show.",
+    )
+
+
+def sentences(described: Description) -> list[str]:
+    """What there is to say of a trace, the most telling first."""
+    access, arrival, shapes = described.access, described.arrival, described.shapes
+    word, ten, two = next(row for row in access.under if row[0] == "1 GB")
+    moved = ", ".join(
+        f"{units.size(sizes.total)} of {WORDS[name]}" for name, sizes in access.sizes.items()
+    )
+    said = [
+        f"{units.count(arrival.jobs)} jobs in {units.span(arrival.span_s)} move "
+        f"{moved or 'bytes that the trace does not say'}.",
+        f"{units.percent(ten)} of the jobs move less than {word} of 10⁹ bytes, "
+        f"{units.percent(two)} less than one of 2³⁰.",
+    ]
+    if access.map_only_share is not None:
+        said.append(f"{units.percent(access.map_only_share)} have no shuffle: they are maps only.")
+    if access.empty:
+        said.append(f"{units.count(access.empty)} jobs move nothing at all.")
+    if shapes.shapes:
+        most = max(shapes.shapes, key=lambda shape: shape.bytes_share)
+        said.append(
+            f"{len(shapes.shapes)} shapes of jobs; “{most.word}” is {units.percent(most.share)} of "
+            f"the jobs and moves {units.percent(most.bytes_share)} of the bytes."
+        )
+    said += [arrival.period_word, arrival.hurst_word]
+    return said
+
+
+def _access(access: Access) -> Section:
+    section = Section("access", "Access to data", charts=charts.access_charts(access))
+    percentiles = next(iter(access.sizes.values())).percentiles if access.sizes else {}
+    section.tables.append(
+        Table(
+            "Bytes per job",
+            "Percentiles over all jobs that say so, those of no bytes too.",
+            ["", "jobs", "none", *(f"{p} %" for p in percentiles), "most", "mean", "all"],
+            [
+                [
+                    WORDS[name],
+                    units.count(sizes.jobs),
+                    units.percent(sizes.zero_share),
+                    *(units.size(v) for v in sizes.percentiles.values()),
+                    *(units.size(v) for v in (sizes.most, sizes.mean, sizes.total)),
+                ]
+                for name, sizes in access.sizes.items()
+            ],
+        )
+    )
+    section.tables.append(
+        Table(
+            "Small jobs",
+            "Share of jobs whose input, shuffle and output together are smaller, with both "
+            "meanings of the unit.",
+            ["less than", "powers of ten", "powers of two"],
+            [[word, units.percent(ten), units.percent(two)] for word, ten, two in access.under],
+        )
+    )
+    if access.files is not None:
+        files = access.files
+        zipf = "–" if files.zipf is None else f"{files.zipf:.2f}"
+        section.tables.append(
+            Table(
+                "Files",
+                "How often files and folders that jobs name are used.",
+                ["files", "uses", "of the most used tenth", "Zipf's exponent", "read before"],
+                [
+                    [
+                        units.count(files.files),
+                        units.count(files.accesses),
+                        units.percent(files.top_tenth_share),
+                        zipf,
+                        units.percent(files.reread_share),
+                    ]
+                ],
+            )
+        )
+    return section
+
+
+def _shapes(shapes: Shapes) -> Section:
+    section = Section(
+        "shapes",
+        "Shapes of jobs",
+        "Groups of jobs alike in "
+        + ", ".join(WORDS[name] for name in shapes.dimensions)
+        + f" (k-means on standardised logarithms, seed {shapes.seed}); one more group would "
+        f"explain less than {units.percent(LEAST_GAIN)} of the variance.",
+    )
+    if not shapes.shapes:
+        section.hint = "No quantity is known of enough jobs to group them."
+        return section
+    write = [units.size if name.endswith("bytes") else _number(name) for name in shapes.dimensions]
+    section.tables.append(
+        Table(
+            "Medians of each shape",
+            f"Explained by 1, 2, … groups: {', '.join(units.percent(e) for e in shapes.explained)}."
+            + (f" {units.count(shapes.left_out)} jobs lack a quantity." if shapes.left_out else ""),
+            ["shape", "jobs", "share", "of the bytes", *(WORDS[n] for n in shapes.dimensions)],
+            [
+                [
+                    shape.word,
+                    units.count(shape.jobs),
+                    units.percent(shape.share),
+                    share(shape.bytes_share),
+                    *(w(shape.median[n]) for w, n in zip(write, shapes.dimensions, strict=True)),
+                ]
+                for shape in shapes.shapes
+            ],
+        )
+    )
+    return section
+
+
+def _number(name: str) -> Any:
+    return units.span if name.endswith("_s") else units.count
+
+
+def share(value: float) -> str:
+    """A share of one, or that it is next to nothing."""
+    return "< 0.01 %" if 0 < value < 1e-4 else units.percent(value)
+
+
+def _tasks(described: Description) -> Section:
+    section = Section("tasks", "Task times", charts=[charts.task_times(described.tasks)])
+    section.tables.append(
+        Table(
+            "Attempts at tasks",
+            "Durations of those that succeeded. Slow: more than twice the median of their job.",
+            ["kind", "attempts", "succeeded", "median", "90 %", "99 %", "longest", "slow"],
+            [
+                [
+                    shown(kind, 30),
+                    units.count(each.attempts),
+                    units.count(each.succeeded),
+                    *(units.span(v) for v in each.seconds.values()),
+                    units.percent(each.slow_share),
+                ]
+                for kind, each in described.tasks.items()
+            ],
+        )
+    )
+    return section
+
+
+def _arrival(arrival: Arrival) -> Section:
+    section = Section("arrival", "Arrivals", charts=charts.arrival_charts(arrival))
+    section.tables.append(
+        Table(
+            "Bursts",
+            "Jobs in intervals of several lengths.",
+            ["interval", "intervals", "mean", "median", "busiest", "busiest to median"],
+            [
+                [
+                    units.span(b.interval_s),
+                    units.count(b.intervals),
+                    units.count(b.mean),
+                    units.count(b.median),
+                    units.count(b.peak),
+                    "–" if b.ratio is None else f"{b.ratio:.3g} ×",
+                ]
+                for b in arrival.bursts
+            ],
+        )
+    )
+    section.tables.append(
+        Table(
+            "Self-similarity",
+            f"{arrival.hurst_word} Hurst's parameter with the interval that holds it in 95 of 100 "
+            "cases; 0.5 is what independent arrivals have.",
+            ["method", "H", "95 % interval"],
+            [[h.method, f"{h.value:.2f}", interval(h)] for h in arrival.hurst],
+        )
+    )
+    return section
+
+
+def interval(estimate: Hurst) -> str:
+    """Write the interval of an estimate."""
+    return f"{estimate.low:.2f} to {estimate.high:.2f}"
+
+
+def verdict(quality: Quality) -> str:
+    """Say in a sentence how near a trace lies."""
+    rows = len(quality.rows)
+    if quality.inside:
+        text = f"All {rows} distances to the source lie inside"
+    else:
+        text = f"{quality.outside} of {rows} distances to the source lie outside"
+    return (
+        f"{text} what {units.percent(CONFIDENCE)} of its own resamples stay within. Of the "
+        f"source's own resamples, {units.percent(quality.own_share)} lie inside in every row."
+    )
+
+
+def quality_rows(quality: Quality) -> list[list[str]]:
+    """Distances as a table: quantity, measure, distance, median and limit, verdict."""
+    return [
+        [
+            row.quantity,
+            row.measure,
+            f"{row.value:.4f}",
+            f"{row.typical:.4f}",
+            f"{row.limit:.4f}",
+            "inside" if row.inside else "outside",
+        ]
+        for row in quality.rows
+    ]
+
+
+QUALITY_HEADINGS = ("quantity", "distance", "here", "own median", "own 95 %", "verdict")
+
+
+def quality_section(quality: Quality, hint: str) -> Section:
+    """The table of distances."""
+    note = (
+        f"Own: distances of {REPLICATES:,} resamples of the source to the source, each of "
+        f"{quality.drawn} of its {quality.windows} windows of {units.span(quality.window_s)}, "
+        "drawn with replacement. Inside: no larger than 95 % of them."
+    )
+    if quality.windows < FEW_WINDOWS:
+        note += " So few windows say little about how much the source varies."
+    table = Table("Distances", note, QUALITY_HEADINGS, quality_rows(quality), 2)
+    return Section("quality", "Distance to the source", hint, tables=[table])
+
+
+def _made_words(made: Mapping[str, Any]) -> str:
+    words = {
+        "method": "method {}",
+        "seed": "seed {}",
+        "draws": "draw {}",
+        "source": "source {}",
+        "nodes": "then scaled to nodes {}; distances are those before",
+    }
+    said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
+    return (", ".join(said) + ".").capitalize() if said else ""
+
+
+def _setup(described: Description) -> Section:
+    lacks = [shown(name, 60) for name in described.lacks]
+    more = f" and {len(lacks) - _MOST_LACKS} more" if len(lacks) > _MOST_LACKS else ""
+    section = Section("setup", "Set-up")
+    source = shown(described.source, 40) or "the normal form"
+    section.tables.append(
+        Table(
+            "What the trace does not say",
+            f"Recorded as {source}. "
+            + (f"Lacking: {', '.join(lacks[:_MOST_LACKS])}{more}." if lacks else "Nothing lacks."),
+        )
+    )
+    section.commands = (
+        f"eastwest trace describe {shlex.quote(shown(described.name, 400))} -o page.html"
+    )
+    return section

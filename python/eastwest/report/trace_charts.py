@@ -1,0 +1,189 @@
+"""Pictures on the page about a trace: bytes per job, files, task times, arrivals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from eastwest import units
+from eastwest.report.draw import Chart, Floats, Scale, linear, logarithmic, rounded, thin_rows, time
+from eastwest.report.tables import shown
+from eastwest.workload.access import Access, Files
+from eastwest.workload.arrival import Arrival
+from eastwest.workload.describe import Description
+from eastwest.workload.jobs import BYTES, WORDS
+from eastwest.workload.tasks import Durations
+
+_SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
+
+
+def access_charts(access: Access) -> list[Chart]:
+    """Bytes per job, and popularity and re-access of files."""
+    found = []
+    if access.sizes:
+        chart = _curves(
+            "bytes",
+            "Bytes per job",
+            [(WORDS[name], sizes.curve) for name, sizes in access.sizes.items()],
+            "bytes",
+            "size",
+            "share of jobs",
+        )
+        chart.note = (
+            "Share of jobs with at most so many bytes; curves begin at the share of jobs of none."
+        )
+        chart.wide = access.files is None
+        found.append(chart)
+    if access.files is not None:
+        found.append(_popularity(access.files))
+        if access.files.again:
+            chart = _curves(
+                "again",
+                "How soon data is used again",
+                list(access.files.again.items()),
+                "time since the use before",
+                "span",
+                "share of repeated uses",
+            )
+            chart.note = "Share of repeated uses that come within so long after the use before."
+            found.append(chart)
+    return found
+
+
+def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
+    """Bytes per job of several traces: a picture each of input, shuffle and output."""
+    found = []
+    for name in BYTES:
+        curves = [
+            (label, d.access.sizes[name].curve) for label, d in pair if name in d.access.sizes
+        ]
+        if curves:
+            title = f"{WORDS[name]} per job".capitalize()
+            chart = _curves(f"bytes-{WORDS[name]}", title, curves, "bytes", "size", "share of jobs")
+            chart.note = "Share of jobs with at most so many bytes."
+            found.append(chart)
+    if len(found) % 2:
+        found[-1].wide = True
+    return found
+
+
+def task_times(tasks: Mapping[str, Durations]) -> Chart:
+    """Durations of attempts by kind."""
+    curves = [(shown(kind, 20), each.curve) for kind, each in list(tasks.items())[:6]]
+    chart = _curves("task-times", "Task times", curves, "duration", "span", "share of attempts")
+    chart.note = "Share of successful attempts that take at most so long."
+    chart.wide = True
+    return chart
+
+
+def _curves(
+    name: str,
+    title: str,
+    curves: Sequence[tuple[str, tuple[Floats, Floats]]],
+    label: str,
+    unit: str,
+    what: str,
+) -> Chart:
+    """Cumulative shares on a logarithmic axis; values of zero stand at its left end."""
+    positive = np.concatenate([v[v > 0] for _, (v, _) in curves] or [np.ones(1)])
+    low = float(positive.min(initial=np.inf)) if positive.size else 1.0
+    high = float(positive.max(initial=1.0))
+    chart = Chart(
+        name,
+        title,
+        "",
+        logarithmic(low, high, label, unit),
+        Scale("linear", 0.0, 1.02, what, "percent"),
+        legend=[key for key, _ in curves],
+    )
+    data, rows = [], []
+    for number, (key, (values, shares)) in enumerate(curves):
+        x = np.maximum(values, chart.x.low)
+        zero = float(shares[values <= 0].max(initial=0.0))
+        chart.line(np.insert(x, 0, chart.x.low), np.insert(shares, 0, zero), number, step=True)
+        data.append([rounded(x), rounded(shares)])
+        places = np.searchsorted(shares, np.asarray(_SHARES) - 1e-12)
+        at = values[np.minimum(places, values.size - 1)]
+        rows.append([key, units.percent(zero), *(chart.x.write(float(v)) for v in at)])
+    chart.data = {"type": "curve", "curves": data}
+    chart.table = (["", "none", *(units.percent(s) for s in _SHARES)], rows)
+    return chart
+
+
+def _popularity(files: Files) -> Chart:
+    """Uses of files by rank."""
+    ranks, uses = files.ranks
+    zipf = "" if files.zipf is None else f", about as rank to the power −{files.zipf:.2f}"
+    chart = Chart(
+        "popularity",
+        f"The most used of {units.count(files.files)} files is used "
+        f"{units.count(float(uses[0]))} times",
+        f"Uses of each file, the most used first{zipf}.",
+        logarithmic(1.0, float(ranks[-1]), "rank", "count"),
+        logarithmic(1.0, float(uses[0]), "uses", "count"),
+    )
+    chart.dots(ranks, uses, 0)
+    chart.data = {"type": "curve", "curves": [[rounded(ranks), rounded(uses)]]}
+    chart.table = (
+        ["rank", "uses"],
+        thin_rows([[units.count(r), units.count(u)] for r, u in zip(ranks, uses, strict=True)]),
+    )
+    return chart
+
+
+def arrival_charts(arrival: Arrival) -> list[Chart]:
+    """Jobs and bytes over time, and how the counts resemble themselves later."""
+    found = [
+        _over_time(arrival, "jobs", arrival.counts, "count", "Jobs submitted"),
+        _over_time(arrival, "moved", arrival.moved_bytes, "size", "Bytes of the jobs submitted"),
+    ]
+    lags, correlation = arrival.correlation
+    if lags.size > 1:
+        chart = Chart(
+            "correlation",
+            "How jobs per interval resemble themselves later",
+            f"Autocorrelation; of independent jobs, 95 % of the values lie within "
+            f"±{arrival.correlation_noise:.2g}.",
+            logarithmic(float(lags[0]), float(lags[-1]), "later", "span"),
+            Scale("linear", min(-0.2, float(correlation.min())), 1.0, "correlation", "count"),
+            wide=True,
+            height=150,
+        )
+        chart.line(lags, correlation, 0)
+        chart.data = {"type": "curve", "curves": [[rounded(lags), rounded(correlation, 3)]]}
+        chart.table = (
+            ["later", "correlation"],
+            thin_rows(
+                [[units.span(lag), f"{c:.3f}"] for lag, c in zip(lags, correlation, strict=True)]
+            ),
+        )
+        found.append(chart)
+    return found
+
+
+def _over_time(arrival: Arrival, name: str, values: Floats, unit: str, what: str) -> Chart:
+    """Sums over intervals of the trace's time."""
+    step = arrival.step_s
+    chart = Chart(
+        f"over-time-{name}",
+        f"{what} in {units.span(step)}",
+        f"By time of submission; {units.span(step)} to a bar.",
+        time(step * values.size, "time of the trace"),
+        linear(values, "jobs" if unit == "count" else "bytes", unit),
+        wide=True,
+        height=150,
+    )
+    edges = np.arange(values.size + 1) * step
+    chart.band(edges, np.zeros(values.size), values, 0)
+    chart.data = {"type": "bins", "step": step, "values": [rounded(values)]}
+    chart.table = (
+        ["until", chart.y.label],
+        thin_rows(
+            [
+                [units.span(float(end)), chart.y.write(float(value))]
+                for end, value in zip(edges[1:], values, strict=True)
+            ]
+        ),
+    )
+    return chart

@@ -1,0 +1,146 @@
+"""Files that lie beside histories and are no traces: topologies and configurations of jobs.
+
+A topology (Rumen's) lists the hosts of a cluster by rack, and fills the table ``hosts``. A
+configuration (``job_…_conf.xml``) adds what its job's history does not say: queue, user, paths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.parsers import expat
+
+from eastwest.errors import InputError
+from eastwest.traces import hadoop
+from eastwest.traces.source import Source
+from eastwest.traces.write import Writer
+from eastwest.units import size
+
+_KEY = re.compile(rb'"([A-Za-z]+)"\s*:')
+#: Largest companion.
+MOST_BYTES = 32 << 20
+
+
+def whole(source: Source) -> bytes:
+    """Read a companion whole. Raises ``InputError`` where it is too large or cut off."""
+    pieces, length = [], 0
+    while block := source.read():
+        pieces.append(block)
+        length += len(block)
+        if length > MOST_BYTES:
+            raise InputError(f"{source.name}: is larger than {size(MOST_BYTES)}")
+    if source.cut:
+        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
+    return b"".join(pieces)
+
+
+def read_topology(source: Source, writer: Writer) -> int:
+    """Add the hosts of a topology; return how many it has."""
+    try:
+        found = json.loads(whole(source))
+        racks = [(_name(rack), rack["children"] or []) for rack in found["children"]]
+        hosts = [(rack, _name(host)) for rack, children in racks for host in children]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{source.name}: is no topology of racks and hosts") from None
+    for rack, host in hosts:
+        writer.host(rack, host)
+    return len(hosts)
+
+
+def _name(node: Any) -> str | None:
+    return hadoop.text_of(str(node["name"]).replace("\\", ""))
+
+
+def read_conf(source: Source, confs: hadoop.Confs) -> None:
+    """Keep a configuration for the job that its file's name has.
+
+    Raises ``InputError`` where it has none, or the file is damaged.
+    """
+    job = hadoop.job_id(source.path.name)
+    found = settings(whole(source), source.name)
+    if job is None:
+        raise InputError(
+            f"{source.name}: is a configuration, and its name does not say of which job "
+            "(job_…_conf.xml)"
+        )
+    confs.add(job, source.name, hadoop.conf_of(found))
+
+
+def settings(text: bytes, where: str) -> dict[str, str]:
+    """Settings of a configuration in XML that the import has a use for.
+
+    Raises ``InputError`` where it is damaged, or declares entities, which no configuration needs.
+    """
+    reader = _Settings(where)
+    try:
+        reader.parser.Parse(text, True)
+    except (expat.ExpatError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: is no configuration in XML: {error}") from None
+    return reader.found
+
+
+class _Settings:
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.found: dict[str, str] = {}
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EntityDeclHandler = self._entity
+        self._held: list[str] = []
+        self._key = ""
+
+    def _entity(self, *_: Any) -> None:
+        raise InputError(f"{self.where}: declares entities; no configuration needs them")
+
+    def _start(self, name: str, _: Any) -> None:
+        self._held = []
+        if name == "property":
+            self._key = ""
+
+    def _text(self, text: str) -> None:
+        self._held.append(text)
+
+    def _end(self, name: str) -> None:
+        text = "".join(self._held).strip()
+        if name == "name":
+            self._key = text
+        elif name == "value" and self._key in hadoop.WANTED:
+            self.found[self._key] = text
+        self._held = []
+
+
+#: What other files are that lie beside traces, by what an object of theirs has.
+_KINDS = (
+    ({"children", "name"}, "topology", ""),
+    ({"rankings", "numberValues"}, "", "a histogram of Rumen's tests"),
+    ({"data"}, "", "values for a histogram of Rumen's tests"),
+    ({"stageId", "numTasks"}, "", "an answer of Spark's REST interface"),
+    ({"taskId", "taskMetrics"}, "", "an answer of Spark's REST interface"),
+    ({"quantiles", "executorRunTime"}, "", "an answer of Spark's REST interface"),
+    ({"id", "attempts"}, "", "an answer of Spark's REST interface"),
+    ({"id", "hostPort"}, "", "an answer of Spark's REST interface"),
+)
+
+
+def kind_of(start: bytes) -> tuple[str, str]:
+    """Say what companion a file is that starts so: ``topology``, ``conf``, or what to call it."""
+    text = start.lstrip()
+    if text.startswith((b"<?xml", b"<configuration", b"<!--")):
+        return ("conf", "") if b"<configuration" in text else ("", "XML, but no configuration")
+    keys = {key.decode(errors="replace") for key in _keys(text[:4096])}
+    for needed, kind, said in _KINDS:
+        if needed <= keys:
+            return kind, said
+    return "", ""
+
+
+def _keys(text: bytes) -> list[bytes]:
+    return _KEY.findall(text)

@@ -1,0 +1,401 @@
+"""What the histories of Hadoop share: jobs with attempts, counters, host names, configurations.
+
+A job's bytes are those of its own counters where the history has them, else the sum over its tasks
+of the last attempt that succeeded, as Hadoop counts them. A task's input and output are what its
+counters say of every file system but the local one. A job without reduces shuffles nothing; nothing
+else is ever taken for zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eastwest.units import clean
+
+if TYPE_CHECKING:
+    from eastwest.traces.problems import Problems
+    from eastwest.traces.write import Writer
+
+#: Most attempts of jobs that have not ended, in memory together.
+MOST_ATTEMPTS = 500_000
+#: Earliest time, in milliseconds since 1970, that is one: 1980. Less is another unit.
+EARLIEST_MS = 315_532_800_000
+#: Latest time in milliseconds since 1970: 2100.
+LATEST_MS = 4_102_444_800_000
+_MOST_COUNT = (1 << 63) - 1
+_LOCAL = "FILE"
+_MOST_TEXT = 4096
+
+_OUTCOMES = {
+    "SUCCESS": "succeeded",
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "FAIL": "failed",
+    "ERROR": "failed",
+    "KILLED": "killed",
+}
+_KINDS = {
+    "MAP": "map",
+    "REDUCE": "reduce",
+    "SETUP": "setup",
+    "JOB_SETUP": "setup",
+    "CLEANUP": "cleanup",
+    "JOB_CLEANUP": "cleanup",
+    "TASK_CLEANUP": "cleanup",
+}
+#: Columns of an attempt by the counter they come from; those of files are found by their endings.
+_COUNTERS = {
+    "MAP_OUTPUT_BYTES": "map_output_bytes",
+    "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
+    "SPILLED_RECORDS": "spilled_records",
+    "FILE_BYTES_READ": "file_bytes_read",
+    "FILE_BYTES_WRITTEN": "file_bytes_written",
+}
+_MAP_RECORDS = {"MAP_INPUT_RECORDS": "input_records", "MAP_OUTPUT_RECORDS": "output_records"}
+_REDUCE_RECORDS = {
+    "REDUCE_INPUT_RECORDS": "input_records",
+    "REDUCE_OUTPUT_RECORDS": "output_records",
+}
+_JOB_ID = re.compile(r"job_[0-9]+_[0-9]+")
+#: Counters, besides those of file systems, that become columns.
+COUNTERS = frozenset((*_COUNTERS, *_MAP_RECORDS, *_REDUCE_RECORDS))
+_SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?:_([0-9]+))?")
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a task, with times in milliseconds since 1970."""
+
+    task: str
+    number: int | None
+    kind: str
+    host: str | None = None
+    rack: str | None = None
+    start_ms: int | None = None
+    input_done_ms: int | None = None
+    sorted_ms: int | None = None
+    finish_ms: int | None = None
+    outcome: str | None = None
+    locality: str | None = None
+    #: Columns of the table of attempts that come from counters.
+    counts: dict[str, int] | None = None
+    cpu_s: float | None = None
+    #: Hadoop's own counters, where its reader keeps them.
+    counters: dict[str, int] | None = None
+
+
+@dataclass
+class Conf:
+    """What is taken from the configuration of a job."""
+
+    name: str | None = None
+    user: str | None = None
+    queue: str | None = None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass
+class Job:
+    """One job of a history."""
+
+    source_id: str
+    line: int = 0
+    name: str | None = None
+    user: str | None = None
+    queue: str | None = None
+    submit_ms: int | None = None
+    launch_ms: int | None = None
+    finish_ms: int | None = None
+    outcome: str | None = None
+    maps: int | None = None
+    reduces: int | None = None
+    #: Totals of the job by their columns, from its own counters.
+    counts: dict[str, int] = field(default_factory=dict)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    #: When tasks started, by their names.
+    task_starts_ms: dict[str, int] = field(default_factory=dict)
+    conf: Conf | None = None
+
+
+def job_id(text: str) -> str | None:
+    """Find the name of a job in a file's name."""
+    found = _JOB_ID.search(text)
+    return found.group() if found else None
+
+
+def job_of(task_or_attempt: str) -> str | None:
+    """Name the job of a task or attempt."""
+    found = _SOURCE_ID.fullmatch(task_or_attempt)
+    return f"job_{found.group(1)}" if found else None
+
+
+def attempt_number(attempt: str) -> int | None:
+    """Count of an attempt at its task, from its name."""
+    found = _SOURCE_ID.fullmatch(attempt)
+    number = int(found.group(2)) if found and found.group(2) else None
+    return number if number is None or number < 1 << 32 else None
+
+
+def kind_of(task_type: object) -> str | None:
+    """Kind of a task by Hadoop's word for it."""
+    return _KINDS.get(str(task_type))
+
+
+def outcome_of(status: object) -> str | None:
+    """How an attempt or a job ended; nothing where it says that it has not."""
+    return _OUTCOMES.get(str(status))
+
+
+def text_of(value: object) -> str | None:
+    """Text of a name; nothing where it is missing or empty."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value[:_MOST_TEXT].encode(errors="replace").decode()
+
+
+def count_of(value: object) -> int | None:
+    """A count or size; −1 and null mean that it is missing.
+
+    Raises ``ValueError`` where it is something else.
+    """
+    if value is None or (value == -1 and not isinstance(value, bool)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_COUNT:
+        raise ValueError(f"a count is {clean(str(value), 40)}")
+    return value
+
+
+def ms_of(value: object) -> int | None:
+    """A time in milliseconds since 1970; −1, 0 and null mean that it is missing.
+
+    Raises ``ValueError`` where it is something else, or in another unit.
+    """
+    if value is None or (value in {-1, 0} and not isinstance(value, bool)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"a time is {clean(str(value), 40)}")
+    if not EARLIEST_MS <= value <= LATEST_MS:
+        raise ValueError(f"a time is {clean(str(value), 40)}: are these milliseconds since 1970?")
+    return value
+
+
+def host_of(text: str) -> tuple[str | None, str | None]:
+    """Rack and host of ``/rack/host`` or ``host``, in which dots may be escaped."""
+    plain = text.replace("\\", "")
+    rack, _, host = plain.rpartition("/")
+    return text_of(rack.lstrip("/")), text_of(host)
+
+
+def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
+    """Columns of an attempt, or of a whole job (``kind`` empty), from Hadoop's counters."""
+    found: dict[str, int] = {}
+    records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
+    for name, value in counters.items():
+        if name in _COUNTERS or name in records:
+            found[_COUNTERS.get(name) or records[name]] = value
+        system, _, what = name.partition("_BYTES_")
+        if system != _LOCAL and what in {"READ", "WRITTEN"}:
+            column = "input_bytes" if what == "READ" else "output_bytes"
+            found[column] = found.get(column, 0) + value
+    return {name: value for name, value in found.items() if 0 <= value <= _MOST_COUNT}
+
+
+def write_job(job: Job, writer: Writer, problems: Problems, file: str, confs: Confs) -> bool:
+    """Write a job with its attempts; say whether it could be."""
+    conf = confs.take(job.source_id) or job.conf
+    if not writer.new_id(job.source_id):
+        problems.bad(file, job.line, "job that was there before", job.source_id)
+        return False
+    submit_ms = _submitted(job)
+    if submit_ms is None:
+        problems.bad(file, job.line, "job without any time", job.source_id)
+        return False
+    if job.submit_ms is None:
+        reason = "job without a time of submission: its first other time is taken"
+        problems.note(file, job.line, reason, job.source_id)
+    number = writer.next_job()
+    totals = _totals(job)
+    writer.add(
+        "jobs",
+        {
+            "job": number,
+            "name": job.name or (conf.name if conf else None),
+            "source_id": job.source_id,
+            "user": job.user or (conf.user if conf else None),
+            "queue": job.queue or (conf.queue if conf else None),
+            "framework": "MapReduce",
+            "submit_s": writer.seconds(submit_ms),
+            "launch_s": writer.seconds(job.launch_ms),
+            "finish_s": writer.seconds(job.finish_ms),
+            "outcome": job.outcome,
+            "maps": job.maps,
+            "reduces": job.reduces,
+            **totals,
+        },
+    )
+    for attempt in job.attempts.values():
+        writer.add("attempts", _row(number, attempt, writer))
+        writer.host(attempt.rack, attempt.host)
+    _note_order(job, problems, file)
+    _note_end(job, problems, file)
+    if conf is not None:
+        _write_files(number, conf, totals, writer)
+    return True
+
+
+def _submitted(job: Job) -> int | None:
+    if job.submit_ms is not None:
+        return job.submit_ms
+    if job.launch_ms is not None:
+        return job.launch_ms
+    starts = [a.start_ms for a in job.attempts.values() if a.start_ms is not None]
+    return min(starts, default=job.finish_ms)
+
+
+def _totals(job: Job) -> dict[str, Any]:
+    """Bytes and task-seconds of a job."""
+    last = _last_success(job)
+    found: dict[str, Any] = {}
+    for column in ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes"):
+        if column in job.counts:
+            found[column] = job.counts[column]
+        else:
+            known = [a.counts[column] for a in last if a.counts and column in a.counts]
+            found[column] = sum(known) if known else None
+    if job.reduces == 0 and found["shuffle_bytes"] is None:
+        found["shuffle_bytes"] = 0
+    for kind in ("map", "reduce"):
+        spans = [
+            a.finish_ms - a.start_ms
+            for a in job.attempts.values()
+            if a.kind == kind and a.outcome == "succeeded" and a.start_ms and a.finish_ms
+        ]
+        known = [span for span in spans if span >= 0]
+        found[f"{kind}_s"] = sum(known) / 1000 if known else None
+    return found
+
+
+def _last_success(job: Job) -> list[Attempt]:
+    """For each map and reduce, the last attempt that succeeded: the one that Hadoop counts."""
+    last: dict[str, Attempt] = {}
+    for attempt in job.attempts.values():
+        if attempt.kind in {"map", "reduce"} and attempt.outcome == "succeeded":
+            before = last.get(attempt.task)
+            if before is None or (attempt.finish_ms or 0) >= (before.finish_ms or 0):
+                last[attempt.task] = attempt
+    return list(last.values())
+
+
+def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
+    return {
+        "job": number,
+        "task": attempt.task,
+        "attempt": attempt.number,
+        "kind": attempt.kind,
+        "host": attempt.host,
+        "rack": attempt.rack,
+        "start_s": writer.seconds(attempt.start_ms),
+        "input_done_s": writer.seconds(attempt.input_done_ms),
+        "sorted_s": writer.seconds(attempt.sorted_ms),
+        "finish_s": writer.seconds(attempt.finish_ms),
+        "outcome": attempt.outcome,
+        "locality": attempt.locality,
+        "cpu_s": attempt.cpu_s,
+        **(attempt.counts or {}),
+    }
+
+
+def _note_order(job: Job, problems: Problems, file: str) -> None:
+    """Note times that cannot be: they stand in the tables as the source has them."""
+    if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
+        reason = "job that ends before it is submitted: its times stay as they are"
+        problems.note(file, job.line, reason, job.source_id)
+    found: dict[str, list[str]] = {}
+    for a in job.attempts.values():
+        if a.start_ms is None:
+            continue
+        if a.finish_ms is not None and a.finish_ms < a.start_ms:
+            found.setdefault("ends before it starts", []).append(a.task)
+        if a.start_ms < (job.submit_ms or 0):
+            found.setdefault("starts before its job", []).append(a.task)
+        elif a.start_ms < job.task_starts_ms.get(a.task, 0):
+            found.setdefault("starts before its task", []).append(a.task)
+    for what, tasks in found.items():
+        reason = f"attempt that {what}: its times stay as they are"
+        problems.note(file, job.line, reason, tasks[0], len(tasks))
+
+
+def _note_end(job: Job, problems: Problems, file: str) -> None:
+    if job.outcome is None or job.finish_ms is None:
+        problems.note(file, job.line, "job whose end is not told", job.source_id)
+
+
+def _write_files(number: int, conf: Conf, totals: Mapping[str, Any], writer: Writer) -> None:
+    for access, paths, column in (
+        ("read", conf.inputs, "input_bytes"),
+        ("write", conf.outputs, "output_bytes"),
+    ):
+        size = totals[column] if len(paths) == 1 else None
+        for path in paths:
+            writer.add("files", {"job": number, "path": path, "access": access, "bytes": size})
+
+
+_NAMES = ("mapreduce.job.name", "mapred.job.name")
+_USERS = ("mapreduce.job.user.name", "user.name")
+_QUEUES = ("mapreduce.job.queuename", "mapred.job.queue.name")
+_INPUTS = ("mapreduce.input.fileinputformat.inputdir", "mapred.input.dir")
+_OUTPUTS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
+#: Settings that are taken from a configuration.
+WANTED = frozenset((*_NAMES, *_USERS, *_QUEUES, *_INPUTS, *_OUTPUTS))
+_COMMA = re.compile(r"(?<!\\),")
+_MOST_PATHS = 10_000
+
+
+def conf_of(settings: Mapping[str, object]) -> Conf:
+    """Take what is wanted from the settings of a job."""
+    return Conf(
+        name=_first(settings, _NAMES),
+        user=_first(settings, _USERS),
+        queue=_first(settings, _QUEUES),
+        inputs=tuple(_paths(_first(settings, _INPUTS))),
+        outputs=tuple(_paths(_first(settings, _OUTPUTS))),
+    )
+
+
+def _first(settings: Mapping[str, object], names: Iterable[str]) -> str | None:
+    return next((text for name in names if (text := text_of(settings.get(name)))), None)
+
+
+def _paths(text: str | None) -> Iterator[str]:
+    """Paths of a list in which commas within a path are escaped."""
+    for path in _COMMA.split(text or "")[:_MOST_PATHS]:
+        if path.strip():
+            yield path.strip().replace("\\,", ",")
+
+
+class Confs:
+    """Configurations that were given beside histories, by the job they belong to."""
+
+    def __init__(self) -> None:
+        self._confs: dict[str, tuple[str, Conf]] = {}
+        self._taken: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._confs)
+
+    def add(self, job: str, file: str, conf: Conf) -> None:
+        """Keep the configuration of a job, and the file that it came from."""
+        self._confs[job] = (file, conf)
+
+    def take(self, job: str) -> Conf | None:
+        """Find the configuration of a job."""
+        self._taken.add(job)
+        return self._confs[job][1] if job in self._confs else None
+
+    def left(self) -> list[str]:
+        """List the files whose job did not turn up."""
+        return [file for job, (file, _) in self._confs.items() if job not in self._taken]

@@ -1,0 +1,331 @@
+"""Job histories of Hadoop 2 and 3 (MRv2): ``*.jhist`` files, Avro in its JSON or binary form.
+
+A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Then follow
+records: one a line in JSON, with blank lines between, or one after the other in Avro's binary
+encoding, without the container that Avro's own files have (``EventWriter`` of Hadoop 2.8 to 3.4;
+binary is the default from 3.0 on). Times are milliseconds since 1970. Those of jobs and containers
+are told by the application master's clock; the ends of map, shuffle and sort inside an attempt by
+the clock of the node it ran on. One file is one job.
+
+Facts about events and fields are those of Hadoop 3.4, ``Events.avpr``. Records are decoded by the
+schema that the file brings, which must not be recursive nor have items without a size: either could
+make a small file fill the memory.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from eastwest.errors import InputError
+from eastwest.traces import hadoop
+from eastwest.traces.hadoop import Attempt, Confs, Job
+from eastwest.traces.source import Source
+from eastwest.units import clean
+
+if TYPE_CHECKING:
+    from eastwest.traces.problems import Problems
+    from eastwest.traces.write import Writer
+
+#: Most bytes of a line, of a record in binary form, and most attempts.
+MOST_LINE_BYTES = 16 << 20
+MOST_RECORD_BYTES = 1 << 20
+MOST_ATTEMPTS = hadoop.MOST_ATTEMPTS
+
+JSON_HEADER = "Avro-Json"
+BINARY_HEADER = "Avro-Binary"
+#: Counters that are kept as they are, besides those that become columns.
+_KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
+_CHUNK = 1 << 20
+
+#: A record: where it stands (line, or count in binary form), its kind, and what it says; where it
+#: cannot be read, its kind is empty and it says why.
+Record = tuple[int, str, Any]
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file that starts so may be one of this format."""
+    return start.startswith((JSON_HEADER.encode(), BINARY_HEADER.encode()))
+
+
+def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+    """Read a file into ``writer``."""
+    walk = Walk()
+    at = 0
+    for at, kind, event in records(source):
+        problems.more()
+        if not kind:
+            problems.broken(source.name, at, event)
+            continue
+        try:
+            walk.take(kind, event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problems.bad(source.name, at, wrong(error))
+        except TooManyError as error:
+            raise InputError(f"{source.name}:{at}: {error}") from None
+    problems.end(source.name, at, source.cut)
+    if walk.job is None:
+        problems.bad(source.name, at, "ends before its job was submitted")
+        return
+    if walk.end is None:
+        problems.note(source.name, at, "ends before its job has: the file may have been cut off")
+    hadoop.write_job(walk.job, writer, problems, source.name, confs)
+
+
+def wrong(error: Exception) -> str:
+    """Say why a record is none."""
+    return f"is no record of a job history ({clean(str(error), 60)})"
+
+
+def records(source: Source) -> Iterator[Record]:
+    """Yield the records of a history after its two first lines.
+
+    Raises ``InputError`` where the file is no history.
+    """
+    if source.peek(len(BINARY_HEADER)) == BINARY_HEADER.encode():
+        yield from _binary(source)
+        return
+    seen = 0
+    for number, raw in source.lines(MOST_LINE_BYTES):
+        try:
+            line = raw.decode().strip()
+        except UnicodeDecodeError:
+            binary = "it looks like Avro's binary form in a container; " * raw.startswith(b"Obj")
+            message = f"is not text; {binary}histories are read as Hadoop writes them"
+            if seen == 0:
+                raise InputError(f"{source.name}:{number}: {message}") from None
+            yield number, "", message
+            continue
+        if not line:
+            continue
+        seen += 1
+        if seen == 1 and line != JSON_HEADER:
+            found = clean(line, 30)
+            expected = f"starts with {found!r}, a job history with {JSON_HEADER!r}"
+            raise InputError(f"{source.name}:{number}: {expected}")
+        if seen > 1:
+            record = _parsed(number, line)
+            if seen > 2 or (not record[1] and record[2] == _NO_JSON):
+                yield record
+
+
+_NO_JSON = "is no JSON record; the file may have been cut off here"
+
+
+def _parsed(number: int, line: str) -> Record:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return number, "", _NO_JSON
+    try:
+        ((kind, event),) = record["event"].items()
+        return number, kind.rpartition(".")[2] or "none", event
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return number, "", wrong(error)
+
+
+def _binary(source: Source) -> Iterator[Record]:
+    import fastavro  # noqa: PLC0415  only where a file needs it
+
+    head = source.peek(MOST_LINE_BYTES)
+    start = head.find(b"\n") + 1
+    end = head.find(b"\n", start) + 1
+    if head[:start].strip() != BINARY_HEADER.encode() or not end:
+        raise InputError(f"{source.name}: ends before the schema of its records")
+    schema = _schema(source.name, head[start:end])
+    _drop(source, end)
+    buffer, count, more = b"", 0, True
+    while buffer or more:
+        stream = io.BytesIO(buffer)
+        while True:
+            began = stream.tell()
+            if began == len(buffer):
+                break
+            try:
+                record = fastavro.schemaless_reader(stream, schema, None, return_record_name=True)
+            except EOFError:
+                break
+            except Exception as error:
+                yield count + 1, "", f"is no record of its schema ({clean(str(error), 60)})"
+                return
+            count += 1
+            yield _named(count, record)
+        buffer = buffer[began:]
+        block = source.read(_CHUNK)
+        more = bool(block)
+        if len(buffer) > MOST_RECORD_BYTES or (buffer and not more):
+            yield count + 1, "", "breaks off, or is longer than any record of a history"
+            return
+        buffer += block
+
+
+def _drop(source: Source, length: int) -> None:
+    while length:
+        length -= len(source.read(length))
+
+
+def _named(count: int, record: Any) -> Record:
+    try:
+        kind, event = record["event"]
+        return count, str(kind).rpartition(".")[2] or "none", event
+    except (KeyError, TypeError, ValueError) as error:
+        return count, "", wrong(error)
+
+
+def _schema(name: str, text: bytes) -> Any:
+    import fastavro  # noqa: PLC0415
+
+    try:
+        found = json.loads(text)
+        if _least(found, {}, ()) == 0:
+            raise ValueError("its records have no size")
+        return fastavro.parse_schema(found)
+    except Exception as error:
+        said = clean(str(error), 80)
+        raise InputError(f"{name}:2: is no schema of a job history ({said})") from None
+
+
+def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
+    """Fewest bytes of a value. Raises ``ValueError`` for types that nest without end or size."""
+    if isinstance(schema, list):
+        return 1 + min((_least(branch, named, inside) for branch in schema), default=0)
+    if isinstance(schema, str):
+        short = schema.rpartition(".")[2]
+        if short in inside:
+            raise ValueError(f"{short} holds itself")
+        return named.get(short, 0 if schema == "null" else 1)
+    kind = schema["type"]
+    if kind in {"record", "error"}:
+        short = str(schema["name"]).rpartition(".")[2]
+        fields = (_least(f["type"], named, (*inside, short)) for f in schema["fields"])
+        named[short] = sum(fields)
+        return named[short]
+    if kind == "fixed":
+        named[str(schema["name"]).rpartition(".")[2]] = int(schema["size"])
+        return int(schema["size"])
+    if kind in {"array", "map"}:
+        held = schema["items" if kind == "array" else "values"]
+        if _least(held, named, inside) == 0 and kind == "array":
+            raise ValueError("an array's items have no size")
+        return 1
+    return 1 if kind == "enum" else _least(kind, named, inside)
+
+
+class TooManyError(Exception):
+    """A history has more attempts than are held."""
+
+
+class Walk:
+    """Collects a job from the records of its history."""
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+        #: When its last application master started, whose tasks are the ones that count.
+        self.master_ms: int | None = None
+        #: The time it ended, and its status in Hadoop's words.
+        self.end: tuple[int | None, str] | None = None
+
+    def take(self, kind: str, event: dict[str, Any]) -> None:
+        """Take one record; raises what Python raises where it is not as it should be."""
+        if kind == "AMStarted":
+            self.master_ms = hadoop.ms_of(event["startTime"])
+        elif kind.startswith("Job"):
+            self._job(kind, event)
+        elif kind == "TaskStarted":
+            task, start_ms = str(event["taskid"]), hadoop.ms_of(event["startTime"])
+            job = self.job or self._of(hadoop.job_of(task) or "")
+            if start_ms is not None and len(job.task_starts_ms) < MOST_ATTEMPTS:
+                job.task_starts_ms[task] = start_ms
+        elif kind == "TaskAttemptStarted":
+            attempt = self._attempt(event)
+            attempt.start_ms = hadoop.ms_of(event["startTime"])
+            attempt.locality = hadoop.text_of(_plain(event.get("locality")))
+        elif kind in {"MapAttemptFinished", "ReduceAttemptFinished", "TaskAttemptFinished"}:
+            attempt = self._attempt(event)
+            self._ended(attempt, event, event["taskStatus"])
+            if attempt.kind == "map" and "mapFinishTime" in event:
+                attempt.input_done_ms = hadoop.ms_of(event["mapFinishTime"])
+            elif attempt.kind == "reduce":
+                attempt.input_done_ms = hadoop.ms_of(event["shuffleFinishTime"])
+                attempt.sorted_ms = hadoop.ms_of(event["sortFinishTime"])
+        elif kind == "TaskAttemptUnsuccessfulCompletion":
+            self._ended(self._attempt(event), event, event["status"])
+
+    def _job(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "JobSubmitted":
+            job = self._of(str(event["jobid"]))
+            job.submit_ms = hadoop.ms_of(event["submitTime"])
+            job.name = hadoop.text_of(event["jobName"])
+            job.user = hadoop.text_of(event.get("userName"))
+            job.queue = hadoop.text_of(_plain(event.get("jobQueueName")))
+        elif kind == "JobQueueChange":
+            self._of(str(event["jobid"])).queue = hadoop.text_of(event["jobQueueName"])
+        elif kind == "JobInited":
+            job = self._of(str(event["jobid"]))
+            job.launch_ms = hadoop.ms_of(event["launchTime"])
+            job.maps = hadoop.count_of(event.get("totalMaps"))
+            job.reduces = hadoop.count_of(event.get("totalReduces"))
+        elif kind in {"JobFinished", "JobUnsuccessfulCompletion"}:
+            job = self._of(str(event["jobid"]))
+            job.finish_ms = hadoop.ms_of(event["finishTime"])
+            ended = "SUCCEEDED" if kind == "JobFinished" else "FAILED"
+            status = str(event.get("jobStatus") or ended)
+            job.outcome = hadoop.outcome_of(status)
+            self.end = (job.finish_ms, status)
+            columns = hadoop.columns_of(_counters(event.get("totalCounters")), "")
+            job.counts = {name: columns[name] for name in columns if name.endswith("_bytes")}
+
+    def _of(self, name: str) -> Job:
+        if self.job is None:
+            if not name:
+                raise ValueError("speaks of no job")
+            self.job = Job(source_id=name, line=1)
+        elif self.job.source_id != name:
+            raise ValueError(f"speaks of another job, {name}")
+        return self.job
+
+    def _attempt(self, event: dict[str, Any]) -> Attempt:
+        name = str(event["attemptId"])
+        job = self.job or self._of(hadoop.job_of(name) or "")
+        if name not in job.attempts:
+            if len(job.attempts) >= MOST_ATTEMPTS:
+                raise TooManyError(f"has more than {MOST_ATTEMPTS:,} attempts")
+            kind = hadoop.kind_of(event["taskType"]) or "task"
+            task, number = str(event["taskid"]), hadoop.attempt_number(name)
+            job.attempts[name] = Attempt(task, number, kind)
+        return job.attempts[name]
+
+    def _ended(self, attempt: Attempt, event: dict[str, Any], status: object) -> None:
+        attempt.finish_ms = hadoop.ms_of(event["finishTime"])
+        attempt.outcome = hadoop.outcome_of(status)
+        attempt.host = hadoop.text_of(_plain(event.get("hostname"))) or attempt.host
+        rack = hadoop.text_of(_plain(event.get("rackname")))
+        attempt.rack = rack.lstrip("/") or None if rack else attempt.rack
+        counters = _counters(event.get("counters"))
+        attempt.counters = counters
+        attempt.counts = hadoop.columns_of(counters, attempt.kind)
+        if "CPU_MILLISECONDS" in counters:
+            attempt.cpu_s = counters["CPU_MILLISECONDS"] / 1000
+
+
+def _plain(value: Any) -> Any:
+    """A value of an Avro union: ``null``, or the value with its type's name."""
+    if isinstance(value, dict) and len(value) == 1:
+        return next(iter(value.values()))
+    return value[1] if isinstance(value, tuple) else value
+
+
+def _counters(tree: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for group in (_plain(tree) or {}).get("groups", []):
+        for counter in group["counts"]:
+            name, value = counter["name"], counter["value"]
+            if isinstance(value, int) and not isinstance(value, bool) and _wanted(name):
+                found[name] = value
+    return found
+
+
+def _wanted(name: str) -> bool:
+    return name in _KEPT or name in hadoop.COUNTERS or "_BYTES_" in name

@@ -1,0 +1,240 @@
+"""Job histories of Hadoop 0.20 to 1.x (MRv1): ``KIND KEY="value" KEY="value" .`` records.
+
+A record starts a line with Job, Task, MapAttempt, ReduceAttempt or Meta; a value may hold line
+ends (traces of errors do), and a backslash before what would otherwise mean something. A file may
+hold the histories of many jobs, joined as Rumen's tests have them, with ``!!FILE=name!!`` before
+each and configurations in between. A job is held until it has ended and so many others have ended
+after it, as its configuration may come later.
+
+Formats as ``JobHistory`` of Hadoop 0.20.2 writes them (version 1 of its log).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from eastwest.errors import InputError
+from eastwest.traces import companions, hadoop
+from eastwest.traces.hadoop import Attempt, Confs, Job
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Source
+from eastwest.traces.write import Writer
+
+#: Longest record, in bytes.
+MOST_RECORD_BYTES = 4 << 20
+#: A job is written when so many others have ended after it.
+_HELD = 32
+_KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
+_PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_COUNTER = re.compile(r"\[\(([A-Z0-9_]+)\)\([^()]*\)\((-?[0-9]{1,19})\)\]")
+_FILE = re.compile(r"\f?!!FILE=(.*?)!!")
+_REDUCE_TIMES = {"SHUFFLE_FINISHED": "input_done_ms", "SORT_FINISHED": "sorted_ms"}
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file that starts so may be one of this format."""
+    for line in start.decode(errors="replace").splitlines()[:50]:
+        if line.strip():
+            return bool(_KIND.match(line) or _FILE.match(line))
+    return False
+
+
+def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+    """Read a file into ``writer``."""
+    reader = _Reader(source, writer, problems, confs)
+    for line, text in _records(source, problems):
+        try:
+            reader.take(line, text)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            problems.bad(source.name, line, "is no record of a job history", str(error))
+    reader.end()
+
+
+def _records(source: Source, problems: Problems) -> Iterator[tuple[int, str]]:
+    """Yield records with the lines they begin in; values may go over several lines."""
+    held: list[str] = []
+    began, length = 0, 0
+    for number, raw in source.lines(MOST_RECORD_BYTES):
+        line = raw.decode(errors="replace")
+        starts = _KIND.match(line) or _FILE.match(line)
+        if held and (starts or length > MOST_RECORD_BYTES):
+            yield began, "\n".join(held)
+            held, length = [], 0
+        if not held:
+            began = number
+        if held or line.strip():
+            held.append(line)
+            length += len(line)
+        if held and _KIND.match(held[0]) and _whole_end(line):
+            yield began, "\n".join(held)
+            held, length = [], 0
+    if held:
+        yield began, "\n".join(held)
+    problems.end(source.name, began, source.cut)
+
+
+def _whole_end(text: str) -> bool:
+    """Whether a record may end so: a value that is closed, and the dot of newer logs."""
+    end = text.rstrip().removesuffix(".").rstrip()
+    return end.endswith('"') and not end.endswith('\\"')
+
+
+class _Reader:
+    def __init__(self, source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+        self.name = source.name
+        self.writer = writer
+        self.problems = problems
+        self.confs = confs
+        self.jobs: dict[str, Job] = {}
+        self.ended: list[str] = []
+        self.attempts = 0
+        #: Job whose configuration stands here.
+        self.conf: str | None = None
+
+    def take(self, line: int, text: str) -> None:
+        """Take one record."""
+        kind = _KIND.match(text)
+        if not kind:
+            self._other(line, text)
+            return
+        pairs = {
+            key: _ESCAPE.sub(r"\1", value) if "\\" in value else value
+            for key, value in _PAIR.findall(text)
+        }
+        if not _whole_end(text):
+            reason = "record that breaks off: what it has is taken"
+            self.problems.note(self.name, line, reason)
+        if kind.group(1) == "Job":
+            self._job(line, pairs)
+        elif kind.group(1) in {"MapAttempt", "ReduceAttempt"}:
+            self._attempt(line, pairs, kind.group(1) == "ReduceAttempt")
+        elif kind.group(1) == "Task":
+            self._task(line, pairs)
+
+    def _other(self, line: int, text: str) -> None:
+        """Take what stands between histories: names of files, and configurations."""
+        first, _, rest = text.partition("\n")
+        file = _FILE.match(first)
+        if file:
+            name = file.group(1)
+            self.conf = hadoop.job_id(name) if name.endswith("_conf.xml") else None
+        elif self.conf is None:
+            raise ValueError(first)
+        xml = rest if file else text
+        if self.conf and xml.strip():
+            settings = companions.settings(xml.strip().encode(), f"{self.name}:{line}")
+            if self.conf in self.jobs:
+                self.jobs[self.conf].conf = hadoop.conf_of(settings)
+
+    def _of(self, line: int, name: str | None) -> Job:
+        if name is None:
+            raise ValueError("it names no job")
+        if name not in self.jobs:
+            self.jobs[name] = Job(source_id=name, line=line)
+        return self.jobs[name]
+
+    def _job(self, line: int, pairs: dict[str, str]) -> None:
+        name = pairs.get("JOBID", "")
+        job = self._of(line, name if hadoop.job_id(name) == name else None)
+        job.name = hadoop.text_of(pairs.get("JOBNAME")) or job.name
+        job.user = hadoop.text_of(pairs.get("USER")) or job.user
+        job.queue = hadoop.text_of(pairs.get("JOB_QUEUE")) or job.queue
+        job.submit_ms = _time(pairs, "SUBMIT_TIME") or job.submit_ms
+        job.launch_ms = _time(pairs, "LAUNCH_TIME") or job.launch_ms
+        job.finish_ms = _time(pairs, "FINISH_TIME") or job.finish_ms
+        job.maps = _tasks(pairs, "TOTAL_MAPS", job.maps)
+        job.reduces = _tasks(pairs, "TOTAL_REDUCES", job.reduces)
+        if "COUNTERS" in pairs:
+            columns = hadoop.columns_of(_counters(pairs["COUNTERS"]), "")
+            job.counts = {c: columns[c] for c in columns if c.endswith("_bytes")}
+        outcome = hadoop.outcome_of(pairs.get("JOB_STATUS"))
+        if outcome is not None:
+            job.outcome = outcome
+            self._ended(name)
+
+    def _task(self, line: int, pairs: dict[str, str]) -> None:
+        task = pairs.get("TASKID", "")
+        job = self._of(line, hadoop.job_of(task))
+        start_ms = _time(pairs, "START_TIME")
+        if start_ms is not None:
+            job.task_starts_ms[task] = start_ms
+        for place in pairs.get("SPLITS", "").split(","):
+            if place:
+                self.writer.host(*hadoop.host_of(place))
+
+    def _attempt(self, line: int, pairs: dict[str, str], reduce: bool) -> None:
+        name, task = pairs.get("TASK_ATTEMPT_ID", ""), pairs.get("TASKID", "")
+        job = self._of(line, hadoop.job_of(name))
+        kind = hadoop.kind_of(pairs.get("TASK_TYPE")) or ("reduce" if reduce else "map")
+        attempt = job.attempts.get(name)
+        if attempt is None:
+            self.attempts += 1
+            if self.attempts > hadoop.MOST_ATTEMPTS:
+                raise InputError(
+                    f"{self.name}:{line}: more than {hadoop.MOST_ATTEMPTS:,} attempts of jobs "
+                    "that have not ended"
+                )
+            attempt = Attempt(task, hadoop.attempt_number(name), kind)
+            job.attempts[name] = attempt
+        attempt.start_ms = _time(pairs, "START_TIME") or attempt.start_ms
+        attempt.finish_ms = _time(pairs, "FINISH_TIME") or attempt.finish_ms
+        for key, column in _REDUCE_TIMES.items():
+            if key in pairs:
+                setattr(attempt, column, _time(pairs, key))
+        if pairs.get("HOSTNAME"):
+            rack, attempt.host = hadoop.host_of(pairs["HOSTNAME"])
+            attempt.rack = rack or attempt.rack
+        elif attempt.host is None and pairs.get("TRACKER_NAME"):
+            tracker = pairs["TRACKER_NAME"].partition(":")[0].removeprefix("tracker_")
+            attempt.host = hadoop.text_of(tracker)
+        attempt.outcome = hadoop.outcome_of(pairs.get("TASK_STATUS")) or attempt.outcome
+        if "COUNTERS" in pairs:
+            counters = _counters(pairs["COUNTERS"])
+            attempt.counts = hadoop.columns_of(counters, kind)
+            if "CPU_MILLISECONDS" in counters:
+                attempt.cpu_s = counters["CPU_MILLISECONDS"] / 1000
+
+    def _ended(self, name: str) -> None:
+        if name not in self.ended:
+            self.ended.append(name)
+        if len(self.ended) > _HELD:
+            self._write(self.ended.pop(0))
+
+    def _write(self, name: str) -> None:
+        job = self.jobs.pop(name)
+        self.attempts -= len(job.attempts)
+        hadoop.write_job(job, self.writer, self.problems, self.name, self.confs)
+
+    def end(self) -> None:
+        """Write the jobs that are left, those without an end too."""
+        for name in list(self.jobs):
+            self._write(name)
+
+
+def _time(pairs: dict[str, str], key: str) -> int | None:
+    return hadoop.ms_of(_whole(pairs, key))
+
+
+def _tasks(pairs: dict[str, str], key: str, before: int | None) -> int | None:
+    count = hadoop.count_of(_whole(pairs, key))
+    if count is not None and count >= 1 << 32:
+        raise ValueError(f"{key} is {count}")
+    return before if count is None else count
+
+
+def _whole(pairs: dict[str, str], key: str) -> int | None:
+    text = pairs.get(key)
+    if not text:
+        return None
+    if len(text) > 19 or not text.removeprefix("-").isdecimal():
+        raise ValueError(f"{key} is {text[:40]!r}")
+    return int(text)
+
+
+def _counters(text: str) -> dict[str, int]:
+    """Counters by their names, of ``{(group)(shown)[(name)(shown)(value)]…}``."""
+    return {name: int(value) for name, value in _COUNTER.findall(text)}

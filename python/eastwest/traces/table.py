@@ -1,0 +1,169 @@
+"""CSV and Parquet with columns named as in the normal form: a way in for any other source.
+
+One row a job. ``submit_s`` must be there, in seconds from a zero of the table's own; every other
+column of the table of jobs may be. Columns of other names are left out, and said. CSV has a line of
+names, and commas, semicolons or tabs between values; an empty value is one that is not known.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.traces.form import MOST_S, OUTCOMES, TABLES
+from eastwest.traces.hadoop import Confs, text_of
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Source
+from eastwest.traces.write import Writer
+from eastwest.units import clean
+
+#: Longest line of a CSV file.
+MOST_LINE_BYTES = 1 << 20
+_COLUMNS = {name: kind for name, kind in TABLES["jobs"].items() if name != "job"}
+_MOST = {"u32": (1 << 32) - 1, "u64": (1 << 63) - 1}
+_BATCH = 1 << 14
+#: A Parquet file may have as many rows as bytes, or so many: columns of one value pack to nothing.
+_FREE_ROWS = 1 << 20
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file that starts so may be one of this format."""
+    names = _header(start.partition(b"\n")[0].decode(errors="replace"))[0]
+    return "submit_s" in names or len(set(names) & set(_COLUMNS)) >= 2
+
+
+def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
+    """Read a file into ``writer``."""
+    parquet = source.peek(4) == b"PAR1"
+    rows = _parquet(source) if parquet else _csv(source, problems)
+    names: list[str] = []
+    for number, row in rows:
+        if not names:
+            names = _names(source.name, list(row), problems)
+        try:
+            found = {name: _value(name, row[name]) for name in names}
+            if found["submit_s"] is None:
+                raise ValueError("submit_s: is not there")
+        except ValueError as error:
+            reason, text = [*str(error).split("\0"), ""][:2]
+            problems.bad(source.name, number, reason, text)
+            continue
+        writer.add("jobs", {**found, "job": writer.next_job()})
+    problems.end(source.name, 0, source.cut)
+
+
+def _names(file: str, given: list[str], problems: Problems) -> list[str]:
+    if "submit_s" not in given:
+        near = difflib.get_close_matches("submit_s", given, n=1)
+        hint = f"; is {clean(near[0], 40)!r} meant?" if near else ""
+        raise InputError(f"{file}: has no column submit_s{hint}")
+    for name in given:
+        if name not in _COLUMNS and name != "job":
+            near = difflib.get_close_matches(name, _COLUMNS, n=1)
+            hint = f"; is {near[0]} meant?" if near else ""
+            problems.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
+    return [name for name in given if name in _COLUMNS]
+
+
+def _value(name: str, value: Any) -> Any:
+    """Check a value against its column; raise ``ValueError`` with what was found after a NUL."""
+    kind = _COLUMNS[name]
+    if value is None or value == "":
+        return None
+    if kind == "str":
+        text = text_of(str(value))
+        if name == "outcome" and text not in OUTCOMES:
+            raise ValueError(f"outcome: expected one of {', '.join(OUTCOMES)}\0{text}")
+        return text
+    shown = str(value)[:60]
+    try:
+        number = float(value) if kind == "f64" or isinstance(value, float) else int(value)
+    except (ValueError, TypeError, OverflowError):
+        what = "a number" if kind == "f64" else "a whole number"
+        raise ValueError(f"{name}: expected {what}, without a unit\0{shown}") from None
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError(f"{name}: is not finite\0{shown}")
+    if number < 0 and name not in {"launch_s", "finish_s"}:
+        raise ValueError(f"{name}: is negative\0{shown}")
+    if kind == "f64":
+        if abs(number) > MOST_S:
+            hint = "more than a hundred years in seconds: is it in another unit?"
+            raise ValueError(f"{name}: is {hint}\0{shown}")
+        return float(number)
+    if number != int(number) or number > _MOST[kind]:
+        raise ValueError(f"{name}: expected a whole number up to {_MOST[kind]}\0{shown}")
+    return int(number)
+
+
+def _header(line: str) -> tuple[list[str], str]:
+    """Names of the columns of a CSV file, and what separates them."""
+    line = line.removeprefix("\ufeff").strip()
+    separator = max(",;\t", key=line.count)
+    try:
+        names = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        names = []
+    return [name.strip() for name in names], separator
+
+
+def _csv(source: Source, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = _Lines(source.lines(MOST_LINE_BYTES))
+    names, separator = _header(next(lines, ""))
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None:
+        raise InputError(f"{source.name}:1: has the column {clean(double, 40)!r} twice")
+    reader = csv.reader(lines, delimiter=separator)
+    while True:
+        began = lines.number + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problems.bad(source.name, began, "is no row of CSV", str(error))
+            reader = csv.reader(lines, delimiter=separator)
+            continue
+        if not row:
+            continue
+        if len(row) != len(names):
+            reason = f"{len(names)} values are expected"
+            problems.bad(source.name, began, reason, str(len(row)))
+            continue
+        yield began, dict(zip(names, (value.strip() for value in row), strict=True))
+
+
+class _Lines(Iterator[str]):
+    """Lines of a file as text; ``number`` counts them."""
+
+    def __init__(self, lines: Iterable[tuple[int, bytes]]) -> None:
+        self._lines = iter(lines)
+        self.number = 0
+
+    def __next__(self) -> str:
+        self.number, raw = next(self._lines)
+        return raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}") + "\n"
+
+
+def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    if source.packed:
+        raise InputError(f"{source.name}: unpack it first: Parquet is packed in itself")
+    number = 0
+    try:
+        scan = pl.scan_parquet(source.path, glob=False)
+        rows = scan.select(pl.len()).collect().item()
+        if rows > max(_FREE_ROWS, source.bytes):
+            raise InputError(f"{source.name}: has more rows ({rows:,}) than bytes")
+        names = scan.collect_schema().names()
+        for batch in scan.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            for row in batch.iter_rows():
+                number += 1
+                yield number, dict(zip(names, row, strict=True))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        said = clean(str(error).partition("\n")[0], 120)
+        raise InputError(f"{source.name}: is no sound Parquet file: {said}") from None

@@ -1,0 +1,241 @@
+"""When jobs come: rate over time, bursts, periods, self-similarity.
+
+Bursts: the busiest interval over the median one, at several lengths of interval (Chen, Alspaugh and
+Katz, VLDB 2012, section 5.1).
+
+Periods: the periodogram ``I(f) = |Σ x e^(−2πift)|² / n`` of counts per interval. Bursty arrivals
+have most power at low frequencies, which is no period; a frequency therefore stands out only
+against a power law ``a·f^−β`` fitted to the logarithms, and against the median of the frequencies
+around it (from half of it to one and a half times). Where these are all there is, ``I(f)`` over
+them is exponential with mean 1, and the largest of m exceeds x with probability
+``1 − (1 − e^−x)^m`` (Vaughan, Astronomy and Astrophysics 2005). A period is named below 1 %, if the
+counts also resemble themselves that much later, and if the trace holds it at least three times.
+
+Self-similarity: `hurst`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eastwest.units import span
+from eastwest.workload.hurst import LEAST_BLOCKS, LEAST_VALUES, Hurst, hurst
+from eastwest.workload.jobs import Floats, Jobs
+
+#: Lengths of interval at which bursts are looked at.
+SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
+#: Fewer intervals than this have no median worth telling.
+_LEAST_INTERVALS = 8
+#: Lengths of interval that series are made of.
+_STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+_MOST_VALUES = 1 << 15
+#: Intervals of the picture of the rate.
+_DRAWN = 288
+_LEAST_PERIODS = 3
+_LEVEL = 0.01
+#: Mean of the logarithm of an exponential variable: minus Euler's constant.
+_LOG_BIAS = -0.5772156649015329
+_MOST_LAGS = 1000
+#: Frequencies on either side that a peak is held against.
+_MOST_AROUND = 50
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Jobs per interval of one length."""
+
+    interval_s: float
+    intervals: int
+    mean: float
+    median: float
+    peak: float
+    #: Peak over median; nothing where half of the intervals are empty.
+    ratio: float | None
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period that stands out of the bursts."""
+
+    period_s: float
+    #: Probability of as clear a one in a trace without periods.
+    chance: float
+    #: How much the counts resemble those one period before, from −1 to 1.
+    correlation: float
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """When the jobs of a trace come."""
+
+    jobs: int
+    span_s: float
+    mean_gap_s: float
+    #: Width of the intervals of the rate, jobs in each, and bytes of these jobs.
+    step_s: float
+    counts: Floats
+    moved_bytes: Floats
+    bursts: tuple[Burst, ...]
+    #: Lags and autocorrelation at them.
+    correlation: tuple[Floats, Floats]
+    #: Correlations within ± this are what independent counts show in 95 of 100 lags.
+    correlation_noise: float
+    period: Period | None
+    #: What can be said of periods and why no more.
+    period_word: str
+    hurst: tuple[Hurst, ...]
+    hurst_word: str
+
+
+def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
+    """Analyse the submissions of a trace."""
+    length = max(jobs.last_s, 1e-9)
+    step = _drawn_step(length)
+    place = np.floor_divide(jobs.submit_s, step).astype(np.int64)
+    lags, correlation, noise, period, word = _periods(jobs, length)
+    estimates, hurst_word = _self_similar(jobs, length, seed)
+    return Arrival(
+        len(jobs),
+        jobs.last_s,
+        float(np.diff(jobs.submit_s).mean()) if len(jobs) > 1 else 0.0,
+        step,
+        np.bincount(place).astype(np.float64),
+        np.bincount(place, weights=jobs.moved_bytes).astype(np.float64),
+        bursts(jobs),
+        (lags, correlation),
+        noise,
+        period,
+        word,
+        estimates,
+        hurst_word,
+    )
+
+
+def counts(jobs: Jobs, step_s: float) -> Floats:
+    """Jobs in each whole interval of this length, and the last one if it is the only one."""
+    whole = max(1, int(jobs.last_s // step_s))
+    place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
+    return np.bincount(place[place < whole], minlength=whole).astype(np.float64)
+
+
+def bursts(jobs: Jobs) -> tuple[Burst, ...]:
+    """The busiest and the median interval, at every length that the trace holds eight times."""
+    found = []
+    for step in SCALES_S:
+        if not _LEAST_INTERVALS <= jobs.last_s / step <= 1e8:
+            continue
+        series = counts(jobs, step)
+        median, peak = float(np.median(series)), float(series.max())
+        ratio = peak / median if median else None
+        found.append(Burst(step, series.size, float(series.mean()), median, peak, ratio))
+    return tuple(found)
+
+
+def _drawn_step(length: float) -> float:
+    """A round width that gives at most 288 intervals."""
+    raw = length / _DRAWN
+    round_steps = [s for s in _STEPS_S if s >= raw]
+    return round_steps[0] if round_steps else 3600.0 * float(np.ceil(raw / 3600.0))
+
+
+def _series_step(jobs: Jobs, length: float, least_mean: float) -> float:
+    """The shortest width with so many jobs in an interval on average, within the most values."""
+    least = max(least_mean * length / len(jobs), length / _MOST_VALUES)
+    return next((s for s in _STEPS_S if s >= least), least)
+
+
+def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period | None, str]:
+    step = _series_step(jobs, length, 1.0)
+    series = counts(jobs, step)
+    nothing = np.zeros(0)
+    if series.size < 4 * _LEAST_PERIODS * 4 or not series.std():
+        return nothing, nothing, 0.0, None, "Too few jobs to look for periods."
+    correlation = autocorrelation(series)
+    longest = series.size // _LEAST_PERIODS
+    lags = np.unique(np.linspace(1, longest, _MOST_LAGS).astype(np.int64))
+    noise = 1.96 / float(np.sqrt(series.size))
+    period = _strongest(series, correlation, step, noise)
+    reach = f"from {span(2 * step)} to {span(longest * step)}, a third of the trace"
+    if period is None:
+        word = f"No period stands out of the bursts, looking {reach}."
+    else:
+        word = (
+            f"A period of about {span(period.period_s)} stands out (chance {period.chance:.1g}); "
+            f"looked {reach}."
+        )
+    if length < 3 * 86_400:
+        word += " The trace is too short to show days."
+    return np.asarray(lags * step, np.float64), correlation[lags], noise, period, word
+
+
+def autocorrelation(series: Floats) -> Floats:
+    """Autocorrelation at every lag, by the fast Fourier transform."""
+    away = series - series.mean()
+    size = 1 << (2 * away.size - 1).bit_length()
+    power = np.abs(np.fft.rfft(away, size)) ** 2
+    covariance = np.fft.irfft(power, size)[: away.size]
+    return np.asarray(covariance / covariance[0])
+
+
+def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
+    """The longest of the periods that are about as clear as the clearest."""
+    power = np.abs(np.fft.rfft(series - series.mean()))[1:] ** 2 / series.size
+    number = np.arange(1, power.size + 1)
+    there = power > 0
+    slope, at_one = np.polyfit(np.log(number[there]), np.log(power[there]) - _LOG_BIAS, 1)
+    law = np.exp(at_one + slope * np.log(number))
+    above = power / np.maximum(law, _around(power))
+    allowed = number >= _LEAST_PERIODS
+    chances = -np.expm1(power.size * np.log1p(-np.exp(-np.maximum(above, 1e-300))))
+    peak = np.r_[True, above[1:] >= above[:-1]] & np.r_[above[:-1] >= above[1:], True]
+    clear = allowed & peak & (chances < _LEVEL)
+    # A frequency between two of the transform's loses up to 60 % of its power.
+    clear &= above >= 0.3 * float(above[allowed].max(initial=0.0))
+    for place in np.flatnonzero(clear):
+        lag, alike = _best_lag(correlation, float(number[place]))
+        if alike > noise:
+            return Period(lag * step, float(chances[place]), alike)
+    return None
+
+
+def _around(power: Floats) -> Floats:
+    """Mean power around each frequency, by the median: an exponential's is ln 2 of its mean."""
+    found = np.empty(power.size)
+    for place in range(power.size):
+        reach = min(max(3, (place + 1) // 2), _MOST_AROUND)
+        found[place] = np.median(power[max(0, place - reach) : place + reach + 1])
+    return np.asarray(found / np.log(2))
+
+
+def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
+    """The lag, among those that one frequency cannot tell apart, that resembles most."""
+    size = correlation.size
+    lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
+    lags = lags[(lags >= 2) & (lags < size)]
+    best = int(lags[np.argmax(correlation[lags])])
+    fine = lags.size <= 3  # the frequency says more than whole lags do
+    return (size / number if fine else float(best)), float(correlation[best])
+
+
+def _self_similar(jobs: Jobs, length: float, seed: int) -> tuple[tuple[Hurst, ...], str]:
+    step = _series_step(jobs, length, 1.0)
+    series = counts(jobs, step)
+    found = hurst(series, seed)
+    if not found:
+        return (), (
+            f"Too short to tell: {series.size} intervals of {span(step)} with a job each on "
+            f"average, and {LEAST_VALUES} are needed."
+        )
+    longest = 2 ** int(np.log2(series.size / LEAST_BLOCKS))
+    scales = f"over intervals from {span(step)} to {span(step * longest)}"
+    if all(h.low > 0.5 for h in found):
+        word = (
+            f"Bursts do not average out {scales}; steps or a daily pattern in the rate do that too."
+        )
+    elif all(h.low <= 0.5 <= h.high for h in found):
+        word = f"As independent arrivals {scales}."
+    else:
+        word = f"The two methods disagree {scales}: nothing to build on."
+    return found, word

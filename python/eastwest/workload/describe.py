@@ -1,0 +1,80 @@
+"""Everything that is said of one trace: access, shapes, task times, arrival."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eastwest.traces.load import Trace
+from eastwest.workload.access import Access, access
+from eastwest.workload.arrival import Arrival, arrival
+from eastwest.workload.jobs import Jobs
+from eastwest.workload.shapes import Shapes, shapes
+from eastwest.workload.tasks import Durations, durations
+
+Told = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Description:
+    """A trace, analysed."""
+
+    name: str
+    #: Format that the trace was recorded in.
+    source: str
+    #: Columns and tables of which the source says nothing.
+    lacks: tuple[str, ...]
+    access: Access
+    shapes: Shapes
+    arrival: Arrival
+    #: Task times by kind.
+    tasks: Mapping[str, Durations]
+
+
+def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Description:
+    """Analyse an open trace; ``told`` hears what is at work, and the share that is done."""
+    tell = told or (lambda what, share: None)
+    tell("jobs", 0.0)
+    jobs = jobs_of(trace)
+    files = trace.table("files") if "files" in trace.tables else None
+    attempts = trace.table("attempts") if "attempts" in trace.tables else None
+    tell("access to data", 0.2)
+    used = access(jobs, files, trace.jobs)
+    tell("shapes of jobs", 0.4)
+    groups = shapes(jobs, seed)
+    tell("arrivals", 0.7)
+    came = arrival(jobs, seed)
+    tell("task times", 0.9)
+    took = durations(attempts) if attempts is not None else {}
+    lacks = tuple(trace.about["lacks"])
+    return Description(
+        trace.name, str(trace.about.get("source", "")), lacks, used, groups, came, took
+    )
+
+
+def jobs_of(trace: Trace) -> Jobs:
+    """The jobs of an open trace; a synthetic one says how long it is."""
+    made = trace.about.get("synthesized")
+    length = made.get("length_s") if isinstance(made, Mapping) else None
+    number = isinstance(length, (int, float)) and not isinstance(length, bool)
+    if not number or not (math.isfinite(length) and length > 0):  # type: ignore[arg-type, operator]
+        length = None
+    return Jobs.of(trace.jobs, length)
+
+
+def as_json(value: Any) -> Any:
+    """Give analyses as what JSON can hold; what is no finite number becomes null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [as_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

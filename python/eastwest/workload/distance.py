@@ -1,0 +1,207 @@
+"""How far two traces lie apart, without assuming any distribution.
+
+* Kolmogorov–Smirnov: the largest difference of two cumulative shares, ``D = sup |F − G|``; from 0
+  to 1, the same whatever the unit.
+* Wasserstein (order 1): ``W = ∫ |F − G| dx`` over ``x = log10(1 + value)``: decades by which values
+  must be moved on average to turn one distribution into the other.
+* Energy (Székely and Rizzo 2013): ``E = 2·E|X − Y| − E|X − X'| − E|Y − Y'|``, over all dimensions
+  jointly, so that it also sees when quantities no longer go together. Every dimension is taken as
+  ``log10(1 + value)`` over the standard deviation that it has in the first trace.
+
+Jobs lie in *windows* of time (`jobs`), and both traces' jobs are counted a window at a time: so the
+distances between a trace and any resample of its windows follow from the same sums with other
+weights, and a thousand resamples cost one product of matrices (`quality`).
+
+More than 20,000 different values of a quantity (fewer with more than 500 windows) are told apart at
+so many of them, evenly by rank; of more than 6,000 jobs, 6,000, evenly through the trace, stand for
+all in the energy distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from eastwest.errors import InputError
+from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
+
+#: Values of a quantity that are told apart.
+MOST_VALUES = 20_000
+#: Counts that are held at once: fewer values are told apart with many windows.
+_MOST_CELLS = 10_000_000
+#: More windows than this are no blocks of time any more.
+MOST_WINDOWS = 5_000
+#: Jobs of each trace in the energy distance.
+MOST_ENERGY_JOBS = 6_000
+_CHUNK = 1_000
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A trace cut into windows."""
+
+    jobs: Jobs
+    window_s: float
+    windows: int
+    #: Window of each job; jobs after the last whole window are left out.
+    window: Whole
+    #: Quantities by name: those of the jobs, and ``gap_s``.
+    values: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, jobs: Jobs, window_s: float) -> Cut:
+        """Cut a trace into whole windows. Raises ``InputError`` where it has none with jobs."""
+        windows = jobs.windows(window_s)
+        if windows > MOST_WINDOWS:
+            raise InputError(
+                f"{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are allowed: name "
+                "longer ones"
+            )
+        window = jobs.window(window_s)
+        inside = window < windows
+        if not inside.any():
+            raise InputError(
+                f"no whole window of {window_s:g} s with jobs: the last job comes after "
+                f"{jobs.last_s:g} s; name shorter windows"
+            )
+        values = {name: column[inside] for name, column in jobs.known.items()}
+        values["gap_s"] = jobs.gaps(window_s)[inside]
+        return cls(jobs, window_s, windows, window[inside], values)
+
+    @property
+    def counts(self) -> Floats:
+        """Jobs in each window."""
+        return np.bincount(self.window, minlength=self.windows).astype(np.float64)
+
+
+def common(first: Cut, second: Cut) -> tuple[str, ...]:
+    """Quantities that both traces know, the bytes first, then the gaps."""
+    both = first.values.keys() & second.values.keys()
+    return tuple(name for name in (*BYTES, "gap_s", *WORK) if name in both)
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """One quantity of two traces, ready to compare."""
+
+    #: Values at which shares are counted, as logarithms.
+    at: Floats
+    #: Jobs of each window of the first trace up to each value: windows × values.
+    first: Floats
+    #: The same for the whole second trace.
+    second: Floats
+
+    @classmethod
+    def of(cls, name: str, first: Cut, second: Cut) -> Marginal:
+        """Count the jobs of both."""
+        one, other = first.values[name], second.values[name]
+        known, known_other = ~np.isnan(one), ~np.isnan(other)
+        one, window = one[known], first.window[known]
+        support = np.unique(np.concatenate([one, other[known_other]]))
+        most = min(MOST_VALUES, _MOST_CELLS // first.windows)
+        support = support[evenly(support.size, most)]
+        place = np.searchsorted(support, one)
+        counts = np.bincount(
+            window * support.size + place, minlength=first.windows * support.size
+        ).reshape(first.windows, support.size)
+        in_second = np.bincount(
+            np.searchsorted(support, other[known_other]), minlength=support.size
+        )
+        return cls(
+            spread(support),
+            np.cumsum(counts, axis=1, dtype=np.float64),
+            np.cumsum(in_second, dtype=np.float64),
+        )
+
+    def to_second(self) -> tuple[float, float]:
+        """Kolmogorov–Smirnov and Wasserstein distance of the two traces."""
+        ks, wasserstein = self._apart(_share(self.second[None, :]))
+        return float(ks[0]), float(wasserstein[0])
+
+    def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
+        """The same between the first trace and resamples of it: windows × how often, by row."""
+        return self._apart(_share(weights @ self.first))
+
+    def _apart(self, shares: Floats) -> tuple[Floats, Floats]:
+        apart = np.abs(shares - _share(self.first.sum(axis=0)[None, :]))
+        return apart.max(axis=1), apart[:, :-1] @ np.diff(self.at)
+
+
+def _share(cumulative: Floats) -> Floats:
+    """Cumulative counts as shares of one; of nothing, nothing."""
+    return np.asarray(cumulative / np.maximum(cumulative[:, -1:], 1e-300))
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Sums of distances within and between two traces, by window of the first."""
+
+    #: Jobs of each window.
+    counts: Floats
+    #: Sum of distances between the jobs of each two windows.
+    within: Floats
+    #: Mean distance within the second trace, and between the two; nothing without a second.
+    second: tuple[float, float]
+
+    @classmethod
+    def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
+        """Measure all dimensions that both know, over jobs that know all of them."""
+        one, window = _points(names, first)
+        other, _ = _points(names, second)
+        if not len(one) or not len(other):
+            return cls(np.zeros(first.windows), np.zeros((first.windows,) * 2), (0.0, 0.0))
+        scale = one.std(axis=0)
+        scale[scale == 0] = 1.0
+        one, other = one / scale, other / scale
+        order = np.argsort(window, kind="stable")
+        one, window = one[order], window[order]
+        within = np.zeros((first.windows, first.windows))
+        starts = np.searchsorted(window, np.arange(first.windows))
+        filled = np.flatnonzero(np.bincount(window, minlength=first.windows))
+        between = 0.0
+        for start in range(0, len(one), _CHUNK):
+            part = one[start : start + _CHUNK]
+            columns = np.add.reduceat(cdist(part, one), starts[filled], axis=1)
+            for row, line in zip(window[start : start + _CHUNK], columns, strict=True):
+                within[row, filled] += line
+            between += float(cdist(part, other).sum())
+        second_sum = sum(
+            float(cdist(other[start : start + _CHUNK], other).sum())
+            for start in range(0, len(other), _CHUNK)
+        )
+        return cls(
+            np.bincount(window, minlength=first.windows).astype(np.float64),
+            within,
+            (second_sum / len(other) ** 2, between / (len(one) * len(other))),
+        )
+
+    @property
+    def _own(self) -> float:
+        return float(self.within.sum() / max(1.0, self.counts.sum()) ** 2)
+
+    def to_second(self) -> float:
+        """Energy distance of the two traces."""
+        own, (second, between) = self._own, self.second
+        return max(0.0, 2 * between - own - second)
+
+    def to_resamples(self, weights: Floats) -> Floats:
+        """The same between the first trace and resamples of its windows."""
+        jobs = np.maximum(weights @ self.counts, 1.0)
+        total = max(1.0, float(self.counts.sum()))
+        between = (weights @ self.within.sum(axis=1)) / (jobs * total)
+        inside = np.einsum("bi,ij,bj->b", weights, self.within, weights, optimize=True) / jobs**2
+        return np.asarray(np.maximum(2 * between - inside - self._own, 0.0))
+
+
+def _points(names: Sequence[str], cut: Cut) -> tuple[Floats, Whole]:
+    """Jobs as points in all dimensions, with their windows."""
+    whole = np.ones(cut.window.size, dtype=bool)
+    for name in names:
+        whole &= ~np.isnan(cut.values[name])
+    place = np.flatnonzero(whole)
+    place = place[evenly(place.size, MOST_ENERGY_JOBS)]
+    columns = [spread(cut.values[name][place]) for name in names]
+    return np.column_stack(columns) if columns else np.zeros((0, 0)), cut.window[place]

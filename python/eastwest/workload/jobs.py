@@ -1,0 +1,144 @@
+"""The jobs of a trace as columns of numbers, and the windows of time that they are cut into.
+
+Every analysis reads jobs through here: only the columns that it can use are taken from the table,
+so that ten million jobs of a SWIM trace take 320 MB. A value that the trace does not know is NaN.
+
+A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace does not say when its recording
+ended, only when its last job came: its last window counts as whole where that job lies in the
+window's last tenth, and is left out otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from eastwest.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+#: Bytes per job, in the order in which they move.
+BYTES = ("input_bytes", "shuffle_bytes", "output_bytes")
+#: What else describes a job. ``wait_s`` and ``run_s`` follow from its launch and its end.
+WORK = ("map_output_bytes", "maps", "reduces", "map_s", "reduce_s", "wait_s", "run_s")
+#: What a quantity is called in tables and pictures.
+WORDS = {
+    "input_bytes": "input",
+    "shuffle_bytes": "shuffle",
+    "output_bytes": "output",
+    "map_output_bytes": "map output",
+    "maps": "maps",
+    "reduces": "reduces",
+    "map_s": "map time",
+    "reduce_s": "reduce time",
+    "wait_s": "wait",
+    "run_s": "duration",
+    "gap_s": "gap",
+}
+_DERIVED = {
+    "wait_s": pl.col("launch_s") - pl.col("submit_s"),
+    "run_s": pl.col("finish_s") - pl.col("submit_s"),
+}
+#: Later submissions, after 30,000 years, are no times.
+_MOST_S = 1e12
+#: A last window without jobs in its last tenth is not whole.
+_WHOLE = 0.9
+#: More windows than this are a wrong unit or a wrong length.
+MOST_WINDOWS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Submission times in order, and what is known of each job."""
+
+    submit_s: Floats
+    #: Quantities by name, those of `BYTES` and `WORK` of which at least one job has a value.
+    known: Mapping[str, Floats]
+    #: Length of the recording, where that is known.
+    length_s: float | None = None
+
+    @classmethod
+    def of(cls, table: pl.DataFrame | pl.LazyFrame, length_s: float | None = None) -> Jobs:
+        """Take the columns of a ``jobs`` table. Raises ``InputError`` where it has no jobs."""
+        lazy = table.lazy()
+        there = set(lazy.collect_schema().names())
+        wanted = [
+            _DERIVED.get(name, pl.col(name)).cast(pl.Float64).alias(name)
+            for name in (*BYTES, *WORK)
+            if (name in there or (name in _DERIVED and {"launch_s", "finish_s"} <= there))
+        ]
+        frame = lazy.select(pl.col("submit_s").cast(pl.Float64), *wanted)
+        taken = usable(frame).collect()
+        if not taken.height:
+            raise InputError("the trace has no jobs with a time of submission")
+        known = {}
+        for name in taken.columns[1:]:
+            column = taken[name]
+            if column.null_count() < taken.height:
+                values = np.array(column.to_numpy(), dtype=np.float64)
+                # A negative length of time is a clock that was set: not known.
+                values[~(values >= 0) | np.isinf(values)] = np.nan
+                if not np.isnan(values).all():
+                    known[name] = values
+        return cls(np.asarray(taken["submit_s"].to_numpy(), dtype=np.float64), known, length_s)
+
+    def __len__(self) -> int:
+        return int(self.submit_s.size)
+
+    @cached_property
+    def moved_bytes(self) -> Floats:
+        """Input, shuffle and output of each job together; what is not known counts as nothing."""
+        total = np.zeros(len(self))
+        for name in BYTES:
+            if name in self.known:
+                total += np.nan_to_num(self.known[name])
+        return total
+
+    @property
+    def last_s(self) -> float:
+        """Submission of the last job."""
+        return float(self.submit_s[-1])
+
+    def windows(self, length_s: float) -> int:
+        """How many whole windows of this length the trace has."""
+        if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):
+            raise InputError(f"windows of {length_s:g} s do not suit a trace of {self.last_s:g} s")
+        if self.length_s is not None:
+            return int(self.length_s / length_s + 1e-9)
+        full, rest = divmod(self.last_s, length_s)
+        return int(full) + (rest >= _WHOLE * length_s)
+
+    def window(self, length_s: float) -> Whole:
+        """The window of each job."""
+        return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
+
+    def gaps(self, length_s: float) -> Floats:
+        """Seconds since the submission before, or since the window's start where that is later."""
+        start = self.window(length_s) * length_s
+        before = np.maximum(np.concatenate([[0.0], self.submit_s[:-1]]), start)
+        return np.asarray(self.submit_s - before)
+
+
+def usable(table: pl.LazyFrame) -> pl.LazyFrame:
+    """Jobs with a time of submission, in its order: rows of every analysis have these places."""
+    return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
+        "submit_s", maintain_order=True
+    )
+
+
+def spread(values: Floats) -> Floats:
+    """``log10(1 + x)``, in which sizes from a byte to petabytes are told apart alike."""
+    return np.asarray(np.log10(1.0 + values))
+
+
+def evenly(count: int, most: int) -> Whole:
+    """Numbers of at most ``most`` of ``count`` jobs, evenly through the trace."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(np.int64)

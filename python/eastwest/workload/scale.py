@@ -1,0 +1,123 @@
+"""Traces made larger or smaller: by nodes, by data, or by load.
+
+*Nodes* A to B, SWIM's rule (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011): every size in bytes
+× B / A, so that each node has as much to do as before. *Data* by a factor: every size times that
+factor. *Load* by a factor f: every time over f, so that f times as many jobs come in a second.
+
+Sizes are rounded to the nearest byte with halves up, exactly, as the replay rounds them: with
+``x = q·A + r`` the result is ``q·B + ⌊(2·r·B + A) / (2·A)⌋``, in which nothing passes 64 bits while
+A and B stay below 2³¹ and the result fits. A size that would not fit is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.units import clean
+from eastwest.workload.jobs import usable
+
+#: Numerator and denominator of a factor stay below this.
+_MOST_PART = 2**31
+_MOST_BYTES = 2**64 - 1
+_SIZES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
+#: What was measured where the trace was recorded, and follows from sizes.
+_MEASURED = ("launch_s", "finish_s", "maps", "reduces", "map_s", "reduce_s")
+#: Times of a job, which move together.
+_TIMES = ("submit_s", "launch_s", "finish_s")
+
+#: What each way of scaling keeps, and what it changes, in words.
+KEEPS = {
+    "nodes": "keeps every time of submission, the number of jobs, the proportions of input, "
+    "shuffle and output of a job, and bytes per node; forgets numbers of tasks and measured times",
+    "data": "keeps every time of submission, the number of jobs, and the proportions of input, "
+    "shuffle and output of a job; forgets numbers of tasks and measured times",
+    "load": "keeps the jobs, their sizes and their order, gaps in proportion, and peak to median; "
+    "changes the length, periods, and bytes per second",
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An exact factor."""
+
+    value: Fraction
+
+    @classmethod
+    def of(cls, text: str, what: str) -> Factor:
+        """Read ``1.5``, ``3/4`` or ``1e-3``. Raises ``InputError`` with ``what`` in it."""
+        try:
+            value = Fraction(text.strip()) if len(text) < 40 and _small(text) else Fraction(0)
+        except (ValueError, ZeroDivisionError):
+            value = Fraction(0)
+        if value <= 0 or max(value.numerator, value.denominator) >= _MOST_PART:
+            raise InputError(
+                f"{what} {clean(text, 60)!r}: expected a positive number, such as 0.5, 2 or 1/30"
+            )
+        return cls(value)
+
+    @classmethod
+    def of_nodes(cls, text: str) -> Factor:
+        """Read ``600:20``: nodes of the recorded cluster, and of the wanted one."""
+        before, _, after = text.partition(":")
+        parts = [part.strip() for part in (before, after)]
+        whole = all(p.isascii() and p.isdecimal() and len(p) <= 10 for p in parts)
+        if not whole or not all(0 < int(p) < _MOST_PART for p in parts):
+            raise InputError(
+                f"--nodes {clean(text, 60)!r}: expected two numbers of nodes, recorded and wanted, "
+                "such as 600:20"
+            )
+        return cls(Fraction(int(parts[1]), int(parts[0])))
+
+
+def _small(text: str) -> bool:
+    """Whether an exponent is short: `Fraction` writes out all digits of the number."""
+    _, _, exponent = text.lower().partition("e")
+    return len(exponent) <= 3
+
+
+def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
+    """Scale the sizes of a table of jobs, for other nodes or other data."""
+    there = [name for name in _SIZES if name in jobs.columns]
+    for name in there:
+        most = jobs[name].max()
+        if isinstance(most, int) and rounded(most, factor) > _MOST_BYTES:
+            raise InputError(f"{name} of {most:,} would no longer fit into 64 bits")
+    return jobs.with_columns(
+        *(scaled(pl.col(name), factor).alias(name) for name in there),
+        *(
+            pl.lit(None, jobs.schema[name]).alias(name)
+            for name in _MEASURED
+            if name in jobs.columns
+        ),
+    )
+
+
+def sizes_of_files(files: pl.LazyFrame, factor: Factor) -> pl.LazyFrame:
+    """Scale the sizes of a table of files."""
+    return files.with_columns(scaled(pl.col("bytes"), factor))
+
+
+def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
+    """``size`` × factor, to the nearest byte with halves up."""
+    up = pl.lit(factor.value.numerator, pl.UInt64)
+    down = pl.lit(factor.value.denominator, pl.UInt64)
+    whole, rest = size.cast(pl.UInt64) // down, size.cast(pl.UInt64) % down
+    return whole * up + (rest * up * 2 + down) // (down * 2)
+
+
+def rounded(size: int, factor: Factor) -> int:
+    """The same for one number of any size."""
+    up, down = factor.value.numerator, factor.value.denominator
+    return (2 * size * up + down) // (2 * down)
+
+
+def by_load(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
+    """Let jobs come so many times as often; what follows a submission moves along."""
+    jobs = usable(jobs.lazy()).collect()
+    moved = (jobs["submit_s"] / float(factor.value)).round(6).alias("moved")
+    later = moved - jobs["submit_s"]
+    return jobs.with_columns((pl.col(n) + later).round(6) for n in _TIMES if n in jobs.columns)

@@ -1,0 +1,167 @@
+"""Shapes of jobs: groups of jobs alike in all that is known of them.
+
+As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
+section 6.2): k-means on all dimensions, each taken as ``log10(1 + x)`` and standardised to mean 0
+and standard deviation 1, so that no unit weighs more than another. They raise k until the variance
+within the groups falls little; here that is a rule: the smallest k from which on one more group
+explains less than 3 % of the variance.
+
+Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
+starts; the same seed gives the same groups. Of more than 50,000 jobs, so many, evenly through the
+trace, decide where the centres lie; every job then belongs to the nearest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.vq import kmeans2, vq
+
+from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
+
+#: One more group must explain this share of the variance.
+LEAST_GAIN = 0.03
+MOST_SHAPES = 12
+#: Jobs that decide where the centres lie.
+MOST_JOBS = 50_000
+#: A dimension counts that so many of the jobs know.
+KNOWN_SHARE = 0.9
+_STARTS = 8
+_CHUNK = 500_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One group of jobs."""
+
+    jobs: int
+    share: float
+    #: Share of all bytes that it moves.
+    bytes_share: float
+    #: Median of every dimension.
+    median: Mapping[str, float]
+    #: What its bytes say of it.
+    word: str
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The groups, the largest first."""
+
+    shapes: tuple[Shape, ...]
+    dimensions: tuple[str, ...]
+    #: Jobs that lack one of the dimensions and belong to no group.
+    left_out: int
+    #: Share of the variance that k = 1, 2, … groups explain, up to one beyond the chosen k.
+    explained: tuple[float, ...]
+    seed: int
+
+
+def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
+    """Group the jobs of a trace."""
+    names = tuple(
+        name
+        for name in (*BYTES, *WORK)
+        if name in jobs.known and np.mean(~np.isnan(jobs.known[name])) >= KNOWN_SHARE
+    )
+    whole = np.ones(len(jobs), dtype=bool)
+    for name in names:
+        whole &= ~np.isnan(jobs.known[name])
+    place = np.flatnonzero(whole)
+    if not names or not place.size:
+        return Shapes((), names, len(jobs), (), seed)
+    chosen = place[evenly(place.size, MOST_JOBS)]
+    sample = np.column_stack([spread(jobs.known[name][chosen]) for name in names])
+    mean, deviation = sample.mean(axis=0), sample.std(axis=0)
+    deviation[deviation == 0] = 1.0
+    centres, explained = _centres((sample - mean) / deviation, seed)
+    label = _nearest(jobs, names, place, mean, deviation, centres)
+    groups = [_shape(jobs, names, place[label == k], k) for k in range(len(centres))]
+    kept = sorted((g for g in groups if g.jobs), key=lambda g: -g.jobs)
+    return Shapes(tuple(kept), names, len(jobs) - place.size, explained, seed)
+
+
+def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
+    """The centres of the groups by the rule, and what each number of groups explains."""
+    total = float(((points - points.mean(axis=0)) ** 2).sum())
+    best, explained = points.mean(axis=0)[None, :], [0.0]
+    distinct = len(np.unique(points, axis=0)) if total else 1
+    for k in range(2, min(MOST_SHAPES, distinct) + 1):
+        centres, within = _k_means(points, k, seed)
+        explained.append(1.0 - within / total)
+        if explained[-1] - explained[-2] < LEAST_GAIN:
+            break
+        best = centres
+    return best, tuple(explained)
+
+
+def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
+    """The best of several starts, and the sum of squares within its groups."""
+    found: tuple[Floats, float] | None = None
+    for start in range(_STARTS):
+        random = np.random.default_rng([seed, k, start])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # an empty group: the start is no good
+            centres, label = kmeans2(points, k, minit="++", iter=30, rng=random)
+        within = float(((points - centres[label]) ** 2).sum())
+        if found is None or within < found[1]:
+            found = centres, within
+    assert found is not None
+    return found
+
+
+def _nearest(
+    jobs: Jobs,
+    names: tuple[str, ...],
+    place: Whole,
+    mean: Floats,
+    deviation: Floats,
+    centres: Floats,
+) -> Whole:
+    """The nearest centre of every job, a part of the trace after the other."""
+    label = np.empty(place.size, dtype=np.int64)
+    for start in range(0, place.size, _CHUNK):
+        part = place[start : start + _CHUNK]
+        points = np.column_stack([spread(jobs.known[name][part]) for name in names])
+        label[start : start + _CHUNK] = vq((points - mean) / deviation, centres)[0]
+    return label
+
+
+def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole, _: int) -> Shape:
+    if not place.size:
+        return Shape(0, 0.0, 0.0, {}, "")
+    median = {name: float(np.median(jobs.known[name][place])) for name in names}
+    everything = float(jobs.moved_bytes.sum())
+    moved = float(jobs.moved_bytes[place].sum())
+    return Shape(
+        int(place.size),
+        place.size / len(jobs),
+        moved / everything if everything else 0.0,
+        median,
+        word(median),
+    )
+
+
+def word(median: Mapping[str, float]) -> str:
+    """Name a shape by its median job, as Chen et al. do by hand.
+
+    Ten times less out than in is *aggregate*, ten times more *expand*, between them *transform*;
+    without shuffle these are *map only*. Up to 1 MB in all of it is *tiny*, to 1 GB *small*, to
+    1 TB *large*, then *huge*.
+    """
+    read, moved, written = (median.get(name, 0.0) for name in BYTES)
+    total = read + moved + written
+    if total == 0:
+        return "nothing"
+    names = ((1e6, "tiny"), (1e9, "small"), (1e12, "large"), (np.inf, "huge"))
+    how_much = next(name for limit, name in names if total <= limit)
+    if written * 10 < read:
+        what = "aggregate"
+    elif written > 10 * read:
+        what = "expand"
+    else:
+        what = "transform"
+    return f"{how_much} {what}" + (", map only" if "shuffle_bytes" in median and not moved else "")

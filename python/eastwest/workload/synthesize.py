@@ -1,0 +1,218 @@
+"""New traces like a given one: whole windows of it, or jobs resampled within windows.
+
+*windows*: SWIM's method (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011, section 4): windows of
+the source's time are drawn at random, with replacement, and joined until the wanted length is
+reached. Jobs, their order and their gaps within a window stay as they were recorded.
+
+*resample*: windows are drawn in the same way and give the arrivals. The jobs themselves are new:
+each is a job of its window, drawn with replacement, whose known quantities (bytes, tasks, times)
+are moved a little, together. This is a smoothed bootstrap (Silverman and Young 1987) in normal
+scores: with the rank ``u`` of a value among those of the source, and its score ``z = Φ⁻¹(u)``,
+
+    z' = √(1 − h²) · z + h · ε,     ε ~ N(0, R),     h = (4 / (n · (d + 2)))^(1 / (d + 4)),
+
+with R the correlations of the scores, d quantities and n jobs (Silverman's h). The shrinking keeps
+the variance, and R the rank correlations; the value at rank ``Φ(z')``, on the logarithms between
+recorded neighbours, keeps every distribution. Jobs are moved among those that have the same
+quantities at zero or unknown, so that a job without shuffle stays one.
+
+The draw is repeated, with other random numbers from the same seed, until every distance to the
+source lies inside (`quality`), at most as often as is allowed; how many draws it took is kept with
+the trace. The same seed gives the same trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtr, ndtri
+
+from eastwest.errors import InputError
+from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
+from eastwest.workload.quality import Quality, Yardstick, window_for
+
+#: Draws at most until every distance lies inside.
+DRAWS = 20
+#: Groups of jobs smaller than this are drawn as they are.
+_LEAST_GROUP = 10
+_BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
+_COUNTS = ("maps", "reduces")
+#: More windows than this would be a wrong length.
+_MOST_DRAWN = 1_000_000
+#: More jobs than this would fill the memory.
+_MOST_JOBS = 50_000_000
+
+
+class Method(StrEnum):
+    """How a trace is made."""
+
+    WINDOWS = "windows"
+    RESAMPLE = "resample"
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """A trace, and how near it came."""
+
+    #: Rows of the table ``jobs``, in the order of submission.
+    jobs: pl.DataFrame
+    quality: Quality
+    method: Method
+    length_s: float
+    seed: int
+    #: Draws that were made; the last is this trace.
+    draws: int
+
+
+def synthesize(
+    table: pl.DataFrame,
+    length_s: float,
+    method: Method = Method.WINDOWS,
+    window_s: float | None = None,
+    seed: int = 1,
+    draws: int = DRAWS,
+) -> Synthetic:
+    """Make a trace of this length like ``table``, the jobs of a source.
+
+    Raises ``InputError`` where the source has no whole window, or the trace would have no jobs.
+    """
+    table = usable(table.lazy()).collect()
+    source = Jobs.of(table)
+    window = window_for(source) if window_s is None else window_s
+    if not (length_s > 0 and length_s / window < _MOST_DRAWN):
+        raise InputError(f"a length of {length_s:g} s does not suit windows of {window:g} s")
+    yardstick = Yardstick(source, window, seed)
+    nearest: Synthetic | None = None
+    for draw in range(1, draws + 1):
+        random = np.random.default_rng([seed, draw, 3])
+        place, times = _windows(source, length_s, window, random)
+        if not place.size:
+            continue
+        if method == Method.WINDOWS:
+            jobs = _take(table, place, times)
+        else:
+            alike = _alike(source.window(window), place, random)
+            jobs = _resample(table, _take(table, alike, times), alike, random)
+        quality = yardstick.measure(Jobs.of(jobs, length_s))
+        made = Synthetic(jobs, quality, method, length_s, seed, draw)
+        if nearest is None or quality.outside < nearest.quality.outside:
+            nearest = made
+        if quality.inside:
+            break
+    if nearest is None:
+        raise InputError("no job came into the trace: name a greater length or longer windows")
+    return nearest
+
+
+def _windows(
+    source: Jobs, length_s: float, window_s: float, random: np.random.Generator
+) -> tuple[Whole, Floats]:
+    """Numbers of the source's jobs that are taken, and their new times of submission."""
+    there = source.windows(window_s)
+    if there < 1:
+        raise InputError(
+            f"no whole window of {window_s:g} s: the last job comes after {source.last_s:g} s; "
+            "name shorter windows"
+        )
+    drawn = random.integers(there, size=int(np.ceil(length_s / window_s)))
+    edges = np.searchsorted(source.submit_s, np.arange(there + 1) * window_s)
+    counts = np.diff(edges)[drawn]
+    if counts.sum() > _MOST_JOBS:
+        raise InputError(f"the trace would have {counts.sum():,} jobs, more than {_MOST_JOBS:,}")
+    first = np.repeat(edges[drawn] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    place = np.arange(counts.sum()) + first
+    moved = np.repeat((np.arange(drawn.size) - drawn) * window_s, counts)
+    times = source.submit_s[place] + moved
+    kept = times < length_s
+    return place[kept], times[kept]
+
+
+def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
+    """Rows of the source under new numbers, moved to new times."""
+    later = pl.Series("later", times) - table["submit_s"].gather(place)
+    moved = [c for c in ("submit_s", "launch_s", "finish_s") if c in table.columns]
+    rows = table[place].with_columns(later)
+    return rows.with_columns(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("job"),
+        *((pl.col(name) + pl.col("later")).round(6) for name in moved),
+    ).drop("later")
+
+
+def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
+    """For each job taken, another one of its window, drawn with replacement."""
+    of = window[place]
+    start = np.searchsorted(window, of)
+    end = np.searchsorted(window, of, side="right")
+    return np.asarray(start + np.floor(random.random(place.size) * (end - start)), dtype=np.int64)
+
+
+def _resample(
+    table: pl.DataFrame, jobs: pl.DataFrame, place: Whole, random: np.random.Generator
+) -> pl.DataFrame:
+    """Move the quantities of jobs a little; ``place`` is where in the source each comes from."""
+    source = Jobs.of(table)
+    names = tuple(name for name in (*_BYTES, *WORK) if name in source.known)
+    names = tuple(dict.fromkeys(names))
+    known = np.column_stack([source.known[name] for name in names])
+    new = known[place]
+    for members in _groups(known):
+        chosen = np.flatnonzero(np.isin(place, members))
+        there = known[members[0]] > 0
+        if chosen.size and members.size >= _LEAST_GROUP and there.any():
+            rank = np.searchsorted(members, place[chosen])
+            new[np.ix_(chosen, there)] = _smooth(known[np.ix_(members, there)], rank, random)
+    columns = dict(zip(names, new.T, strict=True))
+    return _with_columns(jobs, columns)
+
+
+def _groups(known: Floats) -> Iterator[Whole]:
+    """Jobs that have the same quantities above zero and the same unknown, in order."""
+    code = np.zeros(len(known), dtype=np.int64)
+    for column in known.T:
+        code = code * 3 + np.where(np.isnan(column), 2, column > 0)
+    for value in np.unique(code):
+        yield np.flatnonzero(code == value)
+
+
+def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
+    """New values near those of the chosen rows, by the equations above."""
+    n, d = values.shape
+    ordered = np.sort(values, axis=0)
+    # Equal values share their ranks: any of them, so that ties stay as common as they are.
+    low = np.column_stack([np.searchsorted(o, v) for o, v in zip(ordered.T, values.T, strict=True)])
+    high = np.column_stack(
+        [np.searchsorted(o, v, side="right") for o, v in zip(ordered.T, values.T, strict=True)]
+    )
+    score = ndtri((low + random.random((n, d)) * (high - low)) / n)
+    score = np.clip(score, -8.0, 8.0)
+    width = float((4 / (n * (d + 2))) ** (1 / (d + 4)))
+    # Of two quantities that always go together the correlation is 1 and the matrix singular.
+    near = np.corrcoef(score, rowvar=False).reshape(d, d)
+    roots, directions = np.linalg.eigh(np.nan_to_num(near) * (1 - 1e-9) + 1e-9 * np.eye(d))
+    noise = random.standard_normal((chosen.size, d)) * np.sqrt(np.maximum(roots, 0)) @ directions.T
+    moved = np.sqrt(1 - width**2) * score[chosen] + width * noise
+    at = ndtr(moved) * n - 0.5
+    logs = np.log(ordered)
+    place = np.arange(n, dtype=np.float64)
+    new = [np.exp(np.interp(a, place, column)) for a, column in zip(at.T, logs.T, strict=True)]
+    return np.column_stack(new)
+
+
+def _with_columns(jobs: pl.DataFrame, columns: dict[str, Floats]) -> pl.DataFrame:
+    """Put new quantities into rows; waits and durations become times."""
+    drawn = {name: pl.Series(name, values).fill_nan(None) for name, values in columns.items()}
+    parts: list[pl.Expr | pl.Series] = [
+        drawn[name].round().cast(jobs.schema[name]) for name in (*_BYTES, *_COUNTS) if name in drawn
+    ]
+    parts += [drawn[name].round(6) for name in ("map_s", "reduce_s") if name in drawn]
+    for length, time in (("wait_s", "launch_s"), ("run_s", "finish_s")):
+        if length in drawn:
+            parts.append((jobs["submit_s"] + drawn[length]).round(6).alias(time))
+    moved = jobs.with_columns(*parts, pl.format("synthetic-{}", "job").alias("name"))
+    if {"wait_s", "run_s"} <= drawn.keys():
+        moved = moved.with_columns(pl.min_horizontal("launch_s", "finish_s").alias("launch_s"))
+    return moved

@@ -1,0 +1,61 @@
+"""How long the attempts at tasks took, by kind, where the trace has them.
+
+Durations of attempts that succeeded, from start to finish. *Slow* ones took more than twice the
+median of their job and kind: stragglers, as Ananthanarayanan et al. (OSDI 2010) count them from 1.5
+times on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from eastwest.workload.access import cumulative
+from eastwest.workload.jobs import Floats
+
+#: Times the median of its job from which on an attempt is slow.
+SLOW = 2.0
+_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Attempts of one kind."""
+
+    attempts: int
+    succeeded: int
+    #: Seconds by percentile.
+    seconds: Mapping[str, float]
+    slow_share: float
+    curve: tuple[Floats, Floats]
+
+
+def durations(attempts: pl.LazyFrame) -> dict[str, Durations]:
+    """Durations by kind of task, the most frequent kind first; none without attempts."""
+    took = pl.col("finish_s") - pl.col("start_s")
+    kinds = (
+        attempts.group_by("kind").len().sort(["len", "kind"], descending=[True, False]).collect()
+    )
+    found = {}
+    for kind, count in kinds.drop_nulls().iter_rows():
+        done = (
+            attempts.filter((pl.col("kind") == kind) & (pl.col("outcome") == "succeeded"))
+            .select("job", took.alias("took"))
+            .filter(pl.col("took").is_finite() & (pl.col("took") >= 0))
+            .with_columns((pl.col("took") / pl.col("took").median().over("job")).alias("times"))
+            .select("took", "times")
+            .collect()
+        )
+        if not done.height:
+            continue
+        seconds = done["took"]
+        found[str(kind)] = Durations(
+            count,
+            done.height,
+            {name: float(seconds.quantile(q, "higher") or 0.0) for name, q in _SHARES.items()},
+            float((done["times"].fill_nan(0.0) > SLOW).mean() or 0.0),  # type: ignore[arg-type]
+            cumulative(seconds.to_numpy()),
+        )
+    return found

@@ -1,0 +1,52 @@
+"""Writes jobs as a SWIM trace: six columns between tabs, which `eastwest run` replays.
+
+Name, submission, seconds since the submission before, and bytes of input, shuffle and output, as
+docs/mechanisms/swim.md has them. Times are whole seconds in this format: they are rounded down, and
+nothing else is lost. What a trace does not know of a job's bytes is written as 0, as the format has
+no other word for it, and counted.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.workload.jobs import BYTES, usable
+
+#: Latest submission that the replay takes.
+MOST_S = 2_305_843
+
+
+def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
+    """Give the text of the file, and how many sizes were not known.
+
+    Raises ``InputError`` where a job comes later than the format's readers take.
+    """
+    jobs = usable(jobs.lazy()).collect()
+    if not jobs.height:
+        raise InputError("there are no jobs to write")
+    last = float(jobs["submit_s"][-1])
+    if last >= MOST_S + 1:
+        raise InputError(
+            f"the last job comes after {last:,.0f} s, and a SWIM trace that can be replayed ends "
+            f"at {MOST_S:,} s: take a shorter one"
+        )
+    there = [name for name in BYTES if name in jobs.columns]
+    unknown = sum(jobs[name].null_count() for name in there)
+    unknown += (len(BYTES) - len(there)) * jobs.height
+    sizes = [
+        (pl.col(name).fill_null(0) if name in there else pl.lit(0, pl.UInt64)).alias(name)
+        for name in BYTES
+    ]
+    submit = pl.col("submit_s").floor().cast(pl.Int64)
+    # A tab or a line's end in a name would make other columns of it.
+    name = (
+        pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().replace("", None)
+    )
+    called = name.fill_null(pl.format("job{}", pl.int_range(pl.len()))).str.head(200)
+    rows = jobs.select(called.alias("name"), submit, *sizes)
+    rows = rows.insert_column(
+        2, (rows["submit_s"] - rows["submit_s"].shift(1, fill_value=0)).alias("gap_s")
+    )
+    text = rows.write_csv(separator="\t", include_header=False, quote_style="never")
+    return text.encode(), unknown
