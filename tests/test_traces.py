@@ -12,8 +12,8 @@ import pytest
 
 import avro_history
 from eastwest.errors import FolderError, InputError
-from eastwest.traces import load, write
-from eastwest.traces.form import ABOUT, TABLES
+from eastwest.traces import write
+from eastwest.traces.form import ABOUT, TABLES, schema
 from eastwest.traces.load import Trace, open_trace
 from eastwest.traces.take import Imported, import_trace
 
@@ -24,7 +24,7 @@ SWIM = DATA / "swim"
 
 
 def taken(out: Path, *files: Path, **options: Any) -> Imported:
-    return import_trace(files, out / "trace", **options)
+    return import_trace(files, out / "trace", lasting=False, **options)
 
 
 def table(imported: Imported, name: str) -> pl.DataFrame:
@@ -354,7 +354,7 @@ def test_a_trace_says_what_it_lacks(tmp_path: Path) -> None:
         assert trace.lacks("jobs", "user")
         assert not trace.lacks("jobs", "shuffle_bytes")
         assert trace.lacks("attempts")
-        assert trace.collect(trace.table("attempts")).schema == pl.Schema(load.schema("attempts"))
+        assert trace.collect(trace.table("attempts")).schema == pl.Schema(schema("attempts"))
         place = trace.path
         assert trace.about["files"][0]["name"] == file.name
     assert not place.exists()
