@@ -7,8 +7,8 @@ ones too, as Spark's own totals are. What a task's metrics do not name, it did n
 without metrics knows nothing. What a task writes for a shuffle stands in ``file_bytes_written``,
 as it goes to the local disk.
 
-Logs before Spark 1.3 do not say when jobs begin and end, nor what stages wait for: the first
-submission and the last end of a job's stages are taken.
+Old logs (before 1.4) do not say when jobs begin and end: the first submission and the last end of
+a job's stages are taken. Nor do they say what stages wait for (2.1 does, 1.4 does not).
 """
 
 from __future__ import annotations
