@@ -173,6 +173,17 @@ def test_files_of_different_formats_are_not_mixed(tmp_path: Path) -> None:
     assert imported.about["rows"]["jobs"] == 1
 
 
+def test_a_job_is_taken_once(tmp_path: Path) -> None:
+    for name in ("rumen/counters-test-trace.json.gz", "spark/local-1422981780767.gz"):
+        with pytest.raises(InputError) as error:
+            taken(tmp_path, DATA / name, DATA / name)
+        assert f"{DATA / name}:" in str(error.value)
+        assert ": job that was there before, found '" in str(error.value)
+        imported = taken(tmp_path, DATA / name, DATA / name, on_bad_row="skip")
+        assert imported.about["rows_skipped"] >= imported.about["rows"]["jobs"]
+        assert imported.about["rows"]["jobs"] in {2, 3}
+
+
 def test_wrong_units_in_rumen(tmp_path: Path) -> None:
     job = {"jobID": "job_1_1", "submitTime": 1_240_335_962, "mapTasks": []}
     file = tmp_path / "x.json"

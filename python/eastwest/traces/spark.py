@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
@@ -90,6 +91,8 @@ def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
             continue
         try:
             reader.take(number, event)
+        except InputError:
+            raise  # one already, with its place
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problems.bad(source.name, number, "is no event of Spark", str(error))
     problems.end(source.name, number, source.cut)
