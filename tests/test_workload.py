@@ -145,6 +145,8 @@ def test_shapes_of_jobs_all_alike_are_one() -> None:
     found = shapes(made(np.arange(9.0), input_bytes=np.full(9, 5.0)))
     assert [shape.jobs for shape in found.shapes] == [9]
     assert shapes(made(np.arange(9.0))).shapes == ()
+    few = shapes(made(np.arange(9.0), input_bytes=10 ** np.arange(9.0)))
+    assert [shape.jobs for shape in few.shapes] == [9]
 
 
 def test_shapes_have_words() -> None:

@@ -90,7 +90,11 @@ def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str
     folder = Path(tempfile.mkdtemp(prefix="eastwest-trace-"))
     try:
         imported = import_trace(
-            [path], folder / "trace", source_format=source_format, on_bad_row=on_bad_row
+            [path],
+            folder / "trace",
+            source_format=source_format,
+            on_bad_row=on_bad_row,
+            lasting=False,
         )
         trace = _open_folder(imported.path, str(path))
     except BaseException:

@@ -51,6 +51,8 @@ def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> No
         try:
             found = json.loads(text, object_hook=_Hook(writer))
             job = _job(found, line)
+        except InputError:
+            raise  # a limit of the trace, not of this job
         except (ValueError, RecursionError) as error:
             _tell(source, problems, line, text, error)
             continue

@@ -59,6 +59,9 @@ class Source:
             self.bytes = self.path.stat().st_size
             self.packed = _packed(self._raw)
             self._stream = _unpacker(self.packed, self._counted, self.name)
+            # one step at a time: a read that goes on until it has enough loses what came before
+            # the place where a packed file is cut
+            self._step: Callable[[int], bytes] = getattr(self._stream, "read1", self._stream.read)
         except BaseException:
             self._raw.close()
             raise
@@ -96,7 +99,7 @@ class Source:
         rest: list[bytes] = []
         held = 0
         while True:
-            piece = self.read(block)
+            piece = self._gathered(block)
             if not piece:
                 break
             cut = piece.rfind(b"\n") + 1
@@ -110,6 +113,14 @@ class Source:
                 raise InputError(f"{self.name}: has a line of more than {size(most_line)}")
         if rest:
             yield b"".join(rest)
+
+    def _gathered(self, length: int) -> bytes:
+        """Return so many bytes, fewer only at the end."""
+        pieces: list[bytes] = []
+        while length > 0 and (piece := self.read(length)):
+            pieces.append(piece)
+            length -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def lines(self, most_line: int = MOST_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
         """Yield lines with their numbers from 1, without their ends."""
@@ -132,7 +143,7 @@ class Source:
         if self.cut:
             return b""
         try:
-            block: bytes = self._stream.read(min(length, _BLOCK))
+            block = self._step(min(length, _BLOCK))
         except (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise

@@ -7,8 +7,8 @@ ones too, as Spark's own totals are. What a task's metrics do not name, it did n
 without metrics knows nothing. What a task writes for a shuffle stands in ``file_bytes_written``,
 as it goes to the local disk.
 
-Logs before Spark 1.3 do not say when jobs begin and end, nor what stages wait for: the first
-submission and the last end of a job's stages are taken.
+Old logs (before 1.4) do not say when jobs begin and end: the first submission and the last end of
+a job's stages are taken. Nor do they say what stages wait for (2.1 does, 1.4 does not).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
@@ -90,6 +91,8 @@ def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
             continue
         try:
             reader.take(number, event)
+        except InputError:
+            raise  # one already, with its place
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problems.bad(source.name, number, "is no event of Spark", str(error))
     problems.end(source.name, number, source.cut)

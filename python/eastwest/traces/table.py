@@ -35,7 +35,7 @@ _FREE_ROWS = 1 << 20
 def looks_like(start: bytes) -> bool:
     """Whether a file that starts so may be one of this format."""
     names = _header(start.partition(b"\n")[0].decode(errors="replace"))[0]
-    return "submit_s" in names or len(set(names) & set(_COLUMNS)) >= 2
+    return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
 
 def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:

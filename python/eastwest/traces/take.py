@@ -18,7 +18,8 @@ from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
 Reader = Callable[[Source, Writer, Problems, Confs], None]
-_READERS: dict[str, Reader] = {
+#: Readers by the format they know.
+READERS: dict[str, Reader] = {
     "swim": swim.read,
     "rumen": rumen.read,
     "mrv1": mrv1.read,
@@ -49,13 +50,15 @@ def import_trace(
     force: bool = False,
     told: Told | None = None,
     flush_rows: int = FLUSH_ROWS,
+    lasting: bool = True,
 ) -> Imported:
     """Read ``files``, all of one format, and write the folder ``out``.
 
     Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file
-    cannot be used, and, unless ``on_bad_row`` is ``skip``, where a row of it cannot.
+    cannot be used, and, unless ``on_bad_row`` is ``skip``, where a row of it cannot. A trace that
+    is not ``lasting`` is not forced to disk.
     """
-    with Writer(Path(out), force, flush_rows) as writer:
+    with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)
         problems = Problems(stop=on_bad_row == "stop")
         confs = Confs()
@@ -69,8 +72,11 @@ def import_trace(
                 read.append(_named(source, kind))
         for path in traces:
             with Source(path, told) as source:
-                _READERS[found](source, writer, problems, confs)
+                READERS[found](source, writer, problems, confs)
                 read.append(_named(source, found))
+        if not writer.jobs and found != "spark":
+            why = next(problems.lines(), "it is empty")
+            raise InputError(f"{traces[0]}: has no usable job: {why}")
         for file in confs.left():
             problems.note(file, 0, "configuration of a job that is not there")
         said = {"source": found, "files": read, **problems.as_json()}

@@ -33,7 +33,7 @@ MOST_JOBS = 1 << 32
 #: Most hosts that a trace may name.
 MOST_HOSTS = 1_000_000
 #: About so many jobs are sorted at once.
-_SORT_ROWS = 1 << 20
+_SORT_ROWS = 1 << 18
 #: One submission time of so many is kept, to cut them into ranges.
 _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
@@ -43,10 +43,16 @@ BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 
 
 class Writer:
-    """A trace being written: a context manager that leaves nothing unless ``finish`` was called."""
+    """A trace being written: a context manager that leaves nothing unless ``finish`` was called.
 
-    def __init__(self, out: Path, force: bool = False, flush_rows: int = FLUSH_ROWS) -> None:
+    One that is not ``lasting``, as it is looked at and removed, is not forced to disk.
+    """
+
+    def __init__(
+        self, out: Path, force: bool = False, flush_rows: int = FLUSH_ROWS, lasting: bool = True
+    ) -> None:
         self.out = out
+        self._lasting = lasting
         self._force = force
         self._flush_rows = flush_rows
         self._check()
@@ -68,6 +74,8 @@ class Writer:
         self._end = -MOST_S
         self._sorted = True
         self._sample: list[float] = []
+        #: Earliest and latest submission in each part of the jobs.
+        self._spans: list[tuple[float, float]] = []
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()
 
@@ -90,6 +98,11 @@ class Writer:
         if self._jobs > MOST_JOBS:
             raise InputError(f"a trace has at most {MOST_JOBS:,} jobs")
         return number
+
+    @property
+    def jobs(self) -> int:
+        """Jobs so far."""
+        return self._jobs
 
     def new_id(self, source_id: str) -> bool:
         """Say whether a job of that name comes for the first time."""
@@ -152,7 +165,8 @@ class Writer:
         for parts in self._parts.values():
             for part in parts:
                 part.unlink()
-        sync_folder(self._partial)
+        if self._lasting:
+            sync_folder(self._partial)
         self._place()
         return said
 
@@ -215,6 +229,7 @@ class Writer:
         self._last = max(self._last, last)
         self._first = min(self._first, _number(submit.min()))
         self._end = max(self._end, _number(submit.max()), _number(jobs["finish_s"].max()))
+        self._spans.append((_number(submit.min()), _number(submit.max())))
         self._sample += submit.gather_every(_SAMPLE).to_list()
         for name in BYTES:
             column = jobs[name].drop_nulls()
@@ -229,16 +244,20 @@ class Writer:
     def _sort_jobs(self) -> pl.DataFrame:
         """Replace the parts of the jobs by sorted ones; return old numbers with new ones."""
         old = self._parts["jobs"]
-        scan = pl.scan_parquet(old)
         needed = any(parts for name, parts in self._parts.items() if name != "jobs")
         new: list[Path] = []
         numbers = [pl.DataFrame(schema={"job": pl.UInt32, "number": pl.UInt32})]
         done = 0
         for least, most in self._ranges():
             within = (pl.col("submit_s") >= least) & (pl.col("submit_s") < most)
-            jobs = scan.filter(within).collect(engine="streaming").sort("submit_s", "job")
-            if not jobs.height:
+            pieces = [
+                pl.read_parquet(part).filter(within)
+                for part, (low, high) in zip(old, self._spans, strict=True)
+                if low < most and high >= least
+            ]
+            if not pieces:
                 continue
+            jobs = pl.concat(pieces).sort("submit_s", "job")
             number = pl.int_range(done, done + jobs.height, dtype=pl.UInt32, eager=True)
             if needed:
                 numbers.append(pl.DataFrame({"job": jobs["job"], "number": number}))

@@ -91,14 +91,14 @@ class Arrival:
 
 def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
     """Analyse the submissions of a trace."""
-    length = max(jobs.last_s, 1e-9)
+    length = max(jobs.span_s, 1e-9)
     step = _drawn_step(length)
     place = np.floor_divide(jobs.submit_s, step).astype(np.int64)
     lags, correlation, noise, period, word = _periods(jobs, length)
     estimates, hurst_word = _self_similar(jobs, length, seed)
     return Arrival(
         len(jobs),
-        jobs.last_s,
+        jobs.span_s,
         float(np.diff(jobs.submit_s).mean()) if len(jobs) > 1 else 0.0,
         step,
         np.bincount(place).astype(np.float64),
@@ -115,7 +115,7 @@ def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
 
 def counts(jobs: Jobs, step_s: float) -> Floats:
     """Jobs in each whole interval of this length, and the last one if it is the only one."""
-    whole = max(1, int(jobs.last_s // step_s))
+    whole = max(1, int(jobs.span_s // step_s))
     place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
     return np.bincount(place[place < whole], minlength=whole).astype(np.float64)
 
@@ -124,7 +124,7 @@ def bursts(jobs: Jobs) -> tuple[Burst, ...]:
     """The busiest and the median interval, at every length that the trace holds eight times."""
     found = []
     for step in SCALES_S:
-        if not _LEAST_INTERVALS <= jobs.last_s / step <= 1e8:
+        if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:
             continue
         series = counts(jobs, step)
         median, peak = float(np.median(series)), float(series.max())

@@ -105,6 +105,11 @@ class Jobs:
         """Submission of the last job."""
         return float(self.submit_s[-1])
 
+    @property
+    def span_s(self) -> float:
+        """Length of the recording where that is known, else until the last job."""
+        return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
+
     def windows(self, length_s: float) -> int:
         """How many whole windows of this length the trace has."""
         if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):

@@ -4,7 +4,7 @@ As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and K
 section 6.2): k-means on all dimensions, each taken as ``log10(1 + x)`` and standardised to mean 0
 and standard deviation 1, so that no unit weighs more than another. They raise k until the variance
 within the groups falls little; here that is a rule: the smallest k from which on one more group
-explains less than 3 % of the variance.
+explains less than 3 % of the variance, with ten jobs or more to a group on average.
 
 Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
 starts; the same seed gives the same groups. Of more than 50,000 jobs, so many, evenly through the
@@ -25,6 +25,8 @@ from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spr
 #: One more group must explain this share of the variance.
 LEAST_GAIN = 0.03
 MOST_SHAPES = 12
+#: So many jobs for each group, on average, at least.
+_LEAST_JOBS = 10
 #: Jobs that decide where the centres lie.
 MOST_JOBS = 50_000
 #: A dimension counts that so many of the jobs know.
@@ -79,7 +81,7 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
     deviation[deviation == 0] = 1.0
     centres, explained = _centres((sample - mean) / deviation, seed)
     label = _nearest(jobs, names, place, mean, deviation, centres)
-    groups = [_shape(jobs, names, place[label == k], k) for k in range(len(centres))]
+    groups = [_shape(jobs, names, place[label == k]) for k in range(len(centres))]
     kept = sorted((g for g in groups if g.jobs), key=lambda g: -g.jobs)
     return Shapes(tuple(kept), names, len(jobs) - place.size, explained, seed)
 
@@ -89,7 +91,7 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
     distinct = len(np.unique(points, axis=0)) if total else 1
-    for k in range(2, min(MOST_SHAPES, distinct) + 1):
+    for k in range(2, min(MOST_SHAPES, distinct, len(points) // _LEAST_JOBS) + 1):
         centres, within = _k_means(points, k, seed)
         explained.append(1.0 - within / total)
         if explained[-1] - explained[-2] < LEAST_GAIN:
@@ -130,7 +132,7 @@ def _nearest(
     return label
 
 
-def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole, _: int) -> Shape:
+def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole) -> Shape:
     if not place.size:
         return Shape(0, 0.0, 0.0, {}, "")
     median = {name: float(np.median(jobs.known[name][place])) for name in names}
