@@ -158,6 +158,8 @@ pub struct Link {
     lazy: bool,
     /// Eager, without faults and always awake, with a discipline that sees every packet.
     counted: bool,
+    /// Whether `begun` and what follows it are kept now.
+    keeps_begun: bool,
 
     waiting: Option<Box<Waiting>>,
     /// The discipline of a port that is not two-event.
@@ -264,6 +266,7 @@ impl Link {
             plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
             counted,
+            keeps_begun: lazy || counted || (eager && sleeper.is_some()),
             conditions: None,
             calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
             queue,
@@ -470,7 +473,7 @@ impl Link {
     /// key of the event after it. Lazy ports may have lost packets, see [`Link::take_late`].
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (Passage, Key) {
-        if !self.plain {
+        if self.keeps_begun {
             self.before_arrival(key.time(), pool);
         }
         let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
@@ -496,7 +499,7 @@ impl Link {
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // an eager port whose discipline sees all is as plain as others here, and so is a lazy one
-        if !self.plain && (self.waiting.is_some() || self.conditions.is_some()) {
+        if !(self.plain || self.counted) && (self.waiting.is_some() || self.conditions.is_some()) {
             return self.next_key_elsewhere(now);
         }
         match self.on_wire.get(0) {

@@ -115,6 +115,7 @@ impl Link {
         }
         (calm.is_calm, calm.left, calm.told) = (false, 0, 0);
         calm.notes.clear();
+        self.keeps_begun = true;
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |held| self.start_of(held));
     }
 
@@ -145,6 +146,7 @@ impl Link {
                 calm.note_known(self.start_of(held));
             }
         }
+        self.keeps_begun = false;
         (self.begun, self.begun_bytes, self.next_start) = (0, 0, Time::NEVER);
         self.calm = Some(calm);
     }
