@@ -280,9 +280,9 @@ def front(study: Path) -> Iterator[str]:
         yield f"| {who} | {setting} | {latency} | {row['runtime_s']:.2f} s |"
 
 
-def service(study: Path) -> Iterator[str]:
-    """Tails of the service and of the job by discipline."""
-    table = _study(study, "service")
+def tails(study: Path, part: str) -> Iterator[str]:
+    """Tails of the service and of the job by discipline, on the fabric of a part of the study."""
+    table = _study(study, part)
     value = {
         (row["queue"].rpartition("; ")[0], row["tcp"], row["metric"]): row["mean"]
         for row in table.iter_rows(named=True)
@@ -304,7 +304,7 @@ def service(study: Path) -> Iterator[str]:
 def _service_cell(value: float | None, metric: str) -> str:
     if value is None:
         return "–"
-    return f"{value:.1f} s" if metric == "runtime_s" else f"{value:,.0f}"
+    return f"{value:.2f} s" if metric == "runtime_s" else f"{value:,.0f}"
 
 
 def _study(study: Path, part: str) -> pl.DataFrame:
@@ -347,7 +347,7 @@ def tables_of(study: Path) -> Tables:
         "explanations": [*explanations(study)],
         "front": [*front(study)],
         "choices": [*choices(study)],
-        "service": [*service(study)],
+        **{part: [*tails(study, part)] for part in ("service", "fast", "fat_tree")},
         "computed": [*computed(study)],
     }
 
