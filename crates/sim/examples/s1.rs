@@ -1,6 +1,6 @@
 //! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
 //! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
-//! TCP with an ACK for each segment, and `step`, `red`, `red-silent`,
+//! TCP with an ACK for each segment, and `step`, `red`, `red-silent`, `red-now`,
 //! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep.
 
 use eastwest_network::config::*;
@@ -94,13 +94,14 @@ fn queue(args: &[String]) -> QueueConfig {
             protection,
             limit,
         })
-    } else if named("red") || named("red-silent") {
-        // the second averages queues and never signals: what RED costs without what TCP does then
-        let (min, max) = if named("red") { (50.0, 150.0) } else { (1e6, 2e6) };
+    } else if named("red") || named("red-silent") || named("red-now") {
+        // the second averages queues and never signals: what RED costs without what TCP does then;
+        // the third takes the queue of the moment
+        let (min, max) = if named("red-silent") { (1e6, 2e6) } else { (50.0, 150.0) };
         QueueConfig::Red(RedConfig {
             min: Level::Packets(min),
             max: Level::Packets(max),
-            weight: 0.002,
+            weight: if named("red-now") { 1.0 } else { 0.002 },
             max_probability: 0.1,
             gentle: true,
             even: true,
