@@ -31,7 +31,7 @@ from eastwest.sweep.spec import load as load_sweep
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
 #: Studies whose bands are written and whose first full runs are still to be made.
-AWAITED = {"eeon_ch4"}
+AWAITED = {"eeon_ch4", "incast_day"}
 
 SCENARIO = """
 schema = 1
@@ -394,6 +394,13 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
     panels |= {"windows": [window], "reads": [Part(metric(), Measured(9e7, rows=[reads]))]}
     link: Row = {"load": 0.1, "power": 0.54, "model": 0.545}
     panels["power"] = [Part(metric(arguments={"policy": "standard"}), Measured(0.0, rows=[link]))]
+    curves_of_jobs: Row = {"share": 0.5, "at_s": 2.0, "against_s": 1.0}
+    apart = {"at": {"tcp.min_rto": "1 ms"}, "against": {"tcp.min_rto": "200 ms"}}
+    panels["distributions"] = [
+        Part(metric(arguments=apart), Measured(1.0, rows=[dict(curves_of_jobs)]))
+    ]
+    job: Row = {"number": 1, "runtime_s": 4.0, "bytes": 100}
+    panels["sequences"] = [Part(metric(), Measured(0.1, rows=[job]))]
     assert sorted(panels) == sorted(FIGURES)
     for kind, parts in panels.items():
         pictures = draw(shown(claim, kind, parts))

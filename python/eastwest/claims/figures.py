@@ -3,7 +3,8 @@
 A claim file chooses a kind: ``bars`` of what is counted beside what is published, ``intervals`` of
 metrics with their bands, ``goodput`` against the number of senders with the models' lines,
 ``power`` of a link against load with the model's line; laid on what others have measured
-(beside.py): ``windows`` over time and ``reads``.
+(beside.py): ``windows`` over time and ``reads``; of jobs (of_jobs.py): ``distributions`` of their
+times at two settings, and ``sequences`` of consecutive ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eastwest.claims import beside
+from eastwest.claims import beside, of_jobs
 from eastwest.claims.spec import Figure as Wanted
 from eastwest.claims.verdict import DIFFERS, Outcome, Part
 from eastwest.plot.style import (
@@ -205,9 +206,11 @@ def _power(_: Wanted, shown: Sequence[Part]) -> Figure:
 
 _KINDS: Mapping[str, Callable[[Wanted, Sequence[Part]], Figure]] = {
     "bars": _bars,
+    "distributions": of_jobs.distributions,
     "goodput": _goodput,
     "intervals": _intervals,
     "power": _power,
     "reads": beside.reads,
+    "sequences": of_jobs.sequences,
     "windows": beside.windows,
 }

@@ -40,7 +40,16 @@ _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
 _EXPLANATION_KEYS = ("of", "text", "metric")
 _FIGURE_KEYS = ("kind", "title", "caption", "metrics", "beside")
-FIGURES = ("intervals", "bars", "goodput", "power", "windows", "reads")
+FIGURES = (
+    "intervals",
+    "bars",
+    "goodput",
+    "power",
+    "windows",
+    "reads",
+    "distributions",
+    "sequences",
+)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from eastwest.claims.measures import (
     energy,
     incast,
+    jobs,
     kernel,
     lines,
     means,
@@ -40,6 +41,7 @@ __all__ = [
     "Signature",
     "energy",
     "incast",
+    "jobs",
     "kernel",
     "lines",
     "means",
