@@ -496,6 +496,21 @@ fn traces_are_scaled_cut_and_attached() {
     assert_eq!(config.jobs[0].submit.as_secs_f64(), 2.0);
     assert_eq!(reread(&scenario), scenario);
 
+    // columns with names: fractions of seconds, and tasks that are not those of the rule
+    let named = "submit_s\tmaps\treduces\tinput_bytes\tshuffle_bytes\toutput_bytes\n\
+        5\t\t\t10\t10\t10\n12.25\t9\t4\t3000\t600\t\n";
+    let mut notes = read(&text, &with_files(&[("t.tsv", named)]), &[]).expect("one job");
+    let WorkloadKind::MapReduce(config) = &notes.workloads[0].kind else {
+        panic!("a MapReduce workload")
+    };
+    let job = &config.jobs[0];
+    assert_eq!((job.submit.as_secs_f64(), job.bytes.shuffle), (2.25, 300));
+    assert_eq!((job.maps, job.reduces), (5, 2), "half as many for half as many nodes");
+    assert_eq!(
+        notes.notes.pop().as_deref(),
+        Some("t.tsv: 1 sizes are not known and taken as 0 bytes")
+    );
+
     let broken = trace.replace("\t600", "\tsix");
     let found = problems_with(&text, &with_files(&[("t.tsv", &broken)]), &[]);
     assert!(found[0].message.contains("t.tsv:2: column 5"), "{found:?}");

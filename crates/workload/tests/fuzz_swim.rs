@@ -1,11 +1,11 @@
-//! Random damage to real rows: the SWIM reader never panics, and what it says is consistent.
+//! Random damage to real rows: the readers of traces never panic, and what they say is consistent.
 //!
 //! The inputs are a few rows of the shipped Facebook day each, damaged by random edits. Input number
 //! `i` depends on `i` only, so a failure names the input that repeats it. `EASTWEST_FUZZ_INPUTS` sets
 //! how many are tried (default 100,000).
 
 use eastwest_engine::random::Stream;
-use eastwest_workload::replay::{BadRows, Trace, TraceError, TraceErrorKind, scale, swim};
+use eastwest_workload::replay::{BadRows, Trace, TraceError, TraceErrorKind, scale, swim, table};
 use proptest::prelude::*;
 
 const DAY: &[u8] =
@@ -101,7 +101,8 @@ fn check_trace(text: &[u8], trace: &Trace) {
     let notes = &trace.notes;
     assert!(!trace.jobs.is_empty());
     assert!(trace.jobs.is_sorted_by_key(|job| job.submit));
-    assert_eq!(notes.lines, trace.jobs.len() as u64 + notes.skipped + notes.blank);
+    let header = u64::from(table::begins_one(text));
+    assert_eq!(notes.lines, trace.jobs.len() as u64 + notes.skipped + notes.blank + header);
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     assert_eq!(notes.lines, ends + u64::from(notes.unterminated));
     notes.first_skipped.iter().for_each(check_error);
@@ -111,10 +112,18 @@ fn check_trace(text: &[u8], trace: &Trace) {
     let _ = scale(&mut jobs, 7, 3);
 }
 
+/// Reads as either format.
+fn read(text: &[u8], bad_rows: BadRows) -> Result<Trace, TraceError> {
+    match table::begins_one(text) {
+        true => table::read("in.tsv", text, bad_rows).map(|(trace, _)| trace),
+        false => swim::read("in.tsv", text, bad_rows),
+    }
+}
+
 /// Reads in both ways and compares them.
 fn check(text: &[u8]) {
-    let stop = swim::read("in.tsv", text, BadRows::Stop);
-    let skip = swim::read("in.tsv", text, BadRows::Skip);
+    let stop = read(text, BadRows::Stop);
+    let skip = read(text, BadRows::Skip);
     match (&stop, &skip) {
         (Ok(stop), Ok(skip)) => assert_eq!(stop, skip),
         (Err(error), Ok(trace)) => assert_eq!(Some(error), trace.notes.first_skipped.first()),
@@ -129,23 +138,35 @@ fn check(text: &[u8]) {
     }
 }
 
+/// The same with names of columns in the first line.
+const HEADER: &[u8] = b"name\tsubmit_s\tmaps\tinput_bytes\tshuffle_bytes\toutput_bytes\n";
+
 #[test]
 fn damaged_rows_never_break_the_reader() {
+    damaged_rows(b"", "fuzz/swim", 100_000);
+}
+
+#[test]
+fn damaged_rows_with_named_columns_never_break_the_reader() {
+    damaged_rows(HEADER, "fuzz/table", 50_000);
+}
+
+fn damaged_rows(header: &[u8], name: &'static str, usual: u64) {
     let inputs = match std::env::var("EASTWEST_FUZZ_INPUTS") {
         Ok(count) => count.parse().expect("EASTWEST_FUZZ_INPUTS is a number"),
-        Err(_) => 100_000u64,
+        Err(_) => usual,
     };
     let rows: Vec<&[u8]> = DAY.split_inclusive(|&byte| byte == b'\n').collect();
     let (mut whole, mut partly, mut none) = (0u64, 0u64, 0u64);
     for input in 0..inputs {
-        let mut stream = Stream::new(input, "fuzz/swim");
-        let mut text = real_rows(&rows, &mut stream);
+        let mut stream = Stream::new(input, name);
+        let mut text = [header, &real_rows(&rows, &mut stream)].concat();
         for _ in 0..=stream.below(4) {
             damage(&mut text, &rows, &mut stream);
         }
         let outcome = std::panic::catch_unwind(|| check(&text));
         assert!(outcome.is_ok(), "input {input}: {:?}", String::from_utf8_lossy(&text));
-        match swim::read("in.tsv", text.as_slice(), BadRows::Skip) {
+        match read(&text, BadRows::Skip) {
             Ok(trace) if trace.notes.skipped == 0 => whole += 1,
             Ok(_) => partly += 1,
             Err(_) => none += 1,

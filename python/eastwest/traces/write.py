@@ -24,6 +24,7 @@ import polars as pl
 from eastwest import core
 from eastwest.errors import FolderError, InputError
 from eastwest.files import sync_folder
+from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 
 #: Rows of a table that are gathered before they are written.
@@ -161,6 +162,8 @@ class Writer:
             if parts:
                 self._join(table, shift, None if table == "jobs" else numbers)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
+        if self._lasting:
+            replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE)
         said = self._write_about(about, began, shift)
         for parts in self._parts.values():
             for part in parts:

@@ -20,6 +20,13 @@ pub struct Context {
     pub mechanisms: Mechanisms,
 }
 
+impl Context {
+    /// Whether a name is that of a folder below the scenario's directory.
+    pub fn is_folder(&self, name: &str) -> bool {
+        !self.files.contains_key(name) && self.base_dir.join(name).is_dir()
+    }
+}
+
 /// A file that belongs to a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {

@@ -5,7 +5,9 @@
 //! have made of the lines before, and stop at bounds ([`MAX_LINE_BYTES`], [`MAX_LINES`]) that real
 //! traces are far from.
 
+mod rows;
 pub mod swim;
+pub mod table;
 
 use eastwest_types::Span;
 use std::fmt;
@@ -28,6 +30,10 @@ pub struct TraceJob {
     pub shuffle_bytes: u64,
     /// Bytes it writes.
     pub output_bytes: u64,
+    /// Map tasks it had, where the trace says so: at least one.
+    pub maps: Option<u32>,
+    /// Reduce tasks it had; 0 only without shuffle.
+    pub reduces: Option<u32>,
 }
 
 /// What a reader does with a row it cannot use.
@@ -118,7 +124,8 @@ impl std::error::Error for TraceError {}
 /// The jobs as they would be on a cluster of `nodes` nodes instead of `original_nodes`: every size is
 /// multiplied by nodes / original nodes and rounded to the nearest byte, halves up; times stay. This
 /// is the scaling of SWIM (Chen et al., MASCOTS 2011): each node has the same amount of data to do
-/// as before. Sizes below half a byte vanish.
+/// as before. Sizes below half a byte vanish. Numbers of tasks that the trace knows are scaled alike,
+/// so that each task has as much to do.
 pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(), String> {
     if nodes == 0 || original_nodes == 0 {
         return Err(format!(
@@ -144,8 +151,17 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
         for bytes in [&mut job.input_bytes, &mut job.shuffle_bytes, &mut job.output_bytes] {
             *bytes = scaled(*bytes).expect("no size is above the largest, which fits");
         }
+        let fewest = u32::from(job.shuffle_bytes > 0);
+        job.maps = job.maps.map(|maps| tasks(maps, nodes, original_nodes).max(1));
+        job.reduces = job.reduces.map(|reduces| tasks(reduces, nodes, original_nodes).max(fewest));
     }
     Ok(())
+}
+
+/// So many of a job's tasks; at most as many as 32 bits hold.
+fn tasks(count: u32, nodes: u32, original_nodes: u32) -> u32 {
+    let double = u128::from(count) * u128::from(nodes) * 2 + u128::from(original_nodes);
+    u32::try_from(double / (u128::from(original_nodes) * 2)).unwrap_or(u32::MAX)
 }
 
 /// The jobs submitted from `from` on and before `to`, their times counted from `from`. A job at
@@ -179,6 +195,8 @@ mod tests {
             input_bytes: bytes,
             shuffle_bytes: bytes / 2,
             output_bytes: 0,
+            maps: None,
+            reduces: None,
         }
     }
 
@@ -189,6 +207,16 @@ mod tests {
         let input: Vec<u64> = jobs.iter().map(|j| j.input_bytes).collect();
         assert_eq!(input, [2, 1, 294_067_387_274, 0], "45 / 30 = 1.5 goes up");
         assert_eq!(jobs[0].submit, Span::from_secs(5));
+    }
+
+    #[test]
+    fn recorded_tasks_scale_with_the_bytes_and_never_vanish() {
+        let recorded = |maps, reduces| TraceJob { maps, reduces, ..job(0, 600) };
+        let mut jobs =
+            [recorded(Some(90), Some(10)), recorded(Some(1), Some(0)), recorded(None, None)];
+        scale(&mut jobs, 20, 600).expect("possible");
+        let tasks: Vec<_> = jobs.iter().map(|j| (j.maps, j.reduces)).collect();
+        assert_eq!(tasks, [(Some(3), Some(1)), (Some(1), Some(1)), (None, None)]);
     }
 
     #[test]

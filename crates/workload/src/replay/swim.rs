@@ -11,12 +11,10 @@
 //! Departures from "one job a line": lines may end in `\r\n`, blank lines are ignored and counted, a
 //! last line without end is used and noted. Numbers are plain decimal digits: no sign, no spaces.
 
-use super::{
-    BadRows, MAX_LINE_BYTES, MAX_LINES, Trace, TraceError, TraceErrorKind, TraceJob, TraceNotes,
-    shown,
-};
+use super::rows::{self, Fault, check_text, fault, whole};
+use super::{BadRows, Trace, TraceError, TraceJob, shown};
 use eastwest_types::{Span, Time};
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
 /// The columns that are used.
 const COLUMNS: [&str; 6] =
@@ -25,141 +23,9 @@ const COLUMNS: [&str; 6] =
 /// The last second that simulated time can hold.
 const MAX_SUBMIT_S: u64 = Time::NEVER.0 / 1_000_000_000_000;
 
-/// How much of a line that is too long is read in search of its end.
-const MAX_DISCARDED_BYTES: u64 = 1 << 30;
-
-/// What is wrong with a row, before it is known where the row is.
-struct Fault {
-    column: Option<(u32, &'static str)>,
-    found: String,
-    expected: String,
-}
-
-impl Fault {
-    fn at(self, file: &str, line: u64) -> TraceError {
-        let Fault { column, found, expected } = self;
-        let kind = TraceErrorKind::Invalid;
-        TraceError { file: file.to_owned(), line, column, found, expected, kind }
-    }
-}
-
 /// Reads a trace; `file` is its name for error messages.
 pub fn read(file: &str, reader: impl BufRead, bad_rows: BadRows) -> Result<Trace, TraceError> {
-    let mut lines = Lines { reader, buffer: Vec::new() };
-    let mut notes = TraceNotes::default();
-    let mut jobs: Vec<TraceJob> = Vec::new();
-    let mut latest = Span::ZERO;
-    loop {
-        let line = notes.lines + 1;
-        if line > MAX_LINES {
-            return Err(too_many(file, line));
-        }
-        let row = match lines.next() {
-            Ok(Line::End) => break,
-            Ok(Line::Whole { terminated }) => {
-                notes.unterminated = !terminated;
-                if lines.buffer.is_empty() {
-                    notes.lines = line;
-                    notes.blank += 1;
-                    continue;
-                }
-                parse(&lines.buffer)
-            }
-            Ok(Line::TooLong) => Err(Fault {
-                column: None,
-                found: format!("a line of more than {MAX_LINE_BYTES} bytes"),
-                expected: "a job a line, at most that long".into(),
-            }),
-            Err(error) => return Err(unreadable(file, line, &error)),
-        };
-        notes.lines = line;
-        match row {
-            Ok(job) => {
-                notes.out_of_order += u64::from(job.submit < latest);
-                latest = latest.max(job.submit);
-                jobs.push(job);
-            }
-            Err(fault) => {
-                let error = fault.at(file, line);
-                if bad_rows == BadRows::Stop {
-                    return Err(error);
-                }
-                notes.skipped += 1;
-                if notes.first_skipped.len() < TraceNotes::FIRST_SKIPPED {
-                    notes.first_skipped.push(error);
-                }
-            }
-        }
-    }
-    if jobs.is_empty() {
-        return Err(no_jobs(file, &notes));
-    }
-    if notes.out_of_order > 0 {
-        jobs.sort_by_key(|job| job.submit);
-    }
-    notes.repeated_names = repeated_names(&jobs);
-    Ok(Trace { jobs, notes })
-}
-
-/// What was found where a line should be; the line itself is in the buffer, without its end.
-enum Line {
-    Whole { terminated: bool },
-    TooLong,
-    End,
-}
-
-/// Lines of bounded length.
-struct Lines<R> {
-    reader: R,
-    buffer: Vec<u8>,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> io::Result<Line> {
-        self.buffer.clear();
-        // Room for the longest line, a carriage return and a line feed.
-        let most = MAX_LINE_BYTES as u64 + 2;
-        let read = io::Read::take(&mut self.reader, most).read_until(b'\n', &mut self.buffer)?;
-        if read == 0 {
-            return Ok(Line::End);
-        }
-        let terminated = self.buffer.ends_with(b"\n");
-        if !terminated && read as u64 == most {
-            self.discard_line()?;
-            return Ok(Line::TooLong);
-        }
-        if terminated {
-            self.buffer.pop();
-            if self.buffer.ends_with(b"\r") {
-                self.buffer.pop();
-            }
-        }
-        if self.buffer.len() > MAX_LINE_BYTES {
-            return Ok(Line::TooLong);
-        }
-        Ok(Line::Whole { terminated })
-    }
-
-    /// Reads past the end of the line.
-    fn discard_line(&mut self) -> io::Result<()> {
-        let mut discarded = 0;
-        while discarded < MAX_DISCARDED_BYTES {
-            let chunk = self.reader.fill_buf()?;
-            let (length, done) = match chunk.iter().position(|&byte| byte == b'\n') {
-                Some(at) => (at + 1, true),
-                None => (chunk.len(), chunk.is_empty()),
-            };
-            self.reader.consume(length);
-            discarded += length as u64;
-            if done {
-                return Ok(());
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("a line without end after {MAX_DISCARDED_BYTES} bytes"),
-        ))
-    }
+    rows::read(file, reader, bad_rows, |line| parse(line).map(Some))
 }
 
 /// The job of a line.
@@ -167,19 +33,15 @@ fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     let columns = line.split(|&byte| byte == b'\t').count();
     // A line may consist of tabs only: nothing here is kept per column.
     if !matches!(columns, 6 | 8 | 9) {
-        return Err(Fault {
-            column: None,
-            found: if columns == 1 {
-                format!("one column: \"{}\"", shown(line))
-            } else {
-                format!("{columns} columns")
-            },
-            expected: "6, 8 or 9 columns separated by tabs".into(),
-        });
+        let found = match columns {
+            1 => format!("one column: \"{}\"", shown(line)),
+            _ => format!("{columns} columns"),
+        };
+        return Err(Fault::of_row(found, "6, 8 or 9 columns separated by tabs"));
     }
     let mut fields = [&line[..0]; 6];
     for (i, field) in line.split(|&byte| byte == b'\t').enumerate() {
-        check_text(i, field)?;
+        check_text(i, name_of(i), field)?;
         if let Some(slot) = fields.get_mut(i) {
             *slot = field;
         }
@@ -187,89 +49,32 @@ fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     // Valid UTF-8: checked above.
     let name = String::from_utf8_lossy(fields[0]).into_owned();
     if name.trim().is_empty() {
-        return Err(fault(0, fields[0], "a name"));
+        return Err(fault(0, COLUMNS[0], fields[0], "a name"));
     }
-    let submit_s = number(1, fields[1], MAX_SUBMIT_S, "seconds")?;
-    number(2, fields[2], u64::MAX, "seconds")?;
+    let number = |i: usize, most, unit| whole(i, COLUMNS[i], fields[i], most, unit);
+    let submit_s = number(1, MAX_SUBMIT_S, "seconds")?;
+    number(2, u64::MAX, "seconds")?;
     Ok(TraceJob {
         name,
         submit: Span::from_secs(submit_s),
-        input_bytes: number(3, fields[3], u64::MAX, "bytes")?,
-        shuffle_bytes: number(4, fields[4], u64::MAX, "bytes")?,
-        output_bytes: number(5, fields[5], u64::MAX, "bytes")?,
+        input_bytes: number(3, u64::MAX, "bytes")?,
+        shuffle_bytes: number(4, u64::MAX, "bytes")?,
+        output_bytes: number(5, u64::MAX, "bytes")?,
+        maps: None,
+        reduces: None,
     })
 }
 
-/// A fault in a column, counted from 0.
-fn fault(column: usize, found: &[u8], expected: impl Into<String>) -> Fault {
-    let name = COLUMNS.get(column).copied().unwrap_or("not used");
-    Fault {
-        column: Some((column as u32 + 1, name)),
-        found: if found.is_empty() { "nothing".into() } else { format!("\"{}\"", shown(found)) },
-        expected: expected.into(),
-    }
-}
-
-fn check_text(column: usize, field: &[u8]) -> Result<(), Fault> {
-    if field.contains(&0) {
-        return Err(fault(column, field, "text without NUL bytes"));
-    }
-    if std::str::from_utf8(field).is_err() {
-        return Err(fault(column, field, "text in UTF-8"));
-    }
-    Ok(())
-}
-
-/// A whole number from 0 to `most`.
-fn number(column: usize, field: &[u8], most: u64, unit: &str) -> Result<u64, Fault> {
-    let value = if field.iter().all(u8::is_ascii_digit) {
-        std::str::from_utf8(field).ok().and_then(|digits| digits.parse::<u64>().ok())
-    } else {
-        None
-    };
-    value
-        .filter(|&value| value <= most)
-        .ok_or_else(|| fault(column, field, format!("a whole number of {unit} from 0 to {most}")))
-}
-
-fn unreadable(file: &str, line: u64, error: &io::Error) -> TraceError {
-    TraceError {
-        file: file.to_owned(),
-        line,
-        column: None,
-        found: error.to_string(),
-        expected: "a file that can be read to its end".into(),
-        kind: TraceErrorKind::Unreadable,
-    }
-}
-
-fn too_many(file: &str, line: u64) -> TraceError {
-    let found = format!("more than {MAX_LINES} lines");
-    Fault { column: None, found, expected: "at most as many".into() }.at(file, line)
-}
-
-fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {
-    let found = match (notes.lines, notes.skipped) {
-        (0, _) => "an empty file".to_owned(),
-        (_, 0) => "only blank lines".to_owned(),
-        (_, skipped) => format!(
-            "{skipped} rows, none of which can be used; the first: {}",
-            notes.first_skipped.first().map(ToString::to_string).unwrap_or_default()
-        ),
-    };
-    Fault { column: None, found, expected: "at least one job".into() }.at(file, 0)
-}
-
-/// How many jobs have a name that another job had before.
-fn repeated_names(jobs: &[TraceJob]) -> u64 {
-    let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-    names.sort_unstable();
-    names.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
+/// What the column of this number, from 0, holds.
+fn name_of(column: usize) -> &'static str {
+    COLUMNS.get(column).copied().unwrap_or("not used")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{MAX_LINE_BYTES, TraceErrorKind, TraceNotes};
     use super::*;
+    use std::io;
 
     fn stop(text: &[u8]) -> Result<Trace, TraceError> {
         read("day.tsv", text, BadRows::Stop)

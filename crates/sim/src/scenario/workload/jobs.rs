@@ -7,7 +7,7 @@ use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
-use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, window};
+use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 
 /// What the numbers of tasks depend on besides bytes.
 pub struct Cluster {
@@ -91,8 +91,9 @@ pub fn read(
             output: job.output_bytes,
         };
         let submit = Time::ZERO + job.submit;
-        let slots = cluster.reduce_slots();
-        jobs.push(JobSpec::sized(job.name, "trace", submit, bytes, &rule, slots));
+        let (maps, reduces) = rule.tasks(bytes, cluster.reduce_slots());
+        let (maps, reduces) = (job.maps.unwrap_or(maps), job.reduces.unwrap_or(reduces));
+        jobs.push(JobSpec::fixed(job.name, "trace", submit, bytes, maps, reduces));
         origins.push(Origin::Trace);
     }
     for (number, table) in tables.into_iter().enumerate() {
@@ -152,8 +153,8 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
     let file: Option<FileName> = s.find(
         key(
             "trace",
-            "SWIM trace of jobs: a file, or fb-2009 (the Facebook day that ships with Eastwest) \
-             or fb-2009-first-50.",
+            "Trace of jobs: a folder of eastwest trace import, a SWIM file, text with named columns, \
+             or fb-2009 (the Facebook day that ships with Eastwest) or fb-2009-first-50.",
         )
         .optional("no trace"),
     );
@@ -237,8 +238,12 @@ fn load(
     bad_rows: BadRows,
     notes: &mut Vec<String>,
 ) -> Option<Vec<TraceJob>> {
+    let within = format!("{}/{}", name.trim_end_matches('/'), table::FILE);
     let loaded = match shipped {
         Some(trace) => files.load_shipped(ground.context, name, trace.file, MOST_TRACE_BYTES),
+        None if ground.context.is_folder(name) => {
+            files.load(ground.context, &within, MOST_TRACE_BYTES)
+        }
         None => files.load(ground.context, name, MOST_TRACE_BYTES),
     };
     let attached = match loaded {
@@ -248,10 +253,18 @@ fn load(
             return None;
         }
     };
-    match swim::read(name, &attached.bytes[..], bad_rows) {
-        Ok(trace) => {
+    let read = match table::begins_one(&attached.bytes) {
+        true => table::read(name, &attached.bytes[..], bad_rows),
+        false => swim::read(name, &attached.bytes[..], bad_rows).map(|trace| (trace, 0)),
+    };
+    match read {
+        Ok((trace, unknown)) => {
             let base = attached.name.rsplit('/').next().unwrap_or(name);
             tell(base, &trace.notes, notes);
+            if unknown > 0 {
+                let base = shorten(base);
+                notes.push(format!("{base}: {unknown} sizes are not known and taken as 0 bytes"));
+            }
             s.resolve_as("trace", FileName(attached.name).show());
             Some(trace.jobs)
         }

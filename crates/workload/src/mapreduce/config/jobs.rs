@@ -126,19 +126,6 @@ impl SizeRule {
 }
 
 impl JobSpec {
-    /// A job whose numbers of tasks follow from its bytes.
-    pub fn sized(
-        name: impl Into<String>,
-        kind: &'static str,
-        submit: Time,
-        bytes: JobBytes,
-        rule: &SizeRule,
-        reduce_slots: u64,
-    ) -> JobSpec {
-        let (maps, reduces) = rule.tasks(bytes, reduce_slots);
-        JobSpec::fixed(name, kind, submit, bytes, maps, reduces)
-    }
-
     /// A job with given numbers of tasks. The kind `terasort` writes one replica, as TeraSort does
     /// (`mapreduce.terasort.output.replication`: 1).
     pub fn fixed(

@@ -70,8 +70,9 @@ fn jobs_of_every_shape_keep_their_bytes() {
 #[test]
 fn sizes_beyond_32_bits_keep_their_bytes() {
     let bytes = JobBytes { input: 8_000_000_003, shuffle: 24_000_000_007, output: 5_000_000_009 };
-    let job = JobSpec::sized("big", "trace", Time::ZERO, bytes, &SizeRule::default(), 40);
-    assert_eq!((job.maps, job.reduces), (126, 38));
+    let (maps, reduces) = SizeRule::default().tasks(bytes, 40);
+    assert_eq!((maps, reduces), (126, 38));
+    let job = JobSpec::fixed("big", "trace", Time::ZERO, bytes, maps, reduces);
     let config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
     let seen = run(&config, &cluster(21, 11, 1));
     conserved(&config, &seen);

@@ -1,0 +1,50 @@
+"""The jobs of a trace as text that the simulator replays: ``jobs.tsv`` in the trace's folder.
+
+Tab-separated, the first line names the columns, as docs/mechanisms/traces.md has them. What the
+source does not say is left empty: sizes then count as 0, numbers of tasks follow from the sizes. The
+file is left out where the simulator would not take it: for more than ``MOST_BYTES``, or where no job
+has a time that simulated time can hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+#: Its name in the folder.
+FILE = "jobs.tsv"
+#: Most bytes of a trace that the simulator reads.
+MOST_BYTES = 32 << 20
+#: Latest submission that simulated time can hold, in seconds.
+MOST_S = 2_305_843
+#: No row is shorter: more jobs are not worth trying.
+_LEAST_ROW = 16
+_MOST_TASKS = 1_000_000
+
+
+def write(jobs: Path, out: Path) -> bool:
+    """Write the file from a table of jobs; say whether there is one."""
+    table = pl.scan_parquet(jobs)
+    within = table.filter(pl.col("submit_s").is_between(0.0, MOST_S - 1))
+    rows = int(within.select(pl.len()).collect(engine="streaming").item())
+    if not 0 < rows <= MOST_BYTES // _LEAST_ROW:
+        return False
+    shuffled = pl.col("shuffle_bytes").fill_null(0) > 0
+    # A tab or a line's end in a name would make other columns of it.
+    name = pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().str.head(200)
+    maps, reduces = (
+        pl.when(pl.col(column) <= _MOST_TASKS).then(pl.col(column))
+        for column in ("maps", "reduces")
+    )
+    within.select(
+        pl.col("submit_s"),
+        *("input_bytes", "shuffle_bytes", "output_bytes"),
+        maps.alias("maps"),
+        pl.when((reduces > 0) | ~shuffled).then(reduces).alias("reduces"),
+        name.alias("name"),
+    ).sink_csv(out, separator="\t", quote_style="never", float_precision=6, engine="streaming")
+    if out.stat().st_size > MOST_BYTES:
+        out.unlink()
+        return False
+    return True
