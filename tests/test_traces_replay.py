@@ -65,7 +65,7 @@ def test_what_no_simulation_takes_is_not_written(
 ) -> None:
     jobs = tmp_path / "jobs.parquet"
     columns = ("input_bytes", "shuffle_bytes", "output_bytes", "maps", "reduces")
-    frame = pl.DataFrame({"submit_s": [1e9], "name": ["x"], **dict.fromkeys(columns, [1])})
+    frame = pl.DataFrame({"submit_s": [1e9], "name": ["x"], **{name: [1] for name in columns}})
     frame.write_parquet(jobs)
     assert not replay.write(jobs, tmp_path / replay.FILE)
     frame.with_columns(submit_s=pl.lit(1.0)).write_parquet(jobs)

@@ -1,9 +1,9 @@
 """The jobs of a trace as text that the simulator replays: ``jobs.tsv`` in the trace's folder.
 
 Tab-separated, the first line names the columns, as docs/mechanisms/traces.md has them. What the
-source does not say is left empty: sizes then count as 0, numbers of tasks follow from the sizes. The
-file is left out where the simulator would not take it: for more than ``MOST_BYTES``, or where no job
-has a time that simulated time can hold.
+source does not say is left empty: sizes then count as 0, numbers of tasks follow from the sizes.
+The file is left out where the simulator would not take it: for more than ``MOST_BYTES``, or where
+no job has a time that simulated time can hold.
 """
 
 from __future__ import annotations
