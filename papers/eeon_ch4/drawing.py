@@ -8,6 +8,7 @@ from functools import partial
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.plot.style import (
@@ -38,6 +39,8 @@ SCENARIOS = [(work, nodes) for work in ("batch", "small") for nodes in (24, 50, 
 CONFIGURATIONS = (("shallow", "64 KB"), ("deep", "64 KB"), ("deep", "1 MB"))
 WINDOWS = {"64 KB": "-", "1 MB": ":"}
 WORK = {"batch": BLUE, "small": ORANGE}
+#: Bars that are higher are cut off.
+MOST = 2.2
 
 
 def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Figure:
@@ -45,7 +48,7 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
     part = table.filter(
         pl.col("tcp") == tcp, pl.col("study") == "policies", pl.col("metric") == metric
     )
-    figure, grid = panels(1, 3, (4.2, 2.6), f"{title}, {tcp} TCP ({seeds_of(part)})")
+    figure, grid = panels(1, 3, (5.4, 2.8), f"{title}, {tcp} TCP ({seeds_of(part)})")
     for axes, (buffer, window) in zip(grid[0], CONFIGURATIONS, strict=True):
         found = part.filter(pl.col("buffer") == buffer, pl.col("window") == window)
         policies = [each for each in POLICIES if each in found["policy"]]
@@ -56,6 +59,7 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
             at = [SCENARIOS.index(row) + width * (place - (len(policies) - 1) / 2) for row in rows]
             axes.bar(at, each["mean"].to_list(), width, color=POLICIES[policy], label=policy,
                      yerr=error(each), error_kw={"lw": 0.6, "ecolor": MUTED})  # fmt: skip
+            cut(axes, at, each["mean"].to_list())
         if policies:
             axes.axhline(1, color=INK, lw=0.8)
         axes.set_xticks(range(6), [f"{work}\n{nodes}" for work, nodes in SCENARIOS])
@@ -63,6 +67,16 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
         axes.set_title(f"{buffer} buffers, windows of {window}")
     grid[0][0].set_ylabel("of standard EEE")
     return legend(figure, grid)
+
+
+def cut(axes: Axes, at: Sequence[float], heights: Sequence[float]) -> None:
+    """End the panel at ``MOST`` where bars are higher, and write how high they are."""
+    above = [(x, height) for x, height in zip(at, heights, strict=True) if height > MOST]
+    for x, height in above:
+        axes.text(x, MOST * 0.98, f"{height:.3g}", ha="center", va="top", rotation=90,
+                  fontsize=5.5, color="white")  # fmt: skip
+    if above:
+        axes.set_ylim(0, MOST)
 
 
 def draw_legacy(table: pl.DataFrame) -> Figure:
@@ -107,6 +121,9 @@ def draw_delay(table: pl.DataFrame) -> Figure:
             each = part.filter(pl.col("workload") == work, pl.col("window") == window)
             lines(axes, each.sort("delay_us"), "delay_us", ink, f"{work}, {window}", dash)
     log_axis(axes, "x")
+    log_axis(axes, "y")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.5g}"))
     axes.axhline(1, color=INK, lw=0.8)
     axes.set_xlabel("µs on each link")
     axes.set_ylabel("runtime, of none")
