@@ -18,6 +18,7 @@ from eastwest.cli import (
     model,
     model_eee,
     new,
+    observe,
     report,
     simulate,
     sweep,
@@ -47,6 +48,7 @@ app.command("schema")(explore.schema)
 model.app.command("eee")(model_eee.model_eee)
 app.add_typer(model.app, name="model")
 app.add_typer(trace.app, name="trace")
+app.add_typer(observe.app, name="observe")
 app.add_typer(explore.topology, name="topology")
 app.command("version")(explore.version)
 
