@@ -119,34 +119,32 @@ def _links(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _flows(result: Result, times: Numbers) -> Iterator[Family]:
+    """Messages by workload and purpose, and by class and purpose."""
     flows = result.flows.sort("finish_s")
-    keys = (
-        flows.select("workload", "purpose").unique(maintain_order=True).sort("workload", "purpose")
-    )
-    split = [
-        (
-            {"workload": workload, "purpose": purpose},
-            flows.filter((flows["workload"] == workload) & (flows["purpose"] == purpose)),
-        )
-        for workload, purpose in keys.iter_rows()
-    ]
-
-    def counted(name: str, text: str, weight: Callable[[pl.DataFrame], Numbers | None]) -> Family:
-        rows = [
-            Series(labels, _counted(part["finish_s"].to_numpy(), times, weight(part)))
-            for labels, part in split
+    for by in ("workload", "class"):
+        keys = flows.select(by, "purpose").unique().sort(by, "purpose")
+        split = [
+            (
+                {by: one, "purpose": purpose},
+                flows.filter((flows[by] == one) & (flows["purpose"] == purpose)),
+            )
+            for one, purpose in keys.iter_rows()
         ]
-        return Family(f"eastwest_flow_{name}", Kind.COUNTER, text, rows)
+        stem = f"eastwest_{'flow' if by == 'workload' else 'class'}"
+        for name, text, weight in _FLOW_SUMS:
+            rows = [
+                Series(labels, _counted(part["finish_s"].to_numpy(), times, weight(part)))
+                for labels, part in split
+            ]
+            yield Family(f"{stem}_{name}", Kind.COUNTER, f"{text}, by {by}.", rows)
 
-    yield counted("completed", "Messages that have arrived whole.", lambda _: None)
-    yield counted(
-        "bytes", "Payload of messages that have arrived whole.",
-        lambda part: part["bytes"].to_numpy().astype(np.float64),
-    )  # fmt: skip
-    yield counted(
-        "seconds", "Sum of the completion times of these messages.",
-        lambda part: part["fct_us"].to_numpy() / 1e6,
-    )  # fmt: skip
+
+#: What is counted of messages: name, meaning, and the weight of each.
+_FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...] = (
+    ("completed", "Messages that have arrived whole", lambda _: None),
+    ("bytes", "Payload of them", lambda part: part["bytes"].to_numpy().astype(np.float64)),
+    ("seconds", "Sum of their completion times", lambda part: part["fct_us"].to_numpy() / 1e6),
+)
 
 
 def _events(result: Result, times: Numbers) -> Iterator[Family]:
