@@ -16,6 +16,7 @@ from eastwest.cli import (
     explain,
     explore,
     model,
+    model_control,
     model_eee,
     new,
     observe,
@@ -46,6 +47,7 @@ app.command("bench")(bench.bench)
 app.command("new")(new.new)
 app.command("schema")(explore.schema)
 model.app.command("eee")(model_eee.model_eee)
+model.app.add_typer(model_control.app, name="control")
 app.add_typer(model.app, name="model")
 app.add_typer(trace.app, name="trace")
 app.add_typer(observe.app, name="observe")
