@@ -193,7 +193,7 @@ def integrate(
             for z, d, e, b in zip(now, first, second, low, strict=True)
         ]
         past.append(now)
-    return np.arange(steps + 1) * step_s, np.asarray(past)
+    return np.arange(steps + 1, dtype=np.float64) * step_s, np.asarray(past, dtype=np.float64)
 
 
 def positive(**values: float) -> None:
