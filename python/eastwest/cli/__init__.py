@@ -16,8 +16,10 @@ from eastwest.cli import (
     explain,
     explore,
     model,
+    model_control,
     model_eee,
     new,
+    observe,
     report,
     simulate,
     sweep,
@@ -45,8 +47,10 @@ app.command("bench")(bench.bench)
 app.command("new")(new.new)
 app.command("schema")(explore.schema)
 model.app.command("eee")(model_eee.model_eee)
+model.app.add_typer(model_control.app, name="control")
 app.add_typer(model.app, name="model")
 app.add_typer(trace.app, name="trace")
+app.add_typer(observe.app, name="observe")
 app.add_typer(explore.topology, name="topology")
 app.command("version")(explore.version)
 

@@ -1,5 +1,5 @@
 """Analytic models from the literature, to be laid over simulations."""
 
-from eastwest.models import eee, incast
+from eastwest.models import delay, eee, incast, qcn, tcp_dctcp, tcp_red
 
-__all__ = ["eee", "incast"]
+__all__ = ["delay", "eee", "incast", "qcn", "tcp_dctcp", "tcp_red"]

@@ -17,6 +17,7 @@ from eastwest.claims.measures import (
     ports,
     runs,
     segments,
+    selection,
     settings,
 )
 from eastwest.claims.measures.base import (
@@ -48,5 +49,6 @@ __all__ = [
     "ports",
     "runs",
     "segments",
+    "selection",
     "settings",
 ]

@@ -1,0 +1,41 @@
+"""Which metrics of a run tell most of a target: the place of one among those selected."""
+
+from __future__ import annotations
+
+import fnmatch
+
+from eastwest.claims.measures.base import Data, Measured, Row, Settings, measure
+from eastwest.observe.mrmr import Scheme
+from eastwest.observe.run_metrics import metrics
+from eastwest.observe.select import Wanted, select
+from eastwest.stats import mean_interval
+
+
+@measure("selected-place")
+def selected_place(
+    data: Data,
+    at: Settings,
+    target: str,
+    of: str,
+    count: int,
+    exclude: list[str],
+    scheme: str = "difference",
+) -> Measured:
+    """Place, from 1, of the first selected metric that fits the glob ``of``: mean over runs.
+
+    Where none of the ``count`` selected ones fits, the place is that behind the last.
+    """
+    wanted = Wanted(count=count, exclude=tuple(exclude), scheme=Scheme(scheme))
+    places: list[float] = []
+    rows: list[Row] = []
+    for _, seed, result in data.results(at):
+        chosen = select(metrics(result), target, wanted).chosen
+        fitting = [fnmatch.fnmatchcase(each.metric, of) for each in chosen]
+        places.append(fitting.index(True) + 1 if True in fitting else len(chosen) + 1)
+        rows += [
+            {"seed": seed, "place": n, "metric": c.metric, "relevance_nats": c.relevance,
+             "redundancy_nats": c.redundancy, "score": c.score}
+            for n, c in enumerate(chosen, 1)
+        ]  # fmt: skip
+    interval = mean_interval(places)
+    return Measured(interval.value, interval.low, interval.high, interval.n, rows=rows)

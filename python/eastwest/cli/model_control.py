@@ -1,0 +1,280 @@
+"""``eastwest model control``: control loops of networks, their equilibria and stability."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest.cli.guard import fail, guarded
+from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.options import JsonArrayOption
+from eastwest.files import write_whole
+from eastwest.models import delay
+from eastwest.models.qcn import Qcn
+from eastwest.models.tcp_dctcp import Dctcp
+from eastwest.models.tcp_red import Red, TcpRed
+from eastwest.units import span
+
+app = typer.Typer(
+    help="Control loops: equilibrium, stability margins and responses of fluid models.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Row = dict[str, Any]
+_MOST_POINTS = 5000
+#: Columns of a table that goes to a file or a pipe.
+_WIDE = 120
+
+FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]
+DelayOption = Annotated[
+    str, typer.Option(metavar="TIME,...", help="Round trips without a queue; qcn: of feedback.")
+]
+CapacityOption = Annotated[str, typer.Option(metavar="RATE,...", help="Rates of the link.")]
+FrameOption = Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a packet on the link.")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
+PlotOption = Annotated[
+    Path | None, typer.Option(help="Draw margins, or cycles, over the points: .png, .svg or .pdf.")
+]
+ResponseOption = Annotated[
+    Path | None, typer.Option(help="Draw how the queue moves at the first point.")
+]
+
+
+@app.command("red")
+@guarded
+def red(
+    flows: FlowsOption = "8,16,32",
+    delays: DelayOption = "500 us,1 ms,2 ms,4 ms",
+    capacity: CapacityOption = "1 Gbit/s",
+    least: Annotated[float, typer.Option("--min", help="Packets; as RED's min.")] = 30,
+    most: Annotated[float, typer.Option("--max", help="Packets; as RED's max.")] = 330,
+    probability: Annotated[float, typer.Option("--max-probability", help="As RED's.")] = 0.1,
+    weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
+    even: Annotated[bool, typer.Option(help="Even gaps between marks: twice as many.")] = False,
+    frame: FrameOption = "1538 B",
+    csv_file: CsvOption = None,
+    plot: PlotOption = None,
+    response: ResponseOption = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """TCP at a RED queue (Misra, Gong and Towsley 2000; Hollot et al. 2001).
+
+    docs/mechanisms/control.md has the equations.
+    """
+
+    def model(n: float, capacity_pps: float, base_s: float) -> TcpRed:
+        return TcpRed(n, capacity_pps, base_s, Red(least, most, probability, weight, True, even))
+
+    def row(n: float, capacity_pps: float, base_s: float) -> Row:
+        one = model(n, capacity_pps, base_s)
+        queue, window, mark, rtt_s = one.equilibrium()
+        found = {"queue": queue, "window": window, "marked": mark, "rtt_us": rtt_s * 1e6}
+        return found | _margins(one.linear())
+
+    points = _points(flows, delays, capacity, frame)
+    rows = _rows(points, row)
+    _out(rows, "TCP at RED", csv_file, plot, as_json)
+    if response is not None:
+        from eastwest.plot.control import loop_response  # noqa: PLC0415  slow to load
+
+        one = model(*points[0])
+        _, _, _, rtt_s = one.equilibrium()
+        played = one.play(min(300 * rtt_s, 60.0))
+        _draw(loop_response("TCP at RED", one.linear(), played), response)
+
+
+@app.command("dctcp")
+@guarded
+def dctcp(
+    flows: FlowsOption = "2,8,32",
+    delays: DelayOption = "100 us",
+    capacity: CapacityOption = "10 Gbit/s",
+    threshold: Annotated[float, typer.Option(help="Packets from which all are marked.")] = 65,
+    gain: Annotated[float, typer.Option(help="Weight g of the newest share of marks.")] = 1 / 16,
+    frame: FrameOption = "1538 B",
+    csv_file: CsvOption = None,
+    plot: PlotOption = None,
+    response: ResponseOption = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """DCTCP with step marking (Alizadeh, Javanmard and Prabhakar 2011): its limit cycle.
+
+    docs/mechanisms/control.md has the equations.
+    """
+
+    def row(n: float, capacity_pps: float, base_s: float) -> Row:
+        model = Dctcp(n, capacity_pps, base_s, threshold, gain)
+        window, mark = model.equilibrium()
+        cycle, (amplitude, _) = model.cycle(), model.described()
+        return {
+            "queue": cycle.mean,
+            "window": window,
+            "marked": mark,
+            "lowest": cycle.least,
+            "highest": cycle.most,
+            "amplitude": cycle.amplitude,
+            "amplitude_described": amplitude,
+            "period_us": cycle.period_s * 1e6,
+            "empty": cycle.empty,
+        }
+
+    points = _points(flows, delays, capacity, frame)
+    rows = _rows(points, row)
+    _out(rows, "DCTCP", csv_file, plot, as_json)
+    if response is not None:
+        from eastwest.plot.control import cycle_over_time  # noqa: PLC0415  slow to load
+
+        one = Dctcp(*points[0], threshold, gain)
+        _draw(cycle_over_time(one.play(300 * one.rtt_s), threshold, one.rtt_s), response)
+
+
+@app.command("qcn")
+@guarded
+def qcn(
+    flows: FlowsOption = "2,10,50",
+    delays: DelayOption = "50 us,100 us,200 us,400 us",
+    capacity: CapacityOption = "10 Gbit/s",
+    set_point: Annotated[float, typer.Option(help="Q_eq in packets.")] = 22,
+    weight: Annotated[float, typer.Option(help="W_d, of the queue's change.")] = 2,
+    gain: Annotated[float, typer.Option(help="G_d, of each of the 64 levels.")] = 1 / 128,
+    frame: FrameOption = "1500 B",
+    csv_file: CsvOption = None,
+    plot: PlotOption = None,
+    response: ResponseOption = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """QCN (802.1Qau; Alizadeh et al. 2008) in the state-space form of the third study.
+
+    docs/mechanisms/control.md has the equations.
+    """
+
+    def row(n: float, capacity_pps: float, delay_s: float) -> Row:
+        model = Qcn(n, capacity_pps, delay_s, set_point, weight, gain)
+        queue, current, target = model.equilibrium()
+        return {
+            "queue": queue,
+            "rate_pps": current,
+            "target_pps": target,
+            **_margins(model.linear()),
+        }
+
+    points = _points(flows, delays, capacity, frame)
+    rows = _rows(points, row)
+    _out(rows, "QCN", csv_file, plot, as_json)
+    if response is not None:
+        from eastwest.plot.control import loop_response  # noqa: PLC0415  slow to load
+
+        one = Qcn(*points[0], set_point, weight, gain)
+        _draw(loop_response("QCN", one.linear(), one.play(0.05)), response)
+
+
+def _margins(loop: delay.Linear) -> Row:
+    found = delay.margins(loop)
+    period_us = 2e6 * math.pi / found.critical if found.critical > 0 else None
+    return {
+        "stable": found.stable,
+        "gain_margin_db": found.gain_db if math.isfinite(found.gain_db) else None,
+        "phase_margin_deg": found.phase_deg if math.isfinite(found.phase_deg) else None,
+        "period_us": period_us,
+    }
+
+
+Point = tuple[float, float, float]
+
+
+def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
+    """Flows, packets per second and seconds of all combinations."""
+    frame_bytes = quantity("--frame", frame, "size")
+    try:
+        numbers = [float(part) for part in flows.split(",")]
+    except ValueError:
+        fail(f"--flows {flows!r:.60}: must be numbers, such as 2,8")
+    seconds = [quantity("--delays", part, "time") / 1e12 for part in delays.split(",")]
+    rates = [quantity("--capacity", part, "rate") for part in capacity.split(",")]
+    if not frame_bytes > 0:
+        fail(f"--frame {frame!r:.60}: must be more than 0")
+    found = [(n, c / 8 / frame_bytes, t) for c in rates for t in seconds for n in numbers]
+    if len(found) > _MOST_POINTS:
+        fail(f"{len(found):,} points are more than {_MOST_POINTS:,}")
+    return found
+
+
+def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) -> list[Row]:
+    """Rows of all points; one without an equilibrium says why."""
+    rows = []
+    refused = []
+    for n, capacity_pps, seconds in points:
+        head = {"flows": n, "capacity_pps": capacity_pps, "delay_us": seconds * 1e6}
+        try:
+            rows.append(head | row(n, capacity_pps, seconds))
+        except ValueError as error:
+            refused.append(str(error))
+    if not rows:
+        fail(refused[0])
+    for line in dict.fromkeys(refused):
+        typer.echo(f"left out: {line}", err=True)
+    return rows
+
+
+def _out(
+    rows: list[Row], title: str, csv_file: Path | None, plot: Path | None, as_json: bool
+) -> None:
+    if csv_file is not None:
+        write_whole(csv_file, table_csv(rows).encode())
+    if plot is not None:
+        from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
+
+        _draw(over_points(title, rows), plot)
+    if as_json:
+        typer.echo(json.dumps(rows, allow_nan=False))
+    else:
+        _print(rows)
+
+
+def _draw(figure: Any, path: Path) -> None:
+    from eastwest.plot.picture import save  # noqa: PLC0415  slow to load
+
+    save(figure, path)
+
+
+_SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "flows": ("flows", lambda v: f"{v:g}"),
+    "delay_us": ("delay", lambda v: span(v / 1e6)),
+    "queue": ("queue", lambda v: f"{v:.1f}"),
+    "window": ("window", lambda v: f"{v:.1f}"),
+    "rate_pps": ("rate, packets/s", lambda v: f"{v:,.0f}"),
+    "marked": ("marked", lambda v: f"{v:.2%}"),
+    "lowest": ("lowest", lambda v: f"{v:.1f}"),
+    "highest": ("highest", lambda v: f"{v:.1f}"),
+    "empty": ("empty", lambda v: f"{v:.1%}"),
+    "stable": ("stable", lambda v: "yes" if v else "no"),
+    "gain_margin_db": ("gain margin", lambda v: "–" if v is None else f"{v:.1f} dB"),
+    "phase_margin_deg": ("phase margin", lambda v: "–" if v is None else f"{v:.0f}°"),
+    "period_us": ("period", lambda v: "–" if v is None else span(v / 1e6)),
+}
+
+
+def _print(rows: list[Row]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown = {key: value for key, value in _SHOWN.items() if key in rows[0]}
+    for heading, _ in shown.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(text(row[key]) for key, (_, text) in shown.items()))
+    console.print(table)
+    console.print("Queues and windows in packets; the period is that of an oscillation at the edge")
+    if "amplitude" in rows[0]:
+        console.print("of stability, here of the limit cycle that marking by a step always has.")
+    else:
+        console.print("of stability, where the loop gain grows by the gain margin.")

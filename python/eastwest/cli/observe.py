@@ -1,0 +1,18 @@
+"""``eastwest observe``: what a data centre's own monitoring tells of it."""
+
+from __future__ import annotations
+
+import typer
+
+from eastwest.cli import observe_export, observe_import, observe_infer, observe_select
+
+app = typer.Typer(
+    help="What monitoring tells: transactions, graphs, metrics worth watching.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command("import")(observe_import.import_files)
+app.command("infer")(observe_infer.infer)
+app.command("select")(observe_select.select)
+app.command("export")(observe_export.export)
+app.command("serve")(observe_export.serve)

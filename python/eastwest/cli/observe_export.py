@@ -1,0 +1,57 @@
+"""``eastwest observe export`` and ``serve``: a run's metrics for monitoring systems."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eastwest.cli.guard import errors, fail, guarded
+from eastwest.files import write_whole
+from eastwest.results import load
+
+
+@guarded
+def export(
+    result: Annotated[Path, typer.Argument(help="A result folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
+    start: Annotated[float, typer.Option(help="When the run began, in seconds since 1970.")] = 0.0,
+) -> None:
+    """Write a run's metrics over time as OpenMetrics text.
+
+    `promtool tsdb create-blocks-from openmetrics FILE DIR` makes storage of Prometheus of it.
+    """
+    from eastwest.observe import openmetrics, run_metrics  # noqa: PLC0415  slow to load
+
+    if not (math.isfinite(start) and abs(start) < 1e11):
+        fail(f"--start {start}: must be seconds since 1970")
+    run = load(result)
+    lines = openmetrics.series(run_metrics.families(run), run_metrics.times_of(run), start)
+    write_whole(out, "".join(lines).encode())
+
+
+@guarded
+def serve(
+    result: Annotated[Path, typer.Argument(help="A result folder.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 9464,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    speed: Annotated[
+        float, typer.Option(help="Simulated seconds in each second; inf: the end of the run.")
+    ] = 1.0,
+) -> None:
+    """Replay a run for a monitoring system that scrapes /metrics, until interrupted."""
+    from eastwest.observe import exporter, run_metrics  # noqa: PLC0415  slow to load
+
+    if not speed > 0:
+        fail(f"--speed {speed}: must be above 0")
+    run = load(result)
+    families, times = run_metrics.families(run), run_metrics.times_of(run)
+    with exporter.server(families, times, host=host, port=port, speed=speed) as server:
+        where = f"http://{host}:{server.server_port}/metrics"
+        errors().print(f"{where}: {len(times)} samples; Ctrl-C ends it", markup=False)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            errors().print("ended", markup=False)

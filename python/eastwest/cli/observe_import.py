@@ -1,0 +1,122 @@
+"""``eastwest observe import``."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.cli.guard import errors, guarded
+from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.simulate import OnBadRow
+from eastwest.cli.trace_input import Steps, console
+from eastwest.observe.form import SOURCES
+from eastwest.traces.problems import Problems
+from eastwest.units import clean, count, span
+
+if TYPE_CHECKING:
+    from eastwest.observe.take import Imported
+
+#: Lines of what was left out and noted; the rest is in spans.json.
+_MOST_LINES = 8
+
+
+@guarded
+def import_files(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Recorded spans, of any known format.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the spans to.")
+    ],
+    source_format: Annotated[
+        str,
+        typer.Option("--format", metavar="auto|" + "|".join(SOURCES), help="Format of the files."),
+    ] = "auto",
+    on_bad_row: Annotated[
+        str,
+        typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a damaged span."),
+    ] = "stop",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the spans named by --out.")
+    ] = False,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Read recorded spans into one form: a folder of Parquet tables.
+
+    Formats: OpenTelemetry in JSON and protobuf, Jaeger, Zipkin, CSV; packed with gzip or bzip2 or
+    not. Lost parents, cycles, repeated spans and clocks that disagree are put right and told.
+    """
+    from eastwest.observe.take import import_spans  # noqa: PLC0415  slow to load
+
+    action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
+    with Steps("import") as bar:
+        imported = import_spans(
+            files,
+            out,
+            source_format=source_format,
+            on_bad_row=action,
+            force=force,
+            told=lambda file, share: bar(Path(file).name, share),
+        )
+    if as_json:
+        typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
+        return
+    print_rows(_rows(imported))
+    print_problems(imported.problems)
+
+
+def print_rows(rows: Iterator[tuple[str, str]]) -> None:
+    """Print names with what belongs to them."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in rows:
+        table.add_row(name, Text(text))
+    console().print(table)
+
+
+def print_problems(problems: Problems) -> None:
+    """Say what was left out and noted."""
+    lines = list(problems.lines())
+    for line in lines[:_MOST_LINES]:
+        errors().print(Text(f"eastwest: {clean(line, 300)}"))
+    if len(lines) > _MOST_LINES:
+        errors().print(f"eastwest: and {len(lines) - _MOST_LINES} more in spans.json")
+
+
+def _rows(imported: Imported) -> Iterator[tuple[str, str]]:
+    about = imported.about
+    yield "spans", clean(str(imported.path), 200)
+    files = len(about["files"])
+    yield "from", f"{imported.source_format}, {count(files)} file" + "s" * (files > 1)
+    length = span((about["ended_ns"] - about["began_ns"]) / 1e9)
+    traces, services = count(about["traces"]), count(about["services"])
+    yield "has", f"{count(about['spans'])} spans, {traces} traces, {services} services in {length}"
+    began = datetime.datetime.fromtimestamp(about["began_ns"] // 10**9, datetime.UTC)
+    yield "began", f"{began:%Y-%m-%d %H:%M:%S} UTC"
+    if about["lacks"]:
+        yield "lacks", ", ".join(about["lacks"])
+    yield "clocks", _skew(about["skew"])
+    if about["rows_skipped"]:
+        yield "left out", f"{count(about['rows_skipped'])} spans"
+
+
+def _skew(skew: dict[str, Any]) -> str:
+    clocks = f"{count(skew['clocks'])}"
+    calls, before = count(skew["calls_between"]), count(skew["outside_before"])
+    if not skew["shifted"]:
+        return f"{clocks}; {before} of {calls} calls between them lie outside their callers"
+    name, shift = next(iter(skew["shift_ns"].items()))
+    sign = "−" if shift < 0 else "+"
+    return (
+        f"{clocks}, {count(skew['shifted'])} shifted, most {clean(name, 40)} by {sign}"
+        f"{span(abs(shift) / 1e9)}; {before} of {calls} calls between them lay outside their "
+        f"callers, now {count(skew['outside_after'])}"
+    )

@@ -1,0 +1,199 @@
+"""``eastwest observe select``: which metrics tell most of a target."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest.cli.guard import errors, fail, guarded
+from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.progress import Bar
+from eastwest.files import write_whole
+from eastwest.observe import prometheus
+from eastwest.observe.metrics import Metrics, read
+from eastwest.observe.mrmr import Scheme
+from eastwest.observe.select import Method, Selection, Wanted
+from eastwest.observe.select import select as select_metrics
+from eastwest.units import clean, count, percent
+
+#: Names of metrics that are not shown one by one.
+_NAMES_SHOWN = 3
+#: Columns of a table that goes to a file or a pipe.
+_WIDE = 120
+
+
+@guarded
+def select(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A CSV or Parquet file, a result folder, or the address of a Prometheus server "
+            "such as http://localhost:9090.",
+        ),
+    ],
+    target: Annotated[str, typer.Option(help="The metric that others are to tell of.")],
+    number: Annotated[int, typer.Option("--count", help="Metrics to select.")] = 10,
+    scheme: Annotated[
+        str, typer.Option(help="difference or quotient of relevance and redundancy.")
+    ] = "difference",
+    method: Annotated[
+        str, typer.Option(help="How information is estimated: discretised or neighbours.")
+    ] = "discretised",
+    bins: Annotated[
+        int | None, typer.Option(help="Classes of a metric; default: 10, less for few rows.")
+    ] = None,
+    neighbours: Annotated[int, typer.Option(help="The k-th nearest neighbour decides.")] = 3,
+    lags: Annotated[int, typer.Option(help="Most rows by which a metric may lead the target.")] = 0,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Metrics that are not looked at; may be repeated."),
+    ] = None,
+    most_missing: Annotated[
+        float, typer.Option(help="Leave out metrics that lack a greater share of values.")
+    ] = 0.2,
+    bootstrap: Annotated[int, typer.Option(help="Select again on so many resampled tables.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 1,
+    time_column: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="Column of times in a file.")
+    ] = None,
+    query: Annotated[
+        str, typer.Option(metavar="PROMQL", help="Series to ask a server for.")
+    ] = '{__name__!=""}',
+    last: Annotated[str, typer.Option(metavar="TIME", help="Time to look back on.")] = "60 min",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="End of that time, as 2026-01-31T12:00 or seconds since 1970; default: now.",
+        ),
+    ] = None,
+    step: Annotated[str, typer.Option(metavar="TIME", help="Time between rows.")] = "15 s",
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", help="Write the selection as CSV.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the selection: .png, .svg or .pdf.")
+    ] = None,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Select metrics that tell most of a target and least of each other (mRMR).
+
+    docs/guide/metrics.md shows it at work, docs/mechanisms/metric-selection.md has the equations.
+    """
+    wanted = Wanted(
+        count=number,
+        scheme=one_of(Scheme, scheme, "--scheme"),
+        method=one_of(Method, method, "--method"),
+        bins=bins,
+        neighbours=neighbours,
+        lags=lags,
+        exclude=tuple(exclude or ()),
+        most_missing=most_missing,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
+    if plot is not None:
+        from eastwest.plot.picture import check  # noqa: PLC0415  slow to load
+
+        check(plot)
+    span_s, step_s = (
+        quantity(f"--{n}", t, "time") / 1e12 for n, t in (("last", last), ("step", step))
+    )
+    table = _source(source, time_column, query, _until(until), span_s, step_s)
+    with Bar(errors(), "selecting") as bar:
+        found = select_metrics(table, target, wanted, progress=bar.show)
+    _write(found, csv_file, plot)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), allow_nan=False, ensure_ascii=False))
+    else:
+        _print(found, wanted)
+
+
+def _source(
+    source: str, time_column: str | None, query: str, until_s: float, last_s: float, step_s: float
+) -> Metrics:
+    if source.startswith(("http://", "https://")):
+        return prometheus.fetch(source, query, until_s - last_s, until_s, step_s)
+    path = Path(source)
+    if path.is_dir():
+        from eastwest.observe.run_metrics import metrics  # noqa: PLC0415  slow to load
+        from eastwest.results import load  # noqa: PLC0415
+
+        return metrics(load(path))
+    return read(path, time_column)
+
+
+def _until(text: str | None) -> float:
+    if text is None:
+        return time.time()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"--until {text!r:.60}: must be a time such as 2026-01-31T12:00, or seconds")
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _write(found: Selection, csv_file: Path | None, plot: Path | None) -> None:
+    if csv_file is not None:
+        write_whole(csv_file, table_csv(found.as_json()["chosen"]).encode())
+    if plot is not None:
+        from eastwest.plot.metrics import selection  # noqa: PLC0415  slow to load
+        from eastwest.plot.picture import save  # noqa: PLC0415
+
+        save(selection(found), plot)
+
+
+def _print(found: Selection, wanted: Wanted) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:  # names of metrics are long
+        console.width = max(console.width, _WIDE)
+    how = "nearest neighbours" if wanted.method is Method.NEIGHBOURS else f"{found.bins} classes"
+    console.print(
+        f"{clean(found.target)}: {len(found.chosen)} of {count(found.candidates)} metrics over "
+        f"{count(found.rows)} rows, by {wanted.scheme} ({how})",
+        markup=False,
+    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("", justify="right")
+    table.add_column("metric", overflow="fold")
+    headings = ["relevance", "redundancy", "score"]
+    headings += ["lag"] * bool(wanted.lags) + ["selected again"] * bool(wanted.bootstrap)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, each in enumerate(found.chosen, 1):
+        cells = [f"{value:.3f}" for value in (each.relevance, each.redundancy, each.score)]
+        cells += [str(each.lag)] * bool(wanted.lags)
+        cells += [percent(each.frequency)] * bool(wanted.bootstrap)
+        name = clean(each.metric).replace("[", "\\[")
+        table.add_row(str(place), name, *cells)
+    console.print(table)
+    for line in _remarks(found):
+        console.print(line, markup=False)
+
+
+def _remarks(found: Selection) -> list[str]:
+    lines = ["Information in nats."]
+    if found.stability is not None:
+        lines.append(f"Stability of the selection on resampled rows: {found.stability:.2f} of 1.")
+    for names, what in ((found.constant, "constant"), (found.missing, "mostly missing")):
+        if names:
+            some = ", ".join(clean(name, 60) for name in names[:_NAMES_SHOWN])
+            more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+            lines.append(f"Not looked at, {what}: {some}{more}.")
+    if found.filled:
+        lines.append(f"Gaps filled with the value before: in {found.filled} metrics.")
+    return lines + [f"Note: {note}." for note in found.notes]

@@ -1,0 +1,336 @@
+"""Spans in CSV: a line of names, then a span a line, as Nezha and many exporters write them.
+
+Columns are known by their names, whatever their case and underscores. The unit of a time is that in
+its name (``StartTimeUnixNano``, ``start_us``, ``duration_ms``); without one it is the unit in which
+the first value lies between 1980 and 2100, and noted. An end is taken before a duration: Nezha
+gives both, in different units. Columns that are not known are kept as attributes. The service of a
+source that has only pods is the pod's name without what Kubernetes adds to it.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.form import EARLIEST_NS, KINDS, LATEST_NS, STATUSES
+from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service_of_pod
+from eastwest.observe.write import SpanWriter
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Source
+from eastwest.units import clean
+
+#: Longest line of a CSV file.
+MOST_LINE_BYTES = 1 << 20
+#: Bytes that are parsed at once.
+_BLOCK = 4 << 20
+#: Most columns.
+_MOST_COLUMNS = 1000
+
+#: Columns of the form by the names that sources give them, in small letters without signs.
+NAMES = {
+    "trace_id": ("traceid", "trace"),
+    "span_id": ("spanid", "id"),
+    "parent_id": ("parentid", "parentspanid", "parent", "parentspan"),
+    "service": ("service", "servicename"),
+    "operation": ("operation", "operationname", "name", "spanname", "methodname"),
+    "instance": ("instance", "pod", "podname", "container", "containername", "instanceid"),
+    "host": ("host", "hostname", "node", "nodename"),
+    "kind": ("kind", "spankind"),
+    "status": ("status", "statuscode"),
+    "attributes": ("attributes", "tags"),
+}
+#: Times: how their names begin, without a unit.
+_TIMES = {
+    "start": ("start", "starttime", "timestamp", "starttimestamp", "startts"),
+    "end": ("end", "endtime", "endtimestamp", "endts", "finish"),
+    "duration": ("duration", "elapsed", "latency"),
+}
+_UNITS = {
+    **dict.fromkeys(("ns", "nano", "nanos", "unixnano", "nanoseconds"), 1),
+    **dict.fromkeys(("us", "µs", "micro", "micros", "unixmicro", "microseconds"), 10**3),
+    **dict.fromkeys(("ms", "milli", "millis", "unixmilli", "milliseconds"), 10**6),
+    **dict.fromkeys(("s", "sec", "secs", "seconds", "unix"), 10**9),
+}
+_WORDS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
+_NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,12})?")
+
+
+@dataclass
+class _Columns:
+    """What is in which column."""
+
+    names: list[str]
+    separator: str
+    known: dict[str, str] = field(default_factory=dict)
+    #: Column and nanoseconds in its unit; none where that is to be found.
+    times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+
+    @property
+    def others(self) -> list[str]:
+        """Columns that become attributes."""
+        used = {*self.known.values(), *(name for name, _ in self.times.values())}
+        return [name for name in self.names if name not in used]
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file that starts so may be one of this format."""
+    columns = _columns(start.partition(b"\n")[0].decode(errors="replace"))
+    return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
+
+
+def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+    """Read a file into ``writer``."""
+    columns: _Columns | None = None
+    services: dict[str, str] = {}
+    for line, block in _blocks(source):
+        if columns is None:
+            head, _, rows = block.partition(b"\n")
+            columns = _columns(head.decode(errors="replace"))
+            _check(columns, source.name)
+            frame = _parsed(rows, columns, source.name, line + 1, problems)
+        else:
+            frame = _parsed(block, columns, source.name, line, problems)
+        if frame.height:
+            _settle_units(columns, frame, source.name, problems)
+            good = _good(_cast(frame, columns), frame, columns, source.name, problems)
+            writer.add_frame(_finished(good, services))
+    problems.end(source.name, 0, source.cut)
+
+
+def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Whole rows, many at a time, with the number of their first line; quotes are closed."""
+    line, held, first = 1, [], 1
+    quotes = 0
+    for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
+        held.append(block)
+        quotes += block.count(b'"')
+        line += block.count(b"\n")
+        if quotes % 2 and sum(map(len, held)) <= _BLOCK + MOST_LINE_BYTES:
+            continue
+        yield first, b"".join(held)
+        held, first, quotes = [], line, 0
+    if held:
+        yield first, b"".join(held)
+
+
+def _columns(head: str) -> _Columns:
+    head = head.removeprefix("\ufeff").strip()
+    separator = max(",;\t|", key=head.count)
+    try:
+        names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
+    except csv.Error:
+        names = []
+    columns = _Columns(names, separator)
+    plain = {name: re.sub(r"[^a-zµ]", "", name.lower()) for name in names}
+    for known, words in NAMES.items():
+        found = next((n for word in words for n in names if plain[n] == word), None)
+        if found is not None:
+            columns.known[known] = found
+    for time, words in _TIMES.items():
+        for name in names:
+            match = next((w for w in sorted(words, key=len)[::-1] if plain[name].startswith(w)), "")
+            unit = plain[name].removeprefix(match)
+            if match and (not unit or unit in _UNITS) and name not in columns.known.values():
+                columns.times.setdefault(time, (name, _UNITS.get(unit)))
+    return columns
+
+
+def _check(columns: _Columns, file: str) -> None:
+    double = next((n for n in columns.names if columns.names.count(n) > 1), None)
+    if double is not None:
+        raise InputError(f"{file}:1: has the column {clean(double, 40)!r} twice")
+    if len(columns.names) > _MOST_COLUMNS:
+        raise InputError(f"{file}:1: has more than {_MOST_COLUMNS:,} columns")
+    for needed, meant in (("trace_id", "TraceID"), ("span_id", "SpanID")):
+        if needed not in columns.known:
+            raise InputError(f"{file}:1: has no column {meant}{_near(meant, columns.names)}")
+    if "start" not in columns.times:
+        raise InputError(f"{file}:1: has no column start_ns{_near('start_ns', columns.names)}")
+    if "end" in columns.times:
+        columns.times.pop("duration", None)
+    elif "duration" not in columns.times:
+        raise InputError(f"{file}:1: has no column end_ns or duration_ns")
+    elif columns.times["duration"][1] is None:
+        name = columns.times["duration"][0]
+        raise InputError(
+            f"{file}:1: the unit of {clean(name, 40)!r} is not in its name: call it "
+            f"{clean(name, 40)}_ns, _us, _ms or _s"
+        )
+
+
+def _near(meant: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(meant, names, n=1)
+    return f"; is {clean(close[0], 40)!r} meant?" if close else ""
+
+
+def _parsed(
+    block: bytes, columns: _Columns, file: str, line: int, problems: Problems
+) -> pl.DataFrame:
+    """Rows as text, with their lines in ``line``."""
+    texts = dict.fromkeys(columns.names, pl.String())
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(block),
+            has_header=False,
+            schema=texts,
+            separator=columns.separator,
+            encoding="utf8-lossy",
+            raise_if_empty=False,
+        )
+        if columns.names[-1] not in frame.columns or frame[columns.names[-1]].null_count() == 0:
+            return frame.with_row_index("line", line)
+    except pl.exceptions.PolarsError:
+        pass
+    return _parsed_slowly(block, columns, file, line, problems)
+
+
+def _parsed_slowly(
+    block: bytes, columns: _Columns, file: str, line: int, problems: Problems
+) -> pl.DataFrame:
+    """Row by row, so that those of the wrong length are told."""
+    text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)
+    rows: list[list[str | None]] = []
+    wanted = len(columns.names)
+    while True:
+        began = line + reader.line_num
+        try:
+            row = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            problems.bad(file, began, "is no row of CSV", str(error))
+            continue
+        if len(row) == wanted:
+            rows.append([str(began), *(value or None for value in row)])
+        elif row:
+            problems.bad(file, began, f"{wanted} values are expected", str(len(row)))
+    kinds = {"line": pl.String(), **dict.fromkeys(columns.names, pl.String())}
+    return pl.DataFrame(rows, kinds, orient="row").with_columns(pl.col("line").cast(pl.UInt32))
+
+
+def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: Problems) -> None:
+    for time, (name, unit) in columns.times.items():
+        if unit is not None:
+            continue
+        first = next((t for t in frame[name].head(1000) if t and _NUMBER.fullmatch(t.strip())), "")
+        value = float(first or 0)
+        fits = [w for w, u in _WORDS.items() if EARLIEST_NS <= value * u <= LATEST_NS]
+        if not fits:
+            raise InputError(
+                f"{file}: {clean(name, 40)} of the first rows is no time between 1980 and 2100 in "
+                f"ns, µs, ms or s, found {clean(first, 40)!r}"
+            )
+        columns.times[time] = (name, _WORDS[fits[0]])
+        problems.note(file, 1, f"{time} is taken to be in {fits[0]}, as its name says no unit")
+
+
+def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
+    """Columns of the form; null where a value cannot be read."""
+
+    def text(name: str) -> pl.Expr:
+        column = columns.known.get(name)
+        if column is None:
+            return pl.lit(None, pl.String).alias(name)
+        stripped = pl.col(column).str.strip_chars()
+        return (
+            pl.when(stripped.str.len_bytes() > 0).then(stripped.str.slice(0, MOST_TEXT)).alias(name)
+        )
+
+    def time(name: str) -> pl.Expr:
+        column, unit = columns.times[name]
+        given = pl.col(column).str.strip_chars()
+        whole = given.cast(pl.Int64, strict=False)
+        most = (1 << 63) // (unit or 1) - 1
+        exact = pl.when(whole.is_between(-most, most)).then(whole * (unit or 1))
+        broken = given.cast(pl.Float64, strict=False) * float(unit or 1)
+        broken = pl.when(broken.abs() < 9e18).then(broken).round(0).cast(pl.Int64, strict=False)
+        return pl.coalesce(exact, broken)
+
+    end = time("end") if "end" in columns.times else time("start") + time("duration")
+    parent = text("parent_id").str.to_lowercase()
+    none = parent.is_in(sorted(NO_PARENT)) | (parent.str.strip_chars("0").str.len_bytes() == 0)
+    kind = text("kind").str.to_lowercase().str.strip_prefix("span_kind_")
+    status = text("status").str.to_lowercase().str.strip_prefix("status_code_")
+    return frame.select(
+        "line",
+        text("trace_id").str.to_lowercase(),
+        text("span_id").str.to_lowercase(),
+        pl.when(~none).then(parent).alias("parent_id"),
+        text("service"),
+        text("operation"),
+        text("instance"),
+        text("host"),
+        time("start").alias("start_ns"),
+        end.alias("end_ns"),
+        pl.when(kind.is_in(KINDS)).then(kind).alias("kind"),
+        pl.when(status.is_in(STATUSES)).then(status).alias("status"),
+        _attributes(columns),
+    )
+
+
+def _attributes(columns: _Columns) -> pl.Expr:
+    own = columns.known.get("attributes")
+    if own is not None:
+        text = pl.col(own).str.strip_chars()
+        whole = text.str.starts_with("{") & text.str.ends_with("}")
+        return pl.when(whole).then(text).alias("attributes")
+    if not columns.others:
+        return pl.lit(None, pl.String).alias("attributes")
+    return pl.struct(columns.others).struct.json_encode().alias("attributes")
+
+
+def _good(
+    cast: pl.DataFrame,
+    given: pl.DataFrame,
+    columns: _Columns,
+    file: str,
+    problems: Problems,
+) -> pl.DataFrame:
+    """Rows that can be used; the others are told."""
+    inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)
+    short = pl.col("attributes").str.len_bytes().fill_null(0) <= MOST_ATTRIBUTES
+    needed = pl.col("trace_id", "span_id", "start_ns", "end_ns").is_not_null()
+    good = pl.all_horizontal(needed, inside, short)
+    marks = cast.select(good.fill_null(False).alias("good"))["good"]
+    if marks.all():
+        return cast
+    for row in (~marks).arg_true():
+        found, line = cast.row(row, named=True), int(cast["line"][row])
+        reason, column = _reason(found, columns)
+        problems.bad(file, line, reason, str(given[column][row] or "") if column else "")
+    return cast.filter(marks)
+
+
+def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
+    for name in ("trace_id", "span_id"):
+        if found[name] is None:
+            return f"{columns.known[name]} is missing", ""
+    for time in ("start", "end"):
+        if time not in columns.times:
+            time = "duration"  # noqa: PLW2901  the end comes from it
+        column = clean(columns.times[time][0], 40)
+        if found["end_ns" if time != "start" else "start_ns"] is None:
+            return f"{column} is no number", columns.times[time][0]
+        value = found["end_ns" if time != "start" else "start_ns"]
+        if not isinstance(value, int) or not EARLIEST_NS <= value <= LATEST_NS:
+            reason = f"{column} lies outside 1980 to 2100: is it in another unit?"
+            return reason, columns.times[time][0]
+    return f"its attributes are longer than {MOST_ATTRIBUTES:,} bytes", ""
+
+
+def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
+    """Give spans the service of their pod where the source has none."""
+    if frame["service"].null_count() == frame.height:
+        for pod in frame["instance"].unique().drop_nulls().to_list():
+            services.setdefault(pod, service_of_pod(pod))
+        service = pl.col("instance").replace_strict(services, default=None, return_dtype=pl.String)
+        frame = frame.with_columns(service.alias("service"))
+    return frame.drop("line")

@@ -1,0 +1,61 @@
+"""Serves a run's metrics over HTTP, so that a monitoring system can scrape them.
+
+The run is replayed: a scrape gets the values at the simulated time that the clock has reached,
+``speed`` simulated seconds in each second. At its end the last values stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+
+from eastwest.observe.metrics import Numbers
+from eastwest.observe.openmetrics import CONTENT_TYPE, snapshot
+from eastwest.observe.run_metrics import Family
+
+
+def server(
+    families: list[Family],
+    times_s: Numbers,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    speed: float = 1.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> ThreadingHTTPServer:
+    """Make a server for ``/metrics``, whose replay begins now; the caller lets it serve.
+
+    Port 0 takes a free one (``server_port``). An infinite ``speed`` is the end of the run at once.
+    """
+    if not speed > 0:
+        raise ValueError(f"the speed must be above 0, not {speed}")
+    begin = clock()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers scrapes."""
+
+        server_version = "eastwest"
+        sys_version = ""
+        timeout = 30
+
+        def do_GET(self) -> None:
+            if self.path.partition("?")[0] != "/metrics":
+                self.send_error(404, "there is /metrics only")
+                return
+            elapsed = clock() - begin
+            reached = np.inf if np.isinf(speed) else elapsed * speed
+            place = int(np.searchsorted(times_s, reached, side="right")) - 1
+            body = snapshot(families, place).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", CONTENT_TYPE)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing of each scrape."""
+
+    return ThreadingHTTPServer((host, port), Handler)

@@ -1,0 +1,82 @@
+"""The normal form of spans: a folder with ``spans.json``, ``spans.parquet``, ``resources.parquet``.
+
+A span is one piece of work of one component, with a start and an end. Every source is brought into
+these columns. A column that a source does not know is null, and named under ``lacks``.
+
+Times are whole nanoseconds since 1970, after correction of clock skew; ``shift_ns`` is what was
+added, so that ``start_ns - shift_ns`` is what the source says. Spans of one trace lie together, in
+the order of their start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Format of the folders this version writes: ``format`` in ``spans.json``.
+SPANS_FORMAT = 1
+
+#: Name of the file that describes the spans.
+ABOUT = "spans.json"
+
+#: Sources, by the name that ``--format`` takes.
+SOURCES = {
+    "otlp-json": "OpenTelemetry in JSON: one document, or a document a line",
+    "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with their lengths before",
+    "jaeger": "Jaeger's JSON, as its query service gives it",
+    "zipkin": "Zipkin's JSON, version 2",
+    "csv": "CSV with a line of names, such as Nezha's",
+}
+
+#: What a span is of its operation: the side of a call it was recorded on.
+KINDS = ("internal", "server", "client", "producer", "consumer")
+
+#: How a span ended; null where the source leaves it open.
+STATUSES = ("ok", "error")
+
+#: What was mended: null for most.
+MENDED = ("lost-parent", "cycle", "shared-id")
+
+#: Earliest and latest time that is taken for one: 1980 and 2100. Others are in another unit.
+EARLIEST_NS = 315_532_800 * 10**9
+LATEST_NS = 4_102_444_800 * 10**9
+
+#: Tables: their columns, in order, with their types.
+TABLES: dict[str, dict[str, str]] = {
+    # One row a span. ``service``: what the operator calls the component; ``instance``: the pod,
+    # container or process; ``host``: the node it runs on. ``parent_id`` is that of a span which is
+    # there, in the same trace; ``mended`` says what was put right. ``resource``: row of the other
+    # table; ``attributes``: a JSON object.
+    "spans": {
+        "trace_id": "str",
+        "span_id": "str",
+        "parent_id": "str",
+        "service": "str",
+        "operation": "str",
+        "instance": "str",
+        "host": "str",
+        "start_ns": "i64",
+        "end_ns": "i64",
+        "kind": "str",
+        "status": "str",
+        "attributes": "str",
+        "resource": "u32",
+        "shift_ns": "i64",
+        "mended": "str",
+    },
+    # One row a set of attributes that many spans share: a JSON object.
+    "resources": {"resource": "u32", "attributes": "str"},
+}
+
+#: Columns of spans that are never null.
+NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")
+
+
+def schema(table: str) -> dict[str, pl.DataType]:
+    """Columns of a table with their types as polars knows them."""
+    import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
+
+    types = {"u32": pl.UInt32(), "i64": pl.Int64(), "str": pl.String()}
+    return {name: types[kind] for name, kind in TABLES[table].items()}

@@ -1,0 +1,229 @@
+"""Infers transactions of spans by a method, compares them with the truth, and writes them.
+
+What a method may see is made first: parents are taken away, and where it is black-box, all but
+source, destination and times of messages. The result is spans in the normal form with the inferred
+parents and transactions, so that graphs and workloads are made of them as of any spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe import convolution, grey, nesting, truth
+from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, parent_rows
+from eastwest.observe.form import TABLES
+from eastwest.observe.load import Spans
+from eastwest.observe.write import SpanWriter
+from eastwest.traces.problems import Problems
+
+#: Methods, by what they see.
+METHODS = {
+    "ids": "white-box: the parents that the spans name",
+    "linking": "grey-box: spans that share one attribute",
+    "stitching": "grey-box: spans whose attributes match as rules say",
+    "nesting": "black-box: calls that lie within calls",
+    "convolution": "black-box: messages that follow messages",
+}
+_COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_ns", "mended"}]
+
+
+@dataclass
+class Inferred:
+    """What a method found."""
+
+    method: str
+    #: Spans with inferred parents; none where the method finds no single transactions.
+    spans: pl.DataFrame | None
+    #: What there is to say of it: counts, and how right it is where the spans say it.
+    said: dict[str, Any] = field(default_factory=dict)
+
+
+def infer(
+    spans: Spans,
+    method: str,
+    *,
+    by: str = "",
+    rules: Path | None = None,
+    rounds: int = nesting.ROUNDS,
+    speeds: Sequence[float] = (1.0,),
+    step_ns: int = convolution.STEP_NS,
+    told: nesting.Told | None = None,
+) -> Inferred:
+    """Infer transactions; raises ``InputError`` where spans or settings do not allow it."""
+    frame = spans.frame(*_COLUMNS)
+    if method == "linking":
+        return _joined(frame, method, grey.link(frame.drop("parent_id"), by))
+    if method == "stitching":
+        if rules is None:
+            raise InputError("stitching needs a file of rules")
+        return _joined(frame, method, grey.stitch(frame.drop("parent_id"), grey.read_rules(rules)))
+    if method == "ids":
+        parent = parent_rows(frame)
+        return _joined(frame, method, grey.Joined(parent, _tops(parent)))
+    calls = calls_of(frame)
+    if not calls.inside.any():
+        raise InputError(f"{spans.name}: no node calls another: there are no messages to look at")
+    if method == "nesting":
+        return _nesting(frame, calls, rounds, speeds, told)
+    if method == "convolution":
+        return _convolution(calls, speeds, step_ns)
+    raise InputError(f"method {method!r:.60}: expected one of {', '.join(METHODS)}")
+
+
+def write(inferred: Inferred, out: Path, source: str, force: bool = False) -> dict[str, Any]:
+    """Write inferred spans as a folder in the normal form; return what ``spans.json`` says."""
+    if inferred.spans is None:
+        raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
+    problems = Problems(stop=False)
+    with SpanWriter(out, force) as writer:
+        writer.add_frame(inferred.spans)
+        about = {"sources": ["inferred"], "files": [], "inferred": inferred.said}
+        return writer.finish(about, problems, source)
+
+
+def _tops(parent: Integers) -> Integers:
+    top = np.where(parent < 0, np.arange(len(parent)), parent)
+    while not (top[top] == top).all():
+        top = top[top]
+    return np.unique(top, return_inverse=True)[1].astype(np.int64)
+
+
+def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
+    """Compare parents of spans with the true ones, and name the transactions anew."""
+    true = parent_rows(frame)
+    right = (joined.parent >= 0) & (joined.parent == true)
+    inferred, known = int((joined.parent >= 0).sum()), int((true >= 0).sum())
+    said: dict[str, Any] = {
+        "method": method,
+        "spans": frame.height,
+        "alone": joined.alone,
+        "transactions": int(joined.transaction.max(initial=-1)) + 1,
+        "precision": round(int(right.sum()) / inferred, 6) if inferred else None,
+        "recall": round(int(right.sum()) / known, 6) if known else None,
+    }
+    ids = frame["span_id"]
+    # identifiers of one trace are unique, those of a new transaction need not be
+    number = pl.Series(np.arange(frame.height)).cast(pl.String)
+    own = ids if ids.is_unique().all() else number
+    above = own.gather(np.maximum(joined.parent, 0)).to_list()
+    parents = [p if row >= 0 else None for p, row in zip(above, joined.parent, strict=True)]
+    spans = frame.with_columns(
+        own.alias("span_id"),
+        pl.Series("parent_id", parents, pl.String),
+        ("t" + pl.Series(joined.transaction).cast(pl.String)).alias("trace_id"),
+    )
+    return Inferred(method, spans, said)
+
+
+def _nesting(
+    frame: pl.DataFrame,
+    calls: Calls,
+    rounds: int,
+    speeds: Sequence[float],
+    told: nesting.Told | None,
+) -> Inferred:
+    parents = nesting.nest(calls, rounds, told)
+    measured = truth.over_speeds(calls, speeds, lambda moved: nesting.nest(moved, rounds, told))
+    said = {
+        "method": "nesting",
+        "rounds": rounds,
+        "nodes": len(calls.nodes) - 1,
+        "calls": len(calls),
+        "transactions": int((parents < 0).sum()),
+        "concurrency": round(concurrency(calls), 3),
+        "accuracy": [each.as_json() for each in measured],
+    }
+    return Inferred("nesting", _spans_of(frame, calls, parents), said)
+
+
+def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFrame:
+    """Make spans of calls: one at the caller and one at the called node, as a tracer sees them."""
+    services = dict(
+        frame.select(pl.coalesce("instance", "service").fill_null("(unknown)"), "service")
+        .unique("instance", keep="first", maintain_order=True)
+        .iter_rows()
+    )
+    nodes = np.array(calls.nodes, dtype=object)
+    ids = np.array([f"c{row}" for row in range(len(calls))], dtype=object)
+    names = [f"t{number}" for number in _tops(parents).tolist()]
+    inside = np.flatnonzero(calls.inside)
+
+    def side(rows: Integers, client: bool) -> pl.DataFrame:
+        node = nodes[(calls.caller if client else calls.callee)[rows]].tolist()
+        above = [ids[p] if p >= 0 else None for p in parents[rows].tolist()]
+        sent = [f"{name}/client" for name in ids[rows]]
+        outside = ~calls.inside[rows]
+        server_parent = [None if out else name for out, name in zip(outside, sent, strict=True)]
+        start, end = (
+            (calls.sent_ns, calls.returned_ns) if client else (calls.received_ns, calls.answered_ns)
+        )
+        return pl.DataFrame(
+            {
+                "trace_id": [names[row] for row in rows.tolist()],
+                "span_id": sent if client else ids[rows].tolist(),
+                "parent_id": above if client else server_parent,
+                "service": [services.get(name) for name in node],
+                "operation": [f"to {calls.nodes[to]}" for to in calls.callee[rows].tolist()]
+                if client
+                else [f"from {calls.nodes[by]}" for by in calls.caller[rows].tolist()],
+                "instance": node,
+                "start_ns": start[rows],
+                "end_ns": end[rows],
+                "kind": "client" if client else "server",
+            },
+            schema_overrides={"parent_id": pl.String, "service": pl.String},
+        )
+
+    return pl.concat([side(np.arange(len(calls)), False), side(inside, True)])
+
+
+def _convolution(calls: Calls, speeds: Sequence[float], step_ns: int) -> Inferred:
+    try:
+        found = convolution.causes(convolution.messages_of(calls), step_ns)
+        measured = []
+        for speed in speeds:
+            moved = calls.compressed(speed)
+            causes = convolution.causes(convolution.messages_of(moved), step_ns)
+            right = convolution.compare(causes, moved)
+            measured.append(
+                {
+                    "speed": speed,
+                    "concurrency": round(concurrency(moved), 3),
+                    "found": right.found,
+                    "direct": right.direct,
+                    "precision": round(right.precision, 6),
+                    "recall": round(right.recall, 6),
+                }
+            )
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    names = calls.nodes
+    return Inferred(
+        "convolution",
+        None,
+        {
+            "method": "convolution",
+            "step_ns": step_ns,
+            "nodes": len(names) - 1,
+            "calls": len(calls),
+            "concurrency": round(concurrency(calls), 3),
+            "accuracy": measured,
+            "causes": [
+                {
+                    "from": names[each.origin],
+                    "at": names[each.node],
+                    "to": names[each.target],
+                    "delay_s": each.delay_ns / 1e9,
+                    "deviations": each.deviations,
+                }
+                for each in sorted(found, key=lambda each: -each.deviations)
+            ],
+        },
+    )

@@ -1,0 +1,161 @@
+"""Reads JSON documents piece by piece: what lies deep inside is handed out as it comes.
+
+Documents of spans grow to gigabytes. A reader walks down to the spans with ``fields`` and ``items``
+and takes each with ``value``; never is more than one of them, and a block of text, in memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from eastwest.traces.source import Source
+from eastwest.units import size
+
+#: Longest value that is taken whole, in characters.
+MOST_VALUE = 16 << 20
+_BLOCK = 1 << 20
+_SPACE = " \t\r\n"
+
+
+class JsonError(ValueError):
+    """What follows is no JSON; ``line`` says where."""
+
+    def __init__(self, line: int, reason: str, cut: bool = False) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.reason = reason
+        #: Whether the file ends here: what came before counts.
+        self.cut = cut
+
+
+class JsonStream:
+    """The JSON documents of a file, one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        self._scan = json.JSONDecoder(parse_constant=_no_number).raw_decode
+        self._text = ""
+        self._at = 0
+        self._lines = 1
+        self._ended = False
+        if source.peek(3) == codecs.BOM_UTF8:
+            source.read(3)
+
+    @property
+    def line(self) -> int:
+        """Line that is being read, from 1."""
+        return self._lines + self._text.count("\n", 0, self._at)
+
+    def more(self) -> bool:
+        """Whether another document follows; separators between documents are passed over."""
+        return self._peek(_SPACE + ",\x1e") != ""
+
+    def skip_line(self) -> bool:
+        """Pass over the rest of a line; false at the end of the file."""
+        while True:
+            end = self._text.find("\n", self._at)
+            if end >= 0:
+                self._at = end + 1
+                return True
+            self._at = len(self._text)
+            if not self._fill():
+                return False
+
+    def fields(self) -> Iterator[str]:
+        """Yield the keys of an object; before the next, the value must have been taken."""
+        self._expect("{", "an object")
+        first = True
+        while self._peek() != "}":
+            if not first:
+                self._expect(",", "a comma")
+            first = False
+            if self._peek() != '"':
+                self._wrong("a key is expected")
+            key = self.value()
+            self._expect(":", "a colon")
+            yield key
+        self._at += 1
+
+    def items(self) -> Iterator[None]:
+        """Yield once before each item of an array; the item must be taken."""
+        self._expect("[", "an array")
+        first = True
+        while self._peek() != "]":
+            if not first:
+                self._expect(",", "a comma")
+            first = False
+            yield None
+        self._at += 1
+
+    def null(self) -> bool:
+        """Take a value if it is null, and say whether it was."""
+        if self._peek() != "n":
+            return False
+        if self.value() is not None:
+            self._wrong("a value is expected")
+        return True
+
+    def value(self) -> Any:
+        """Take a value as a whole."""
+        self._peek()
+        while True:
+            try:
+                found, end = self._scan(self._text, self._at)
+            except RecursionError:
+                self._wrong("is nested too deeply")
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
+                if self._ended or not cut:
+                    self._wrong(error.msg.lower(), cut)
+            except ValueError as error:
+                self._wrong(str(error).lower())
+            else:
+                # a number that touches the end of the block may go on
+                if end < len(self._text) or self._ended or isinstance(found, (dict, list, str)):
+                    self._at = end
+                    return found
+            if len(self._text) - self._at > MOST_VALUE:
+                self._wrong(f"a value is longer than {size(MOST_VALUE)}")
+            if not self._fill():
+                self._ended = True
+
+    def _peek(self, spaces: str = _SPACE) -> str:
+        """Return the next sign that is no space, without taking it; none at the end."""
+        while True:
+            text, at = self._text, self._at
+            while at < len(text) and text[at] in spaces:
+                at += 1
+            self._at = at
+            if at < len(text):
+                return text[at]
+            if not self._fill():
+                self._ended = True
+                return ""
+
+    def _expect(self, sign: str, what: str) -> None:
+        if self._peek() != sign:
+            self._wrong(f"{what} is expected")
+        self._at += 1
+
+    def _fill(self) -> bool:
+        block = self._source.read(_BLOCK)
+        text = self._decode(block, final=not block)
+        if not block and not text:
+            return False
+        self._lines += self._text.count("\n", 0, self._at)
+        self._text = self._text[self._at :] + text
+        self._at = 0
+        return True
+
+    def _wrong(self, reason: str, cut: bool = False) -> NoReturn:
+        if self._ended and (cut or self._at >= len(self._text.rstrip(_SPACE))):
+            raise JsonError(self.line, "the file ends within a document", True)
+        raise JsonError(self.line, reason)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

@@ -1,0 +1,155 @@
+"""Puts right what makes a set of spans no set of trees, and counts it.
+
+The rules, in this order, within each trace:
+
+- Two spans of one id, one recorded by the caller and one by the called (Zipkin's shared spans), are
+  one call seen from both sides: the caller's gets ``/client`` behind its id and becomes the parent
+  of the other.
+- Of other spans with one id the first in the file stays.
+- A parent that is not there: the span becomes a root, and keeps the mark ``lost-parent``.
+- Parents that form a cycle: the span of it that starts first (the first in the file among equals)
+  becomes a root, and keeps the mark ``cycle``.
+- A span that ends before it starts ends when it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from eastwest.traces.problems import Problems
+
+Integers = npt.NDArray[np.int64]
+
+_KEY = ("trace_id", "span_id")
+
+
+@dataclass
+class Mended:
+    """How often each thing was put right."""
+
+    repeated: int = 0
+    differing: int = 0
+    shared: int = 0
+    lost: int = 0
+    cycles: int = 0
+    negative: int = 0
+
+    def tell(self, problems: Problems, file: str) -> None:
+        """Add what was put right to what a reader has to say."""
+        for number, reason in (
+            (self.repeated, "the same span again: left out"),
+            (self.differing, "another span of the same id: the first stays"),
+            (self.shared, "one id for both sides of a call: taken apart"),
+            (self.lost, "its parent is not there: taken for a root"),
+            (self.cycles, "it is its own ancestor: the first to start is taken for the root"),
+            (self.negative, "it ends before it starts: taken to end when it starts"),
+        ):
+            if number:
+                problems.note(file, 0, reason, rows=number)
+
+
+def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
+    """Mend spans of whole traces, in the order of the file; return them in that of the form."""
+    found = Mended()
+    frame = frame.with_columns(
+        pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
+    ).with_row_index("row")
+    negative = pl.col("end_ns") < pl.col("start_ns")
+    found.negative = int(frame.select(negative.sum()).item())
+    if found.negative:
+        frame = frame.with_columns(
+            pl.when(negative).then("start_ns").otherwise("end_ns").alias("end_ns")
+        )
+    frame = _repeats(frame, found)
+    parents = _parents(frame)
+    lost = (parents == -2) & frame["parent_id"].is_not_null().to_numpy()
+    found.lost = int(lost.sum())
+    parents[parents < 0] = -1
+    cut = _cycle_cuts(parents, frame["start_ns"].to_numpy())
+    found.cycles = len(cut)
+    if found.lost or found.cycles:
+        cyclic = np.zeros(frame.height, bool)
+        cyclic[cut] = True
+        marked = frame.with_columns(
+            pl.Series("lost", lost, pl.Boolean), pl.Series("cyclic", cyclic, pl.Boolean)
+        )
+        mark = pl.when("lost").then(pl.lit("lost-parent")).when("cyclic").then(pl.lit("cycle"))
+        frame = marked.with_columns(
+            pl.when(~(pl.col("lost") | pl.col("cyclic"))).then("parent_id").alias("parent_id"),
+            mark.otherwise("mended").alias("mended"),
+        ).drop("lost", "cyclic")
+    ordered = frame.sort(pl.col("start_ns").min().over("trace_id"), "trace_id", "start_ns", "row")
+    return ordered.drop("row"), found
+
+
+def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
+    """Take the two sides of shared ids apart, and leave other repeated spans out."""
+    double = frame.filter(pl.struct(_KEY).is_duplicated())
+    if not double.height:
+        return frame
+    first = {"client": {}, "server": {}}  # type: dict[str, dict[tuple[str, str], int]]
+    rows = double.select("row", *_KEY, "kind").iter_rows()
+    for row, trace, span, kind in rows:
+        if kind in first:
+            first[kind].setdefault((trace, span), row)
+    pairs = {key: row for key, row in first["client"].items() if key in first["server"]}
+    found.shared = len(pairs)
+    servers = {first["server"][key] for key in pairs}
+    if pairs:
+        client = pl.col("row").is_in(list(pairs.values()))
+        server = pl.col("row").is_in(list(servers))
+        renamed = pl.col("span_id") + "/client"
+        frame = frame.with_columns(
+            pl.when(server).then(renamed).otherwise("parent_id").alias("parent_id"),
+            pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
+            pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
+        )
+        # where a third span has the id too, the server's side is the one that stays
+        frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
+    again = frame.filter(~pl.struct(_KEY).is_first_distinct())
+    kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")
+    columns = [*_KEY, "start_ns", "end_ns", "operation", "parent_id"]
+    same = again.join(kept, on=columns, how="semi", nulls_equal=True).height
+    found.repeated, found.differing = same, again.height - same
+    return kept
+
+
+def _parents(frame: pl.DataFrame) -> Integers:
+    """Row of each span's parent; below zero where there is none."""
+    there = frame.select(*_KEY, pl.int_range(pl.len(), dtype=pl.Int64).alias("parent"))
+    joined = frame.select("trace_id", "parent_id").join(
+        there,
+        left_on=["trace_id", "parent_id"],
+        right_on=list(_KEY),
+        how="left",
+        maintain_order="left",
+    )
+    return joined["parent"].fill_null(-2).to_numpy().copy()
+
+
+def _cycle_cuts(parents: Integers, start: Integers) -> list[int]:
+    """One row of each cycle: the one that loses its parent.
+
+    After more steps towards the root than there are spans, only what hangs below a cycle is not
+    done, and the rows reached are exactly those of the cycles.
+    """
+    reached, steps = parents, 1
+    while steps < len(parents) and (reached >= 0).any():
+        reached = np.where(reached >= 0, reached[reached], -1)
+        steps *= 2
+    rest = np.unique(reached[reached >= 0])
+    cuts: list[int] = []
+    seen: set[int] = set()
+    for row in rest.tolist():
+        if row in seen:
+            continue
+        ring = [row]
+        while (above := int(parents[ring[-1]])) != row:
+            ring.append(above)
+        seen.update(ring)
+        cuts.append(min(ring, key=lambda each: (int(start[each]), each)))
+    return cuts

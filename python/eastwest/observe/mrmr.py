@@ -1,0 +1,88 @@
+"""Minimum redundancy, maximum relevance: metrics that tell most of a target and least twice.
+
+H. Peng, F. Long and C. Ding, *Feature Selection Based on Mutual Information*, IEEE TPAMI 27(8),
+2005; the quotient from C. Ding and H. Peng, *Minimum redundancy feature selection from microarray
+gene expression data*, J. Bioinf. Comp. Biol. 3(2), 2005. The first pick has the greatest relevance
+I(x; c). Each next one, of those not chosen, has the greatest
+
+    difference:  I(x; c) − 1/(m − 1) Σ I(x; x_i)
+    quotient:    I(x; c) / (1/(m − 1) Σ I(x; x_i)),
+
+the sum over the m − 1 chosen ones; of equal ones the first in order. A metric without any
+redundancy has an infinite quotient if it is relevant at all, and 0 if not.
+
+Information is never negative, so a score in which some of the terms are still missing is an upper
+bound. Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as
+Minoux 1978 for greedy algorithms): the result is the same, and hopeless metrics cost nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Scheme(StrEnum):
+    """How relevance and redundancy make a score."""
+
+    DIFFERENCE = "difference"
+    QUOTIENT = "quotient"
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A chosen metric; information in nats."""
+
+    #: Number of the candidate.
+    column: int
+    relevance: float
+    #: Mean information that it shares with those chosen before.
+    redundancy: float
+    score: float
+
+
+#: Between two candidates.
+Information = Callable[[int, int], float]
+
+
+def select(
+    relevance: list[float], information: Information, count: int, scheme: Scheme
+) -> list[Pick]:
+    """Choose up to ``count`` candidates, whose relevance for the target is given."""
+    shared = [0.0] * len(relevance)  # with the first `known` of the chosen ones
+    known = [0] * len(relevance)
+    chosen: list[Pick] = []
+    while len(chosen) < min(count, len(relevance)):
+        taken = {pick.column for pick in chosen}
+        heap = [
+            (-_score(relevance[i], shared[i], len(chosen), scheme), i)
+            for i in range(len(relevance))
+            if i not in taken
+        ]
+        heapq.heapify(heap)
+        while True:
+            bound, column = heap[0]
+            if known[column] == len(chosen):
+                break
+            shared[column] += information(column, chosen[known[column]].column)
+            known[column] += 1
+            bound = -_score(relevance[column], shared[column], len(chosen), scheme)
+            heapq.heapreplace(heap, (bound, column))
+        redundancy = shared[column] / len(chosen) if chosen else 0.0
+        chosen.append(Pick(column, relevance[column], redundancy, -bound))
+    return chosen
+
+
+def _score(relevance: float, shared: float, chosen: int, scheme: Scheme) -> float:
+    """Score with ``shared`` information among ``chosen`` metrics; a bound if that is a part."""
+    if chosen == 0:
+        return relevance
+    redundancy = shared / chosen
+    if scheme is Scheme.DIFFERENCE:
+        return relevance - redundancy
+    if redundancy == 0:
+        return math.inf if relevance > 0 else 0.0
+    return relevance / redundancy

@@ -1,0 +1,286 @@
+"""OpenTelemetry's spans in protobuf (OTLP 1.x): messages of ``TracesData``.
+
+A file is one message, or messages each with its length before it: four bytes with the highest first
+(the Collector's file exporter) or a varint. Messages are walked down to the spans field by field,
+as the encoding of protobuf allows, and each span is read by opentelemetry-proto's own class; never
+is more than one in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from eastwest.errors import InputError
+from eastwest.observe.otlp_json import CODES, KINDS
+from eastwest.observe.span import (
+    MOST_TEXT,
+    Place,
+    SpanError,
+    place_of,
+    text_of,
+    time_of,
+    written,
+)
+from eastwest.observe.write import SpanWriter
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Source
+from eastwest.units import size
+
+if TYPE_CHECKING:
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+#: Longest span or resource, in bytes.
+MOST_MESSAGE = 16 << 20
+_BLOCK = 1 << 20
+_MOST_DEPTH = 8
+#: Fields of TracesData, ResourceSpans and ScopeSpans that are walked into, with their wire type.
+_RESOURCE_SPANS = _RESOURCE = 1 << 3 | 2
+_SCOPE_SPANS = _SPANS = 2 << 3 | 2
+
+
+class WireError(ValueError):
+    """What follows is no protobuf."""
+
+
+class _Wire:
+    """Bytes of a file, taken from the front."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._data = b""
+        self._at = 0
+        #: Bytes taken so far.
+        self.taken = 0
+
+    def ready(self, length: int) -> bool:
+        """Whether so many bytes are left."""
+        while len(self._data) - self._at < length:
+            block = self._source.read(_BLOCK)
+            if not block:
+                return False
+            self._data = self._data[self._at :] + block
+            self._at = 0
+        return True
+
+    def take(self, length: int) -> bytes:
+        """Take bytes."""
+        if not self.ready(length):
+            raise WireError("the file ends within a message")
+        at = self._at
+        self._at += length
+        self.taken += length
+        return self._data[at : at + length]
+
+    def varint(self) -> int:
+        """Take a whole number."""
+        value = shift = 0
+        while shift < 70:
+            if self._at >= len(self._data) and not self.ready(1):
+                raise WireError("the file ends within a message")
+            byte = self._data[self._at]
+            self._at += 1
+            self.taken += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+        raise WireError("a number is longer than ten bytes")
+
+    def skip(self, length: int) -> None:
+        """Pass over bytes."""
+        while length > 0:
+            step = min(length, _BLOCK)
+            self.take(step)
+            length -= step
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file that starts so may be one of this format."""
+    return _framing(start) is not None
+
+
+def _framing(start: bytes) -> str | None:
+    """How messages are parted: ``none``, ``fixed`` or ``varint``."""
+    if len(start) >= 6 and start[0] == 0 and start[4] == _RESOURCE_SPANS:
+        return "fixed" if _inside(start[4:], int.from_bytes(start[:4])) else None
+    if _inside(start, None):
+        return "none"
+    length, used = _number(start)
+    if used and _inside(start[used:], length):
+        return "varint"
+    return None
+
+
+def _inside(data: bytes, length: int | None) -> bool:
+    """Whether a message of ``TracesData`` begins here, which has so many bytes."""
+    if len(data) < 4 or data[0] != _RESOURCE_SPANS:
+        return False
+    inner, used = _number(data[1:])
+    after = data[1 + used :]
+    if not used or not inner or (length is not None and inner + 1 + used > length):
+        return False
+    return bool(after) and after[0] in (_RESOURCE, _SCOPE_SPANS, 3 << 3 | 2)
+
+
+def _number(data: bytes) -> tuple[int, int]:
+    value = 0
+    for at, byte in enumerate(data[:10]):
+        value |= (byte & 0x7F) << (7 * at)
+        if byte < 0x80:
+            return value, at + 1
+    return 0, 0
+
+
+def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+    """Read a file into ``writer``."""
+    framing = _framing(source.peek(64))
+    if framing is None:
+        raise InputError(f"{source.name}: is no OTLP in protobuf")
+    wire = _Wire(source)
+    reader = _Reader(source.name, wire, writer, problems)
+    try:
+        while wire.ready(1):
+            if framing == "none":
+                reader.traces(None)
+            else:
+                reader.traces(int.from_bytes(wire.take(4)) if framing == "fixed" else wire.varint())
+    except WireError as error:
+        reason = f"is no protobuf from a byte on: {error}"
+        if "ends within" in str(error):
+            problems.broken(source.name, 0, reason)
+        else:
+            problems.bad(source.name, 0, reason, str(wire.taken))
+    problems.end(source.name, 0, source.cut)
+
+
+class _Reader:
+    """Walks down a message to its spans."""
+
+    def __init__(self, file: str, wire: _Wire, writer: SpanWriter, problems: Problems) -> None:
+        from opentelemetry.proto.resource.v1.resource_pb2 import Resource  # noqa: PLC0415
+        from opentelemetry.proto.trace.v1.trace_pb2 import Span  # noqa: PLC0415  slow to load
+
+        self._resource, self._span = Resource, Span
+        self._file, self._wire, self._writer, self._problems = file, wire, writer, problems
+
+    def traces(self, length: int | None) -> None:
+        """Read a message of ``TracesData``: of so many bytes, or to the end of the file."""
+        for tag, inner in self._fields(length):
+            if tag == _RESOURCE_SPANS:
+                self._resource_spans(inner)
+            else:
+                self._wire.skip(inner)
+
+    def _fields(self, length: int | None) -> Iterator[tuple[int, int]]:
+        """Yield the fields of a message with their lengths; what they hold must be taken."""
+        wire = self._wire
+        end = None if length is None else wire.taken + length
+        while wire.ready(1) if end is None else wire.taken < end:
+            tag = wire.varint()
+            kind = tag & 7
+            if kind == 2:
+                inner = wire.varint()
+                if end is not None and wire.taken + inner > end:
+                    raise WireError("a field is longer than its message")
+                yield tag, inner
+            elif kind == 0:
+                wire.varint()
+            elif kind in {1, 5}:
+                wire.skip(8 if kind == 1 else 4)
+            else:
+                raise WireError(f"wire type {kind}")
+        if end is not None and wire.taken != end:
+            raise WireError("a field is longer than its message")
+
+    def _resource_spans(self, length: int) -> None:
+        place = Place()
+        spans = 0
+        for tag, inner in self._fields(length):
+            if tag == _RESOURCE:
+                if spans:
+                    reason = "the resource follows its spans: these have none"
+                    self._problems.note(self._file, 0, reason, rows=spans)
+                place = self._place(self._message(inner))
+            elif tag == _SCOPE_SPANS:
+                for scope_tag, span in self._fields(inner):
+                    if scope_tag == _SPANS:
+                        spans += 1
+                        self._add(self._message(span), place)
+                    else:
+                        self._wire.skip(span)
+            else:
+                self._wire.skip(inner)
+
+    def _message(self, length: int) -> bytes:
+        if length > MOST_MESSAGE:
+            raise WireError(f"a span or resource is longer than {size(MOST_MESSAGE)}")
+        return self._wire.take(length)
+
+    def _place(self, data: bytes) -> Place:
+        try:
+            resource = self._resource()
+            resource.ParseFromString(data)
+            attributes = _flat(resource.attributes)
+            place = place_of(attributes)
+            place.resource = self._writer.resource(attributes)
+        except SpanError as error:
+            self._problems.note(self._file, 0, f"a resource: {error.reason}", error.found)
+            return Place()
+        except ValueError:
+            self._problems.note(self._file, 0, "a resource is no protobuf of its kind")
+            return Place()
+        return place
+
+    def _add(self, data: bytes, place: Place) -> None:
+        try:
+            try:
+                span = self._span()
+                span.ParseFromString(data)
+            except ValueError:
+                raise SpanError("a span is no protobuf of its kind") from None
+            attributes, kind, code = span.attributes, span.kind, span.status.code
+            self._writer.add(
+                _identifier(span.trace_id, "trace_id"),
+                _identifier(span.span_id, "span_id"),
+                span.parent_span_id.hex() if any(span.parent_span_id) else None,
+                place,
+                text_of(span.name),
+                time_of(span.start_time_unix_nano, "start_time_unix_nano"),
+                time_of(span.end_time_unix_nano, "end_time_unix_nano"),
+                KINDS[kind] if 0 <= kind < len(KINDS) else None,
+                CODES[code] if 0 <= code < len(CODES) else None,
+                written(_flat(attributes)) if attributes else None,
+            )
+        except SpanError as error:
+            place_text = f"{error.found} in the span that ends at byte {self._wire.taken}".strip()
+            self._problems.bad(self._file, 0, error.reason, place_text)
+
+
+def _identifier(value: bytes, what: str) -> str:
+    if not 0 < len(value) <= 64:
+        raise SpanError(f"{what} is missing, or no identifier", value.hex())
+    return value.hex()
+
+
+def _flat(pairs: Any) -> dict[str, Any]:
+    return {pair.key[:1024]: _value(pair.value, 0) for pair in pairs}
+
+
+def _value(value: AnyValue, depth: int) -> Any:
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    held = getattr(value, kind)
+    if kind == "bytes_value":
+        return held[:MOST_TEXT].hex()
+    if kind == "double_value":
+        return held if math.isfinite(held) else str(held)
+    if kind not in {"array_value", "kvlist_value"}:
+        return held
+    if depth >= _MOST_DEPTH:
+        raise SpanError("an attribute is nested too deeply")
+    if kind == "array_value":
+        return [_value(each, depth + 1) for each in held.values]
+    return {pair.key[:1024]: _value(pair.value, depth + 1) for pair in held.values}

@@ -1,0 +1,204 @@
+"""What a monitoring system would see of a simulated data centre: metrics over time of a run.
+
+They are made of the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
+``queues``, ``power``) and of those with a row for each thing that happened (``flows``, ``events``,
+``tasks``), whose rows are counted up to the end of each interval. Nothing is simulated anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.observe.metrics import MOST_VALUES, Metrics, Numbers
+from eastwest.observe.prometheus import rated, series_name
+from eastwest.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Kind(StrEnum):
+    """Kinds of families, as OpenMetrics calls them."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One time series of a family: a value at the end of each interval."""
+
+    labels: dict[str, str]
+    values: Numbers
+
+
+@dataclass(frozen=True)
+class Family:
+    """Series of one name."""
+
+    #: Name; counters are written with ``_total`` behind it.
+    name: str
+    kind: Kind
+    help: str
+    series: list[Series]
+
+    @property
+    def sample(self) -> str:
+        """Name of its samples."""
+        return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
+
+
+def times_of(result: Result) -> Numbers:
+    """Ends of the sampled intervals of a run, in seconds."""
+    times = result.traffic["time_s"].unique().sort().to_numpy().astype(np.float64)
+    if len(times) < 2:
+        raise InputError(
+            f"{result.path} has {len(times)} samples over time: measure.sample_interval is too long"
+        )
+    return times
+
+
+def families(result: Result) -> list[Family]:
+    """All metrics of a run over time; families without a series are left out."""
+    times = times_of(result)
+    series = 2 * len(result.links) + 50
+    if series * len(times) > MOST_VALUES:
+        raise InputError(
+            f"{result.path}: {series:,} series of {len(times):,} samples are too many to hold; "
+            "set a longer measure.sample_interval"
+        )
+    found = [*_links(result, times), *_flows(result, times), *_events(result, times)]
+    found += [*_tasks(result, times), *_power(result, times)]
+    return [family for family in found if family.series]
+
+
+def metrics(result: Result) -> Metrics:
+    """All metrics of a run as a table, named as exported; what is counted as rates per second."""
+    columns = {
+        series_name(family.sample, series.labels): series.values
+        for family in families(result)
+        for series in family.series
+    }
+    table = Metrics(tuple(columns), np.column_stack(list(columns.values())), times_of(result))
+    return rated(table)
+
+
+def host_names(result: Result) -> list[str]:
+    """Names of the hosts by their numbers."""
+    links = result.links.sort("link")
+    return links.filter(links["tier"] == "host-up")["src"].to_list()
+
+
+def _links(result: Result, times: Numbers) -> Iterator[Family]:
+    samples, queues, links = result.link_samples, result.queues, result.links.sort("link")
+
+    def of(table: pl.DataFrame, column: str, name: str, kind: Kind, text: str) -> Family:
+        rows = np.full((len(links), len(times)), 0.0)
+        link = np.searchsorted(links["link"].to_numpy(), table["link"].to_numpy())
+        place = _places(table["time_s"].to_numpy(), times)
+        inside = place < len(times)
+        np.add.at(rows, (link[inside], place[inside]), table[column].to_numpy()[inside])
+        if kind is Kind.COUNTER:
+            rows = rows.cumsum(axis=1)
+        labelled = [
+            Series({"link": str(label), "tier": str(tier)}, values)
+            for label, tier, values in zip(links["name"], links["tier"], rows, strict=True)
+        ]
+        return Family(f"eastwest_link_{name}", kind, text, labelled)
+
+    yield of(samples, "bytes", "bytes", Kind.COUNTER, "Bytes that reached the end of a link.")
+    yield of(samples, "drops", "drops", Kind.COUNTER, "Packets lost at a link.")
+    yield of(queues, "packets", "queue_packets", Kind.GAUGE, "Packets waiting for a link.")
+    yield of(queues, "bytes", "queue_bytes", Kind.GAUGE, "IP bytes waiting for a link.")
+
+
+def _flows(result: Result, times: Numbers) -> Iterator[Family]:
+    """Messages by workload and purpose, and by class and purpose."""
+    flows = result.flows.sort("finish_s")
+    for by in ("workload", "class"):
+        keys = flows.select(by, "purpose").unique().sort(by, "purpose")
+        split = [
+            (
+                {by: one, "purpose": purpose},
+                flows.filter((flows[by] == one) & (flows["purpose"] == purpose)),
+            )
+            for one, purpose in keys.iter_rows()
+        ]
+        stem = f"eastwest_{'flow' if by == 'workload' else 'class'}"
+        for name, text, weight in _FLOW_SUMS:
+            rows = [
+                Series(labels, _counted(part["finish_s"].to_numpy(), times, weight(part)))
+                for labels, part in split
+            ]
+            yield Family(f"{stem}_{name}", Kind.COUNTER, f"{text}, by {by}.", rows)
+
+
+#: What is counted of messages: name, meaning, and the weight of each.
+_FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...] = (
+    ("completed", "Messages that have arrived whole", lambda _: None),
+    ("bytes", "Payload of them", lambda part: part["bytes"].to_numpy().astype(np.float64)),
+    ("seconds", "Sum of their completion times", lambda part: part["fct_us"].to_numpy() / 1e6),
+)
+
+
+def _events(result: Result, times: Numbers) -> Iterator[Family]:
+    events = result.events
+    names = host_names(result)
+    for what, name, text in (
+        ("timeout", "timeouts", "Retransmission timeouts of the senders of a host."),
+        ("recovery", "recoveries", "Fast retransmits of the senders of a host."),
+    ):
+        rows = events.filter(events["what"] == what)
+        series = [
+            Series({"host": names[host]}, _counted(part["time_s"].to_numpy(), times))
+            for (host,), part in sorted(rows.partition_by("src", as_dict=True).items())
+            if host < len(names)
+        ]
+        yield Family(f"eastwest_tcp_{name}", Kind.COUNTER, text, series)
+
+
+def _tasks(result: Result, times: Numbers) -> Iterator[Family]:
+    tasks, names = result.tasks, host_names(result)
+    series = []
+    cpu = []
+    for (host,), part in sorted(tasks.partition_by("host", as_dict=True).items()):
+        if host >= len(names):
+            continue
+        begun = _counted(part["assigned_s"].to_numpy(), times)
+        ended = part["finished_s"].to_numpy()
+        series.append(Series({"host": names[host]}, begun - _counted(ended, times)))
+        weight = part["cpu_s"].to_numpy().astype(np.float64)
+        cpu.append(Series({"host": names[host]}, _counted(ended, times, weight)))
+    yield Family("eastwest_tasks_running", Kind.GAUGE, "Tasks that a host has.", series)
+    text = "Core time of the tasks that have ended on a host."
+    yield Family("eastwest_tasks_cpu_seconds", Kind.COUNTER, text, cpu)
+
+
+def _power(result: Result, times: Numbers) -> Iterator[Family]:
+    power = result.power
+    series = [
+        Series(
+            {"tier": tier}, _counted(part["time_s"].to_numpy(), times, part["energy_j"].to_numpy())
+        )
+        for (tier,), part in sorted(power.partition_by("tier", as_dict=True).items())
+    ]
+    text = "Energy of the links of a tier."
+    yield Family("eastwest_link_energy_joules", Kind.COUNTER, text, series)
+
+
+def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Interval that each moment lies in; as many as there are for what came after the last."""
+    slack = 1e-9 * max(1.0, float(times[-1]))  # samples carry the end of their interval as they are
+    return np.searchsorted(times, at - slack, side="left")
+
+
+def _counted(at: Numbers, times: Numbers, weight: Numbers | None = None) -> Numbers:
+    """How many moments, or how much weight, had come by the end of each interval."""
+    found = np.bincount(_places(at, times), weights=weight, minlength=len(times) + 1)
+    return found[: len(times)].cumsum().astype(np.float64)

@@ -1,0 +1,138 @@
+"""One span as readers find it, and the words that sources share: identifiers, names, places.
+
+OpenTelemetry's semantic conventions name where a span was recorded; older names of the same things
+(OpenTracing's, Jaeger's) are taken too. The service of a source that says only the pod is the pod's
+name without the two parts that Kubernetes adds to a deployment's pods.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.observe.form import EARLIEST_NS, LATEST_NS
+
+#: Longest name or identifier, and longest set of attributes of one span, that is kept.
+MOST_TEXT = 4096
+MOST_ATTRIBUTES = 1 << 16
+
+SERVICE_KEYS = ("service.name",)
+INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-uuid")
+HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
+
+#: Parents that are none, as sources write it.
+NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
+
+_POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
+_STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
+_KINDS = {
+    "internal": "internal",
+    "server": "server",
+    "client": "client",
+    "producer": "producer",
+    "consumer": "consumer",
+}
+
+
+class SpanError(ValueError):
+    """A span that cannot be used; ``found`` is what stands there."""
+
+    def __init__(self, reason: str, found: object = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.found = str(found)[:60]
+
+
+@dataclass(slots=True)
+class Place:
+    """Where spans were recorded."""
+
+    service: str | None = None
+    instance: str | None = None
+    host: str | None = None
+    resource: int | None = None
+
+
+def text_of(value: object) -> str | None:
+    """Text of a name; nothing where it is missing or empty."""
+    if not isinstance(value, str) or not value:
+        return None
+    if len(value) <= MOST_TEXT and (value.isascii() or value.isprintable()):
+        return value
+    return value[:MOST_TEXT].encode(errors="replace").decode()
+
+
+def id_of(value: object, what: str) -> str:
+    """An identifier, in small letters; raises ``SpanError`` where it is none."""
+    if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
+        return value.lower()
+    raise SpanError(f"{what} is missing, or no identifier", "" if value is None else value)
+
+
+def parent_of(value: object) -> str | None:
+    """The identifier of a parent; nothing for a root."""
+    if value is None or (isinstance(value, str) and value.lower() in NO_PARENT):
+        return None
+    parent = id_of(value, "the parent's identifier")
+    return parent if parent.strip("0") else None
+
+
+def whole(value: object, what: str) -> int:
+    """A whole number, also one in text; raises ``SpanError`` where it is none."""
+    if isinstance(value, str) and 0 < len(value) <= 20 and value.isascii():
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise SpanError(f"{what} is no whole number", "" if value is None else value)
+
+
+def time_of(value: int, what: str) -> int:
+    """Nanoseconds since 1970; raises ``SpanError`` where they lie outside 1980 to 2100."""
+    if not EARLIEST_NS <= value <= LATEST_NS:
+        raise SpanError(f"{what} lies outside 1980 to 2100: is it in another unit?", value)
+    return value
+
+
+def kind_of(value: object) -> str | None:
+    """The kind of a span by its name; nothing where it is not known."""
+    return _KINDS.get(value.lower()) if isinstance(value, str) else None
+
+
+def service_of_pod(pod: str) -> str:
+    """Name a pod's service: the pod's name without what Kubernetes adds to it."""
+    match = _POD.fullmatch(pod) or _STATEFUL.fullmatch(pod)
+    return match["service"] if match else pod
+
+
+def place_of(attributes: Mapping[str, Any]) -> Place:
+    """Say where spans with these attributes were recorded."""
+
+    def first(keys: tuple[str, ...]) -> str | None:
+        return next((found for key in keys if (found := text_of(attributes.get(key)))), None)
+
+    instance = first(INSTANCE_KEYS)
+    service = first(SERVICE_KEYS)
+    if service is None and instance is not None and "k8s.pod.name" in attributes:
+        service = service_of_pod(instance)
+    return Place(service, instance, first(HOST_KEYS))
+
+
+def written(attributes: Mapping[str, Any]) -> str | None:
+    """Attributes as a JSON object, where there are any; raises ``SpanError`` if too long."""
+    if not attributes:
+        return None
+    try:
+        text = json.dumps(attributes, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        raise SpanError("its attributes cannot be written") from None
+    if len(text) > MOST_ATTRIBUTES:
+        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} signs", len(text))
+    return text if text.isascii() else text.encode(errors="replace").decode()

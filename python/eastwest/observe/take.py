@@ -1,0 +1,105 @@
+"""Imports recorded spans into their normal form."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.observe import csv_spans, jaeger, otlp_json, otlp_proto, zipkin
+from eastwest.observe.form import SOURCES
+from eastwest.observe.write import MEND_ROWS, SpanWriter
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Source, Told
+from eastwest.units import clean
+
+Reader = Callable[[Source, SpanWriter, Problems], None]
+#: Readers by the format they know.
+READERS: dict[str, Reader] = {
+    "otlp-json": otlp_json.read,
+    "otlp-proto": otlp_proto.read,
+    "jaeger": jaeger.read,
+    "zipkin": zipkin.read,
+    "csv": csv_spans.read,
+}
+#: Bytes that are looked at to find the format.
+_START = 1 << 16
+
+
+@dataclass
+class Imported:
+    """An import that has ended: where the spans lie, and what is said of them."""
+
+    path: Path
+    source_format: str
+    #: What ``spans.json`` says.
+    about: dict[str, Any]
+    problems: Problems
+
+
+def import_spans(
+    files: Sequence[str | Path],
+    out: str | Path,
+    *,
+    source_format: str = "auto",
+    on_bad_row: str = "stop",
+    force: bool = False,
+    told: Told | None = None,
+    lasting: bool = True,
+    mend_rows: int = MEND_ROWS,
+) -> Imported:
+    """Read ``files`` of spans, of whatever formats, and write the folder ``out``.
+
+    Raises ``InputError`` where a file cannot be used, and, unless ``on_bad_row`` is ``skip``, where
+    a span of it cannot. Spans that are not ``lasting`` are not forced to disk.
+    """
+    if not files:
+        raise InputError("no file was given: name files with spans")
+    if source_format != "auto" and source_format not in SOURCES:
+        near = difflib.get_close_matches(source_format, SOURCES, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        allowed = ", ".join(["auto", *SOURCES])
+        raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")
+    problems = Problems(stop=on_bad_row == "stop")
+    read: list[dict[str, Any]] = []
+    with SpanWriter(Path(out), force, lasting, mend_rows) as writer:
+        for path in files:
+            before = writer.spans
+            with Source(path, told) as source:
+                kind = sniff(source) if source_format == "auto" else source_format
+                READERS[kind](source, writer, problems)
+                digest = source.drain()
+            said = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
+            read.append({**said, "spans": writer.spans - before, "sha256": digest})
+        if not writer.spans:
+            why = next(problems.lines(), "it is empty")
+            raise InputError(f"{files[0]}: has no usable span: {why}")
+        kinds = list(dict.fromkeys(each["kind"] for each in read))
+        about = writer.finish({"sources": kinds, "files": read}, problems, str(files[0]))
+        return Imported(writer.out, " and ".join(kinds), about, problems)
+
+
+def sniff(source: Source) -> str:
+    """Name the format of ``source``: one of ``form.SOURCES``; it is not read on.
+
+    Raises ``InputError`` where the file is empty or of no known format.
+    """
+    start = source.peek(_START)
+    if not start.strip():
+        raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        if otlp_json.looks_like(start):
+            return "otlp-json"
+        if zipkin.looks_like(start):
+            return "zipkin"
+        if jaeger.looks_like(start):
+            return "jaeger"
+    elif otlp_proto.looks_like(start):
+        return "otlp-proto"
+    elif csv_spans.looks_like(start):
+        return "csv"
+    shown = repr(clean(start[:40].decode(errors="replace"), 30))
+    raise InputError(f"{source.name}: holds spans of no known format; it starts with {shown}")

@@ -1,0 +1,72 @@
+"""How good an inference is: compared with the parents that the spans name, at several loads.
+
+*Precision* is the share of inferred parents that are right, *recall* the share of true parents that
+were found; requests from outside have no parent and count only where one is inferred for them. A
+transaction is *whole* if all of its calls have their true parents. Concurrency is changed by
+letting the same transactions start faster one after the other, each as it was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eastwest.observe.calls import Calls, Integers, concurrency
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How right an assignment of parents is."""
+
+    #: How many times as fast as recorded transactions start.
+    speed: float
+    #: Transactions open at once, while any is.
+    concurrency: float
+    calls: int
+    #: Calls that lie within more than one call of the node that sent them.
+    ambiguous: int
+    precision: float
+    recall: float
+    #: Share of the transactions all of whose calls are right.
+    whole: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers by name."""
+        return {name: round(value, 6) for name, value in asdict(self).items()}
+
+
+def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0) -> Accuracy:
+    """Compare inferred parents with the true ones."""
+    inferred, true = parents >= 0, calls.parent >= 0
+    right = inferred & (parents == calls.parent)
+    wrong = np.unique(calls.transaction[inferred != true])
+    wrong = np.union1d(wrong, calls.transaction[true & ~right])
+    transactions = np.unique(calls.transaction)
+    return Accuracy(
+        speed=speed,
+        concurrency=concurrency(calls),
+        calls=int(true.sum()),
+        ambiguous=ambiguous,
+        precision=_share(int(right.sum()), int(inferred.sum())),
+        recall=_share(int(right.sum()), int(true.sum())),
+        whole=_share(len(transactions) - len(wrong), len(transactions)),
+    )
+
+
+def over_speeds(
+    calls: Calls, speeds: Sequence[float], infer: Callable[[Calls], Integers]
+) -> Iterator[Accuracy]:
+    """Infer parents with transactions starting faster and slower than recorded."""
+    from eastwest.observe.nesting import candidates  # noqa: PLC0415  it is no part of a method
+
+    for speed in speeds:
+        moved = calls.compressed(speed)
+        ambiguous = sum(len(found) > 1 for found in candidates(moved))
+        yield accuracy(moved, infer(moved), ambiguous, speed)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0

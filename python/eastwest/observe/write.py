@@ -1,0 +1,246 @@
+"""Writes the normal form of spans, parts as they come.
+
+Spans are gathered until there are ``FLUSH_ROWS`` and written as a part. At the end they are mended
+(``mend``) some traces at a time, so that memory stays bounded, clocks are corrected (``skew``), and
+the parts become one file. The folder is made beside its place and renamed when it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from eastwest import core
+from eastwest.errors import FolderError, InputError
+from eastwest.files import sync_folder
+from eastwest.observe import mend, skew
+from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
+from eastwest.observe.span import Place, written
+from eastwest.traces.problems import Problems
+
+#: Spans that are gathered before they are written.
+FLUSH_ROWS = 1 << 16
+#: About so many spans are mended at once.
+MEND_ROWS = 1 << 18
+#: Most sets of attributes that spans share.
+MOST_RESOURCES = 100_000
+#: Columns that come from a source; the others come from mending.
+_READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
+
+
+class SpanWriter:
+    """Spans being written: a context manager that leaves nothing unless ``finish`` was called."""
+
+    def __init__(
+        self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
+    ) -> None:
+        self.out = out
+        self._force = force
+        self._lasting = lasting
+        self._mend_rows = mend_rows
+        self._check()
+        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
+        self._columns: tuple[list[Any], ...] = tuple([] for _ in _READ)
+        self._resources: dict[str, int] = {}
+        self._parts: list[Path] = []
+        self._schema = {name: schema("spans")[name] for name in _READ}
+        #: Spans so far.
+        self.spans = 0
+
+    def __enter__(self) -> Self:
+        self._partial.mkdir(parents=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def resource(self, attributes: Mapping[str, Any]) -> int | None:
+        """Keep attributes that spans share, and return their number."""
+        text = written(attributes)
+        if text is None:
+            return None
+        number = self._resources.setdefault(text, len(self._resources))
+        if number >= MOST_RESOURCES:
+            raise InputError(f"the spans come from more than {MOST_RESOURCES:,} resources")
+        return number
+
+    def add(
+        self,
+        trace_id: str,
+        span_id: str,
+        parent_id: str | None,
+        place: Place,
+        operation: str | None,
+        start_ns: int,
+        end_ns: int,
+        kind: str | None,
+        status: str | None,
+        attributes: str | None,
+    ) -> None:
+        """Add a span."""
+        row = (
+            *(trace_id, span_id, parent_id, place.service, operation, place.instance, place.host),
+            *(start_ns, end_ns, kind, status, attributes, place.resource),
+        )
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self.spans += 1
+        if len(self._columns[0]) >= FLUSH_ROWS:
+            self._flush()
+
+    def add_frame(self, frame: pl.DataFrame) -> None:
+        """Add spans with some of the columns; the others are null."""
+        self._flush()
+        if frame.height:
+            self.spans += frame.height
+            self._part(
+                frame.select(
+                    pl.col(name).cast(kind)
+                    if name in frame.columns
+                    else pl.lit(None, kind).alias(name)
+                    for name, kind in self._schema.items()
+                )
+            )
+
+    def finish(self, about: Mapping[str, Any], problems: Problems, file: str) -> dict[str, Any]:
+        """Mend what is there, give the folder its name, and return what ``spans.json`` says."""
+        self._flush()
+        mended, clocks = self._mend(problems, file)
+        found = skew.estimate(clocks)
+        said = self._join(mended, found)
+        resources = pl.DataFrame(
+            {"resource": list(self._resources.values()), "attributes": list(self._resources)},
+            schema("resources"),
+        )
+        resources.write_parquet(self._partial / "resources.parquet", compression="zstd")
+        text = {
+            "format": SPANS_FORMAT,
+            "eastwest": core.version(),
+            **said,
+            "skew": found.as_json(),
+            **about,
+            **problems.as_json(),
+        }
+        data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
+        (self._partial / ABOUT).write_text(data + "\n", "utf-8")
+        if self._lasting:
+            sync_folder(self._partial)
+        self._place()
+        return text
+
+    def _flush(self) -> None:
+        if self._columns[0]:
+            columns = dict(zip(_READ, self._columns, strict=True))
+            self._columns = tuple([] for _ in _READ)
+            self._part(pl.DataFrame(columns, self._schema))
+
+    def _part(self, frame: pl.DataFrame) -> None:
+        path = self._partial / f"spans-{len(self._parts):06}.part"
+        frame.write_parquet(path, compression="lz4")
+        self._parts.append(path)
+
+    def _mend(self, problems: Problems, file: str) -> tuple[list[Path], pl.DataFrame]:
+        """Write mended parts, each of whole traces; return them and what clocks say."""
+        buckets = -(-self.spans // self._mend_rows)
+        read = pl.scan_parquet(self._parts)
+        new: list[Path] = []
+        clocks = []
+        for bucket in range(buckets):
+            some = read if buckets == 1 else read.filter(_bucket(buckets) == bucket)
+            frame = some.collect(engine="streaming")
+            if not frame.height:
+                continue
+            frame, found = mend.mend(frame)
+            found.tell(problems, file)
+            clocks.append(skew.edges(frame))
+            path = self._partial / f"mended-{bucket:06}.part"
+            frame.write_parquet(path, compression="lz4")
+            new.append(path)
+        for part in self._parts:
+            part.unlink()
+        return new, pl.concat(clocks)
+
+    def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
+        """Make one file of the parts; return what there is to say of it."""
+        spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
+        path = self._partial / "spans.parquet"
+        spans.sink_parquet(
+            path,
+            compression="zstd",
+            row_group_size=FLUSH_ROWS,
+            engine="streaming",
+            maintain_order=True,
+        )
+        for part in parts:
+            part.unlink()
+        scan = pl.scan_parquet(path, glob=False)
+        known = [pl.col(name).count().alias(f"known_{name}") for name in TABLES["spans"]]
+        row = scan.select(
+            pl.len().alias("spans"),
+            (pl.col("trace_id") != pl.col("trace_id").shift()).sum().alias("traces"),
+            pl.col("service").n_unique().alias("services"),
+            pl.col("start_ns").min().alias("first"),
+            pl.col("end_ns").max().alias("last"),
+            *known,
+        ).collect(engine="streaming")
+        facts = row.row(0, named=True)
+        return {
+            "spans": facts["spans"],
+            "traces": facts["traces"] + 1,
+            "services": facts["services"] - (facts["known_service"] < facts["spans"]),
+            "began_ns": facts["first"],
+            "ended_ns": facts["last"],
+            "lacks": [n for n in TABLES["spans"] if n != "mended" and not facts[f"known_{n}"]],
+        }
+
+    def _check(self) -> None:
+        """Refuse what cannot work before time is spent on reading."""
+        if self.out.name in {"", ".."}:
+            raise FolderError(f"{self.out} cannot be a folder of spans: name a new one")
+        if not self.out.parent.is_dir():
+            raise FolderError(f"{self.out}: there is no folder {self.out.parent}")
+        if not os.access(self.out.parent, os.W_OK | os.X_OK):
+            raise FolderError(f"{self.out.parent} cannot be written to")
+        if os.path.lexists(self.out):
+            self._check_replaceable()
+
+    def _check_replaceable(self) -> None:
+        if self.out.is_symlink() or not self.out.is_dir():
+            raise FolderError(f"{self.out} is in the way: it is not a folder")
+        if not any(self.out.iterdir()):
+            return
+        if not self._force:
+            raise FolderError(f"{self.out} already exists: name another folder, or add --force")
+        if not (self.out / ABOUT).is_file():
+            raise FolderError(f"{self.out} holds no spans: --force does not replace it")
+
+    def _place(self) -> None:
+        if not os.path.lexists(self.out):
+            self._partial.rename(self.out)
+            return
+        self._check_replaceable()
+        retired = self._partial.with_name(self._partial.name + "-old")
+        self.out.rename(retired)
+        try:
+            self._partial.rename(self.out)
+        except BaseException:
+            retired.rename(self.out)
+            raise
+        shutil.rmtree(retired, ignore_errors=True)
+
+
+def _bucket(buckets: int) -> pl.Expr:
+    return pl.col("trace_id").hash(0) % buckets

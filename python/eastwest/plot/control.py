@@ -1,0 +1,101 @@
+"""Pictures of control loops: margins over points, and how queues move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from eastwest.models.delay import Linear, Numbers, margins, step_response
+from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, style
+from eastwest.units import span
+
+
+def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw equilibrium queues and gain margins, or limit cycles, against the number of flows."""
+    cyclic = "amplitude" in rows[0]
+    with style():
+        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
+        queue, margin = figure.subplots(1, 2)
+        keys = dict.fromkeys((row["capacity_pps"], row["delay_us"]) for row in rows)
+        for place, (capacity, delay_us) in enumerate(keys):
+            ours = [r for r in rows if (r["capacity_pps"], r["delay_us"]) == (capacity, delay_us)]
+            flows = [row["flows"] for row in ours]
+            label = f"{span(delay_us / 1e6)}, {capacity:,.0f} packets/s"
+            look = {"color": color(place), "marker": "o", "ms": 3}
+            queue.plot(flows, [row["queue"] for row in ours], label=label, **look)
+            if cyclic:
+                lows, highs = ([row[key] for row in ours] for key in ("lowest", "highest"))
+                queue.fill_between(flows, lows, highs, color=color(place), alpha=0.15, lw=0)
+                margin.plot(flows, [row["period_us"] for row in ours], **look)
+            else:
+                values = [np.nan if row["gain_margin_db"] is None else row["gain_margin_db"]
+                          for row in ours]  # fmt: skip
+                margin.plot(flows, values, **look)
+        queue.set_ylabel("queue, packets")
+        queue.set_title(f"{title}: {'mean queue, and its cycle' if cyclic else 'queue at rest'}")
+        queue.set_ylim(bottom=0)
+        if cyclic:
+            margin.set_ylabel("period, µs")
+            margin.set_ylim(bottom=0)
+            margin.set_title("Period of the cycle")
+        else:
+            margin.axhline(0, color=MUTED, lw=1)
+            margin.set_ylabel("gain margin, dB (below 0: unstable)")
+            margin.set_title("How far from oscillation")
+        for axes in (queue, margin):
+            axes.set_xlabel("flows")
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(FixedLocator(sorted({row["flows"] for row in rows})))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
+    """Draw the linear step response, and the nonlinear model's way over time."""
+    found = margins(loop)
+    with style():
+        figure = Figure(figsize=(10.9, 3.6), layout="constrained")
+        step, queue = figure.subplots(1, 2)
+        if found.stable:
+            end_s = min(12 / -found.rightmost, 1000 * loop.delay_s)
+            times, way = step_response(loop, end_s)
+            step.plot(times * 1e3, way * 1e3, color=BLUE)
+            step.set_ylabel("queue, packets more")
+            step.set_xlabel("time, ms")
+        else:
+            nothing(step, "unstable: the linear response grows without end")
+        step.set_title(f"{title}: when 1,000 packets per second begin to arrive besides")
+        times, states = played
+        queue.plot(times * 1e3, states[:, 0], color=ORANGE, lw=1)
+        queue.set_xlabel("time, ms")
+        queue.set_ylabel("queue, packets")
+        queue.set_ylim(bottom=0)
+        queue.set_title("Nonlinear model over time")
+    return figure
+
+
+def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: float) -> Figure:
+    """Draw the last 40 round trips of DCTCP's queue and its α."""
+    times, states = played
+    late = times > times[-1] - 40 * rtt_s
+    with style():
+        figure = Figure(figsize=(10.9, 3.4), layout="constrained")
+        queue, alpha = figure.subplots(1, 2)
+        queue.plot(times[late] * 1e3, states[late, 0], color=BLUE)
+        queue.axhline(threshold, color=MUTED, lw=1, ls="--")
+        queue.set_ylim(bottom=0)
+        queue.set_ylabel("queue, packets")
+        queue.set_title("DCTCP: the queue goes round the threshold")
+        alpha.plot(times[late] * 1e3, states[late, 2], color=ORANGE)
+        alpha.set_ylim(0, 1)
+        alpha.set_ylabel("α")
+        alpha.set_title("What senders take for the share of marks")
+        for axes in (queue, alpha):
+            axes.set_xlabel("time, ms")
+    return figure

@@ -1,0 +1,46 @@
+"""Pictures of selected metrics."""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib.figure import Figure
+
+from eastwest.observe.select import Selection
+from eastwest.plot.style import BLUE, MUTED, ORANGE, nothing, style
+from eastwest.units import clean
+
+
+def selection(found: Selection) -> Figure:
+    """Draw relevance and redundancy of the selected metrics, best first."""
+    with style():
+        rows = max(1, len(found.chosen))
+        figure = Figure(figsize=(10.9, 1.2 + 0.3 * rows), layout="constrained")
+        axes = figure.subplots()
+        if not found.chosen:
+            nothing(axes, "nothing was selected")
+            return figure
+        places = [float(place) for place in range(rows)]
+        axes.barh(
+            [p - 0.2 for p in places], [c.relevance for c in found.chosen], 0.38, color=BLUE,
+            label="relevance: what it tells of the target",
+        )  # fmt: skip
+        axes.barh(
+            [p + 0.2 for p in places], [c.redundancy for c in found.chosen], 0.38, color=ORANGE,
+            label="redundancy: what those above it tell of it, in the mean",
+        )  # fmt: skip
+        most = max(max(c.relevance, c.redundancy) for c in found.chosen)
+        for place, each in zip(places, found.chosen, strict=True):
+            said = [f"lag {each.lag}"] if each.lag else []
+            if each.frequency is not None and math.isfinite(each.frequency):
+                said.append(f"selected again: {each.frequency:.0%}")
+            end = max(each.relevance, each.redundancy) + 0.01 * most
+            axes.text(end, place, ", ".join(said), va="center", color=MUTED)
+        axes.set_yticks(places, [clean(each.metric, 70) for each in found.chosen])
+        axes.invert_yaxis()
+        axes.grid(False, axis="y")
+        axes.set_xlabel("mutual information (nats)")
+        axes.set_title(f"Metrics selected for {clean(found.target, 80)}")
+        axes.set_xlim(0, 1.2 * most)
+        figure.legend(loc="outside lower right", ncols=2)
+    return figure
