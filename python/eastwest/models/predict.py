@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 #: What the coefficients are taken for uncertain by at first, against samples scaled to about one.
-_UNCERTAIN = 10.0
+_UNCERTAIN = 1000.0
 
 
 class Predictor:
@@ -55,7 +55,7 @@ class Predictor:
             gain = spread / (self._forgetting + known @ spread)
             self._weights = self._weights + gain * (y - self._weights @ known)
             self._spread = (self._spread - np.outer(gain, spread)) / self._forgetting
-            self._spread = np.clip(self._spread, -1e3, 1e3)  # forgetting without news blows it up
+            self._spread = np.clip(self._spread, -1e4, 1e4)  # forgetting without news blows it up
         keep = max(self._order, self._inputs + self._dead) + 1
         self._outputs = [*self._outputs, y][-keep:]
         self._acted = [*self._acted, u][-keep:]
