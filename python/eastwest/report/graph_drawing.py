@@ -18,8 +18,8 @@ from eastwest import units
 from eastwest.report.tables import natural, shown
 
 _WIDTH = 1160
-_HEIGHT = 26
-_GAP = 13
+_HEIGHT = 36
+_GAP = 10
 _MARGIN = 14
 #: Most nodes of a drawing.
 MOST_NODES = 60
@@ -33,6 +33,8 @@ class Box:
     name: str
     text: str
     title: str
+    #: A second line, in smaller letters.
+    below: str = ""
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
@@ -55,9 +57,9 @@ class Drawing:
 def layered(
     graph: nx.DiGraph,
     marked: Mapping[tuple[str, str], int],
-    name_of: Callable[[str], str],
+    name_of: Callable[[str], tuple[str, str]],
 ) -> Drawing:
-    """Draw a graph of calls."""
+    """Draw a graph of calls; ``name_of`` gives the two lines of a node."""
     on_path = {node for edge in marked for node in edge}
     order = sorted(graph, key=lambda n: (n not in on_path, -graph.nodes[n]["spans"], natural(n)))
     kept = set(order[:MOST_NODES])
@@ -65,15 +67,17 @@ def layered(
     layers = _layers(graph, kept)
     count = max(len(layers), 1)
     column = (_WIDTH - 2 * _MARGIN) / count
-    width = min(250.0, column - 34)
+    width = min(250.0, column - 24)
     boxes: dict[str, Box] = {}
     most = max((len(layer) for layer in layers), default=1)
     drawing.height = round(2 * _MARGIN + most * (_HEIGHT + _GAP) - _GAP)
     for number, layer in enumerate(layers):
         top = (drawing.height - len(layer) * (_HEIGHT + _GAP) + _GAP) / 2 + _HEIGHT / 2
         for place, name in enumerate(layer):
-            text = shown(name_of(name), max(6, math.floor((width - 14) / 7.8)))
+            first, second = name_of(name)
+            text = shown(first, max(6, math.floor((width - 12) / 6.9)))
             box = Box(name, text, _told(name, graph.nodes[name]), marked=name in on_path)
+            box.below = shown(second, max(6, math.floor((width - 12) / 6.2)))
             box.x, box.y = _MARGIN + number * column, top + place * (_HEIGHT + _GAP)
             box.width = round(width, 1)
             boxes[name] = box

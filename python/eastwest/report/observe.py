@@ -76,11 +76,15 @@ def page(given: Shown) -> str:
             )
         ),
         sentences=_sentences(given),
-        services=layered(graphs.services, transaction.services, str),
+        services=layered(
+            graphs.services,
+            transaction.services,
+            lambda name: (name, f"{units.count(graphs.services.nodes[name]['spans'])} spans"),
+        ),
         components=layered(
             graphs.components,
             transaction.components,
-            lambda name: f"{_method(name.partition(' · ')[2])} · {service_of[name]}",
+            lambda name: (_method(name.partition(" · ")[2]), service_of[name]),
         ),
         fabric=fabric(graphs.infrastructure, transaction.cables, placed(graphs)),
         fabric_note=_placed_words(given),
