@@ -29,6 +29,7 @@ from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.mechanisms import new as mechanisms
+from eastwest.observe.grey import read_rules
 from eastwest.run import load_source
 from eastwest.sweep import default_folder
 from eastwest.sweep import spec as sweeps
@@ -256,6 +257,10 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
         if "linux" in tomllib.loads(text):  # profiles of a study
             (tmp_path / "profiles.toml").write_text(text, encoding="utf-8")
             assert profiles_of(tmp_path)["linux"].because
+            continue
+        if "stitch" in tomllib.loads(text):  # rules that join spans
+            (tmp_path / "rules.toml").write_text(text, encoding="utf-8")
+            assert read_rules(tmp_path / "rules.toml")
             continue
         if "switches" in tomllib.loads(text):  # a topology file
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import eastwest as ew
 from eastwest.cli import app
 from eastwest.models import delay
 from eastwest.models.delay import Linear
+from eastwest.models.predict import Predictor
 from eastwest.models.qcn import Qcn
 from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
@@ -195,3 +197,49 @@ def test_the_command_refuses_clearly() -> None:
         app, ["model", "control", "red", "--flows", "8,5000", "--delays", "500 us", "--json"]
     )
     assert some.exit_code == 0 and "left out: 5000 flows need" in some.stderr
+
+
+def test_a_predictor_foresees_what_follows_a_law() -> None:
+    # y(k + 1) = 1.6 y(k) − 0.7 y(k − 1) + 5 u(k − 3) + 2: known two steps ahead but for its noise.
+    random = np.random.default_rng(1)
+    predictor = Predictor(2, 1, dead_steps=2, scale=(50.0, 1.0))
+    outputs, acted = [40.0, 40.0], [0.5] * 6
+    errors, still = [], []
+    for step in range(600):
+        late = acted[-4]
+        outputs.append(
+            1.6 * outputs[-1] - 0.7 * outputs[-2] + 5 * late + 2 + 0.01 * random.normal()
+        )
+        predictor.see(outputs[-1], acted[-1])
+        foreseen = predictor.ahead(2)
+        acted.append(float(random.random()))
+        if step > 200:
+            once = 1.6 * outputs[-1] - 0.7 * outputs[-2] + 5 * acted[-4] + 2
+            twice = 1.6 * once - 0.7 * outputs[-1] + 5 * acted[-3] + 2
+            errors.append(abs(foreseen - twice))
+            still.append(abs(outputs[-1] - twice))
+    assert np.mean(errors) < 0.1 * np.mean(still)
+    assert Predictor().ahead(5) == 0.0
+    with pytest.raises(ValueError, match="must not be negative"):
+        Predictor(order=0)
+
+
+def test_a_predictor_stays_within_reason() -> None:
+    predictor = Predictor(forgetting=0.9)
+    for step in range(2000):
+        predictor.see(1e3 if step % 700 == 0 else 0.0, 0.0)
+        assert 0 <= predictor.ahead(50) <= 4e3
+
+
+def test_the_loop_of_the_study_holds_its_set_point(tmp_path: Path) -> None:
+    study = Path(__file__).resolve().parents[1] / "papers" / "control"
+    settings = {
+        "duration": "2 s",
+        "fabric.queue.proportional": "0.00003",
+        "fabric.queue.integral": "0.0003",
+    }
+    scenario, mechanism = study / "scenarios" / "predictive.toml", study / "predictive.py"
+    result = ew.run(scenario, set=settings, out=tmp_path / "r", mechanisms=[mechanism])
+    link = result.links["name"].to_list().index("switch0->h8")
+    late = result.queues.filter((result.queues["link"] == link) & (result.queues["time_s"] > 1))
+    assert late["packets"].sum() / 1000 == pytest.approx(50, rel=0.15)

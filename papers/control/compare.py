@@ -61,13 +61,17 @@ def queue_of(
         result = ew.run(
             HERE / "scenarios" / scenario, set=settings, seed=seed, out=Path(folder) / "r"
         )
-        names = result.links["name"].to_list()
-        link = names.index(f"switch0->h{flows}")
-        times = result.traffic["time_s"].unique().sort().to_numpy()
-        rows = result.queues.filter(result.queues["link"] == link)
-        queue = np.zeros(len(times))
-        queue[np.searchsorted(times, rows["time_s"].to_numpy() - 1e-9)] = rows["packets"].to_numpy()
-        return np.asarray(queue[times > warm_s], dtype=np.float64)
+        return waiting(result, f"switch0->h{flows}", warm_s)
+
+
+def waiting(result: ew.Result, link: str, warm_s: float) -> NDArray[np.float64]:
+    """Packets waiting for a link at each sample, after the beginning."""
+    times = result.traffic["time_s"].unique().sort().to_numpy()
+    number = result.links["name"].to_list().index(link)
+    rows = result.queues.filter(result.queues["link"] == number)
+    queue = np.zeros(len(times))
+    queue[np.searchsorted(times, rows["time_s"].to_numpy() - 1e-9)] = rows["packets"].to_numpy()
+    return np.asarray(queue[times > warm_s], dtype=np.float64)
 
 
 def red_rows() -> list[dict[str, Any]]:

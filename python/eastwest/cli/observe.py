@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from eastwest.cli import observe_export, observe_import, observe_infer, observe_select
+from eastwest.cli import (
+    observe_export,
+    observe_graphs,
+    observe_import,
+    observe_infer,
+    observe_select,
+)
 
 app = typer.Typer(
     help="What monitoring tells: transactions, graphs, metrics worth watching.",
@@ -13,6 +19,7 @@ app = typer.Typer(
 )
 app.command("import")(observe_import.import_files)
 app.command("infer")(observe_infer.infer)
+app.command("graphs")(observe_graphs.graphs)
 app.command("select")(observe_select.select)
 app.command("export")(observe_export.export)
 app.command("serve")(observe_export.serve)

@@ -1,5 +1,5 @@
 """Analytic models from the literature, to be laid over simulations."""
 
-from eastwest.models import delay, eee, incast, qcn, tcp_dctcp, tcp_red
+from eastwest.models import delay, eee, incast, predict, qcn, tcp_dctcp, tcp_red
 
-__all__ = ["delay", "eee", "incast", "qcn", "tcp_dctcp", "tcp_red"]
+__all__ = ["delay", "eee", "incast", "predict", "qcn", "tcp_dctcp", "tcp_red"]

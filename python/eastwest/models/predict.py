@@ -1,0 +1,85 @@
+"""Foresees a queue, and so the delay that packets will meet, one horizon ahead.
+
+An autoregressive model with input, y(k + 1) = Σ a_i y(k − i) + Σ b_j u(k − d − j) + c, is fitted as
+it goes by recursive least squares with exponential forgetting (L. Ljung, *System Identification*,
+2nd ed., 1999, section 11.2). y is the queue, u what acts on it, such as a share of marks, known to
+take d steps to be felt. A prediction repeats the step up to the horizon; inputs that are not known
+yet are taken to stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+#: What the coefficients are taken for uncertain by at first, against samples scaled to about one.
+_UNCERTAIN = 1000.0
+
+
+class Predictor:
+    """Learns from one sample after the other, and foresees the next ones."""
+
+    def __init__(
+        self,
+        order: int = 3,
+        inputs: int = 2,
+        dead_steps: int = 0,
+        forgetting: float = 0.998,
+        scale: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
+        if order < 1 or inputs < 0 or dead_steps < 0 or not 0 < forgetting <= 1:
+            raise ValueError("orders must not be negative, forgetting above 0 and at most 1")
+        self._order, self._inputs, self._dead, self._forgetting = (
+            order,
+            inputs,
+            dead_steps,
+            forgetting,
+        )
+        self._scale = scale
+        size = order + inputs + 1
+        self._weights: Numbers = np.zeros(size)
+        self._weights[0] = 1.0  # at first: nothing will change
+        self._spread: Numbers = np.eye(size) * _UNCERTAIN
+        #: Newest last.
+        self._outputs: list[float] = []
+        self._acted: list[float] = []
+
+    def see(self, output: float, acted: float) -> None:
+        """Take in a sample, and what has acted since the one before."""
+        known = self._regressors(self._outputs, self._acted)
+        y, u = output / self._scale[0], acted / self._scale[1]
+        if known is not None:
+            spread = self._spread @ known
+            gain = spread / (self._forgetting + known @ spread)
+            self._weights = self._weights + gain * (y - self._weights @ known)
+            self._spread = (self._spread - np.outer(gain, spread)) / self._forgetting
+            self._spread = np.clip(self._spread, -1e4, 1e4)  # forgetting without news blows it up
+        keep = max(self._order, self._inputs + self._dead) + 1
+        self._outputs = [*self._outputs, y][-keep:]
+        self._acted = [*self._acted, u][-keep:]
+
+    def ahead(self, steps: int) -> float:
+        """Output so many steps from now, at least 0."""
+        outputs, acted = list(self._outputs), list(self._acted)
+        if not outputs:
+            return 0.0
+        limit = 4 * max(
+            1.0, *outputs
+        )  # what is foreseen far from all that was seen is not believed
+        for _ in range(steps):
+            known = self._regressors(outputs, acted)
+            if known is None:
+                break
+            outputs.append(min(limit, max(0.0, float(self._weights @ known))))
+            acted.append(acted[-1])
+        return outputs[-1] * self._scale[0]
+
+    def _regressors(self, outputs: list[float], acted: list[float]) -> Numbers | None:
+        """What the next output depends on; nothing while too little has been seen."""
+        if len(outputs) < self._order or len(acted) < self._inputs + self._dead:
+            return None
+        late = acted[: len(acted) - self._dead]
+        inputs = late[: -self._inputs - 1 : -1] if self._inputs else []
+        return np.array([*outputs[: -self._order - 1 : -1], *inputs, 1.0])

@@ -1,0 +1,278 @@
+"""The three graphs of a data centre, with mappings between them.
+
+- *services*: which service relies on which;
+- *components*: what is deployed, as an operation of an instance, and what calls what;
+- *infrastructure*: hosts, switches and links.
+
+A service is mapped to its components, a component to its host (Gusat et al., *Benchmarking the
+Ethernet-Federated Datacenter*, section 1). The infrastructure is that of a scenario. Where spans do
+not say their host, or say one that the scenario does not have, a file says which instance is where;
+else instances are placed in the order of their names on one host after the other, and it is said
+that this was assumed.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.calls import parent_rows
+from eastwest.units import clean
+
+#: Most components, and most instances, that are told apart.
+MOST_NODES = 100_000
+_MOST_PLACEMENT_BYTES = 16 << 20
+#: The network where no scenario says what it is.
+NETWORK = "(network)"
+
+Graph = nx.DiGraph
+
+
+@dataclass
+class Graphs:
+    """Three graphs and what maps one to the next."""
+
+    services: Graph
+    components: Graph
+    #: Not directed: cables.
+    infrastructure: nx.Graph
+    #: Components of each service.
+    components_of: dict[str, list[str]]
+    #: Host of each instance.
+    host_of: dict[str, str]
+    #: Where hosts come from: ``spans``, ``file`` or ``assumed``.
+    placed_by: str
+    #: Component and instance of each span.
+    component: list[str] = field(repr=False, default_factory=list)
+    instance: list[str] = field(repr=False, default_factory=list)
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write GraphML files into a folder; return their paths."""
+        from eastwest.files import write_whole  # noqa: PLC0415
+
+        paths = []
+        for name in ("services", "components", "infrastructure"):
+            path = folder / f"{name}.graphml"
+            text = "\n".join(nx.generate_graphml(_writable(getattr(self, name))))
+            write_whole(path, (text + "\n").encode())
+            paths.append(path)
+        return paths
+
+    def way(self, caller: str, called: str) -> list[str]:
+        """Hosts and switches from one instance to another, along a shortest way."""
+        ends = self.host_of.get(caller), self.host_of.get(called)
+        if ends[0] is None or ends[1] is None:
+            return []
+        try:
+            return min(nx.all_shortest_paths(self.infrastructure, *ends))
+        except (nx.NetworkXNoPath, nx.NodeNotFound):
+            return []
+
+
+def build(
+    spans: pl.DataFrame,
+    topology: Mapping[str, Any] | None = None,
+    placement: Mapping[str, str] | None = None,
+) -> Graphs:
+    """Make the graphs of spans; ``topology`` is what the extension says of a scenario."""
+    unknown = "(unknown)"
+    named = spans.select(
+        pl.coalesce("service", "instance").fill_null(unknown).alias("service"),
+        pl.coalesce("instance", "service").fill_null(unknown).alias("instance"),
+        pl.col("operation").fill_null(unknown),
+        "host",
+        "status",
+        ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"),
+    ).with_columns((pl.col("instance") + " · " + pl.col("operation")).alias("component"))
+    if named["component"].n_unique() > MOST_NODES:
+        raise InputError(
+            f"there are more than {MOST_NODES:,} operations: names of operations hold what changes "
+            "from request to request"
+        )
+    parents = parent_rows(spans)
+    infrastructure, host_of, placed_by = _place(named, topology, placement)
+    pairs = named.select("service", "component").unique().sort("service", "component")
+    components_of: dict[str, list[str]] = defaultdict(list)
+    for service, component in pairs.iter_rows():
+        components_of[service].append(component)
+    return Graphs(
+        services=_calls(named, parents, "service"),
+        components=_calls(named, parents, "component"),
+        infrastructure=infrastructure,
+        components_of=dict(components_of),
+        host_of=host_of,
+        placed_by=placed_by,
+        component=named["component"].to_list(),
+        instance=named["instance"].to_list(),
+    )
+
+
+def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
+    """Nodes of one level, and an edge where a span of one is the parent of one of another."""
+    graph = nx.DiGraph()
+    nodes = named.group_by(level).agg(
+        pl.len().alias("spans"),
+        pl.col("length_s").median().alias("median_s"),
+        pl.col("length_s").quantile(0.99).alias("p99_s"),
+        (pl.col("status") == "error").sum().alias("errors"),
+        pl.col("service").first().alias("of_service"),
+        pl.col("instance").n_unique().alias("instances"),
+    )
+    for row in nodes.sort(level).iter_rows(named=True):
+        name = row.pop(level)
+        row["service"] = row.pop("of_service")
+        graph.add_node(name, **row)
+    below = np.flatnonzero(parents >= 0)
+    calls = pl.DataFrame(
+        {
+            "caller": named[level].gather(parents[below]),
+            "called": named[level].gather(below),
+            "length_s": named["length_s"].gather(below),
+        }
+    ).filter(pl.col("caller") != pl.col("called"))
+    edges = calls.group_by("caller", "called").agg(
+        pl.len().alias("calls"),
+        pl.col("length_s").median().alias("median_s"),
+        pl.col("length_s").quantile(0.99).alias("p99_s"),
+    )
+    for row in edges.sort("caller", "called").iter_rows(named=True):
+        graph.add_edge(row.pop("caller"), row.pop("called"), **row)
+    return graph
+
+
+def _place(
+    named: pl.DataFrame,
+    topology: Mapping[str, Any] | None,
+    placement: Mapping[str, str] | None,
+) -> tuple[nx.Graph, dict[str, str], str]:
+    """The infrastructure, and the host of each instance."""
+    instances = sorted(named["instance"].unique().to_list())
+    said = dict(
+        named.filter(pl.col("host").is_not_null())
+        .select("instance", "host")
+        .unique("instance", keep="first", maintain_order=True)
+        .iter_rows()
+    )
+    graph = nx.Graph()
+    if topology is None:
+        host_of = {**said, **_chosen(placement, instances)}
+        placed_by = "file" if placement else "spans" if said else "assumed"
+        # without a word about hosts, every instance has one of its own
+        host_of = {name: host_of.get(name, f"host of {name}") for name in instances}
+        graph.add_node(NETWORK, kind="switch")
+        for host in sorted(set(host_of.values())):
+            graph.add_node(host, kind="host")
+            graph.add_edge(host, NETWORK)
+        return graph, host_of, placed_by
+    hosts = _fabric(graph, topology)
+    if placement:
+        host_of = _chosen(placement, instances)
+        wrong = next((name for name in instances if host_of.get(name) not in hosts), None)
+        if wrong is not None:
+            given = host_of.get(wrong)
+            raise InputError(
+                f"placement: {clean(wrong, 80)} is on "
+                + ("no host" if given is None else f"{clean(given, 60)!r}, which is no host here")
+                + _nearest(given or "", hosts)
+            )
+        return graph, host_of, "file"
+    if said and set(said.values()) <= set(hosts) and len(said) == len(instances):
+        return graph, said, "spans"
+    # what is on one host stays on one host
+    together = sorted({said.get(name, name) for name in instances})
+    on = {name: hosts[place % len(hosts)] for place, name in enumerate(together)}
+    return graph, {name: on[said.get(name, name)] for name in instances}, "assumed"
+
+
+def _fabric(graph: nx.Graph, topology: Mapping[str, Any]) -> list[str]:
+    """Add the nodes and cables of a scenario; return its hosts."""
+    hosts = [str(name) for name in topology["nodes"][: topology["hosts"]]]
+    for name in topology["nodes"]:
+        graph.add_node(str(name), kind="switch")
+    for name in hosts:
+        graph.nodes[name]["kind"] = "host"
+    for cable in topology["cables"]:
+        graph.add_edge(
+            str(cable["a"]),
+            str(cable["b"]),
+            rate_bps=cable["rate_bps"],
+            delay_us=cable["delay_us"],
+            tier=cable["tier"],
+        )
+    if not hosts:
+        raise InputError("the scenario has no host")
+    return hosts
+
+
+def _chosen(placement: Mapping[str, str] | None, instances: list[str]) -> dict[str, str]:
+    return {name: host for name, host in (placement or {}).items() if name in set(instances)}
+
+
+def _nearest(name: str, among: list[str]) -> str:
+    close = difflib.get_close_matches(name, among, n=1)
+    return f"; did you mean {clean(close[0], 60)}?" if close else ""
+
+
+def read_placement(path: Path) -> dict[str, str]:
+    """Read a CSV file with the columns ``instance`` and ``host``."""
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file of places")
+    if path.stat().st_size > _MOST_PLACEMENT_BYTES:
+        raise InputError(f"{path}: is too large for a file of places")
+    text = path.read_text("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from None
+    head = [name.strip() for name in rows[0]] if rows else []
+    if "instance" not in head or "host" not in head:
+        raise InputError(f"{path}:1: expected the columns instance and host")
+    place, host = head.index("instance"), head.index("host")
+    found: dict[str, str] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if not row:
+            continue
+        if len(row) != len(head):
+            raise InputError(f"{path}:{number}: {len(head)} values are expected, found {len(row)}")
+        name = row[place].strip()
+        if found.setdefault(name, row[host].strip()) != row[host].strip():
+            raise InputError(f"{path}:{number}: {clean(name, 60)!r} is on two hosts")
+    return found
+
+
+def _writable(graph: nx.Graph) -> nx.Graph:
+    """Copy a graph for GraphML: names without what XML cannot hold, no missing values."""
+    names: dict[str, str] = {}
+    taken: Counter[str] = Counter()
+    for name in graph:
+        shown = clean(name, 4096)
+        taken[shown] += 1
+        if taken[shown] > 1:
+            shown += "#" + hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+        names[name] = shown
+    copy = nx.relabel_nodes(graph, names, copy=True)
+    for _, data in copy.nodes(data=True):
+        for key, value in list(data.items()):
+            data[key] = clean(value, 4096) if isinstance(value, str) else value
+            if value is None:
+                del data[key]
+    return copy
+
+
+def placed(graphs: Graphs) -> dict[str, list[str]]:
+    """Instances on each host that has some."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, host in sorted(graphs.host_of.items()):
+        found[host].append(name)
+    return dict(found)

@@ -1,0 +1,72 @@
+"""One transaction: which one is shown, and its path through the three graphs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.graphs import Graphs
+from eastwest.observe.path import Forest, Piece
+from eastwest.units import clean
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A transaction with its path."""
+
+    root: int
+    trace_id: str
+    #: Rows of its spans, each before those below it.
+    rows: list[int]
+    critical: list[Piece]
+    #: Edges of each graph that it goes along, with how often; cables as sorted pairs.
+    services: Counter[tuple[str, str]]
+    components: Counter[tuple[str, str]]
+    cables: Counter[tuple[str, str]]
+
+
+def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
+    """Row of the root of the transaction that is meant: by its trace, or the slowest."""
+    if not wanted:
+        return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
+    traces = spans["trace_id"]
+    found = [row for row in forest.roots if traces[row].startswith(wanted.lower())]
+    if not found:
+        raise InputError(f"there is no transaction {clean(wanted, 60)!r}")
+    if len({traces[row] for row in found}) > 1:
+        raise InputError(f"{len(found)} transactions begin with {clean(wanted, 60)!r}: say more")
+    return found[0]
+
+
+def follow(forest: Forest, spans: pl.DataFrame, graphs: Graphs, root: int) -> Transaction:
+    """Follow a transaction through the graphs."""
+    rows = forest.tree(root)
+    services: Counter[tuple[str, str]] = Counter()
+    components: Counter[tuple[str, str]] = Counter()
+    cables: Counter[tuple[str, str]] = Counter()
+    ways: dict[tuple[str, str], list[str]] = {}
+    for row in rows[1:]:
+        above = int(forest.parents[row])
+        if forest.service[row] != forest.service[above]:
+            services[forest.service[above], forest.service[row]] += 1
+        if graphs.component[row] != graphs.component[above]:
+            components[graphs.component[above], graphs.component[row]] += 1
+        ends = graphs.instance[above], graphs.instance[row]
+        if ends[0] == ends[1]:
+            continue
+        if ends not in ways:
+            ways[ends] = graphs.way(*ends)
+        cables.update(tuple(sorted(pair)) for pair in pairwise(ways[ends]))  # type: ignore[misc]
+    return Transaction(
+        root=root,
+        trace_id=spans["trace_id"][root],
+        rows=rows,
+        critical=forest.critical(root),
+        services=services,
+        components=components,
+        cables=cables,
+    )

@@ -1,0 +1,238 @@
+"""The page about spans: three graphs, one transaction's path through them, where time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from eastwest import core, units
+from eastwest.observe.graphs import Graphs, placed
+from eastwest.observe.path import NETWORK, Forest
+from eastwest.observe.transaction import Transaction
+from eastwest.report.graph_drawing import fabric, layered
+from eastwest.report.page import render
+from eastwest.report.tables import shown
+
+_MOST_BARS = 80
+_BAR_HEIGHT = 17
+_MOST_ROWS = 40
+_BARS_WIDTH = 1160
+_NAMES_WIDTH = 400
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One span of the transaction: where it is drawn, and what of it is critical."""
+
+    text: str
+    title: str
+    indent: float
+    y: float
+    x: float
+    width: float
+    #: Beginning and width of its own pieces of the critical path, and whether it is the network's.
+    critical: list[tuple[float, float, bool]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page is about."""
+
+    name: str
+    about: Mapping[str, Any]
+    spans: pl.DataFrame
+    graphs: Graphs
+    forest: Forest
+    transaction: Transaction
+    #: Seconds on critical paths by service, and of how many transactions.
+    time: Mapping[str, float]
+    counted: int
+    #: What the infrastructure is taken from: the name of a scenario, or nothing.
+    scenario: str = ""
+
+
+def page(given: Shown) -> str:
+    """Give the page."""
+    graphs, transaction = given.graphs, given.transaction
+    bars, left_out = _bars(given)
+    whole = sum(given.time.values()) or 1.0
+    rows = list(given.time.items())[:_MOST_ROWS]
+    per = max(1, given.counted)
+    service_of = {
+        name: service for service, names in graphs.components_of.items() for name in names
+    }
+    return render(
+        "observe.html.j2",
+        {"charts": {}, "topology": None},
+        title=shown(given.name, 100),
+        about=" · ".join(
+            (
+                f"{units.count(given.spans.height)} spans",
+                f"{units.count(len(given.forest.roots))} transactions",
+                f"Eastwest {core.version()}",
+            )
+        ),
+        sentences=_sentences(given),
+        services=layered(
+            graphs.services,
+            transaction.services,
+            lambda name: (name, f"{units.count(graphs.services.nodes[name]['spans'])} spans"),
+        ),
+        components=layered(
+            graphs.components,
+            transaction.components,
+            lambda name: (_method(name.partition(" · ")[2]), service_of[name]),
+        ),
+        fabric=fabric(graphs.infrastructure, transaction.cables, placed(graphs)),
+        fabric_note=_placed_words(given),
+        bars=bars,
+        bars_height=len(bars) * _BAR_HEIGHT + 24,
+        bars_width=_BARS_WIDTH,
+        bars_left_out=left_out,
+        ticks=_ticks(given),
+        trace=shown(transaction.trace_id, 64),
+        length=units.span(_length(given, transaction.root)),
+        time=[
+            [shown(name, 60), units.span(s), units.percent(s / whole), units.span(s / per)]
+            for name, s in rows
+        ],
+        shares=[(shown(name, 60), round(s / whole * 100, 2), name == NETWORK) for name, s in rows],
+        counted=units.count(given.counted),
+        mappings=_mappings(graphs),
+        mended=_mended(given.about),
+    )
+
+
+def _length(given: Shown, row: int) -> float:
+    return (given.forest.end[row] - given.forest.start[row]) / 1e9
+
+
+def _method(operation: str | None) -> str:
+    """The end of an operation's name: the method, without package and class."""
+    text = (operation or "–").rstrip("./")
+    return text if " " in text else text.rsplit("/", 1)[-1].rsplit(".", 1)[-1] or "–"
+
+
+def _sentences(given: Shown) -> list[str]:
+    services, components = given.graphs.services, given.graphs.components
+    said = [
+        f"{units.count(len(services))} services rely on each other in "
+        f"{units.count(services.number_of_edges())} ways; they are "
+        f"{units.count(len(components))} components with "
+        f"{units.count(components.number_of_edges())} kinds of calls."
+    ]
+    whole = sum(given.time.values())
+    if whole:
+        first, *others = given.time.items()
+        said.append(
+            f"Most of the time that transactions wait goes to {shown(first[0], 60)}: "
+            f"{units.percent(first[1] / whole)}"
+            + (
+                f", then {shown(others[0][0], 60)}: {units.percent(others[0][1] / whole)}"
+                if others
+                else ""
+            )
+            + f" (critical paths of {units.count(given.counted)} transactions)."
+        )
+    transaction = given.transaction
+    said.append(
+        f"The transaction shown has {units.count(len(transaction.rows))} spans and takes "
+        f"{units.span(_length(given, transaction.root))}; its critical path changes hands "
+        f"{units.count(max(0, len(transaction.critical) - 1))} times."
+    )
+    skew = given.about.get("skew")
+    if isinstance(skew, dict) and skew.get("shifted"):
+        said.append(f"{units.count(skew['shifted'])} clocks were put right before.")
+    inferred = given.about.get("inferred")
+    if isinstance(inferred, dict):
+        method = shown(str(inferred.get("method", "?")), 40)
+        said.append(f"Its transactions were inferred by {method}, not recorded.")
+    return said
+
+
+def _placed_words(given: Shown) -> str:
+    where = f"The fabric of {shown(given.scenario, 60)}. " if given.scenario else ""
+    if not given.scenario:
+        where = "No scenario says what the network is: hosts hang on one node. "
+    words = {
+        "spans": "Spans say on which hosts they ran.",
+        "file": "A file says which instance is on which host.",
+        "assumed": "Nothing says which instance is on which host: they are placed in the order of "
+        "their names, one host after the other. This is assumed.",
+    }
+    return where + words[given.graphs.placed_by]
+
+
+def _bars(given: Shown) -> tuple[list[Bar], int]:
+    forest, transaction = given.forest, given.transaction
+    begin = forest.start[transaction.root]
+    last = max(forest.end[row] for row in transaction.rows)
+    scale = (_BARS_WIDTH - _NAMES_WIDTH - 10) / max(1, last - begin)
+    own: dict[int, list[tuple[float, float, bool]]] = {}
+    for piece in transaction.critical:
+        left = _NAMES_WIDTH + (piece.start_ns - begin) * scale
+        width = max(0.6, (piece.end_ns - piece.start_ns) * scale)
+        own.setdefault(piece.row, []).append((round(left, 2), round(width, 2), piece.network))
+    depth = {transaction.root: 0}
+    rows = transaction.rows[:_MOST_BARS]
+    operations = given.spans["operation"]
+    bars = []
+    for place, row in enumerate(rows):
+        depth.setdefault(row, depth.get(int(forest.parents[row]), 0) + 1)
+        indent = min(10, depth[row]) * 9
+        name = f"{forest.service[row]} · {_method(operations[row])}"
+        length = (forest.end[row] - forest.start[row]) / 1e9
+        starts = (forest.start[row] - begin) / 1e9
+        bars.append(
+            Bar(
+                text=shown(name, max(12, round((_NAMES_WIDTH - indent - 10) / 6.6))),
+                title=f"{shown(forest.service[row], 80)}, {shown(operations[row] or '–', 120)}: "
+                f"{units.span(length)} from {units.span(starts)}",
+                indent=indent,
+                y=place * _BAR_HEIGHT,
+                x=round(_NAMES_WIDTH + (forest.start[row] - begin) * scale, 2),
+                width=round(max(0.8, (forest.end[row] - forest.start[row]) * scale), 2),
+                critical=own.get(row, []),
+            )
+        )
+    return bars, len(transaction.rows) - len(rows)
+
+
+def _ticks(given: Shown) -> list[tuple[float, str]]:
+    forest, transaction = given.forest, given.transaction
+    begin = forest.start[transaction.root]
+    length = max(forest.end[row] for row in transaction.rows) - begin
+    room = _BARS_WIDTH - _NAMES_WIDTH - 10
+    return [
+        (round(_NAMES_WIDTH + room * part / 4, 1), units.span(length * part / 4e9))
+        for part in range(5)
+    ]
+
+
+def _mappings(graphs: Graphs) -> Sequence[Sequence[str]]:
+    rows = []
+    for service, components in list(graphs.components_of.items())[:_MOST_ROWS]:
+        instances = sorted({each.partition(" · ")[0] for each in components})
+        hosts = sorted({graphs.host_of[name] for name in instances if name in graphs.host_of})
+        rows.append(
+            [
+                shown(service, 60),
+                units.count(len(components)),
+                shown(", ".join(instances), 90),
+                shown(", ".join(hosts), 60),
+            ]
+        )
+    return rows
+
+
+def _mended(about: Mapping[str, Any]) -> list[str]:
+    """What was noted at the import, as far as it can be trusted to be that."""
+    noted = about.get("noted")
+    found = []
+    for each in noted if isinstance(noted, list) else []:
+        if isinstance(each, dict) and isinstance(each.get("count"), int):
+            found.append(f"{units.count(each['count'])} × {shown(str(each.get('reason')), 160)}")
+    return found[:_MOST_ROWS]
