@@ -92,7 +92,10 @@ impl MapReduce {
         given.fetching = (kind == TaskKind::Reduce).then(|| {
             let order = self.stream("fetch", job, task);
             let memory = Memory::new(&self.config.shuffle, &self.config.sort);
-            Box::new(Fetching::new(self.workers.len(), maps, order, memory))
+            Box::new(match self.config.coarse.fetches {
+                None => Fetching::new(maps, order, memory),
+                Some(_) => Fetching::in_parts((maps, self.job(job).part_maps), order, memory),
+            })
         });
         let slot = self.tasks.add(given);
         if self.config.framework == Framework::Yarn {
@@ -103,6 +106,9 @@ impl MapReduce {
         w.assigned.push(slot);
         if kind == TaskKind::Reduce {
             w.reduces.push(slot);
+            if self.beats.is_some() {
+                self.job(job).reducers.push(worker);
+            }
         }
     }
 }

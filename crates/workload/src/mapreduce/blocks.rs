@@ -75,8 +75,8 @@ impl MapReduce {
         mut blocks: Vec<Written>,
         out: &mut Vec<Action>,
     ) {
-        if blocks.is_empty() {
-            return; // a map of a job with reduces, or a file of no bytes
+        if blocks.is_empty() || self.config.coarse.is_on() {
+            return; // a map of a job with reduces, a file of no bytes; or no block is ever lost
         }
         for (number, written) in (0..).zip(&mut blocks) {
             let block = Block::Output { job, task, number };

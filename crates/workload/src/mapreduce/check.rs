@@ -92,6 +92,12 @@ fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
         let given = control.heartbeat;
         problems.push(format!("control.heartbeat: {given} is below {SHORTEST_HEARTBEAT}"));
     }
+    if config.coarse.fetches == Some(0) {
+        problems.push("coarse.fetches: must be above 0".to_string());
+    }
+    if config.coarse.heartbeats.is_some_and(|delay| delay.0 > control.heartbeat.0 / 4) {
+        problems.push("coarse.heartbeats: is above a quarter of control.heartbeat".to_string());
+    }
     if !(0.0..=1.0).contains(&control.slowstart) {
         problems.push(format!("control.slowstart: {} is not from 0 to 1", control.slowstart));
     }

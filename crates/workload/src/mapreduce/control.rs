@@ -11,6 +11,7 @@ use super::connections::Use;
 use super::failure::Cause;
 use super::job::{Job, Output};
 use super::scheduler::index;
+use super::shuffle::part_maps;
 use super::yarn::Containers;
 use super::{MapReduce, Timer};
 use crate::Action;
@@ -104,7 +105,8 @@ impl Worker {
 impl MapReduce {
     pub(super) fn begin(&mut self, now: Time, out: &mut Vec<Action>) {
         let mut phase = Stream::new(self.seed, "mapreduce/heartbeat");
-        for i in 0..self.workers.len() {
+        let messages = if self.beats.is_some() { 0 } else { self.workers.len() };
+        for i in 0..messages {
             let purpose = Use::Heartbeat { worker: i as u32 };
             let ends = (self.workers[i].host, self.master);
             let conn = self.conns.open(purpose, ends, self.config.control_class, out);
@@ -114,7 +116,9 @@ impl MapReduce {
             w.armed = true;
             out.push(Timer::Heartbeat(i as u32).at(w.next_heartbeat));
         }
-        self.begin_looking(now, out);
+        if !self.config.coarse.is_on() {
+            self.begin_looking(now, out);
+        }
         self.begin_speculating(now, out);
         self.submit(now, out);
         self.finish_if_done(out);
@@ -143,6 +147,7 @@ impl MapReduce {
             state.maps.moved(map, replicas, &self.racks);
         }
         let maps = spec.maps;
+        state.part_maps = part_maps(spec, &self.config);
         self.jobs[job as usize] = Some(Box::new(state));
         if let Some(clients) = clients {
             self.start_clients(now, job, clients, out);
@@ -168,6 +173,10 @@ impl MapReduce {
     }
 
     pub(super) fn heartbeat_due(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
+        if self.beats.is_some() {
+            self.beat(now, worker, out);
+            return;
+        }
         let w = &mut self.workers[worker as usize];
         w.armed = false;
         if now < w.next_heartbeat {
@@ -226,6 +235,10 @@ impl MapReduce {
             Framework::Yarn => self.fill_node(now, worker, out),
         }
         let events = self.tell_of_maps(worker);
+        if let Some(delay) = self.beat_delay() {
+            self.answer_beat(now, worker, delay, out);
+            return;
+        }
         let control = &self.config.control;
         let w = &self.workers[worker as usize];
         let bytes = u64::from(control.answer_bytes)
@@ -254,6 +267,7 @@ impl MapReduce {
         }
         self.copy_won(&report, out);
         let JobSpec { maps, reduces, .. } = self.config.jobs[job as usize];
+        let parts = self.config.coarse.fetches.is_some();
         let state = self.job(job);
         match kind {
             TaskKind::Map => {
@@ -261,13 +275,19 @@ impl MapReduce {
                 state.longest_map = state.longest_map.max(took);
                 if reduces > 0 {
                     state.finished_on.push(worker);
-                    let output = Output { map: task, mark, lost: false };
-                    state.outputs.entry(worker).or_default().push(output);
-                    state.map_at.insert(task, worker);
+                    if parts {
+                        state.marks.push(mark);
+                    } else {
+                        let output = Output { map: task, mark, lost: false };
+                        state.outputs.entry(worker).or_default().push(output);
+                        state.map_at.insert(task, worker);
+                    }
+                    self.tell_soon(now, job, out);
                 }
             }
             TaskKind::Reduce => state.reduces_done += 1,
         }
+        let state = self.job(job);
         let again = state.finished_on.len() > maps as usize;
         if again && kind == TaskKind::Map && self.config.framework == Framework::Yarn {
             self.poll_again(now, job, out);
@@ -277,6 +297,21 @@ impl MapReduce {
             out.push(Timer::Cleanup(job).at(now + self.config.control.job_cleanup));
         } else if self.config.framework == Framework::Mr1 {
             self.offer_reduces(job);
+        }
+    }
+
+    /// Where heartbeats are no messages: workers with reduces of the job are to hear of one more
+    /// finished map, if that makes them fetch.
+    fn tell_soon(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
+        let maps = self.spec(job).maps;
+        let state = self.job(job);
+        let known = state.finished_on.len() as u32;
+        if known % state.part_maps == 0 || known >= maps {
+            let reducers = std::mem::take(&mut state.reducers);
+            for &worker in &reducers {
+                self.beat_soon(now, worker, out);
+            }
+            self.job(job).reducers = reducers;
         }
     }
 
@@ -313,6 +348,7 @@ impl MapReduce {
             self.workers[worker as usize].free[index(kind)] -= 1;
             self.launch(now, task, out);
         }
+        self.slots_changed(worker);
         for (task, known) in events {
             self.maps_known(now, task, known, out);
         }
@@ -373,6 +409,7 @@ impl MapReduce {
             self.tell_master(now, report, out);
         } else {
             self.workers[worker as usize].finished.push(report);
+            self.beat_soon(now, worker, out);
         }
         if self.config.control.out_of_band_heartbeat && !self.finished {
             self.heartbeat_soon(now, worker, out);

@@ -13,8 +13,10 @@
 //! read is not cached; copying in memory takes no time of its own.
 
 use super::Timer;
-use super::config::NodeConfig;
+use super::alone::Alone;
+use super::config::{MapReduceConfig, NodeConfig};
 use super::resource::Shared;
+use super::task::Step;
 use crate::Action;
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
@@ -124,11 +126,15 @@ impl Machine {
 pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,
+    /// Where work shares nothing.
+    alone: Option<Alone>,
 }
 
 impl Hardware {
     /// Idle machines for so many workers, some of which have a speed of their own.
-    pub fn new(config: NodeConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
+    pub fn new(config: &MapReduceConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
+        let alone = Alone::new(config);
+        let config = config.node.clone();
         let run = config.read_rate.time_for(config.run_bytes);
         let machine = Machine {
             cores: Shared::new(config.cores, run, Span::ZERO),
@@ -151,7 +157,7 @@ impl Hardware {
         for (machine, speed) in machines.iter_mut().zip(own) {
             machine.speed = speed.unwrap_or(USUAL);
         }
-        Hardware { machines, config }
+        Hardware { machines, config, alone }
     }
 
     fn machine(&mut self, worker: u32) -> (u32, &mut Machine) {
@@ -168,9 +174,52 @@ impl Hardware {
         what: Work,
         out: &mut Vec<Action>,
     ) {
+        if self.works_alone(now, worker, work, what, out) {
+            return;
+        }
         let (number, machine) = self.machine(worker);
         machine.cores.start(now, machine.lasts(work), what);
         arm(&mut machine.cores, Timer::Cores(number), out);
+    }
+
+    /// Starts work that shares nothing; false where it may.
+    fn works_alone(
+        &mut self,
+        now: Time,
+        worker: u32,
+        work: Span,
+        what: Work,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let lasts = self.machine(worker).1.lasts(work);
+        let Some(alone) = &mut self.alone else { return false };
+        alone.start(now + lasts, what, out);
+        true
+    }
+
+    /// Work that shares nothing is through.
+    pub fn ended_alone(&mut self, place: u32) -> Work {
+        self.alone.as_mut().expect("it was started so").ended(place)
+    }
+
+    /// Where work shares nothing, all parts of a step are one piece: starts it, and returns how long
+    /// its reading takes.
+    pub fn step_alone(
+        &mut self,
+        now: Time,
+        worker: u32,
+        step: Step,
+        what: Work,
+        out: &mut Vec<Action>,
+    ) -> Option<Span> {
+        self.alone.as_ref()?;
+        let (read, write) = (self.config.read_rate, self.config.write_rate);
+        let (read, write) = (read.time_for(step.read), write.time_for(step.write));
+        let machine = self.machine(worker).1;
+        machine.written += step.write;
+        let lasts = machine.lasts(read);
+        self.works_alone(now, worker, step.cpu.max(read).max(write), what, out);
+        Some(lasts)
     }
 
     /// Reads from the disks.
@@ -180,6 +229,9 @@ impl Hardware {
     }
 
     fn use_disk(&mut self, now: Time, worker: u32, work: Span, what: Work, out: &mut Vec<Action>) {
+        if self.works_alone(now, worker, work, what, out) {
+            return;
+        }
         let (number, machine) = self.machine(worker);
         machine.disks.start(now, machine.lasts(work), what);
         arm(&mut machine.disks, Timer::Disks(number), out);
@@ -299,6 +351,9 @@ impl Hardware {
     /// Whether nobody works or waits: only written bytes may still be on their way.
     #[cfg(test)]
     pub fn idle(&self) -> bool {
+        if self.alone.as_ref().is_some_and(|alone| alone.len() > 0) {
+            return false;
+        }
         let flushing = |m: &Machine| m.flushers as usize;
         self.machines
             .iter()

@@ -35,7 +35,8 @@ pub struct Job {
     pub reduces_back: Vec<u32>,
     /// Failed attempts by kind and task.
     pub failures: BTreeMap<(usize, u32), u32>,
-    /// Of every map that is done and has reduces, where its output is.
+    /// Of every map that is done and has reduces, where its output is; empty where outputs are
+    /// fetched in parts.
     pub map_at: BTreeMap<u32, u32>,
     /// Reports of reduces that could not fetch a map's output.
     pub fetch_failures: BTreeMap<u32, u32>,
@@ -54,7 +55,15 @@ pub struct Job {
     pub reduces_done: u32,
     /// Worker of every finished map in the order of the reports.
     pub finished_on: Vec<u32>,
-    /// Outputs of each worker that has some, in the order of the reports.
+    /// Of each of these, what its machine had written before its output; only where outputs are
+    /// fetched in parts.
+    pub marks: Vec<u64>,
+    /// Maps of a part of a reduce's input.
+    pub part_maps: u32,
+    /// Workers its reduces were given to, where heartbeats are no messages.
+    pub reducers: Vec<u32>,
+    /// Outputs of each worker that has some, in the order of the reports; empty where they are
+    /// fetched in parts.
     pub outputs: BTreeMap<u32, Vec<Output>>,
     /// When its first task started.
     pub started: Option<Time>,
@@ -90,6 +99,9 @@ impl Job {
             maps_done: 0,
             reduces_done: 0,
             finished_on: Vec::new(),
+            marks: Vec::new(),
+            part_maps: 1,
+            reducers: Vec::new(),
             outputs: BTreeMap::new(),
             started: None,
             shuffle_local_bytes: 0,

@@ -90,7 +90,10 @@ impl MapReduce {
     /// A slot or a container is free again.
     pub(super) fn free_slot(&mut self, worker: u32, (job, kind): (u32, TaskKind)) {
         match self.config.framework {
-            Framework::Mr1 => self.workers[worker as usize].free[index(kind)] += 1,
+            Framework::Mr1 => {
+                self.workers[worker as usize].free[index(kind)] += 1;
+                self.slots_changed(worker);
+            }
             Framework::Yarn => self.free_container(worker, (job, kind)),
         }
     }

@@ -122,7 +122,7 @@ impl MapReduce {
         };
         let local = holder == worker;
         if !local {
-            self.ask_for_split(task, holder, out);
+            self.ask_for_split(now, (task, holder), out);
         }
         let spec = &self.config.jobs[job as usize];
         if spec.reduces == 0 {
@@ -164,13 +164,17 @@ impl MapReduce {
         (!replicas.is_empty()).then(|| self.racks.nearest(worker, &replicas, &mut stream))
     }
 
-    fn ask_for_split(&mut self, task: u32, holder: u32, out: &mut Vec<Action>) {
+    fn ask_for_split(&mut self, now: Time, (task, holder): (u32, u32), out: &mut Vec<Action>) {
         let t = self.tasks.get(task);
         let (job, worker) = (t.job, t.worker);
         t.input_left = 1;
         let ends = (self.host(worker), self.host(holder));
         let purpose = Use::Split { task, holder };
         let conn = self.conns.open(purpose, ends, self.config.class, out);
+        if self.config.coarse.blocks {
+            self.send_split(now, task, holder, conn, out);
+            return;
+        }
         let request = u64::from(self.config.hdfs.read_request_bytes);
         out.push(control_message(conn, Side::Client, request, 0, Some(job)));
     }
@@ -197,7 +201,7 @@ impl MapReduce {
                 let what = Work::Split { task, holder: next, round };
                 self.hardware.read(now, next, bytes, what, out);
             }
-            Some(next) => self.ask_for_split(task, next, out),
+            Some(next) => self.ask_for_split(now, (task, next), out),
             None => self.seek_later(now, task, out),
         }
     }

@@ -17,6 +17,7 @@ use super::MapReduce;
 use super::config::{ShuffleConfig, SortConfig};
 use super::hardware::Work;
 use super::merge;
+use super::shares::share;
 use super::task::{Stage, Step};
 use crate::Action;
 use eastwest_types::{Span, Time};
@@ -92,6 +93,22 @@ impl Memory {
         self.reserved += bytes;
         held.memory += bytes;
         true
+    }
+
+    /// What each of so many fetches at once may take of the memory, at least one output that is small
+    /// enough for it.
+    pub fn share_of(&self, fetches: u32) -> u64 {
+        (self.limit / u64::from(fetches.max(1))).max(self.most_single)
+    }
+
+    /// Finds a place for so many outputs of together so many bytes, all of one size.
+    pub fn reserve_part(&mut self, bytes: u64, outputs: u32, held: &mut Held) {
+        if bytes / u64::from(outputs.max(1)) > self.most_single {
+            held.files.extend((0..outputs).map(|i| share(bytes, outputs, i)));
+        } else {
+            self.reserved += bytes;
+            held.memory += bytes;
+        }
     }
 
     /// Outputs will not arrive: their room is free.

@@ -7,13 +7,15 @@
 //! equations, parameters and limits in `docs/mechanisms/mapreduce.md`.
 //!
 //! One file per concern: `control` (heartbeats, life of a job), `scheduler` (whose turn it is),
-//! `assign` (what an answer gives out), `owners` (pools, queues and users by number), `job` (how far
+//! `beats` (heartbeats that are no messages), `alone` (work that shares nothing), `assign` (what an answer gives out), `owners` (pools, queues and users by number), `job` (how far
 //! it is), `waiting` (maps that wait, where splits are), `map`, `shuffle`, `reduce`, `write` (the
 //! stages of tasks), `hdfs` (placement), `blocks` and `replication` (where blocks are, and copying
 //! them anew), `speculate` (second attempts), `shares` (exact splits of bytes), `check` (impossible
 //! demands).
 
+mod alone;
 mod assign;
+mod beats;
 mod blocks;
 mod check;
 mod clients;
@@ -49,9 +51,10 @@ mod write;
 mod yarn;
 
 pub use config::{
-    Clients, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework, HdfsConfig,
-    JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig, RecoveryConfig,
-    ReplaceDatanode, ShuffleConfig, SizeRule, SlowNode, SortConfig, SpeculationConfig, YarnConfig,
+    Clients, CoarseConfig, ControlConfig, CostConfig, FailingTask, FailureConfig, Framework,
+    HdfsConfig, JobBytes, JobSpec, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig, NodeConfig,
+    RecoveryConfig, ReplaceDatanode, ShuffleConfig, SizeRule, SlowNode, SortConfig,
+    SpeculationConfig, YarnConfig,
 };
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
@@ -97,6 +100,8 @@ pub struct MapReduce {
     clients: Slab<Client>,
     /// Finished tasks on their way to their application masters.
     reports: Slab<Report>,
+    /// Heartbeats, where they are no messages.
+    beats: Option<beats::Beats>,
     yarn: Yarn,
     /// Jobs that can have running tasks, by number.
     jobs: Vec<Option<Box<Job>>>,
@@ -151,6 +156,12 @@ enum Timer {
     Copy(u32),
     /// A map looks again for a replica of its split.
     Seek(u32),
+    /// An answer to a heartbeat that is no message arrives.
+    Answer(u32),
+    /// A worker may take waiting tasks.
+    Ask,
+    /// Work that shares nothing is through.
+    Alone(u32),
     /// A reduce may ask a worker again.
     Penalty {
         /// The reduce.
@@ -184,6 +195,9 @@ impl Timer {
             Timer::Replicate => (18, 0),
             Timer::Copy(copy) => (19, copy),
             Timer::Seek(task) => (20, task),
+            Timer::Answer(worker) => (21, worker),
+            Timer::Ask => (22, 0),
+            Timer::Alone(place) => (23, place),
         };
         let from = if let Timer::Penalty { from, .. } = self { u64::from(from) } else { 0 };
         kind << 56 | from << 32 | u64::from(of)
@@ -214,6 +228,9 @@ impl Timer {
             18 => Timer::Replicate,
             19 => Timer::Copy(of),
             20 => Timer::Seek(of),
+            21 => Timer::Answer(of),
+            22 => Timer::Ask,
+            23 => Timer::Alone(of),
             kind => unreachable!("no timer has kind {kind}"),
         }
     }
@@ -239,6 +256,7 @@ impl MapReduce {
         let all_slots = each.map(|n| u64::from(n) * hosts.len() as u64);
         let scheduler =
             Scheduler::new(config.scheduler, &config.scheduling, owners, all_slots, &racks);
+        let beats = beats::Beats::new(&config, hosts.len(), cluster.seed);
         let slow = |node: &SlowNode| {
             let worker = hosts.iter().position(|&host| host == node.host);
             (worker.expect("it was checked") as u32, node.speed)
@@ -251,10 +269,11 @@ impl MapReduce {
             racks,
             scheduler,
             conns: Connections::default(),
-            hardware: Hardware::new(config.node.clone(), switch_of.len(), &speeds),
+            hardware: Hardware::new(&config, switch_of.len(), &speeds),
             tasks: Slab::default(),
             writers: Slab::default(),
             sessions: Slab::default(),
+            beats,
             blocks: blocks::Blocks::default(),
             replication: replication::Replication::new(switch_of.len(), cluster.seed),
             clients: Slab::default(),
@@ -314,12 +333,19 @@ impl MapReduce {
                 Timer::Replicate => self.replicate(now, out),
                 Timer::Copy(copy) => self.copy_due(now, copy, out),
                 Timer::Seek(task) => self.seek_split(now, task, out),
+                Timer::Answer(worker) => self.answer_arrived(now, worker, out),
+                Timer::Ask => self.ask_takers(now, out),
+                Timer::Alone(place) => {
+                    let work = self.hardware.ended_alone(place);
+                    self.work_done(now, work, out);
+                }
                 Timer::Penalty { task, from } => self.penalty_over(now, (task, from), out),
             },
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),
             Event::Failed { conn } => self.connection_failed(now, conn, out),
             Event::Received { conn, bytes } => self.received(now, conn, bytes, out),
         }
+        self.seek_takers(now, out);
     }
 
     /// Whether a wake-up is for something that was killed meanwhile.
@@ -375,7 +401,7 @@ impl MapReduce {
             Work::ClientRead { client, round } => self.block_read(now, (client, round), out),
             Work::Local { writer, bytes } => self.local_stored(now, writer, bytes, out),
             Work::Replica { writer, pipe, hop, bytes } => {
-                self.chunk_stored((writer, pipe, hop), bytes, out);
+                self.chunk_stored(now, (writer, pipe, hop), bytes, out);
             }
             Work::Transfer { writer, pipe } => self.transfer_part(now, (writer, pipe), out),
             Work::Copy(copy) => self.copy_part(now, copy, out),

@@ -1,7 +1,8 @@
 //! The part of a task that computes output and writes it to HDFS: a reduce after its merge, or a map
 //! of a job without reduces.
 //!
-//! Reading, computing and writing overlap: the function runs in pieces of at most 16 MiB, each of
+//! Reading, computing and writing overlap: the function runs in pieces of at most 16 MiB (64 MiB where
+//! blocks are one message), each of
 //! which is read and computed at the same time and then handed to the writer, which works on while
 //! the next piece runs. The task commits when the function is through and all is written.
 
@@ -14,6 +15,8 @@ use eastwest_types::{Rate, TaskKind, Time};
 
 /// Input or output of a piece, at most.
 const PIECE: u64 = 16 << 20;
+/// The same where blocks are one message: they are on their way from the beginning.
+const COARSE_PIECE: u64 = 64 << 20;
 
 /// A task that computes its output.
 #[derive(Clone, Debug)]
@@ -80,7 +83,8 @@ impl MapReduce {
         let output = spec.written_bytes(index);
         let replicas = spec.output_replication.unwrap_or(self.config.hdfs.output_replication);
         t.bytes_out = output;
-        let pieces = work.max(output).div_ceil(PIECE).clamp(1, u64::from(u32::MAX)) as u32;
+        let most = if self.config.coarse.blocks { COARSE_PIECE } else { PIECE };
+        let pieces = work.max(output).div_ceil(most).clamp(1, u64::from(u32::MAX)) as u32;
         let writer = (output > 0).then(|| {
             let at = (self.workers[worker as usize].host, Some(worker));
             self.open_writer(now, Owner::Task(task), (job, index), at, (output, replicas), out)

@@ -12,9 +12,13 @@
 //! sent. Those on the reduce's own worker never use the network and take one of the parallel places.
 //! Empty partitions are asked for like others and answered with a header only. Departures: a request
 //! names only what there is memory for (Hadoop breaks off a response it has no room for); a serving
-//! worker answers any number of reduces at once. Fetches that fail are in [`failures`].
+//! worker answers any number of reduces at once. Fetches that fail are in [`failures`]; what an
+//! approximate run fetches instead of single outputs is in [`parts`].
 
 mod failures;
+mod parts;
+
+pub use parts::part_maps;
 
 use super::MapReduce;
 use super::config::Framework;
@@ -27,7 +31,8 @@ use super::task::Stage;
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
-use std::collections::VecDeque;
+use parts::Part;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Outputs on one worker, as one reduce sees them. They are numbered in the order of the reports.
 #[derive(Clone, Debug, Default)]
@@ -67,10 +72,30 @@ impl Source {
     }
 }
 
+/// A bit for each map.
+#[derive(Clone, Debug)]
+struct Got(Vec<u64>);
+
+impl Got {
+    fn new(maps: u32) -> Got {
+        Got(vec![0; maps.div_ceil(64) as usize])
+    }
+
+    fn has(&self, map: u32) -> bool {
+        self.0[map as usize / 64] >> (map % 64) & 1 == 1
+    }
+
+    fn set(&mut self, map: u32, to: bool) {
+        let (word, bit) = (&mut self.0[map as usize / 64], 1 << (map % 64));
+        *word = if to { *word | bit } else { *word & !bit };
+    }
+}
+
 /// What a reduce has fetched from where.
 #[derive(Clone, Debug)]
 pub struct Fetching {
-    sources: Vec<Source>,
+    /// Workers with outputs the reduce knows of.
+    sources: BTreeMap<u32, Source>,
     /// Workers that may be asked.
     ready: Vec<u32>,
     /// Workers being asked.
@@ -80,28 +105,31 @@ pub struct Fetching {
     /// Reports of finished maps the reduce knows of.
     pub known: u32,
     /// Maps whose output has arrived or is asked for.
-    got: Vec<bool>,
+    got: Got,
     /// How many have arrived.
     fetched: u32,
     order: Stream,
     health: failures::Health,
+    /// Where the sources are parts of the input instead of workers.
+    parts: Option<parts::Parts>,
     /// What it holds.
     pub memory: Memory,
 }
 
 impl Fetching {
     /// Nothing known, nothing fetched of so many maps; `order` draws the next worker to ask.
-    pub fn new(workers: usize, maps: u32, order: Stream, memory: Memory) -> Fetching {
+    pub fn new(maps: u32, order: Stream, memory: Memory) -> Fetching {
         Fetching {
-            sources: vec![Source::default(); workers],
+            sources: BTreeMap::new(),
             ready: Vec::new(),
             busy: 0,
             told: 0,
             known: 0,
-            got: vec![false; maps as usize],
+            got: Got::new(maps),
             fetched: 0,
             order,
             health: failures::Health::default(),
+            parts: None,
             memory,
         }
     }
@@ -111,7 +139,7 @@ impl Fetching {
         let Some(&worker) = job.map_at.get(&map) else { return };
         let made = job.outputs[&worker].iter().rposition(|o| o.map == map && !o.lost);
         let number = made.expect("its worker lists it") as u32;
-        let s = &mut self.sources[worker as usize];
+        let s = self.sources.entry(worker).or_default();
         if number < s.taken && !s.again.contains(&number) {
             let was = s.is_ready();
             s.again.push_back(number);
@@ -128,8 +156,7 @@ impl Fetching {
 
     /// Whether an answer of this worker is awaited.
     pub fn awaits(&self, from: u32) -> bool {
-        let s = &self.sources[from as usize];
-        !s.asking.is_empty() && !s.answered
+        self.sources.get(&from).is_some_and(|s| !s.asking.is_empty() && !s.answered)
     }
 }
 
@@ -150,8 +177,10 @@ impl MapReduce {
         // Maps that run again are reported once more, also to who has all.
         let Some(f) = t.fetching.as_mut() else { return };
         let job = self.jobs[t.job as usize].as_ref().expect("the job runs");
-        for &worker in &job.finished_on[f.known as usize..(known as usize).max(f.known as usize)] {
-            let s = &mut f.sources[worker as usize];
+        f.parts_known(known);
+        let news = f.known as usize..(known as usize).max(f.known as usize);
+        for &worker in job.finished_on[news].iter().filter(|_| f.parts.is_none()) {
+            let s = f.sources.entry(worker).or_default();
             let was = s.is_ready();
             s.known += 1;
             if !was && s.is_ready() {
@@ -160,7 +189,7 @@ impl MapReduce {
         }
         f.known = f.known.max(known);
         if known >= self.config.jobs[t.job as usize].maps {
-            for s in &mut f.sources {
+            for s in f.sources.values_mut() {
                 close_if_drained(s, &mut self.conns, out);
             }
         }
@@ -175,13 +204,18 @@ impl MapReduce {
             let t = self.tasks.get(task);
             let (job, reduce, worker) = (t.job, t.index, t.worker);
             let f = t.fetching.as_mut().expect("the reduce fetches");
+            let in_parts = f.parts.is_some();
             let places = f.busy < self.config.shuffle.parallel_copies;
             if !places || f.ready.is_empty() || !f.memory.has_room() {
                 return;
             }
             let drawn = f.order.below(f.ready.len() as u64) as usize;
             let from = f.ready.swap_remove(drawn);
-            let s = &mut f.sources[from as usize];
+            if in_parts {
+                self.fetch_part_of(now, task, from, out);
+                continue;
+            }
+            let s = f.sources.entry(from).or_default();
             let spec = &self.config.jobs[job as usize];
             let state = self.jobs[job as usize].as_ref().expect("the job runs");
             let most = self.config.shuffle.max_maps_per_fetch as usize;
@@ -191,7 +225,7 @@ impl MapReduce {
             while s.asking.len() < most && s.has_more() {
                 let next = s.again.front().copied().unwrap_or(s.taken);
                 let output = outputs[next as usize];
-                let wanted = !output.lost && !f.got[output.map as usize];
+                let wanted = !output.lost && !f.got.has(output.map);
                 if wanted {
                     let bytes = spec.fetch_bytes(output.map, reduce);
                     if !f.memory.reserve(bytes, &mut s.held) {
@@ -200,7 +234,7 @@ impl MapReduce {
                     s.bytes += bytes;
                     oldest = oldest.min(output.mark);
                     s.asking.push(next);
-                    f.got[output.map as usize] = true;
+                    f.got.set(output.map, true);
                 }
                 if s.again.pop_front().is_none() {
                     s.taken += 1;
@@ -232,9 +266,37 @@ impl MapReduce {
         }
     }
 
+    /// Asks for a part of the input.
+    fn fetch_part_of(&mut self, now: Time, task: u32, part: u32, out: &mut Vec<Action>) {
+        let t = self.tasks.get(task);
+        let (job, reduce, worker) = (t.job, t.index, t.worker);
+        let f = t.fetching.as_mut().expect("the reduce fetches");
+        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        let Part { worker: from, bytes, mark } =
+            f.take_part(part, (&self.config.jobs[job as usize], reduce), state);
+        f.sources.entry(part).or_default().parts = 1;
+        f.busy += 1;
+        t.bytes_in += bytes;
+        if from == worker {
+            t.shuffle_local += bytes;
+            self.serve(now, (task, part), (bytes, mark), out);
+            self.arriving(now, (task, part), out);
+            return;
+        }
+        let ends = (self.host(worker), self.host(from));
+        let purpose = Use::Fetch { task, from: part };
+        let conn = self.conns.open(purpose, ends, self.config.class, out);
+        self.source(task, part).conn = Some(conn);
+        self.send_outputs(now, (task, part), conn, mark, out);
+    }
+
+    fn source_worker(&mut self, task: u32, from: u32) -> u32 {
+        self.tasks.get(task).fetching.as_ref().expect("the reduce fetches").worker_of(from)
+    }
+
     fn source(&mut self, task: u32, from: u32) -> &mut Source {
         let f = self.tasks.get(task).fetching.as_mut().expect("the reduce fetches");
-        &mut f.sources[from as usize]
+        f.sources.entry(from).or_default()
     }
 
     /// At the worker with the outputs: reads what has left its page cache.
@@ -245,11 +307,12 @@ impl MapReduce {
         (bytes, mark): (u64, u64),
         out: &mut Vec<Action>,
     ) {
-        if bytes > 0 && !self.hardware.in_memory(from, mark) {
+        let worker = self.source_worker(task, from);
+        if bytes > 0 && !self.hardware.in_memory(worker, mark) {
             let s = self.source(task, from);
             s.parts += 1;
             let what = Work::Fetch { task, from, round: s.failures };
-            self.hardware.read(now, from, bytes, what, out);
+            self.hardware.read(now, worker, bytes, what, out);
         }
     }
 
@@ -274,6 +337,7 @@ impl MapReduce {
     /// At the reduce: the bytes are there; outputs too large for its memory go to its disk.
     pub(super) fn arriving(&mut self, now: Time, (task, from): (u32, u32), out: &mut Vec<Action>) {
         let worker = self.tasks.get(task).worker;
+        let here = self.source_worker(task, from) == worker;
         let s = self.source(task, from);
         let to_disk: u64 = s.held.files.iter().sum();
         s.parts += 1;
@@ -283,7 +347,7 @@ impl MapReduce {
         if self.hardware.write(now, worker, to_disk, what, out) {
             self.source(task, from).parts -= 1;
         }
-        if from == worker && self.source(task, from).parts == 1 {
+        if here && self.source(task, from).parts == 1 {
             // A copy in memory still ends by a wake-up.
             self.hardware.compute(now, worker, Span::ZERO, what, out);
         } else {
@@ -316,13 +380,14 @@ impl MapReduce {
         if s.parts > 0 {
             return;
         }
-        let keep = self.config.shuffle.keep_alive;
+        let keep = self.config.shuffle.keep_alive && self.config.coarse.fetches.is_none();
         let t = self.tasks.get(task);
         let maps = self.config.jobs[t.job as usize].maps;
         let f = t.fetching.as_mut().expect("the reduce fetches");
-        let s = &mut f.sources[from as usize];
+        let s = f.sources.entry(from).or_default();
         f.health.fetched(now, from, &s.asking);
-        f.fetched += s.asking.drain(..).count() as u32;
+        f.fetched += f.outputs_of(from);
+        let s = f.sources.entry(from).or_default();
         f.memory.arrived(std::mem::take(&mut s.held));
         f.busy -= 1;
         if !keep {
@@ -335,8 +400,11 @@ impl MapReduce {
         } else if f.known >= maps {
             close_if_drained(s, &mut self.conns, out);
         }
+        if f.parts.is_some() {
+            f.sources.remove(&from);
+        }
         if f.fetched == maps {
-            for s in &mut f.sources {
+            for s in f.sources.values_mut() {
                 if let Some(conn) = s.conn.take() {
                     self.conns.close(conn, out);
                 }

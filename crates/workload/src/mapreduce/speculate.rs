@@ -117,6 +117,11 @@ impl Speculation {
         alone && !done
     }
 
+    /// Whether copies of tasks of a kind are to be given out.
+    pub fn wants(&self, kind: usize) -> bool {
+        self.twins.iter().any(|(&(_, k, _), twin)| k == kind && twin.wanted)
+    }
+
     /// A job is over.
     pub fn forget(&mut self, job: u32) {
         self.twins.retain(|&(of, ..), _| of != job);

@@ -157,6 +157,12 @@ impl MapReduce {
         let t = self.tasks.get(task);
         t.counters.cpu += step.cpu;
         let worker = t.worker;
+        if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {
+            if step.read > 0 && what == Work::Step(task) {
+                self.file_read(now + read, task);
+            }
+            return 1;
+        }
         let mut parts = 0;
         if step.read > 0 {
             let what = if what == Work::Step(task) { Work::Read(task) } else { what };

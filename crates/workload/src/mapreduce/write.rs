@@ -208,6 +208,8 @@ impl MapReduce {
             let session = self.namenode_session(Caller::Writer { writer }, host);
             self.writers.get(writer).session = Some(session);
             self.ask_namenode(now, session, out);
+        } else if self.config.coarse.blocks {
+            self.next_block(now, writer, out);
         }
         writer
     }
@@ -243,7 +245,7 @@ impl MapReduce {
         let w = self.writers.get(writer);
         let complete = w.written == w.total;
         w.state = State::Idle;
-        if !complete && w.produced == w.written {
+        if !complete && w.produced == w.written && !self.config.coarse.blocks {
             return;
         }
         w.state = if complete { State::Completing } else { State::Asking };
@@ -271,7 +273,8 @@ impl MapReduce {
 
     /// Opens the connections to the other replicas of a block, and streams.
     fn open_pipeline(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
-        let setup = self.config.hdfs.setup_bytes;
+        let whole = self.config.coarse.blocks;
+        let setup = if whole { 0 } else { self.config.hdfs.setup_bytes };
         let w = self.writers.get(writer);
         let hops = w.chain.len() - usize::from(w.worker.is_some());
         if hops > 0 && setup > 0 {
@@ -280,7 +283,12 @@ impl MapReduce {
             return;
         }
         for _ in 0..hops {
-            self.open_hop(writer, out);
+            let conn = self.open_hop(writer, out);
+            if whole {
+                let Writer { block, job, .. } = *self.writers.get(writer);
+                let framing = self.config.hdfs.write_framing(block);
+                out.push(replica_chunk(conn, block, framing, job));
+            }
         }
         self.writers.get(writer).state = State::Streaming;
         self.fill_pipeline(now, writer, out);
@@ -320,6 +328,7 @@ impl MapReduce {
         let there = w.block.min(w.produced - w.written);
         match w.hops.first().map(|hop| hop.conn) {
             None => w.sent = there,
+            Some(_) if self.config.coarse.blocks => w.sent = there,
             Some(conn) => loop {
                 let bytes = hdfs.write_chunk_bytes.min(w.block - w.sent);
                 if bytes == 0 || w.sent + bytes > there || w.sent + bytes > w.acknowledged + window
@@ -366,14 +375,14 @@ impl MapReduce {
             return;
         }
         w.hops[hop as usize].arrived += bytes;
-        if !last {
+        if !last && !self.config.coarse.blocks {
             let next = w.hops[hop as usize + 1].conn;
             out.push(replica_chunk(next, bytes, hdfs.write_framing(bytes), job));
         }
         let pipe = w.pipe;
         let what = Work::Replica { writer, pipe, hop, bytes };
         if self.hardware.store(now, replica, bytes, what, out) {
-            self.chunk_stored((writer, pipe, hop), bytes, out);
+            self.chunk_stored(now, (writer, pipe, hop), bytes, out);
         }
     }
 
@@ -385,6 +394,7 @@ impl MapReduce {
     /// A replica has taken in a chunk.
     pub(super) fn chunk_stored(
         &mut self,
+        now: Time,
         (writer, pipe, hop): (u32, u32, u32),
         bytes: u64,
         out: &mut Vec<Action>,
@@ -394,6 +404,11 @@ impl MapReduce {
             return;
         }
         w.hops[hop as usize].stored += bytes;
+        if self.config.coarse.blocks {
+            w.acknowledged = w.hops.iter().map(|hop| hop.stored).min().unwrap_or(0);
+            self.block_written(now, writer, out);
+            return;
+        }
         self.pass_acknowledgement(writer, hop, out);
     }
 
@@ -453,7 +468,7 @@ impl MapReduce {
 
     /// Ends the block once every replica has all of it.
     fn block_written(&mut self, now: Time, writer: u32, out: &mut Vec<Action>) {
-        let closes = self.config.hdfs.setup_bytes > 0;
+        let closes = self.config.hdfs.setup_bytes > 0 && !self.config.coarse.blocks;
         let w = self.writers.get(writer);
         let all = |bytes| bytes == w.block;
         let remote = w.hops.is_empty() || all(w.acknowledged);

@@ -6,6 +6,7 @@
 //! on Hadoop 3.4.2 that Eastwest keeps as reference (one master, four workers, 64 MiB splits).
 //! "Estimate" means that no published number is known: such sizes are small beside the data.
 
+mod coarse;
 mod failures;
 mod hdfs;
 mod jobs;
@@ -15,6 +16,7 @@ mod speculation;
 mod tasks;
 mod yarn;
 
+pub use coarse::CoarseConfig;
 pub use failures::{FailingTask, FailureConfig};
 pub use hdfs::HdfsConfig;
 pub use jobs::{Clients, JobBytes, JobSpec, SizeRule};
@@ -76,6 +78,8 @@ pub struct MapReduceConfig {
     pub failures: FailureConfig,
     /// Second attempts at slow tasks.
     pub speculation: SpeculationConfig,
+    /// What is left out for the sake of size.
+    pub coarse: CoarseConfig,
     /// The jobs, in any order: they are numbered by time of submission, then by place in this list.
     pub jobs: Vec<JobSpec>,
 }
@@ -102,6 +106,7 @@ impl Default for MapReduceConfig {
             yarn: YarnConfig::default(),
             failures: FailureConfig::default(),
             speculation: SpeculationConfig::default(),
+            coarse: CoarseConfig::default(),
             jobs: Vec::new(),
         }
     }

@@ -82,9 +82,18 @@ impl MapReduce {
     ) {
         let t = self.tasks.get(task);
         let Some(f) = t.fetching.as_mut() else { return };
-        let s = &mut f.sources[from as usize];
+        let s = f.sources.entry(from).or_default();
         s.conn = None;
         if s.asking.is_empty() || s.answered {
+            return;
+        }
+        if f.parts.is_some() {
+            t.bytes_in -= s.bytes;
+            f.memory.give_back(&s.held);
+            s.forget_part();
+            f.busy -= 1;
+            f.ready.push(from);
+            self.fetch_more(now, task, out);
             return;
         }
         s.failures += 1;
@@ -103,7 +112,7 @@ impl MapReduce {
         let (mut most, mut over) = (0, false);
         for &number in &numbers {
             let Output { map, lost, .. } = outputs[number as usize];
-            f.got[map as usize] = false;
+            f.got.set(map, false);
             if lost {
                 f.turn_to_another(state, map);
             }
@@ -132,7 +141,7 @@ impl MapReduce {
         out: &mut Vec<Action>,
     ) {
         let Some(f) = self.tasks.get(task).fetching.as_mut() else { return };
-        let s = &mut f.sources[from as usize];
+        let s = f.sources.entry(from).or_default();
         s.penalized = false;
         if s.is_ready() {
             f.ready.push(from);

@@ -9,7 +9,7 @@ use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, Time};
 use proptest::prelude::*;
 
 /// Checks every total of every job.
-fn conserved(config: &MapReduceConfig, seen: &Outcome) {
+pub fn conserved(config: &MapReduceConfig, seen: &Outcome) {
     let mut jobs = config.jobs.clone();
     jobs.sort_by_key(|j| j.submit);
     assert_eq!(seen.jobs.len(), jobs.len());

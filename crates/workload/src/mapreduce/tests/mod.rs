@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod clients;
+mod coarse;
 mod conservation;
 mod failures;
 mod network;

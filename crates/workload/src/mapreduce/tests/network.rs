@@ -214,7 +214,7 @@ impl World {
                 if purpose == Purpose::Replica {
                     *self.seen.replicas.entry((pipe.ends[0], pipe.ends[1])).or_default() += payload;
                 }
-                if purpose == Purpose::Shuffle {
+                if purpose == Purpose::Shuffle && pipe.unanswered > 0 {
                     // The answer counts as open until it is delivered.
                     pipe.unanswered = 2;
                 }

@@ -1,0 +1,51 @@
+//! Work that shares nothing: where every task has a core and every stream a disk of its own, a piece
+//! of work ends when it would end alone. One wake-up for each, and one for all parts of a step.
+//!
+//! Only in approximate runs, whose event counts matter; the times are those of
+//! [`super::resource`] with as many servers as pieces. Not with speculation, which asks how far
+//! running pieces are.
+
+use super::Timer;
+use super::config::MapReduceConfig;
+use super::hardware::Work;
+use crate::Action;
+use eastwest_types::Time;
+
+/// Running pieces; places of those that are through are used again.
+#[derive(Clone, Debug, Default)]
+pub struct Alone {
+    pieces: Vec<Option<Work>>,
+    free: Vec<u32>,
+}
+
+impl Alone {
+    /// If work of these machines shares nothing, and the run is approximate.
+    pub fn new(config: &MapReduceConfig) -> Option<Alone> {
+        let node = &config.node;
+        let shares = node.cores.is_some() || node.disks.is_some() || node.dirty_bytes > 0;
+        let watched = config.speculation.maps || config.speculation.reduces;
+        (config.coarse.is_on() && !shares && !watched).then(Alone::default)
+    }
+
+    /// A piece of work ends at a time.
+    pub fn start(&mut self, end: Time, what: Work, out: &mut Vec<Action>) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.pieces.push(None);
+            self.pieces.len() as u32 - 1
+        });
+        self.pieces[place as usize] = Some(what);
+        out.push(Timer::Alone(place).at(end));
+    }
+
+    /// The piece at a place is through.
+    pub fn ended(&mut self, place: u32) -> Work {
+        self.free.push(place);
+        self.pieces[place as usize].take().expect("a piece ends once")
+    }
+
+    /// Pieces that are not through.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.pieces.len() - self.free.len()
+    }
+}
