@@ -86,7 +86,7 @@ def test_a_reader_finds_a_page(address: str, tool: Callable[..., str], tmp_path:
                 look()
             })
         """)
-        assert "/mechanisms/incast.html" in found
+        assert "/mechanisms/incast.html" in found, found
         overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert chromium.script(overflow) <= 0
         assert all(a.startswith((address, "data:", "blob:")) for a in chromium.requests)
