@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -36,7 +36,7 @@ _MOST_PLACEMENT_BYTES = 16 << 20
 #: The network where no scenario says what it is.
 NETWORK = "(network)"
 
-Graph = nx.DiGraph
+Graph: TypeAlias = "nx.DiGraph[str]"
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Graphs:
     services: Graph
     components: Graph
     #: Not directed: cables.
-    infrastructure: nx.Graph
+    infrastructure: nx.Graph[str]
     #: Components of each service.
     components_of: dict[str, list[str]]
     #: Host of each instance.
@@ -71,11 +71,11 @@ class Graphs:
 
     def way(self, caller: str, called: str) -> list[str]:
         """Hosts and switches from one instance to another, along a shortest way."""
-        ends = self.host_of.get(caller), self.host_of.get(called)
-        if ends[0] is None or ends[1] is None:
+        here, there = self.host_of.get(caller), self.host_of.get(called)
+        if here is None or there is None:
             return []
         try:
-            return min(nx.all_shortest_paths(self.infrastructure, *ends))
+            return min(nx.all_shortest_paths(self.infrastructure, here, there))
         except (nx.NetworkXNoPath, nx.NodeNotFound):
             return []
 
@@ -120,7 +120,7 @@ def build(
 
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
     """Nodes of one level, and an edge where a span of one is the parent of one of another."""
-    graph = nx.DiGraph()
+    graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
         pl.len().alias("spans"),
         pl.col("length_s").median().alias("median_s"),
@@ -155,7 +155,7 @@ def _place(
     named: pl.DataFrame,
     topology: Mapping[str, Any] | None,
     placement: Mapping[str, str] | None,
-) -> tuple[nx.Graph, dict[str, str], str]:
+) -> tuple[nx.Graph[str], dict[str, str], str]:
     """The infrastructure, and the host of each instance."""
     instances = sorted(named["instance"].unique().to_list())
     said = dict(
@@ -164,7 +164,7 @@ def _place(
         .unique("instance", keep="first", maintain_order=True)
         .iter_rows()
     )
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     if topology is None:
         host_of = {**said, **_chosen(placement, instances)}
         placed_by = "file" if placement else "spans" if said else "assumed"
@@ -195,7 +195,7 @@ def _place(
     return graph, {name: on[said.get(name, name)] for name in instances}, "assumed"
 
 
-def _fabric(graph: nx.Graph, topology: Mapping[str, Any]) -> list[str]:
+def _fabric(graph: nx.Graph[str], topology: Mapping[str, Any]) -> list[str]:
     """Add the nodes and cables of a scenario; return its hosts."""
     hosts = [str(name) for name in topology["nodes"][: topology["hosts"]]]
     for name in topology["nodes"]:
@@ -251,7 +251,7 @@ def read_placement(path: Path) -> dict[str, str]:
     return found
 
 
-def _writable(graph: nx.Graph) -> nx.Graph:
+def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
     """Copy a graph for GraphML: names without what XML cannot hold, no missing values."""
     names: dict[str, str] = {}
     taken: Counter[str] = Counter()

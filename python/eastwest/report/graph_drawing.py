@@ -55,7 +55,7 @@ class Drawing:
 
 
 def layered(
-    graph: nx.DiGraph,
+    graph: nx.DiGraph[str],
     marked: Mapping[tuple[str, str], int],
     name_of: Callable[[str], tuple[str, str]],
 ) -> Drawing:
@@ -106,7 +106,7 @@ def _told(name: str, data: Mapping[str, Any]) -> str:
     )
 
 
-def _layers(graph: nx.DiGraph, kept: set[str]) -> list[list[str]]:
+def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
     """Nodes by the longest way from where calls begin, each layer near its callers.
 
     Nodes that call each other in a circle are in one layer.
@@ -142,7 +142,7 @@ def _curve(caller: Box, called: Box) -> str:
 
 
 def fabric(
-    graph: nx.Graph, marked: Mapping[tuple[str, str], int], on: Mapping[str, list[str]]
+    graph: nx.Graph[str], marked: Mapping[tuple[str, str], int], on: Mapping[str, list[str]]
 ) -> Drawing:
     """Draw hosts at the bottom and switches above, with what runs on the hosts."""
     on_path = {node for edge in marked for node in edge}
@@ -179,7 +179,7 @@ def fabric(
     return drawing
 
 
-def _above(graph: nx.Graph, hosts: list[str]) -> list[list[str]]:
+def _above(graph: nx.Graph[str], hosts: list[str]) -> list[list[str]]:
     """Hosts, then switches by their distance from the nearest."""
     depth = dict.fromkeys(hosts, 0)
     waiting = hosts
