@@ -43,4 +43,5 @@ def traces() -> dict[str, Path]:
     return {
         "fb-2009": swim / "FB-2009_samples_24_times_1hr_0.tsv",
         "fb-2009-first-50": swim / "FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
+        "fb-2010": swim / "FB-2010_samples_24_times_1hr_0.tsv",
     }

@@ -29,7 +29,10 @@ TraceArgument = Annotated[
     Path,
     typer.Argument(
         metavar="TRACE",
-        help="Folder of an imported trace, a recorded file, or fb-2009, which is shipped.",
+        help=(
+            "Folder of an imported trace, a recorded file, "
+            "or fb-2009 or fb-2010, which are shipped."
+        ),
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Of all that is drawn at random.")]

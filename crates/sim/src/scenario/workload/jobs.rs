@@ -46,14 +46,15 @@ struct Shipped {
     nodes: u32,
 }
 
-/// Facebook 2009 as sampled by SWIM: 24 hours from a cluster of 600 nodes.
-const SHIPPED: [Shipped; 2] = [
+/// Facebook 2009 and 2010 as sampled by SWIM: 24 hours from clusters of 600 and of 3,000 nodes.
+const SHIPPED: [Shipped; 3] = [
     Shipped { name: "fb-2009", file: "swim/FB-2009_samples_24_times_1hr_0.tsv", nodes: 600 },
     Shipped {
         name: "fb-2009-first-50",
         file: "swim/FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
         nodes: 600,
     },
+    Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv", nodes: 3000 },
 ];
 
 /// Reads the jobs of a workload; `None` where they cannot be known.
@@ -153,8 +154,8 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
     let file: Option<FileName> = s.find(
         key(
             "trace",
-            "Trace of jobs: a folder of eastwest trace import, a SWIM file, text with named columns, \
-             or fb-2009 (the Facebook day that ships with Eastwest) or fb-2009-first-50.",
+            "Trace of jobs: a folder of eastwest trace import, a SWIM file, text with named \
+             columns, or fb-2009 or fb-2010 (Facebook days that ship with Eastwest) or fb-2009-first-50.",
         )
         .optional("no trace"),
     );
@@ -174,7 +175,7 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
             "Nodes of the recorded cluster: sizes are multiplied by workers / original nodes, \
              times stay (SWIM, Chen et al. 2011).",
         )
-        .optional("600 for the shipped traces, else sizes stay")
+        .optional("600 for fb-2009, 3000 for fb-2010, else sizes stay")
         .range("1", "1000000"),
     );
     let bad_rows = s.choice(

@@ -3,6 +3,7 @@
 //!
 //! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
 
+mod coarse;
 mod control;
 mod failures;
 mod fields;
@@ -52,6 +53,10 @@ pub fn read(
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
     let tables = read_tables(s, ground, framework);
+    if tables.coarse.is_on() {
+        notes
+            .push("Hadoop is coarse: the table coarse says what of its traffic is left out".into());
+    }
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
     let reduce_slots_each = match framework {
@@ -112,6 +117,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
     let failures = s.table("failures", doc, failures::read);
     let doc = "Second attempts at slow tasks (speculative execution).";
     let speculation = s.table("speculation", doc, speculation::read);
+    let coarse = coarse::read(s);
     MapReduceConfig {
         framework,
         hdfs,
@@ -124,6 +130,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
         yarn,
         failures,
         speculation,
+        coarse,
         ..usual
     }
 }
