@@ -41,6 +41,8 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._lines = 1
+        #: Up to where lines were counted.
+        self._counted = 0
         self._ended = False
         if source.peek(3) == codecs.BOM_UTF8:
             source.read(3)
@@ -48,7 +50,9 @@ class JsonStream:
     @property
     def line(self) -> int:
         """Line that is being read, from 1."""
-        return self._lines + self._text.count("\n", 0, self._at)
+        self._lines += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._lines
 
     def more(self) -> bool:
         """Whether another document follows; separators between documents are passed over."""
@@ -127,6 +131,8 @@ class JsonStream:
         """Return the next sign that is no space, without taking it; none at the end."""
         while True:
             text, at = self._text, self._at
+            if at < len(text) and text[at] not in spaces:
+                return text[at]
             while at < len(text) and text[at] in spaces:
                 at += 1
             self._at = at
@@ -146,9 +152,9 @@ class JsonStream:
         text = self._decode(block, final=not block)
         if not block and not text:
             return False
-        self._lines += self._text.count("\n", 0, self._at)
+        self._lines += self._text.count("\n", self._counted, self._at)
         self._text = self._text[self._at :] + text
-        self._at = 0
+        self._at = self._counted = 0
         return True
 
     def _wrong(self, reason: str, cut: bool = False) -> NoReturn:

@@ -179,7 +179,10 @@ def _pairs(pairs: list[Any], depth: int) -> Iterator[tuple[str, Any]]:
     for pair in pairs:
         if not isinstance(pair, dict) or not isinstance(pair.get("key"), str):
             raise SpanError("an attribute is no key with a value", pair)
-        yield pair["key"][:1024], _value(pair.get("value"), depth)
+        value = pair.get("value")
+        # most are texts: no need to look further
+        text = value.get("stringValue") if isinstance(value, dict) else None
+        yield pair["key"][:1024], text if isinstance(text, str) else _value(value, depth)
 
 
 def _value(value: object, depth: int) -> Any:

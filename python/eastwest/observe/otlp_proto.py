@@ -159,10 +159,11 @@ class _Reader:
     """Walks down a message to its spans."""
 
     def __init__(self, file: str, wire: _Wire, writer: SpanWriter, problems: Problems) -> None:
+        from google.protobuf.message import DecodeError  # noqa: PLC0415
         from opentelemetry.proto.resource.v1.resource_pb2 import Resource  # noqa: PLC0415
         from opentelemetry.proto.trace.v1.trace_pb2 import Span  # noqa: PLC0415  slow to load
 
-        self._resource, self._span = Resource, Span
+        self._resource, self._span, self._damaged = Resource, Span, DecodeError
         self._file, self._wire, self._writer, self._problems = file, wire, writer, problems
 
     def traces(self, length: int | None) -> None:
@@ -228,7 +229,7 @@ class _Reader:
         except SpanError as error:
             self._problems.note(self._file, 0, f"a resource: {error.reason}", error.found)
             return Place()
-        except ValueError:
+        except self._damaged:
             self._problems.note(self._file, 0, "a resource is no protobuf of its kind")
             return Place()
         return place
@@ -238,7 +239,7 @@ class _Reader:
             try:
                 span = self._span()
                 span.ParseFromString(data)
-            except ValueError:
+            except self._damaged:
                 raise SpanError("a span is no protobuf of its kind") from None
             attributes, kind, code = span.attributes, span.kind, span.status.code
             self._writer.add(

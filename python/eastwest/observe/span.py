@@ -26,6 +26,8 @@ HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 #: Parents that are none, as sources write it.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
+#: Made once: ``json.dumps`` makes one at every call.
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
 _STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
 _KINDS = {
@@ -130,7 +132,7 @@ def written(attributes: Mapping[str, Any]) -> str | None:
     if not attributes:
         return None
     try:
-        text = json.dumps(attributes, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text = _ENCODE(attributes)
     except (ValueError, RecursionError):
         raise SpanError("its attributes cannot be written") from None
     if len(text) > MOST_ATTRIBUTES:
