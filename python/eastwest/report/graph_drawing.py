@@ -75,9 +75,9 @@ def layered(
         top = (drawing.height - len(layer) * (_HEIGHT + _GAP) + _GAP) / 2 + _HEIGHT / 2
         for place, name in enumerate(layer):
             first, second = name_of(name)
-            text = shown(first, max(6, math.floor((width - 12) / 6.9)))
+            text = shown(first, max(6, math.floor((width - 12) / 7.6)))
             box = Box(name, text, _told(name, graph.nodes[name]), marked=name in on_path)
-            box.below = shown(second, max(6, math.floor((width - 12) / 6.2)))
+            box.below = shown(second, max(6, math.floor((width - 12) / 6.9)))
             box.x, box.y = _MARGIN + number * column, top + place * (_HEIGHT + _GAP)
             box.width = round(width, 1)
             boxes[name] = box
