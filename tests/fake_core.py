@@ -158,6 +158,7 @@ class FakeCore:
             "scenario": self.name,
             "seed": seed,
             "version": "0.1.0",
+            "fidelity": "packet",
             "digest": f"{seed:064x}",
             "simulated_s": 14_400.0,
             "packet_hops": 412_345_678,

@@ -154,11 +154,12 @@ class Sketched(ew.Queue):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """A run of flows and one of jobs."""
+    """A run of flows, one of jobs, and one without packets."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
         ew.run(JOBS, out=folder / "jobs"),
+        ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
     ]
 
 

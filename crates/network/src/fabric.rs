@@ -9,7 +9,7 @@ use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
-use crate::routing::{RouteError, Routing, View};
+use crate::routing::{NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::Graph;
@@ -65,6 +65,8 @@ pub struct Fabric {
     pub losses: Losses,
     /// What is captured.
     pub taps: Taps,
+    /// States of links by their numbers, where they are known without packets.
+    pub given_states: Vec<StateTimes>,
 }
 
 impl Fabric {
@@ -123,6 +125,7 @@ impl Fabric {
             dropped: 0,
             losses: Losses::default(),
             taps: Taps::default(),
+            given_states: Vec::new(),
         };
         fabric.work_off(Time::ZERO);
         Ok(fabric)
@@ -181,6 +184,9 @@ impl Fabric {
         let class = class_energy(&self.energy, self.hosts, l.from, l.to);
         let run = now.since(Time::ZERO);
         let busy = l.sending_time(run);
+        if let Some(times) = self.given_states.get(link) {
+            return (Joules::of(&class.phy(l.cable.rate), times, busy), *times);
+        }
         let idle = Span(run.0 - busy.0);
         let times = l.state_times(now).unwrap_or(match class.policy {
             LinkPolicy::Ideal => StateTimes { awake: busy, asleep: idle, ..StateTimes::default() },
@@ -191,6 +197,12 @@ impl Fabric {
             _ => times,
         };
         (Joules::of(&class.phy(l.cable.rate), &times, busy), times)
+    }
+
+    /// Energy settings of a link.
+    pub fn class_of(&self, link: usize) -> &ClassEnergy {
+        let l = &self.links[link];
+        class_energy(&self.energy, self.hosts, l.from, l.to)
     }
 
     /// How often links have failed (a switch with all its cables counts once), and how often routes
@@ -400,6 +412,25 @@ impl Fabric {
     /// The value for [`Packet::hash`], see [`Routing::flow_hash`].
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         self.routing.flow_hash(from, to, five_tuple)
+    }
+
+    /// The links from one host to another for packets with this hash, where a path belongs to a flow
+    /// (not to every packet). Stops where no route goes on.
+    pub fn path(&mut self, from: HostId, to: HostId, hash: u16) -> Vec<u32> {
+        let mut links = vec![self.up[from.0 as usize]];
+        loop {
+            let at = self.links[links[links.len() - 1] as usize].to;
+            if at < self.hosts {
+                return links;
+            }
+            let routing = &mut self.routing;
+            let per_flow = || unreachable!("a path belongs to a flow");
+            let next = routing.next_link(at - self.hosts, to, hash, per_flow);
+            if next == NO_ROUTE {
+                return links;
+            }
+            links.push(next);
+        }
     }
 
     /// Packet transmissions completed on all links: the unit of simulation speed.

@@ -1,10 +1,13 @@
 //! The only crate that knows the others: scenario → plan → world → run → results.
 
 mod actions;
+mod approximate;
 mod capture;
 mod connections;
 mod digest;
 mod energy;
+mod flow_energy;
+mod flow_world;
 mod incidents;
 mod lpi;
 pub mod mechanisms;
@@ -18,4 +21,5 @@ pub mod run;
 pub mod scenario;
 pub mod switch_power;
 mod tracer;
+mod wakes;
 pub mod world;

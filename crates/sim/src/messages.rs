@@ -3,11 +3,11 @@
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_transport::tcp::Endpoint;
-use eastwest_types::{ClassId, EndpointId, Purpose, Side, Time};
+use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Time};
 use std::collections::VecDeque;
 
 /// What a sender's counters say of losses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Suffered {
     retransmits: u32,
     timeouts: u32,
@@ -179,22 +179,24 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// The row of this message, which arrived at `finish`.
+    /// The row of this message, which arrived at `finish`, from sender to receiver; `now` is what the
+    /// sender has suffered since.
     pub fn row(
         &self,
         finish: Time,
-        sender: &Endpoint,
+        (src, dst): (HostId, HostId),
+        now: Suffered,
         connection: u64,
         ideal: eastwest_types::Span,
     ) -> FlowRow {
         let m = &self.message;
-        let (before, now) = (&m.before, Suffered::by(sender));
+        let before = &m.before;
         FlowRow {
             workload: self.workload,
             purpose: m.purpose,
             class: self.class,
-            src: sender.local(),
-            dst: sender.remote(),
+            src,
+            dst,
             bytes: m.payload,
             start: m.sent,
             finish,

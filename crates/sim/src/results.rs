@@ -293,7 +293,7 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     let traced = w.tracer.rows.counts();
     let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
     let (failures, reroutings) = w.fabric.failures();
-    json!({
+    let mut summary = json!({
         "digest": digest,
         "simulated_s": run_s,
         "packet_hops": w.fabric.packet_hops(),
@@ -319,7 +319,12 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
         "faults": { "failures": failures, "reroutings": reroutings },
         "tcp": tcp_summary(w),
         "energy_j": energy::summary(w, bytes),
-    })
+    });
+    if let Some(approximate) = &w.approximate {
+        summary["flow_mode"] = approximate.summary();
+    }
+    summary["fidelity"] = if w.approximate.is_some() { "flow" } else { "packet" }.into();
+    summary
 }
 
 fn jobs_summary(r: &Records) -> Value {

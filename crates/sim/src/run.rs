@@ -1,8 +1,9 @@
 //! One simulation from scenario to results.
 
+use crate::flow_world::FlowWorld;
 use crate::plan::Plan;
 use crate::results::Results;
-use crate::scenario::Scenario;
+use crate::scenario::{Fidelity, Scenario};
 use crate::world::{Progress, RunError, World};
 
 /// Runs a checked scenario to its end. `reference` forces every port into the two-event mode, which
@@ -15,6 +16,11 @@ pub fn run(
 ) -> Result<Results, RunError> {
     let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
     plan.fabric.reference_ports |= reference;
+    if scenario.fidelity == Fidelity::Flow {
+        let mut world = FlowWorld::new(plan).map_err(RunError::Limit)?;
+        world.run(look)?;
+        return Ok(Results::new(world.finish()));
+    }
     let mut world = World::new(plan).map_err(RunError::Limit)?;
     world.run(look)?;
     Ok(Results::new(world))

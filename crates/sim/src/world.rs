@@ -1,14 +1,16 @@
 //! The world of one run and the loop that moves it: takes the next event, lets the layer it belongs
 //! to handle it, and carries what that layer wants over to the others.
 
+use crate::approximate::Approximate;
 use crate::capture::Capture;
 use crate::connections::Connections;
 use crate::lpi;
-use crate::messages::Messages;
+use crate::messages::{Messages, Suffered};
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
 use crate::switch_power::SwitchPower;
 use crate::tracer::Tracer;
+use crate::wakes::Wakes;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
@@ -73,10 +75,7 @@ pub struct World {
     pub(crate) tracer: Tracer,
     pub(crate) capture: Option<Capture>,
     tcp_timers: Timers,
-    wakes: Timers,
-    /// (workload, token) of pending wake-ups; free places are listed.
-    wake_tokens: Vec<(u16, u64)>,
-    free_wakes: Vec<u32>,
+    pub(crate) wakes: Wakes,
     notices: Vec<(EndpointId, Notice)>,
     pub(crate) messages: Messages,
     pub(crate) drivers: Vec<Driver>,
@@ -88,6 +87,8 @@ pub struct World {
     /// Connections and datagrams so far: stands for the client's port.
     pub(crate) opened: u64,
     pub(crate) stuck: Option<RunError>,
+    /// What a run without packets says of itself.
+    pub(crate) approximate: Option<Approximate>,
 }
 
 /// Event sources after the links.
@@ -179,9 +180,7 @@ impl World {
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
             tcp_timers: Timers::new(Class::Timer, plan.seed),
-            wakes: Timers::new(Class::Wake, plan.seed),
-            wake_tokens: Vec::new(),
-            free_wakes: Vec::new(),
+            wakes: Wakes::new(plan.seed),
             notices: Vec::new(),
             messages: Messages::new(workloads),
             drivers,
@@ -191,6 +190,7 @@ impl World {
             connections: Connections::default(),
             opened: 0,
             stuck: None,
+            approximate: None,
         })
     }
 
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// Whether nothing but its end in time ends the run.
-    fn awaits_its_end(&self) -> bool {
+    pub(crate) fn awaits_its_end(&self) -> bool {
         self.until < Time::NEVER && self.drivers.iter().all(|d| d.background)
     }
 
@@ -272,10 +272,9 @@ impl World {
                 }
             }
             WAKES => {
-                let place = self.wakes.pop().expect("the wake-up list stood in the tree") as u32;
+                let woken = self.wakes.pop();
+                let (workload, token) = woken.expect("the wake-up list stood in the tree");
                 self.sources.set(links + WAKES, self.wakes.first());
-                let (workload, token) = self.wake_tokens[place as usize];
-                self.free_wakes.push(place);
                 self.tell(workload, Event::Wake { token });
             }
             SAMPLES => {
@@ -385,7 +384,8 @@ impl World {
                     config.header(),
                 );
                 let connection = self.connections.of(receiver).number;
-                let row = d.row(self.now, sender, connection, ideal);
+                let (ends, now) = ((sender.local(), sender.remote()), Suffered::by(sender));
+                let row = d.row(self.now, ends, now, connection, ideal);
                 self.records.flow(row);
             }
             if let Some(name) = d.name {
@@ -418,18 +418,7 @@ impl World {
     /// Registers a wake-up of a workload.
     pub(crate) fn wake(&mut self, workload: u16, at: Time, token: u64) {
         debug_assert!(at >= self.now, "a wake-up in the past");
-        let place = match self.free_wakes.pop() {
-            Some(place) => {
-                self.wake_tokens[place as usize] = (workload, token);
-                place
-            }
-            None => {
-                self.wake_tokens.push((workload, token));
-                (self.wake_tokens.len() - 1) as u32
-            }
-        };
-        let source = u64::from(workload) << 48 ^ token;
-        if self.wakes.push(at.max(self.now), source, u64::from(place)) {
+        if self.wakes.push(workload, at.max(self.now), token) {
             let links = self.fabric.links.len() as u32;
             self.sources.set(links + WAKES, self.wakes.first());
         }
@@ -487,7 +476,7 @@ impl World {
         }
     }
 
-    fn describe_outstanding(&self) -> String {
+    pub(crate) fn describe_outstanding(&self) -> String {
         let mut lines: Vec<String> = self
             .messages
             .outstanding()

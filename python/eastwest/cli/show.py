@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from eastwest import fidelity
 from eastwest.core import Problem
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
@@ -56,6 +57,9 @@ def summary_table(result: Result) -> Table:
     grid.add_column(overflow="fold")
     for name, value in _rows(s, _failed_jobs(result)):
         grid.add_row(name, Text(value))
+    for name, said in (("mode", fidelity.error(s)), ("", fidelity.warning(s))):
+        if said:
+            grid.add_row(name, Text(clean(said, 400), style="yellow"))
     notes = [str(note) for note in s.get("notes", [])]
     for note in notes[:_MOST_NOTES]:
         grid.add_row("note", Text(clean(note, 120), style="yellow"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from eastwest import formats, units
+from eastwest import fidelity, formats, units
 from eastwest.report import spread, words
 from eastwest.report.draw import WRITERS
 from eastwest.report.page import render
@@ -144,6 +144,11 @@ def _sentences(
             f"They were written by different versions ({'; '.join(writers)}): "
             "what differs may be the program, not a setting."
         )
+    flows = [n for r, n in zip(results, names, strict=True) if fidelity.is_flow(r.summary)]
+    if flows:
+        whose = "All are" if len(flows) == len(results) else f"{', '.join(flows[:_MOST_NAMED])}:"
+        first = next(r for r in results if fidelity.is_flow(r.summary))
+        said.append(f"{whose} {shown(fidelity.error(first.summary), 400)}.")
     if different:
         shown_paths = [f"{path} ({' / '.join(values)})" for path, values in different]
         rest = len(shown_paths) - _MOST_NAMED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from eastwest import units
+from eastwest import fidelity, units
 from eastwest.plot.latency import finished
 from eastwest.report import energy, words
 from eastwest.report.tables import Facts, shown
@@ -16,11 +16,17 @@ Verdict = tuple[str, str]
 
 def verdicts(facts: Facts) -> list[Verdict]:
     """Judge a result: was all work done, how fast, what was lost, what was the bottleneck."""
-    said = [*_done(facts), *_jobs(facts), *_lost(facts), *_timeouts(facts), *_bottleneck(facts)]
+    said = [*_mode(facts), *_done(facts), *_jobs(facts), *_lost(facts), *_timeouts(facts), *_bottleneck(facts)]
     saved = energy.sentence(facts)
     if saved is not None:
         said.append(saved)
     return said or [("look", "Nothing was sent, so there is nothing to tell.")]
+
+
+def _mode(facts: Facts) -> list[Verdict]:
+    """Say that and how far a result is approximate."""
+    said = (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary))
+    return [("look", shown(text, 400) + ".") for text in said if text]
 
 
 def _done(facts: Facts) -> list[Verdict]:

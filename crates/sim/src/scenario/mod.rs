@@ -10,6 +10,7 @@ mod dscp;
 mod energy;
 mod fabric;
 mod faults;
+mod fidelity;
 mod files;
 mod graph;
 mod hosts;
@@ -34,6 +35,7 @@ mod workload;
 
 pub use classes::TrafficClassConfig;
 pub use describe::{reference_page, schema};
+pub use fidelity::Fidelity;
 pub use files::{Attached, Context};
 pub use measure::{CaptureConfig, LpiConfig, MeasureConfig, Senders};
 pub use nodes::{Nodes, racks};
@@ -63,6 +65,8 @@ pub struct Scenario {
     pub name: String,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Packets, or flows in their place.
+    pub fidelity: Fidelity,
     /// When the simulation ends even if there is work left; `None` when it ends with its work.
     pub duration: Option<Span>,
     /// Nodes, cables, queues, routes.
@@ -169,6 +173,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
             .optional("it ends with its work")
             .range("1 ns", "480 h"),
     );
+    let fidelity = fidelity::read(s);
     let mut fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
         fabric::read(f, context, &mut files, &mut notes)
     });
@@ -201,10 +206,11 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
             measure::read(m, fabric.nodes.as_ref())
         });
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
-    Scenario {
+    let scenario = Scenario {
         schema,
         name: name.0,
         seed,
+        fidelity,
         duration,
         fabric: fabric.config,
         switch_power: fabric.switch_power,
@@ -215,7 +221,8 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         notes,
         attached: files.attached,
         resolved: String::new(),
-    }
+    };
+    fidelity::check(s, scenario)
 }
 
 #[cfg(test)]

@@ -90,6 +90,12 @@ impl Outcome {
         value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
+    /// A text of the summary by its path.
+    pub fn text(&self, path: &str) -> &str {
+        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        value.as_str().unwrap_or_else(|| panic!("{path} is {value}"))
+    }
+
     fn column(&self, table: &str, column: &str) -> &Column {
         let found = self.0.tables.iter().find(|t| t.name == table);
         found

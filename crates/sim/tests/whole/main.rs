@@ -8,6 +8,7 @@ mod energy;
 mod failures;
 mod fairness;
 mod faults;
+mod flow_mode;
 mod flow_times;
 mod harness;
 mod hdfs;

@@ -1,0 +1,645 @@
+//! Connections and messages over ports with fair rates, and the list of what happens when.
+
+use crate::delay::{PortSpec, standing};
+use crate::share::{Demand, LoadTimes, NO_LIMIT, Share};
+use crate::stream::{Pending, Stream};
+use crate::transfer::{Rules, Train, Window};
+use eastwest_types::{Side, Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How often rates are made fair: not again for this long after the last time, and longer the more
+/// flows that concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// In any case.
+    pub least: Span,
+    /// For each flow.
+    pub per_flow: Span,
+}
+
+/// What has passed a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, framing included.
+    pub bytes: u64,
+}
+
+/// Where starts came together so that packets would have been lost in number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overflows {
+    /// Starts whose window did not fit into the queue of a port on the way any more.
+    pub starts: u64,
+    /// All starts of more than a packet.
+    pub of: u64,
+}
+
+/// A message has arrived: the first of this direction that had not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The connection.
+    pub conn: u32,
+    /// Who has sent it.
+    pub from: Side,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Deliver,
+    Finish,
+    Tick,
+    Start,
+    /// Rates are made fair once all else of that instant is done.
+    Settle,
+}
+
+/// Time, kind, number in order of asking, stream, generation of its connection.
+type Event = (Time, What, u64, u32, u32);
+
+#[derive(Clone, Debug)]
+struct Conn {
+    generation: u32,
+    open: bool,
+    /// Closed once everything has arrived.
+    closing: bool,
+    paths: [Box<[u32]>; 2],
+    /// Propagation of each direction.
+    flight: [Span; 2],
+    /// A round trip of a full packet and its acknowledgement without queue.
+    base: Span,
+    /// When each side may send.
+    ready: [Time; 2],
+    streams: [Stream; 2],
+}
+
+/// Ports, connections and what will happen.
+pub struct Network {
+    rules: Rules,
+    ports: Vec<PortSpec>,
+    share: Share,
+    carried: Vec<Carried>,
+    /// Of that, packets of messages of one packet.
+    singles: Vec<Carried>,
+    /// By port, the most that windows of its flows hold in bits.
+    windows: Vec<u64>,
+    /// Bits that starts have brought to a port and that it has not sent yet, and as of when.
+    bursts: Vec<(f64, Time)>,
+    overflows: Overflows,
+    overflows_of: Vec<u32>,
+    conns: Vec<Conn>,
+    free: Vec<u32>,
+    /// The stream (connection and side) of every flow.
+    stream_of: Vec<u32>,
+    events: BinaryHeap<Reverse<Event>>,
+    asked: u64,
+    pace: Pace,
+    /// Before this rates stay as they are.
+    rests_until: Time,
+    settling: bool,
+    /// Events so far.
+    pub happened: u64,
+}
+
+fn of(stream: u32) -> (usize, usize) {
+    (stream as usize / 2, stream as usize % 2)
+}
+
+impl Network {
+    /// Ports without traffic.
+    pub fn new(ports: Vec<PortSpec>, rules: Rules, pace: Pace) -> Network {
+        Network {
+            share: Share::new(ports.iter().map(|p| p.rate.0)),
+            carried: vec![Carried::default(); ports.len()],
+            singles: vec![Carried::default(); ports.len()],
+            windows: vec![0; ports.len()],
+            bursts: vec![(0.0, Time::ZERO); ports.len()],
+            overflows_of: vec![0; ports.len()],
+            ports,
+            rules,
+            overflows: Overflows::default(),
+            conns: Vec::new(),
+            free: Vec::new(),
+            stream_of: Vec::new(),
+            events: BinaryHeap::new(),
+            asked: 0,
+            pace,
+            rests_until: Time::ZERO,
+            settling: false,
+            happened: 0,
+        }
+    }
+
+    /// Opens a connection whose client sends over the ports of the first path and whose server over those
+    /// of the second. Its number may be one that is free again.
+    pub fn open(&mut self, now: Time, paths: [Box<[u32]>; 2]) -> u32 {
+        let flight = [0, 1].map(|side: usize| {
+            paths[side].iter().fold(Span::ZERO, |sum, &l| sum + self.ports[l as usize].delay)
+        });
+        let r = &self.rules;
+        let full = r.wire(r.segment + r.header);
+        let bare = r.wire(r.ack);
+        let base = flight[0]
+            + flight[1]
+            + self.sending(&paths[0], full, false)
+            + self.sending(&paths[1], bare, false);
+        let there = flight[0] + self.sending(&paths[0], bare, false) + self.queues(&paths[0], base);
+        let back = flight[1] + self.sending(&paths[1], bare, false) + self.queues(&paths[1], base);
+        // SYN, SYN-ACK; the server has the ACK, or the data with it, one way later
+        let ready = [now + there + back, now + there + back + there];
+        let window = Window::initial(r);
+        let streams = [Stream::new(window), Stream::new(window)];
+        for (side, packets) in [(0, 2), (1, 1)] {
+            self.count(&paths[side], packets, packets * bare);
+        }
+        let id = self.free.pop();
+        let generation = id.map_or(0, |id| self.conns[id as usize].generation + 1);
+        let conn =
+            Conn { generation, open: true, closing: false, paths, flight, base, ready, streams };
+        match id {
+            Some(id) => {
+                self.conns[id as usize] = conn;
+                id
+            }
+            None => {
+                self.conns.push(conn);
+                (self.conns.len() - 1) as u32
+            }
+        }
+    }
+
+    /// One side writes a message of so many bytes.
+    pub fn send(&mut self, now: Time, conn: u32, from: Side, bytes: u64) {
+        self.share.at(now);
+        let side = from as usize;
+        let stream = conn * 2 + side as u32;
+        let train = self.rules.train(bytes);
+        let c = &mut self.conns[conn as usize];
+        let s = &mut c.streams[side];
+        s.written += bytes;
+        if train.packets == 1 && s.waiting.is_empty() {
+            let at = c.ready[side].max(now);
+            self.pass(at, stream, bytes, &train);
+            return;
+        }
+        s.waiting.push_back(Pending { train, bytes });
+        if s.flow.is_some() {
+            s.progress(now);
+            s.left_in_all += train.wire as f64 * 8.0;
+            self.hold(stream, self.can_hold(stream));
+            self.review_window(now, stream);
+        } else if !s.starting {
+            let (at, generation) = (c.ready[side].max(now), c.generation);
+            s.starting = true;
+            if at > now {
+                self.ask(at, What::Start, stream, generation);
+            } else {
+                self.start(now, stream);
+            }
+        }
+    }
+
+    /// Closes a connection once everything that was written has arrived. Its number is free then:
+    /// tells whether that is now.
+    pub fn close(&mut self, conn: u32) -> bool {
+        self.conns[conn as usize].closing = true;
+        self.free_if_quiet(conn)
+    }
+
+    /// Ends a connection at once.
+    pub fn abort(&mut self, now: Time, conn: u32) {
+        self.share.at(now);
+        for stream in [2 * conn, 2 * conn + 1] {
+            let (c, side) = of(stream);
+            let s = &mut self.conns[c].streams[side];
+            s.waiting.clear();
+            s.under_way.clear();
+            if let Some(flow) = s.flow.take() {
+                self.share.remove(flow);
+            }
+            self.hold(stream, 0);
+        }
+        self.settle_soon(now);
+        self.conns[conn as usize].closing = true;
+        self.free_if_quiet(conn);
+    }
+
+    /// Bytes that have arrived in order at the client and at the server.
+    pub fn received(&self, conn: u32) -> [u64; 2] {
+        let s = &self.conns[conn as usize].streams;
+        [s[1].received, s[0].received]
+    }
+
+    /// When something happens next, or never.
+    pub fn next(&self) -> Time {
+        self.events.peek().map_or(Time::NEVER, |Reverse(e)| e.0)
+    }
+
+    /// Lets the next event happen. Gives the message that has arrived, if that is what it was.
+    pub fn advance(&mut self) -> Option<Delivered> {
+        let Reverse((now, what, _, stream, generation)) = self.events.pop()?;
+        self.happened += 1;
+        self.share.at(now);
+        if what == What::Settle {
+            self.settle(now);
+            return None;
+        }
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        if c.generation != generation || !c.open {
+            return None;
+        }
+        match what {
+            What::Deliver => {
+                let bytes = c.streams[side].under_way.pop_front()?;
+                c.streams[side].received += bytes;
+                let from = if side == 0 { Side::Client } else { Side::Server };
+                return Some(Delivered { conn: conn as u32, from });
+            }
+            What::Start => self.start(now, stream),
+            What::Finish => self.look_after(now, stream),
+            What::Tick => self.tick(now, stream),
+            What::Settle => unreachable!("handled before"),
+        }
+        None
+    }
+
+    /// Bytes that client and server have written.
+    pub fn written(&self, conn: u32) -> [u64; 2] {
+        [0, 1].map(|side: usize| self.conns[conn as usize].streams[side].written)
+    }
+
+    /// Frees a closed connection once everything has arrived; to be asked after a delivery, when
+    /// whoever cares was told. Tells whether it is free now.
+    pub fn free_if_quiet(&mut self, conn: u32) -> bool {
+        let c = &mut self.conns[conn as usize];
+        if !(c.open && c.closing && c.streams.iter().all(Stream::is_quiet)) {
+            return false;
+        }
+        c.open = false;
+        let paths = std::mem::take(&mut c.paths);
+        // each side's FIN and its acknowledgement
+        let bare = self.rules.wire(self.rules.ack);
+        paths.iter().for_each(|path| self.count(path, 2, 2 * bare));
+        self.free.push(conn);
+        true
+    }
+
+    /// What every port has carried until now.
+    pub fn carried(&mut self, now: Time) -> &[Carried] {
+        for flow in 0..self.stream_of.len() {
+            let (conn, side) = of(self.stream_of[flow]);
+            let c = &mut self.conns[conn];
+            let s = &mut c.streams[side];
+            if s.flow != Some(flow as u32) {
+                continue;
+            }
+            s.progress(now);
+            let whole = s.waiting.front().map_or(0, |m| m.train.wire);
+            let sent = whole - ((s.left / 8.0).ceil() as u64).min(whole);
+            let more = sent.saturating_sub(s.counted);
+            s.counted += more;
+            for &port in &c.paths[side] {
+                self.carried[port as usize].bytes += more;
+            }
+        }
+        &self.carried
+    }
+
+    /// Notes from now on how long ports carry how much.
+    pub fn keep_times(&mut self) {
+        self.share.keep_times();
+    }
+
+    /// How long ports have carried how much until `now`; empty where that is not kept.
+    pub fn times(&mut self, now: Time) -> &[LoadTimes] {
+        self.share.times(now)
+    }
+
+    /// What has passed ports as single packets, which have no share.
+    pub fn singles(&self) -> &[Carried] {
+        &self.singles
+    }
+
+    /// Where packets would have been lost in number.
+    pub fn overflows(&self) -> Overflows {
+        self.overflows
+    }
+
+    /// The same by port.
+    pub fn overflows_of(&self) -> &[u32] {
+        &self.overflows_of
+    }
+
+    /// Flows that send now.
+    pub fn sending_now(&self) -> usize {
+        self.conns.iter().flat_map(|c| &c.streams).filter(|s| s.flow.is_some()).count()
+    }
+
+    fn ask(&mut self, at: Time, what: What, stream: u32, generation: u32) {
+        self.asked += 1;
+        self.events.push(Reverse((at, what, self.asked, stream, generation)));
+    }
+
+    /// The time a packet takes to be sent by all ports of a path, or by all but the slowest.
+    fn sending(&self, path: &[u32], bytes: u64, but_slowest: bool) -> Span {
+        let times = path.iter().map(|&l| self.ports[l as usize].rate.time_for(bytes));
+        let (sum, most) = times.fold((Span::ZERO, Span::ZERO), |(s, m), t| (s + t, m.max(t)));
+        if but_slowest { Span(sum.0 - most.0) } else { sum }
+    }
+
+    /// The queues of a path.
+    fn queues(&self, path: &[u32], base: Span) -> Span {
+        let full = path.iter().filter(|&&l| self.share.is_full(l));
+        full.fold(Span::ZERO, |sum, &l| sum + self.queue(l, base))
+    }
+
+    fn queue(&self, port: u32, base: Span) -> Span {
+        let windows = self.windows[port as usize] as f64;
+        standing(&self.ports[port as usize], self.share.count(port), windows, base)
+    }
+
+    /// Sets the most bits that a stream's window will hold on its ports.
+    fn hold(&mut self, stream: u32, bits: u64) {
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        let before = std::mem::replace(&mut c.streams[side].held, bits);
+        for &port in &c.paths[side] {
+            let held = &mut self.windows[port as usize];
+            *held = *held - before + bits;
+        }
+    }
+
+    /// The most that the window of a stream can hold of what it has to send, in bits.
+    fn can_hold(&self, stream: u32) -> u64 {
+        let (conn, side) = of(stream);
+        let left = self.conns[conn].streams[side].left_in_all;
+        self.rules.window_bits(self.rules.max_window).min(left) as u64
+    }
+
+    fn round_trip(&self, conn: usize) -> Span {
+        let c = &self.conns[conn];
+        c.base + self.queues(&c.paths[0], c.base) + self.queues(&c.paths[1], c.base)
+    }
+
+    fn count(&mut self, path: &[u32], packets: u64, bytes: u64) {
+        for &port in path {
+            let c = &mut self.carried[port as usize];
+            c.packets += packets;
+            c.bytes += bytes;
+        }
+    }
+
+    /// A message has left: counts what is not counted yet, and its acknowledgements.
+    fn count_train(&mut self, stream: u32, train: &Train, counted: u64) {
+        let (conn, side) = of(stream);
+        let acks = self.rules.wire(self.rules.ack) * train.acks;
+        for &port in &self.conns[conn].paths[side] {
+            let c = &mut self.carried[port as usize];
+            c.packets += train.packets;
+            c.bytes += train.wire - counted;
+        }
+        for &port in &self.conns[conn].paths[1 - side] {
+            let c = &mut self.carried[port as usize];
+            c.packets += train.acks;
+            c.bytes += acks;
+        }
+    }
+
+    /// A single packet leaves at `at`: it has no share, only latency.
+    fn pass(&mut self, at: Time, stream: u32, bytes: u64, train: &Train) {
+        let (conn, side) = of(stream);
+        let c = &self.conns[conn];
+        let path = &c.paths[side];
+        let way = c.flight[side] + self.sending(path, train.last, false);
+        let arrival = at + way + self.queues(path, c.base);
+        let bare = self.rules.wire(self.rules.ack);
+        for (path, bytes) in [(&c.paths[side], train.wire), (&c.paths[1 - side], bare)] {
+            for &port in path {
+                self.singles[port as usize].packets += 1;
+                self.singles[port as usize].bytes += bytes;
+            }
+        }
+        self.count_train(stream, train, 0);
+        self.arrive(arrival, stream, bytes);
+    }
+
+    fn arrive(&mut self, at: Time, stream: u32, bytes: u64) {
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        s.last_arrival = s.last_arrival.max(at);
+        s.under_way.push_back(bytes);
+        let (at, generation) = (s.last_arrival, c.generation);
+        self.ask(at, What::Deliver, stream, generation);
+    }
+
+    /// A stream begins to send what waits.
+    fn start(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let echo_ppm = self.rules.echo_ppm();
+        let lag = self.queues(&self.conns[conn].paths[side], self.conns[conn].base);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        s.starting = false;
+        if s.waiting.is_empty() {
+            return;
+        }
+        if self.rules.idle_restart.is_some_and(|idle| now.since(s.active) > idle) {
+            s.window = Window::initial(&self.rules);
+        }
+        s.lag = lag;
+        s.take_up();
+        s.left_in_all = s.waiting.iter().map(|m| m.train.wire as f64 * 8.0).sum();
+        let (path, back) = (&c.paths[side], &c.paths[1 - side]);
+        let flow = self.share.add(&Demand { path, back, echo_ppm, weight: 1, cap_bps: NO_LIMIT });
+        s.flow = Some(flow);
+        if self.stream_of.len() <= flow as usize {
+            self.stream_of.resize(flow as usize + 1, 0);
+        }
+        self.stream_of[flow as usize] = stream;
+        (s.since, s.rate_bps) = (now, self.share.rate(flow));
+        s.look = Time::NEVER;
+        s.tick = Time::NEVER;
+        self.hold(stream, self.can_hold(stream));
+        self.note_burst(now, stream);
+        self.review_window(now, stream);
+        self.replan(now, stream);
+        self.settle_soon(now);
+    }
+
+    /// Whether the window holds the flow back, now that there is more to send or it has grown.
+    fn review_window(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let rtt = self.round_trip(conn);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        let Some(flow) = s.flow.filter(|_| s.tick == Time::NEVER) else { return };
+        let window = self.rules.window_bits(s.window.bytes);
+        let per_s = |span: Span| (window / span.0 as f64 * 1e12) as u64;
+        let cap = if s.left_in_all <= window {
+            NO_LIMIT
+        } else if s.window.slow_start {
+            s.tick = now + rtt;
+            per_s(rtt)
+        } else {
+            // beyond this the window would be the limit even without queues
+            let largest = self.rules.window_bits(self.rules.max_window);
+            (largest / c.base.0 as f64 * 1e12) as u64
+        };
+        let (tick, rate, generation) = (s.tick, s.rate_bps, c.generation);
+        self.share.set_cap(flow, cap);
+        if tick < Time::NEVER {
+            self.ask(tick, What::Tick, stream, generation);
+        }
+        if cap < rate {
+            // until rates are made fair; never above what the window lets pass
+            self.share.lower(flow, cap);
+            let s = &mut self.conns[conn].streams[side];
+            s.progress(now);
+            s.rate_bps = self.share.rate(flow);
+            self.replan(now, stream);
+        }
+        self.settle_soon(now);
+    }
+
+    /// A round trip of slow start is over.
+    fn tick(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let rtt = self.round_trip(conn);
+        let s = &mut self.conns[conn].streams[side];
+        if s.tick != now {
+            return;
+        }
+        s.tick = Time::NEVER;
+        let Some(flow) = s.flow else { return };
+        s.progress(now);
+        if self.share.is_held_by_cap(flow) {
+            s.window.double(&self.rules);
+        } else {
+            s.window.follow(&self.rules, s.rate_bps, rtt);
+        }
+        self.review_window(now, stream);
+    }
+
+    /// A flow has another rate: finds when its message will have left.
+    fn replan(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        s.plan(now);
+        if s.due < s.look {
+            s.look = s.due;
+            let (at, generation) = (s.look, c.generation);
+            self.ask(at, What::Finish, stream, generation);
+        }
+    }
+
+    /// The first message of a stream may have left.
+    fn look_after(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        if s.look != now || s.flow.is_none() {
+            return;
+        }
+        if s.due > now {
+            s.look = s.due;
+            let (at, generation) = (s.look, c.generation);
+            self.ask(at, What::Finish, stream, generation);
+            return;
+        }
+        self.leave(now, stream);
+    }
+
+    /// The first message has left.
+    fn leave(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let c = &mut self.conns[conn];
+        let s = &mut c.streams[side];
+        s.progress(now);
+        s.left_in_all -= s.left;
+        s.look = Time::NEVER;
+        s.active = now;
+        let sent = s.waiting.pop_front().expect("a message was being sent");
+        let counted = s.counted;
+        let full = u64::from(sent.train.packets > 1);
+        let lag = s.lag;
+        s.take_up();
+        let more = !s.waiting.is_empty();
+        if !more {
+            s.left_in_all = 0.0;
+            s.tick = Time::NEVER;
+            if let Some(flow) = s.flow.take() {
+                self.share.remove(flow);
+            }
+        }
+        let r = &self.rules;
+        let packet = if full == 1 { r.wire(r.segment + r.header) } else { sent.train.last };
+        let c = &self.conns[conn];
+        let arrival = now + c.flight[side] + self.sending(&c.paths[side], packet, true) + lag;
+        self.count_train(stream, &sent.train, counted);
+        self.arrive(arrival, stream, sent.bytes);
+        if more {
+            self.replan(now, stream);
+        } else {
+            self.hold(stream, 0);
+        }
+        self.settle_soon(now);
+    }
+
+    fn settle_soon(&mut self, now: Time) {
+        if !self.settling && self.share.is_touched() {
+            self.settling = true;
+            let at = now.max(self.rests_until);
+            self.ask(at, What::Settle, 0, 0);
+        }
+    }
+
+    fn settle(&mut self, now: Time) {
+        self.settling = false;
+        let before = self.share.work;
+        let changed = self.share.settle().to_vec();
+        let flows = self.share.work - before;
+        self.rests_until = now + self.pace.least + self.pace.per_flow * flows;
+        for (flow, _) in changed {
+            let stream = self.stream_of[flow as usize];
+            let (conn, side) = of(stream);
+            let s = &mut self.conns[conn].streams[side];
+            s.progress(now);
+            s.rate_bps = self.share.rate(flow);
+            self.replan(now, stream);
+        }
+    }
+
+    /// A start brings a window at once. Where it meets others at a port, the queue may not hold them.
+    fn note_burst(&mut self, now: Time, stream: u32) {
+        let (conn, side) = of(stream);
+        let c = &self.conns[conn];
+        let s = &c.streams[side];
+        let bits = self.rules.window_bits(s.window.bytes).min(s.left_in_all);
+        self.overflows.of += 1;
+        let (mut at, mut over) = (now, None);
+        for (hop, &port) in c.paths[side].iter().enumerate() {
+            let spec = &self.ports[port as usize];
+            let (held, since) = &mut self.bursts[port as usize];
+            *held = (*held - crate::delay::bits(spec.rate.0, at.since(*since))).max(0.0);
+            *since = (*since).max(at);
+            // what the network card of a host sends comes one after the other
+            if hop > 0 && *held + bits > spec.queue.room() as f64 * 8.0 && *held > 0.0 {
+                over = over.or(Some(port));
+            } else {
+                *held += bits;
+            }
+            at = at + spec.delay;
+            if hop == 0 {
+                at = at + Span((*held / spec.rate.0 as f64 * 1e12) as u64);
+            }
+        }
+        if let Some(port) = over {
+            self.overflows.starts += 1;
+            self.overflows_of[port as usize] += 1;
+        }
+    }
+}

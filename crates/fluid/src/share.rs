@@ -1,0 +1,524 @@
+//! Max–min fair rates of flows that share ports.
+//!
+//! Every flow has a path of ports, a weight and a cap. Rates are max–min fair: no flow can get more
+//! without taking it from one that has, by weight, no more (D. Bertsekas and R. Gallager, *Data
+//! Networks*, 2nd edition, 6.5.2). They are found by progressive filling: all rates grow together
+//! until a port is full or a cap is reached; who is limited by that stays, the others go on.
+//!
+//! A change is felt only through full ports, so only the flows that it reaches that way are filled
+//! anew. Ports that were not full hold what the others send as given. Where one of them gets full and
+//! somebody outside has more than its level, it is taken in and filling starts again.
+//!
+//! Acknowledgements load the ports of the way back in proportion to the rate. They take room there but
+//! do not hold their flow back, as the few bytes of them are lost or delayed without effect on the rate.
+//!
+//! Rates are whole bits per second: sums are exact, and the result is the same on every machine.
+
+use eastwest_types::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// No flow is slower than this: bits per second.
+const SLOWEST_BPS: u64 = 1_000;
+/// A flow without cap, a port that is not full.
+pub const NO_LIMIT: u64 = u64::MAX;
+/// Acknowledgements that change by less than this part of a port's rate are not worth another filling.
+const ECHO_PART: u64 = 200;
+/// How often filling starts again because acknowledgements have changed.
+const ECHO_PASSES: u32 = 2;
+
+/// Into how many parts the load of a port is told apart.
+pub const LOADS: usize = 32;
+/// How long a port carried nothing, and how long each part of its rate.
+pub type LoadTimes = [Span; LOADS + 1];
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+struct Port {
+    capacity_bps: u64,
+    /// (flow, which of its hops).
+    members: Vec<(u32, u32)>,
+    /// Rate per weight of those whom it limits, or [`NO_LIMIT`].
+    level_bps: u64,
+    /// Data that passes.
+    load_bps: u64,
+    /// Acknowledgements that pass.
+    echo_bps: u64,
+    /// Its present load holds since then.
+    since: Time,
+    /// The filling it takes part in, and its place there.
+    stamp: u32,
+    place: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    port: u32,
+    /// Place among the port's members.
+    at: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    hops: Vec<Hop>,
+    back: Vec<u32>,
+    /// Acknowledgements per million bits of data.
+    echo_ppm: u32,
+    weight: u32,
+    cap_bps: u64,
+    rate_bps: u64,
+    stamp: u32,
+    /// The filling that noted a change of its rate.
+    noted: u32,
+    frozen: bool,
+}
+
+/// What a flow asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand<'a> {
+    /// Ports on its way.
+    pub path: &'a [u32],
+    /// Ports on the way of its acknowledgements.
+    pub back: &'a [u32],
+    /// Bits of acknowledgements per million bits of data.
+    pub echo_ppm: u32,
+    /// How many flows it stands for; at least 1.
+    pub weight: u32,
+    /// The most it sends in bits per second.
+    pub cap_bps: u64,
+}
+
+/// A port that takes part in a filling.
+#[derive(Clone, Copy, Debug)]
+struct Vessel {
+    port: u32,
+    /// What is left for flows that still grow.
+    room_bps: u64,
+    /// Weights of those.
+    growing: u64,
+    /// Whether all of its flows take part.
+    whole: bool,
+    /// Where it got full.
+    level_bps: u64,
+}
+
+/// All ports and flows.
+#[derive(Clone, Debug, Default)]
+pub struct Share {
+    ports: Vec<Port>,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    /// Flows that are new or have another cap, ports that lost a flow.
+    touched_flows: Vec<u32>,
+    touched_ports: Vec<u32>,
+    stamp: u32,
+    vessels: Vec<Vessel>,
+    filled: Vec<u32>,
+    /// What filling found, by flow.
+    rates: Vec<u64>,
+    /// Flow and its rate before.
+    changed: Vec<(u32, u64)>,
+    /// Flows filled so far: the work done.
+    pub work: u64,
+    /// What happens now happens at this time.
+    now: Time,
+    /// By port, where it is asked for.
+    times: Vec<LoadTimes>,
+}
+
+impl Share {
+    /// Ports with these capacities in bits per second.
+    pub fn new(capacities_bps: impl IntoIterator<Item = u64>) -> Share {
+        let port = |capacity_bps| Port {
+            capacity_bps,
+            members: Vec::new(),
+            level_bps: NO_LIMIT,
+            load_bps: 0,
+            echo_bps: 0,
+            since: Time::ZERO,
+            stamp: 0,
+            place: 0,
+        };
+        Share { ports: capacities_bps.into_iter().map(port).collect(), ..Share::default() }
+    }
+
+    /// Notes from now on how long ports carry how much.
+    pub fn keep_times(&mut self) {
+        self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
+    }
+
+    /// How long ports have carried how much until `now`; empty where that is not kept.
+    pub fn times(&mut self, now: Time) -> &[LoadTimes] {
+        self.now = now;
+        for port in 0..self.times.len() {
+            self.note_load(port as u32);
+        }
+        &self.times
+    }
+
+    /// Tells the time of what comes next.
+    pub fn at(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Adds a flow. It has no more than nobody else has to give up for it until the next
+    /// [`Share::settle`].
+    pub fn add(&mut self, demand: &Demand) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(Flow::default());
+            (self.flows.len() - 1) as u32
+        });
+        let mut rate = demand.cap_bps;
+        let weight = demand.weight.max(1);
+        let f = &mut self.flows[id as usize];
+        f.hops.clear();
+        f.back.clear();
+        f.back.extend_from_slice(demand.back);
+        for &port in demand.path {
+            let p = &mut self.ports[port as usize];
+            f.hops.push(Hop { port, at: p.members.len() as u32 });
+            p.members.push((id, f.hops.len() as u32 - 1));
+            let level = if p.level_bps < NO_LIMIT {
+                p.level_bps.saturating_mul(u64::from(weight))
+            } else {
+                p.capacity_bps.saturating_sub(p.load_bps + p.echo_bps)
+            };
+            rate = rate.min(level.min(p.capacity_bps));
+        }
+        (f.echo_ppm, f.weight, f.cap_bps) = (demand.echo_ppm, weight, demand.cap_bps);
+        (f.rate_bps, f.stamp, f.noted) = (0, 0, 0);
+        self.set_rate(id, rate.max(SLOWEST_BPS));
+        self.touched_flows.push(id);
+        id
+    }
+
+    /// Takes a flow away.
+    pub fn remove(&mut self, id: u32) {
+        self.set_rate(id, 0);
+        let hops = std::mem::take(&mut self.flows[id as usize].hops);
+        for hop in &hops {
+            let p = &mut self.ports[hop.port as usize];
+            p.members.swap_remove(hop.at as usize);
+            if let Some(&(moved, which)) = p.members.get(hop.at as usize) {
+                self.flows[moved as usize].hops[which as usize].at = hop.at;
+            }
+            if p.level_bps < NO_LIMIT {
+                self.touched_ports.push(hop.port);
+            }
+        }
+        let f = &mut self.flows[id as usize];
+        f.hops = hops;
+        f.hops.clear();
+        f.weight = 0;
+        self.free.push(id);
+    }
+
+    /// Gives a flow another cap.
+    pub fn set_cap(&mut self, id: u32, cap_bps: u64) {
+        let f = &mut self.flows[id as usize];
+        if f.cap_bps == cap_bps {
+            return;
+        }
+        f.cap_bps = cap_bps;
+        self.touched_flows.push(id);
+    }
+
+    /// Slows a flow down to this rate at once; the others get what it leaves with the next
+    /// [`Share::settle`].
+    pub fn lower(&mut self, id: u32, rate_bps: u64) {
+        self.set_rate(id, rate_bps.clamp(SLOWEST_BPS, self.rate(id).max(SLOWEST_BPS)));
+        self.touched_flows.push(id);
+    }
+
+    /// Whether its cap and nothing else holds a flow back.
+    pub fn is_held_by_cap(&self, id: u32) -> bool {
+        let f = &self.flows[id as usize];
+        f.rate_bps >= f.cap_bps
+    }
+
+    /// The present rate of a flow in bits per second.
+    pub fn rate(&self, id: u32) -> u64 {
+        self.flows[id as usize].rate_bps
+    }
+
+    /// What a port carries now, data and acknowledgements, in bits per second.
+    pub fn load(&self, port: u32) -> u64 {
+        let p = &self.ports[port as usize];
+        (p.load_bps + p.echo_bps).min(p.capacity_bps)
+    }
+
+    /// Whether a port is full.
+    pub fn is_full(&self, port: u32) -> bool {
+        self.ports[port as usize].level_bps < NO_LIMIT
+    }
+
+    /// Flows that send data through a port.
+    pub fn members(&self, port: u32) -> impl Iterator<Item = u32> {
+        self.ports[port as usize].members.iter().map(|m| m.0)
+    }
+
+    /// How many they are.
+    pub fn count(&self, port: u32) -> usize {
+        self.ports[port as usize].members.len()
+    }
+
+    /// Whether anything has changed since rates were settled.
+    pub fn is_touched(&self) -> bool {
+        !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
+    }
+
+    /// Makes rates fair again. Gives flows whose rate is another now, with the rate before.
+    pub fn settle(&mut self) -> &[(u32, u64)] {
+        self.changed.clear();
+        if !self.is_touched() {
+            return &self.changed;
+        }
+        self.gather();
+        let mut passes = 0;
+        loop {
+            self.fill();
+            if self.take_in() {
+                continue;
+            }
+            passes += 1;
+            if !self.assign() || passes == ECHO_PASSES {
+                break;
+            }
+        }
+        let vessels = std::mem::take(&mut self.vessels);
+        for v in &vessels {
+            self.ports[v.port as usize].level_bps = v.level_bps;
+        }
+        self.vessels = vessels;
+        let flows = &self.flows;
+        // a flow that filling touched twice stands there once, with the first rate
+        self.changed.retain(|&(id, before)| flows[id as usize].rate_bps != before);
+        &self.changed
+    }
+
+    /// A port's load changes, or somebody looks.
+    fn note_load(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        let load = (p.load_bps + p.echo_bps).min(p.capacity_bps);
+        let part = (load as u128 * LOADS as u128).div_ceil(u128::from(p.capacity_bps)) as usize;
+        let span = self.now.since(p.since);
+        self.times[port as usize][part] = self.times[port as usize][part] + span;
+        p.since = self.now;
+    }
+
+    fn set_rate(&mut self, id: u32, rate_bps: u64) {
+        if !self.times.is_empty() {
+            let f = &self.flows[id as usize];
+            let ports: Vec<u32> =
+                f.hops.iter().map(|h| h.port).chain(f.back.iter().copied()).collect();
+            ports.into_iter().for_each(|port| self.note_load(port));
+        }
+        let f = &mut self.flows[id as usize];
+        let echo = |rate: u64, ppm: u32| rate * u64::from(ppm) / 1_000_000;
+        let (before, after) = (f.rate_bps, rate_bps);
+        let (echo_before, echo_after) = (echo(before, f.echo_ppm), echo(after, f.echo_ppm));
+        f.rate_bps = rate_bps;
+        for hop in &f.hops {
+            let p = &mut self.ports[hop.port as usize];
+            p.load_bps = p.load_bps - before + after;
+        }
+        for &port in &f.back {
+            let p = &mut self.ports[port as usize];
+            p.echo_bps = p.echo_bps - echo_before + echo_after;
+        }
+    }
+
+    /// Finds the flows and ports that the changes reach.
+    fn gather(&mut self) {
+        self.stamp += 1;
+        self.vessels.clear();
+        self.filled.clear();
+        let mut flows = std::mem::take(&mut self.touched_flows);
+        let mut ports = std::mem::take(&mut self.touched_ports);
+        for id in flows.drain(..) {
+            if self.flows[id as usize].weight > 0 {
+                self.include(id);
+            }
+        }
+        for port in ports.drain(..) {
+            let place = self.vessel(port);
+            self.vessels[place].whole = true;
+        }
+        (self.touched_flows, self.touched_ports) = (flows, ports);
+        self.spread(0);
+    }
+
+    /// Takes in all flows of whole ports, from this one on, and what they reach.
+    fn spread(&mut self, from: usize) {
+        let mut next = from;
+        while next < self.vessels.len() {
+            if self.vessels[next].whole {
+                self.include_members(self.vessels[next].port);
+            }
+            next += 1;
+        }
+    }
+
+    fn include_members(&mut self, port: u32) {
+        for at in 0..self.ports[port as usize].members.len() {
+            let (id, _) = self.ports[port as usize].members[at];
+            self.include(id);
+        }
+    }
+
+    fn include(&mut self, id: u32) {
+        if self.flows[id as usize].stamp == self.stamp {
+            return;
+        }
+        self.flows[id as usize].stamp = self.stamp;
+        self.filled.push(id);
+        for at in 0..self.flows[id as usize].hops.len() {
+            self.vessel(self.flows[id as usize].hops[at].port);
+        }
+    }
+
+    /// The place of a port in this filling; full ports come with all their flows.
+    fn vessel(&mut self, port: u32) -> usize {
+        let p = &mut self.ports[port as usize];
+        if p.stamp != self.stamp {
+            p.stamp = self.stamp;
+            p.place = self.vessels.len() as u32;
+            let whole = p.level_bps < NO_LIMIT;
+            let fresh = Vessel { port, room_bps: 0, growing: 0, whole, level_bps: NO_LIMIT };
+            self.vessels.push(fresh);
+        }
+        p.place as usize
+    }
+
+    /// Progressive filling of what was gathered.
+    fn fill(&mut self) {
+        self.start_filling();
+        let mut caps: Vec<(u64, u32)> = Vec::new();
+        for &id in &self.filled {
+            let f = &self.flows[id as usize];
+            if f.cap_bps < NO_LIMIT {
+                caps.push((f.cap_bps / u64::from(f.weight), id));
+            }
+        }
+        caps.sort_unstable();
+        let mut caps = caps.into_iter().peekable();
+        let full_at = |v: &Vessel| v.room_bps / v.growing.max(1);
+        let grows = self.vessels.iter().enumerate().filter(|(_, v)| v.growing > 0);
+        let mut next: BinaryHeap<Reverse<(u64, u32)>> =
+            grows.map(|(i, v)| Reverse((full_at(v), i as u32))).collect();
+        while let Some(Reverse((level, place))) = next.pop() {
+            let v = self.vessels[place as usize];
+            if v.growing == 0 {
+                continue;
+            }
+            if let Some(&(cap, id)) = caps.peek()
+                && cap <= level
+            {
+                caps.next();
+                next.push(Reverse((level, place)));
+                if !self.flows[id as usize].frozen {
+                    self.freeze(id, self.flows[id as usize].cap_bps);
+                }
+                continue;
+            }
+            let now = full_at(&v);
+            if now > level {
+                next.push(Reverse((now, place)));
+                continue;
+            }
+            self.vessels[place as usize].level_bps = level.max(1);
+            for at in 0..self.ports[v.port as usize].members.len() {
+                let (id, _) = self.ports[v.port as usize].members[at];
+                let f = &self.flows[id as usize];
+                if f.stamp == self.stamp && !f.frozen {
+                    self.freeze(id, level * u64::from(f.weight));
+                }
+            }
+        }
+    }
+
+    /// Empties the vessels: their room is what those outside leave.
+    fn start_filling(&mut self) {
+        self.work += self.filled.len() as u64;
+        for v in &mut self.vessels {
+            let p = &self.ports[v.port as usize];
+            (v.room_bps, v.growing, v.level_bps) = (p.load_bps, 0, NO_LIMIT);
+        }
+        // first what those inside send: the rest of the load is from outside
+        for &id in &self.filled {
+            let f = &mut self.flows[id as usize];
+            f.frozen = false;
+            for hop in &f.hops {
+                let v = &mut self.vessels[self.ports[hop.port as usize].place as usize];
+                v.room_bps -= f.rate_bps;
+                v.growing += u64::from(f.weight);
+            }
+        }
+        for v in &mut self.vessels {
+            let p = &self.ports[v.port as usize];
+            v.room_bps = p.capacity_bps.saturating_sub(p.echo_bps + v.room_bps);
+        }
+        self.rates.resize(self.flows.len(), 0);
+    }
+
+    fn freeze(&mut self, id: u32, rate_bps: u64) {
+        let rate = rate_bps.max(SLOWEST_BPS);
+        self.rates[id as usize] = rate;
+        let f = &mut self.flows[id as usize];
+        f.frozen = true;
+        for hop in &f.hops {
+            let v = &mut self.vessels[self.ports[hop.port as usize].place as usize];
+            v.room_bps = v.room_bps.saturating_sub(rate);
+            v.growing -= u64::from(f.weight);
+        }
+    }
+
+    /// Takes in ports that got full while somebody outside has more than their level. Returns whether
+    /// there were any.
+    fn take_in(&mut self) -> bool {
+        let known = self.vessels.len();
+        let mut any = false;
+        for place in 0..known {
+            let v = self.vessels[place];
+            if v.whole || v.level_bps == NO_LIMIT {
+                continue;
+            }
+            let over = |&(id, _): &(u32, u32)| {
+                let f = &self.flows[id as usize];
+                f.stamp != self.stamp && f.rate_bps / u64::from(f.weight) > v.level_bps
+            };
+            if self.ports[v.port as usize].members.iter().any(over) {
+                self.vessels[place].whole = true;
+                self.include_members(v.port);
+                any = true;
+            }
+        }
+        self.spread(known);
+        any
+    }
+
+    /// Gives flows the rates that were found. Returns whether acknowledgements have changed so much that
+    /// filling should start again.
+    fn assign(&mut self) -> bool {
+        let echo = |s: &Share, v: &Vessel| s.ports[v.port as usize].echo_bps;
+        let before: Vec<u64> = self.vessels.iter().map(|v| echo(self, v)).collect();
+        let filled = std::mem::take(&mut self.filled);
+        for &id in &filled {
+            let (old, new) = (self.flows[id as usize].rate_bps, self.rates[id as usize]);
+            if old != new {
+                self.set_rate(id, new);
+                let f = &mut self.flows[id as usize];
+                if f.noted != self.stamp {
+                    f.noted = self.stamp;
+                    self.changed.push((id, old));
+                }
+            }
+        }
+        self.filled = filled;
+        let mut vessels = self.vessels.iter().zip(before).filter(|(v, _)| v.level_bps < NO_LIMIT);
+        vessels.any(|(v, before)| {
+            let p = &self.ports[v.port as usize];
+            p.echo_bps.abs_diff(before) > p.capacity_bps / ECHO_PART
+        })
+    }
+}

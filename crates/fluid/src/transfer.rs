@@ -1,0 +1,146 @@
+//! What TCP makes of a message: packets, and a window that doubles with every round trip.
+//!
+//! A connection begins with a handshake of one round trip. In slow start a window is sent and then
+//! waited for, so the rate is at most window / RTT, and the window doubles with each RTT (RFC 5681, 3.1)
+//! until it is as large as what is left, or the fair share is below window / RTT. From then on the share
+//! is the rate: the window follows it, as far as the receive window lets it. After an idle time of one
+//! timeout the window is the initial one again, where the profile says so (RFC 5681, 4.1).
+
+use eastwest_types::Span;
+
+/// Settings of all connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Payload bytes of a full segment.
+    pub segment: u32,
+    /// IP and TCP header of a packet with payload.
+    pub header: u32,
+    /// IP and TCP header of an acknowledgement.
+    pub ack: u32,
+    /// Full segments per acknowledgement.
+    pub ack_every: u32,
+    /// Bytes each packet takes on a link beyond its IP length.
+    pub framing: u32,
+    /// The shortest packet on a link.
+    pub min_frame: u32,
+    /// Initial window in bytes.
+    pub initial_window: u64,
+    /// Largest window in bytes.
+    pub max_window: u64,
+    /// The window is the initial one again after so long an idle time.
+    pub idle_restart: Option<Span>,
+}
+
+/// A message as packets on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of all of them, framing included.
+    pub wire: u64,
+    /// Bytes of the last of them.
+    pub last: u64,
+    /// Acknowledgements of them.
+    pub acks: u64,
+}
+
+impl Rules {
+    /// Bytes of a packet on a link.
+    pub fn wire(&self, ip: u32) -> u64 {
+        u64::from((ip + self.framing).max(self.min_frame))
+    }
+
+    /// A message of so many bytes.
+    pub fn train(&self, bytes: u64) -> Train {
+        let segment = u64::from(self.segment);
+        let packets = bytes.div_ceil(segment).max(1);
+        let rest = bytes - (packets - 1) * segment;
+        let full = self.wire(self.segment + self.header);
+        let last = self.wire(rest as u32 + self.header);
+        let acks = packets.div_ceil(u64::from(self.ack_every));
+        Train { packets, wire: (packets - 1) * full + last, last, acks }
+    }
+
+    /// What a window of payload takes on a link, in bits.
+    pub fn window_bits(&self, window: u64) -> f64 {
+        let full = self.wire(self.segment + self.header);
+        window as f64 * (full as f64 / f64::from(self.segment)) * 8.0
+    }
+
+    /// Bits of acknowledgements per million bits of data.
+    pub fn echo_ppm(&self) -> u32 {
+        let full = self.wire(self.segment + self.header) * u64::from(self.ack_every);
+        (self.wire(self.ack) * 1_000_000 / full) as u32
+    }
+}
+
+/// The window of one direction of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Whether it still doubles.
+    pub slow_start: bool,
+}
+
+impl Window {
+    /// Of a new connection.
+    pub fn initial(rules: &Rules) -> Window {
+        Window { bytes: rules.initial_window.min(rules.max_window), slow_start: true }
+    }
+
+    /// A round trip later.
+    pub fn double(&mut self, rules: &Rules) {
+        self.bytes = (2 * self.bytes).min(rules.max_window);
+        self.slow_start &= self.bytes < rules.max_window;
+    }
+
+    /// A share below window / RTT has ended slow start: from now on the window is at least what the
+    /// share fills.
+    pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
+        self.slow_start = false;
+        let full = rules.wire(rules.segment + rules.header) as f64;
+        let held = rate_bps as f64 * rtt.0 as f64 / 8e12 * f64::from(rules.segment) / full;
+        self.bytes = self.bytes.max((held as u64).min(rules.max_window));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            segment: 1448,
+            header: 52,
+            ack: 52,
+            ack_every: 2,
+            framing: 38,
+            min_frame: 84,
+            initial_window: 14_480,
+            max_window: 1 << 20,
+            idle_restart: None,
+        }
+    }
+
+    #[test]
+    fn a_message_is_full_packets_and_a_rest() {
+        let r = rules();
+        assert_eq!(r.train(0), Train { packets: 1, wire: 90, last: 90, acks: 1 });
+        assert_eq!(r.train(1448), Train { packets: 1, wire: 1538, last: 1538, acks: 1 });
+        assert_eq!(r.train(1449), Train { packets: 2, wire: 1538 + 91, last: 91, acks: 1 });
+        assert_eq!(r.echo_ppm(), 90 * 1_000_000 / 3076);
+    }
+
+    #[test]
+    fn a_window_doubles_up_to_the_largest() {
+        let r = rules();
+        let mut w = Window::initial(&r);
+        for _ in 0..6 {
+            w.double(&r);
+        }
+        assert_eq!(w, Window { bytes: 64 * 14_480, slow_start: true });
+        w.double(&r);
+        assert_eq!(w, Window { bytes: 1 << 20, slow_start: false });
+    }
+}

@@ -1,0 +1,157 @@
+//! States of links that sleep, where no packet is sent: the closed forms of Energy-Efficient Ethernet
+//! under Poisson arrivals (python/eastwest/models/eee.py has them with their sources; S.
+//! Herrería-Alonso et al., IEEE Trans. Commun. 60(11), 2012), for the time that a link spent at each
+//! load. Flows say how loaded a link is, not when each packet comes: bursts and rests of TCP within a
+//! flow are taken for Poisson arrivals of full packets.
+
+use eastwest_fluid::share::{LOADS, LoadTimes};
+use eastwest_network::energy::eee::{Policy, StateTimes, Trigger};
+use eastwest_network::energy::phy::Phy;
+use eastwest_types::{Rate, Span};
+
+/// Arrivals of more frames than this always end holding, so far as these sums are concerned.
+const MOST_FRAMES: u32 = 10_000;
+/// With less load than this nothing comes.
+const NO_LOAD: f64 = 1e-9;
+
+/// How a link sleeps at one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rest {
+    /// Share of time asleep.
+    asleep: f64,
+    /// Wakes in a second.
+    wakes_per_s: f64,
+}
+
+/// Frames that end holding, and for how long the first is held, in seconds.
+fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
+    let frames = match policy.trigger {
+        Trigger::Packets(n) => n,
+        Trigger::Bytes(n) => (n as f64 / frame_bytes).ceil() as u32,
+    };
+    (frames.clamp(1, MOST_FRAMES), policy.hold.as_secs_f64())
+}
+
+/// Probabilities of at most 0, 1, 2 … arrivals where `mean` are expected.
+fn at_most(mean: f64) -> impl Iterator<Item = f64> {
+    let (mut term, mut sum, mut k) = (libm::exp(-mean), 0.0, 0.0);
+    std::iter::repeat_with(move || {
+        sum += term;
+        k += 1.0;
+        term *= mean / k;
+        sum
+    })
+}
+
+/// The mean time asleep before waking begins, with `arrivals` a second: the integral of the probability
+/// that waking has not begun, from the end of falling asleep on.
+fn off_s(policy: &Policy, frame_bytes: f64, arrivals: f64, sleep_s: f64) -> f64 {
+    let (frames, hold_s) = holding(policy, frame_bytes);
+    if frames == 1 || hold_s == 0.0 {
+        return libm::exp(-arrivals * sleep_s) / arrivals;
+    }
+    // up to the timer's length: fewer than `frames` have come
+    let mut off = 0.0;
+    if hold_s > sleep_s {
+        let pairs = at_most(arrivals * sleep_s).zip(at_most(arrivals * hold_s));
+        off = pairs.take(frames as usize).map(|(from, to)| from - to).sum::<f64>() / arrivals;
+    }
+    // later: none has come that started the timer
+    let late = libm::exp(-arrivals * (sleep_s - hold_s).max(0.0)) / arrivals;
+    let fewer = at_most(arrivals * hold_s).nth(frames as usize - 1);
+    off + late * fewer.expect("there is one for every number")
+}
+
+/// A link at one load.
+fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) -> Rest {
+    if load >= 1.0 {
+        return Rest { asleep: 0.0, wakes_per_s: 0.0 };
+    }
+    if load <= NO_LOAD {
+        return Rest { asleep: 1.0, wakes_per_s: 0.0 };
+    }
+    let arrivals = load * rate.0 as f64 / (8.0 * frame_bytes);
+    let (sleep_s, wake_s) = (phy.sleep.as_secs_f64(), phy.wake.as_secs_f64());
+    let off = off_s(policy, frame_bytes, arrivals, sleep_s);
+    let sleeps = libm::exp(-arrivals * policy.stall.as_secs_f64());
+    let idle_s = (1.0 - sleeps) / arrivals + sleeps * (sleep_s + off + wake_s);
+    let cycles_per_s = (1.0 - load) / idle_s;
+    Rest { asleep: cycles_per_s * sleeps * off, wakes_per_s: cycles_per_s * sleeps }
+}
+
+/// The states of a link that spent these times at these loads, of a run of `run`. `single_bytes` of what
+/// it carried were single packets, `single` of them, which flows do not count.
+pub fn states(
+    (policy, phy): &(Policy, Phy),
+    times: &LoadTimes,
+    rate: Rate,
+    frame_bytes: f64,
+    (single, single_bytes): (u64, u64),
+    run: Span,
+) -> StateTimes {
+    let (mut asleep_s, mut wakes) = (0.0, 0.0);
+    let idle = Span(run.0.saturating_sub(times.iter().skip(1).map(|t| t.0).sum()));
+    let mut add = |span: Span, rest: Rest| {
+        asleep_s += rest.asleep * span.as_secs_f64();
+        wakes += rest.wakes_per_s * span.as_secs_f64();
+    };
+    for (bin, &span) in times.iter().enumerate().skip(1).filter(|(_, t)| t.0 > 0) {
+        // the middle of the bin
+        let load = (bin as f64 - 0.5) / LOADS as f64;
+        add(span, at_load(policy, phy, load, frame_bytes, rate));
+    }
+    if idle.0 > 0 {
+        let bytes = if single > 0 { single_bytes as f64 / single as f64 } else { frame_bytes };
+        let load = single_bytes as f64 * 8.0 / (rate.0 as f64 * idle.as_secs_f64());
+        add(idle, at_load(policy, phy, load, bytes, rate));
+    }
+    let span = Span::from_secs_f64_nearest;
+    let wakes = (wakes as u64).min(run.0 / (phy.sleep + phy.wake).0.max(1));
+    let asleep = span(asleep_s).min(run);
+    let falling = Span((phy.sleep.0 * wakes).min(run.0 - asleep.0));
+    let waking = Span((phy.wake.0 * wakes).min(run.0 - asleep.0 - falling.0));
+    let awake = Span(run.0 - asleep.0 - falling.0 - waking.0);
+    StateTimes { awake, falling, asleep, waking, wakes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phy() -> Phy {
+        Phy::of_rate(Rate::gbit(10)).0
+    }
+
+    #[test]
+    fn standard_sleep_is_what_the_closed_form_says() {
+        // eastwest model eee: 10GBASE-T, 1500 B, load 0.1: arrivals 83,333 a second
+        let rest = at_load(&Policy::STANDARD, &phy(), 0.1, 1500.0, Rate::gbit(10));
+        let lambda = 0.1 * 1e10 / 12_000.0;
+        let off = (-lambda * 2.88e-6f64).exp() / lambda;
+        let share = 0.9 * off / (off + 2.88e-6 + 4.48e-6);
+        assert!((rest.asleep - share).abs() < 1e-12);
+        assert!((rest.wakes_per_s * off - share).abs() < 1e-12);
+    }
+
+    #[test]
+    fn holding_frames_sleeps_longer_than_waking_for_the_first() {
+        let held =
+            Policy { hold: Span::from_us(12), trigger: Trigger::Packets(10), ..Policy::STANDARD };
+        let at = |policy: &Policy| at_load(policy, &phy(), 0.3, 1500.0, Rate::gbit(10)).asleep;
+        assert!(at(&held) > at(&Policy::STANDARD) + 0.1);
+        assert!(at(&held) < 0.7);
+    }
+
+    #[test]
+    fn states_fill_the_run() {
+        let mut times = [Span::ZERO; LOADS + 1];
+        times[3] = Span::from_ms(40);
+        times[LOADS] = Span::from_ms(10);
+        let run = Span::from_ms(100);
+        let pair = (Policy::STANDARD, phy());
+        let s = states(&pair, &times, Rate::gbit(10), 1538.0, (100, 9_000), run);
+        assert_eq!(s.total(), run);
+        assert!(s.asleep > Span::from_ms(50) && s.asleep < Span::from_ms(90), "{s:?}");
+        assert!(s.wakes > 100);
+    }
+}

@@ -1,0 +1,349 @@
+//! The world with flows in place of packets: the same drivers, routes and records as [`World`], over
+//! `eastwest-fluid`. What only packets can tell stays empty.
+
+use crate::approximate::Approximate;
+use crate::flow_energy;
+use crate::messages::{Message, Suffered};
+use crate::plan::Plan;
+use crate::world::{Progress, RunError, World};
+use eastwest_engine::order::Key;
+use eastwest_engine::random::mix;
+use eastwest_fluid::delay::{PortSpec, Queue};
+use eastwest_fluid::network::{Delivered, Network, Pace};
+use eastwest_fluid::transfer::Rules;
+use eastwest_network::config::{FabricConfig, Limit, QueueConfig};
+use eastwest_network::energy::eee::StateTimes;
+use eastwest_network::energy::{ClassEnergy, LinkPolicy};
+use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Side, Span, Time};
+use eastwest_workload::{Action, Event};
+
+/// How many events pass between two looks at the caller's wishes.
+const EVENTS_PER_LOOK: u64 = 1 << 12;
+/// Rates are made fair at most once in about a round trip.
+const LEAST_PACE: Span = Span::from_us(20);
+/// … and less often where many flows share, the more so in large fabrics: for each flow and host.
+const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
+
+/// A simulated data centre whose packets are not sent.
+pub struct FlowWorld {
+    /// Drivers, routes, records. Its packets and timers stay where they are.
+    world: World,
+    net: Network,
+    /// Of every connection of the network: number, client, server.
+    opened: Vec<(u64, HostId, HostId)>,
+    connections: u64,
+    /// The delay that the queue of every port aims at.
+    targets: Vec<Option<Span>>,
+    /// Bytes of a full packet on a link.
+    full: f64,
+    /// Whether any link sleeps.
+    sleeps: bool,
+}
+
+/// Bytes that a queue has room for.
+fn room(queue: &QueueConfig, packet: u64) -> u64 {
+    let limit = match queue {
+        QueueConfig::DropTail(limit) => *limit,
+        QueueConfig::StepMarking(c) => c.limit,
+        QueueConfig::CoDel(c) => c.limit,
+        QueueConfig::Red(c) => c.limit,
+        QueueConfig::AdaptiveRed(c) => c.red.limit,
+        QueueConfig::Pie(c) => c.limit,
+        QueueConfig::FqCoDel(c) => c.codel.limit,
+        QueueConfig::Custom(c) => c.limit,
+    };
+    match limit {
+        Limit::Packets(n) => u64::from(n) * packet,
+        Limit::Bytes(n) => n,
+    }
+}
+
+/// The ports of a fabric.
+fn ports(world: &World, config: &FabricConfig) -> Vec<PortSpec> {
+    let full = config.mtu + config.framing;
+    let jitter = Span(config.processing_jitter.0 / 2);
+    let hosts = world.fabric.graph.hosts;
+    let links = world.fabric.links.iter();
+    let spec = links.map(|l| {
+        let at_host = l.from < hosts;
+        let queue = if at_host { &config.host_queue } else { &config.switch_queue };
+        let mut bytes = room(queue, u64::from(full));
+        if let Some(shared) = config.shared_buffer.filter(|_| !at_host) {
+            // what the only queue that is not empty may take
+            let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
+            bytes = bytes.min((alone as u64).max(shared.reserve));
+        }
+        let queue = match queue.target(l.cable.rate, full) {
+            Some(target) => Queue::Aims(target, bytes),
+            None => Queue::DropTail(bytes),
+        };
+        let last = if l.to < hosts { jitter } else { Span::ZERO };
+        PortSpec { rate: l.cable.rate, delay: l.cable.delay + last, queue }
+    });
+    spec.collect()
+}
+
+fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
+    Rules {
+        segment: tcp.segment,
+        header: tcp.header(),
+        ack: tcp.header(),
+        ack_every: tcp.ack_every,
+        framing: config.framing,
+        min_frame: config.min_frame,
+        initial_window: u64::from(tcp.initial_window) * u64::from(tcp.segment),
+        max_window: tcp.max_window,
+        idle_restart: tcp.idle_restart.then_some(tcp.min_rto),
+    }
+}
+
+impl FlowWorld {
+    /// Builds the world of a plan. Fails where routes cannot be followed.
+    pub fn new(plan: Plan) -> Result<FlowWorld, String> {
+        let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
+        let world = World::new(plan)?;
+        let ports = ports(&world, &config);
+        let targets = ports.iter().map(|p| match p.queue {
+            Queue::Aims(target, _) => Some(target),
+            Queue::DropTail(_) => None,
+        });
+        let targets: Vec<Option<Span>> = targets.collect();
+        let per_flow = PACE_PER_FLOW_AND_HOST * u64::from(world.fabric.graph.hosts);
+        let pace = Pace { least: LEAST_PACE, per_flow };
+        let mut net = Network::new(ports, rules, pace);
+        let stays_awake =
+            |class: &ClassEnergy| matches!(class.policy, LinkPolicy::AlwaysOn | LinkPolicy::Ideal);
+        let sleeps = !(stays_awake(&config.energy.host) && stays_awake(&config.energy.fabric));
+        if sleeps {
+            net.keep_times();
+        }
+        let full = f64::from(config.mtu + config.framing);
+        Ok(FlowWorld { world, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
+    }
+
+    /// Runs to the end. `look` is called now and then; where it returns false the run stops.
+    pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
+        for w in 0..self.world.drivers.len() {
+            self.tell(w as u16, Event::Begin);
+        }
+        let mut next_look = EVENTS_PER_LOOK;
+        while self.world.unfinished > 0 && self.world.stuck.is_none() {
+            let wake = self.world.wakes.first();
+            let arrival = self.net.next();
+            let at_rest = wake == Key::NEVER && arrival == Time::NEVER;
+            if at_rest && !self.world.awaits_its_end() {
+                return Err(RunError::Stuck(self.world.describe_outstanding()));
+            }
+            let wake = if wake == Key::NEVER { Time::NEVER } else { wake.time() };
+            let sample = if at_rest { Time::NEVER } else { self.world.records.samples.next() };
+            let now = arrival.min(wake).min(sample);
+            if now > self.world.until || now == Time::NEVER {
+                self.world.now = self.world.until;
+                break;
+            }
+            self.world.now = now;
+            self.world.events += 1;
+            if arrival == now {
+                if let Some(delivered) = self.net.advance() {
+                    self.deliver(delivered);
+                }
+            } else if wake == now {
+                let (workload, token) = self.world.wakes.pop().expect("there was a first one");
+                self.tell(workload, Event::Wake { token });
+            } else {
+                self.count_bytes();
+                if self.sleeps {
+                    self.note_states();
+                }
+                let World { records, fabric, .. } = &mut self.world;
+                records.sample(fabric, now);
+            }
+            if self.world.events >= next_look {
+                next_look += EVENTS_PER_LOOK;
+                if !look(&self.world.progress()) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+        }
+        self.world.stuck.take().map_or(Ok(()), Err)
+    }
+
+    /// The world for its results.
+    pub fn finish(mut self) -> World {
+        self.count_bytes();
+        if self.sleeps {
+            self.note_states();
+        }
+        self.world.approximate = Some(Approximate {
+            overflows: self.net.overflows(),
+            ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
+        });
+        self.world
+    }
+
+    /// Copies what ports have carried to the links.
+    fn count_bytes(&mut self) {
+        let carried = self.net.carried(self.world.now);
+        for (link, carried) in self.world.fabric.links.iter_mut().zip(carried) {
+            link.counters.packets = carried.packets;
+            link.counters.bytes = carried.bytes;
+        }
+    }
+
+    /// Notes how long links that sleep were in which state.
+    fn note_states(&mut self) {
+        let w = &mut self.world;
+        let run = w.now.since(Time::ZERO);
+        let singles = self.net.singles().to_vec();
+        let times = self.net.times(w.now);
+        let always: Vec<StateTimes> = w
+            .fabric
+            .links
+            .iter()
+            .zip(times)
+            .zip(&singles)
+            .enumerate()
+            .map(|(i, ((l, times), s))| {
+                let class = w.fabric.class_of(i);
+                let busy = l.sending_time(run);
+                match class.sleeping(l.cable.rate, self.targets[i]) {
+                    Some(sleep) => {
+                        let single = (s.packets, s.bytes);
+                        flow_energy::states(&sleep, times, l.cable.rate, self.full, single, run)
+                    }
+                    None if class.policy == LinkPolicy::Ideal => {
+                        let asleep = Span(run.0 - busy.0);
+                        StateTimes { awake: busy, asleep, ..StateTimes::default() }
+                    }
+                    None => StateTimes { awake: run, ..StateTimes::default() },
+                }
+            })
+            .collect();
+        // one direction knows nothing of the other's naps: both asleep as if by chance
+        let both = |i: usize| {
+            let (a, b) = (always[i], always[i ^ 1]);
+            let share = b.asleep.0 as f64 / run.0.max(1) as f64;
+            a.asleep_only(Span((a.asleep.0 as f64 * share) as u64))
+        };
+        w.fabric.given_states = (0..always.len())
+            .map(|i| if w.fabric.class_of(i).both { both(i) } else { always[i] })
+            .collect();
+    }
+
+    /// A message has arrived.
+    fn deliver(&mut self, delivered: Delivered) {
+        let client = EndpointId::new(2 * delivered.conn as usize, 0);
+        let receiver = match delivered.from {
+            Side::Client => client.peer(),
+            Side::Server => client,
+        };
+        let w = &mut self.world;
+        let d = w.messages.pop(receiver, u64::MAX).expect("the message was written");
+        let (number, from, to) = self.opened[delivered.conn as usize];
+        if d.message.record {
+            let ends = if delivered.from == Side::Client { (from, to) } else { (to, from) };
+            let tcp = w.stack.config();
+            let (segment, header) = (tcp.segment, tcp.header());
+            let ideal = w.fabric.ideal_time(ends.0, ends.1, d.message.payload, segment, header);
+            let row = d.row(w.now, ends, Suffered::default(), number, ideal);
+            w.records.flow(row);
+        }
+        if let Some(name) = d.name {
+            let (conn, tag) = (ConnId(name), d.message.tag);
+            self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
+        }
+        if self.net.free_if_quiet(delivered.conn) {
+            self.world.messages.gone(client);
+        }
+    }
+
+    /// Tells a workload what happened and does what it asks for.
+    fn tell(&mut self, workload: u16, event: Event) {
+        let mut actions: Vec<Action> = Vec::new();
+        let now = self.world.now;
+        self.world.drivers[usize::from(workload)].workload.handle(now, event, &mut actions);
+        for action in actions {
+            self.act(workload, action);
+        }
+    }
+
+    fn act(&mut self, workload: u16, action: Action) {
+        let now = self.world.now;
+        match action {
+            Action::Wake { at, token } => {
+                self.world.wakes.push(workload, at.max(now), token);
+            }
+            Action::Open { conn, client, server, class } => {
+                self.open(workload, conn.0, client, server, class);
+            }
+            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
+                let client = self.world.messages.endpoint(workload, conn.0);
+                let bytes = payload + u64::from(header);
+                let start = self.net.written((client.slot() / 2) as u32)[from as usize];
+                let message = Message {
+                    start,
+                    end: start + bytes,
+                    tag,
+                    payload,
+                    purpose,
+                    job,
+                    record,
+                    sent: now,
+                    before: Suffered::default(),
+                };
+                self.world.messages.push(client, from, message);
+                self.net.send(now, (client.slot() / 2) as u32, from, bytes);
+            }
+            // a FIN of one side alone has no effect that flows could show
+            Action::Shutdown { .. } => {}
+            Action::Close { conn } => {
+                let client = self.world.messages.close(workload, conn.0);
+                if self.net.close((client.slot() / 2) as u32) {
+                    self.world.messages.gone(client);
+                }
+            }
+            Action::Abort { conn } => {
+                let client = self.world.messages.close(workload, conn.0);
+                self.net.abort(now, (client.slot() / 2) as u32);
+                self.world.messages.gone(client);
+            }
+            Action::Ask { conn } => {
+                let client = self.world.messages.endpoint(workload, conn.0);
+                let bytes = self.net.received((client.slot() / 2) as u32);
+                self.tell(workload, Event::Received { conn, bytes });
+            }
+            Action::Datagram { .. } => unreachable!("the scenario reader refuses datagrams"),
+            Action::Job(_) | Action::Task(_) | Action::Round { .. } | Action::Finished => {
+                self.world.act(workload, action);
+            }
+        }
+    }
+
+    fn open(&mut self, workload: u16, name: u32, client: HostId, server: HostId, class: ClassId) {
+        assert_ne!(client, server, "a host never talks to itself over the network");
+        let w = &mut self.world;
+        w.opened += 1;
+        let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ w.opened;
+        let there = w.fabric.flow_hash(client, server, mix(tuple));
+        let back = w.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63));
+        let paths = [
+            w.fabric.path(client, server, there).into_boxed_slice(),
+            w.fabric.path(server, client, back).into_boxed_slice(),
+        ];
+        let conn = self.net.open(w.now, paths);
+        if conn as usize >= EndpointId::MAX_SLOTS / 2 {
+            let most = EndpointId::MAX_SLOTS / 2;
+            let stuck = format!("more than {most} connections at one time");
+            w.stuck = Some(RunError::Limit(stuck));
+            return;
+        }
+        let opened = (self.connections, client, server);
+        self.connections += 1;
+        match self.opened.get_mut(conn as usize) {
+            Some(place) => *place = opened,
+            None => self.opened.push(opened),
+        }
+        w.messages.open(workload, name, EndpointId::new(2 * conn as usize, 0), class);
+    }
+}

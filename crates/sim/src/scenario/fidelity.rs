@@ -1,0 +1,83 @@
+//! `fidelity`: packets, or flows in their place; and what cannot be said of flows.
+
+use super::reader::Section;
+use super::{Scenario, WorkloadKind};
+use eastwest_network::config::{QueueConfig, RoutingConfig, SchedulerConfig};
+
+/// How closely the network is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fidelity {
+    /// Every packet on every hop.
+    Packet,
+    /// Flows with max–min fair rates: approximate.
+    Flow,
+}
+
+/// Reads `fidelity`.
+pub fn read(s: &mut Section) -> Fidelity {
+    s.choice(
+        "fidelity",
+        "How closely the network is looked at.",
+        Some("packet"),
+        &[
+            ("packet", Fidelity::Packet, "every packet on every hop"),
+            (
+                "flow",
+                Fidelity::Flow,
+                "flows with max–min fair rates in place of packets: approximate, for fabrics and \
+                 traces too large for packets",
+            ),
+        ],
+    )
+}
+
+/// What a scenario asks for that needs packets, as the key's name and what to do.
+fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
+    let f = &c.fabric;
+    let queues = [&f.switch_queue, &f.host_queue];
+    let own_queue = queues.iter().any(|q| matches!(q, QueueConfig::Custom(_)));
+    let per_packet = matches!(f.routing, RoutingConfig::RoundRobin | RoutingConfig::Custom(_));
+    let datagrams = |w: &super::WorkloadSpec| matches!(w.kind, WorkloadKind::Datagrams(_));
+    [
+        (own_queue, "fabric", "has a queue of your own, which only packets can meet"),
+        (per_packet, "fabric", "has a routing that chooses for every packet"),
+        (c.tcp.custom.is_some(), "tcp", "has a congestion control of your own"),
+        (!f.faults.is_empty(), "fault", "happens to packets"),
+        (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
+        (!c.measure.capture.ports.is_empty(), "measure", "asks for a capture of packets"),
+        (!c.measure.tcp_trace.is_empty(), "measure", "asks for a trace of windows"),
+        (c.measure.ports != Default::default(), "measure", "asks for queues packet for packet"),
+        (c.measure.lpi.ports != Default::default(), "measure", "asks for single naps of links"),
+    ]
+    .into_iter()
+    .filter(|r| r.0)
+    .map(|r| (r.1, r.2))
+    .collect()
+}
+
+/// Refuses what flows cannot do, and notes what they leave out.
+pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
+    if scenario.fidelity == Fidelity::Packet || s.describing() {
+        return scenario;
+    }
+    for (path, what) in refused(&scenario) {
+        let message = format!(
+            "{path}: {what}: not possible with fidelity = \"flow\"; leave it out or run with \
+             fidelity = \"packet\""
+        );
+        s.object(&message);
+    }
+    let f = &scenario.fabric;
+    scenario.notes.push(
+        "flow-level: rates are max–min fair shares, no packet is sent or lost: times are \
+         approximate"
+            .to_owned(),
+    );
+    if f.scheduler != SchedulerConfig::Fifo {
+        scenario.notes.push(
+            "flow-level: classes of ports are not told apart: all packets wait in one queue"
+                .to_owned(),
+        );
+    }
+    scenario
+}

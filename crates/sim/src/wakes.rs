@@ -1,0 +1,48 @@
+//! Wake-ups that workloads have asked for.
+
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::timers::Timers;
+use eastwest_types::Time;
+
+/// Pending wake-ups of all workloads.
+pub struct Wakes {
+    timers: Timers,
+    /// (workload, token); free places are listed.
+    tokens: Vec<(u16, u64)>,
+    free: Vec<u32>,
+}
+
+impl Wakes {
+    /// None yet.
+    pub fn new(seed: u64) -> Wakes {
+        Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
+    }
+
+    /// Adds one. Returns whether it is the first now.
+    pub fn push(&mut self, workload: u16, at: Time, token: u64) -> bool {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.tokens[place as usize] = (workload, token);
+                place
+            }
+            None => {
+                self.tokens.push((workload, token));
+                (self.tokens.len() - 1) as u32
+            }
+        };
+        let source = u64::from(workload) << 48 ^ token;
+        self.timers.push(at, source, u64::from(place))
+    }
+
+    /// The key of the first one, or [`Key::NEVER`].
+    pub fn first(&self) -> Key {
+        self.timers.first()
+    }
+
+    /// Takes the first one off: whose it is, and its token.
+    pub fn pop(&mut self) -> Option<(u16, u64)> {
+        let place = self.timers.pop()? as u32;
+        self.free.push(place);
+        Some(self.tokens[place as usize])
+    }
+}

@@ -1,0 +1,61 @@
+"""A result without packets says so wherever it is shown, and what it cannot do is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import eastwest as ew
+from eastwest import fidelity
+from eastwest.cli.show import print_summary
+from eastwest.report.compare import comparison
+from eastwest.report.tables import Facts
+from eastwest.report.verdict import verdicts
+
+SETTING = {"fidelity": "flow"}
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
+    return ew.run("first", out=tmp_path_factory.mktemp("flow") / "result", set=SETTING)
+
+
+def test_a_result_gives_its_measured_errors(flow: ew.Result) -> None:
+    mode = flow.summary["flow_mode"]
+    assert flow.summary["fidelity"] == "flow"
+    calm = mode["measured"]["without_loss"]
+    assert calm["scenarios"] <= mode["measured"]["all"]["scenarios"]
+    assert f"{100 * calm['p50_typical']:.1f} %" in mode["error"]
+    assert not mode["loss_dominated"]
+    assert flow.summary["packets"]["sent"] == 0
+
+
+def test_terminal_report_and_comparison_say_that_it_is_approximate(
+    flow: ew.Result, tmp_path: Path
+) -> None:
+    said = fidelity.error(flow.summary)
+    console = Console(width=300, record=True, file=(tmp_path / "out").open("w"))
+    print_summary(console, flow)
+    assert said in console.export_text()
+    assert verdicts(Facts(flow))[0] == ("look", said + ".")
+    packet = ew.run("first", out=tmp_path / "packet")
+    assert fidelity.error(packet.summary) == "" == fidelity.warning(packet.summary)
+    page = comparison([packet, flow])
+    assert said in page
+
+
+def test_a_run_that_losses_dominate_is_told_apart(tmp_path: Path) -> None:
+    done = ew.run("s2", out=tmp_path / "s2", set=SETTING | {"workload.incast.rounds": 1})
+    assert fidelity.warning(done.summary).startswith("loss-dominated")
+    assert ("look", fidelity.warning(done.summary) + ".") in verdicts(Facts(done))
+
+
+def test_hostile_summaries_do_no_harm() -> None:
+    for mode in (None, 3, [], {"error": 7}, {"error": "x" * 10_000}):
+        summary = json.loads(json.dumps({"fidelity": "flow", "flow_mode": mode}))
+        assert 0 < len(fidelity.error(summary)) <= 400
+        assert fidelity.warning(summary) == ""
+    assert fidelity.error({"flow_mode": {"error": "no"}}) == ""
