@@ -54,14 +54,23 @@ pub struct PortSpec {
 /// How long a packet waits at a full port whose `flows` have windows of `windows_bits` in all, on paths
 /// of `base` there and back.
 pub fn standing(port: &PortSpec, flows: usize, windows_bits: f64, base: Span) -> Span {
-    let room = match port.queue {
-        Queue::Aims(target, _) => return target,
-        Queue::DropTail(room) => room as f64 * 8.0,
-    };
     let path = bits(port.rate.0, base);
-    let most = (room + path) * (1.0 - 0.25 / (flows.max(1) as f64).sqrt());
+    let (room, swings) = match port.queue {
+        Queue::Aims(target, _) => (bits(port.rate.0, target), 0.0),
+        Queue::DropTail(room) => (room as f64 * 8.0, 0.25 / (flows.max(1) as f64).sqrt()),
+    };
+    let most = (room + path) * (1.0 - swings);
     let queue = (most.min(windows_bits) - path).clamp(0.0, room);
     Span((queue / port.rate.0 as f64 * 1e12) as u64)
+}
+
+/// Whether windows are more than the path and the queue of a port hold: then it drops or marks.
+pub fn is_over(port: &PortSpec, windows_bits: f64, base: Span) -> bool {
+    let room = match port.queue {
+        Queue::Aims(target, _) => bits(port.rate.0, target),
+        Queue::DropTail(room) => room as f64 * 8.0,
+    };
+    windows_bits > room + bits(port.rate.0, base)
 }
 
 #[cfg(test)]
@@ -82,6 +91,9 @@ mod tests {
         assert_eq!(standing(&port, 1, 9e6, base), Span::from_us(725));
         assert_eq!(standing(&port, 4, 9e6, base), Span::from_ns(862_500));
         let aims = PortSpec { queue: Queue::Aims(Span::from_us(500), 125_000), ..port };
-        assert_eq!(standing(&aims, 1, 50e3, base), Span::from_us(500));
+        assert_eq!(standing(&aims, 1, 50e3, base), Span::ZERO);
+        assert_eq!(standing(&aims, 1, 9e6, base), Span::from_us(500));
+        assert!(is_over(&port, 1.2e6, base) && !is_over(&port, 1e6, base));
+        assert!(is_over(&aims, 0.7e6, base) && !is_over(&aims, 0.5e6, base));
     }
 }

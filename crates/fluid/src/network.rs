@@ -1,6 +1,6 @@
 //! Connections and messages over ports with fair rates, and the list of what happens when.
 
-use crate::delay::{PortSpec, standing};
+use crate::delay::{PortSpec, is_over, standing};
 use crate::share::{Demand, LoadTimes, NO_LIMIT, Share};
 use crate::stream::{Pending, Stream};
 use crate::transfer::{Rules, Train, Window};
@@ -32,6 +32,8 @@ pub struct Carried {
 pub struct Overflows {
     /// Starts whose window did not fit into the queue of a port on the way any more.
     pub starts: u64,
+    /// Starts that met a port that was full: packets of theirs may be lost.
+    pub at_full: u64,
     /// All starts of more than a packet.
     pub of: u64,
 }
@@ -374,8 +376,9 @@ impl Network {
     /// The most that the window of a stream can hold of what it has to send, in bits.
     fn can_hold(&self, stream: u32) -> u64 {
         let (conn, side) = of(stream);
-        let left = self.conns[conn].streams[side].left_in_all;
-        self.rules.window_bits(self.rules.max_window).min(left) as u64
+        let s = &self.conns[conn].streams[side];
+        let window = if s.window.slow_start { s.window.bytes } else { self.rules.max_window };
+        self.rules.window_bits(window).min(s.left_in_all) as u64
     }
 
     fn round_trip(&self, conn: usize) -> Span {
@@ -478,7 +481,9 @@ impl Network {
         let Some(flow) = s.flow.filter(|_| s.tick == Time::NEVER) else { return };
         let window = self.rules.window_bits(s.window.bytes);
         let per_s = |span: Span| (window / span.0 as f64 * 1e12) as u64;
-        let cap = if s.left_in_all <= window {
+        // half a packet more or less is rounding, not another round trip
+        let slack = self.rules.wire(self.rules.segment) as f64 * 4.0;
+        let cap = if s.left_in_all <= window + slack {
             NO_LIMIT
         } else if s.window.slow_start {
             s.tick = now + rtt;
@@ -508,18 +513,28 @@ impl Network {
     fn tick(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let rtt = self.round_trip(conn);
+        let c = &self.conns[conn];
+        let over = c.paths[side].iter().any(|&l| {
+            let windows = self.windows[l as usize] as f64;
+            is_over(&self.ports[l as usize], windows, c.base)
+        });
         let s = &mut self.conns[conn].streams[side];
         if s.tick != now {
             return;
         }
         s.tick = Time::NEVER;
-        let Some(flow) = s.flow else { return };
-        s.progress(now);
-        if self.share.is_held_by_cap(flow) {
-            s.window.double(&self.rules);
-        } else {
-            s.window.follow(&self.rules, s.rate_bps, rtt);
+        if s.flow.is_none() {
+            return;
         }
+        s.progress(now);
+        let rate = s.rate_bps;
+        let window = &mut self.conns[conn].streams[side].window;
+        if over {
+            window.follow(&self.rules, rate, rtt);
+        } else {
+            window.double(&self.rules);
+        }
+        self.hold(stream, self.can_hold(stream));
         self.review_window(now, stream);
     }
 
@@ -620,6 +635,11 @@ impl Network {
         let s = &c.streams[side];
         let bits = self.rules.window_bits(s.window.bytes).min(s.left_in_all);
         self.overflows.of += 1;
+        let full = |&l: &u32| {
+            is_over(&self.ports[l as usize], self.windows[l as usize] as f64, c.base)
+                && self.share.is_full(l)
+        };
+        self.overflows.at_full += u64::from(c.paths[side].iter().any(full));
         let (mut at, mut over) = (now, None);
         for (hop, &port) in c.paths[side].iter().enumerate() {
             let spec = &self.ports[port as usize];

@@ -16,7 +16,14 @@ Verdict = tuple[str, str]
 
 def verdicts(facts: Facts) -> list[Verdict]:
     """Judge a result: was all work done, how fast, what was lost, what was the bottleneck."""
-    said = [*_mode(facts), *_done(facts), *_jobs(facts), *_lost(facts), *_timeouts(facts), *_bottleneck(facts)]
+    said = [
+        *_mode(facts),
+        *_done(facts),
+        *_jobs(facts),
+        *_lost(facts),
+        *_timeouts(facts),
+        *_bottleneck(facts),
+    ]
     saved = energy.sentence(facts)
     if saved is not None:
         said.append(saved)

@@ -65,7 +65,10 @@ fn a_permutation_has_the_bytes_of_packets_and_nearly_their_times() {
     assert_eq!(packet.count("flows.bytes"), flow.count("flows.bytes"));
     assert_eq!(flow.count("flows.count"), flow.count("flows.completed"));
     let sum = |o: &Outcome| o.u64s("links", "bytes").iter().sum::<u64>() as f64;
-    assert!(relative(sum(&flow), sum(&packet)) < 0.03, "{} {}", sum(&flow), sum(&packet));
+    // what packets send twice
+    let again = packet.number("tcp.retransmits") * 1538.0 * 4.0;
+    let less = sum(&packet) - sum(&flow);
+    assert!(less > 0.0 && less < again + 0.01 * sum(&packet), "{less} of {again}");
 }
 
 #[test]
