@@ -652,9 +652,9 @@ impl Network {
             } else {
                 *held += bits;
             }
-            at = at + spec.delay;
+            at += spec.delay;
             if hop == 0 {
-                at = at + Span((*held / spec.rate.0 as f64 * 1e12) as u64);
+                at += Span((*held / spec.rate.0 as f64 * 1e12) as u64);
             }
         }
         if let Some(port) = over {

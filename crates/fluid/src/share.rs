@@ -302,7 +302,7 @@ impl Share {
         let load = (p.load_bps + p.echo_bps).min(p.capacity_bps);
         let part = (load as u128 * LOADS as u128).div_ceil(u128::from(p.capacity_bps)) as usize;
         let span = self.now.since(p.since);
-        self.times[port as usize][part] = self.times[port as usize][part] + span;
+        self.times[port as usize][part] += span;
         p.since = self.now;
     }
 
