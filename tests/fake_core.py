@@ -18,6 +18,7 @@ from eastwest.core import (
     CheckResult,
     Column,
     CoreResult,
+    Keeper,
     Overrides,
     Problem,
     ProgressCallback,
@@ -116,6 +117,8 @@ class FakeCore:
         seed: int | None,
         reference: bool,
         progress: ProgressCallback | None,
+        sketches: Sequence[Any] = (),
+        keeper: Keeper | None = None,
     ) -> CoreResult:
         self.calls.append((overrides, seed, reference))
         if self.problems:

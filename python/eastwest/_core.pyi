@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from eastwest.core import CheckResult, CoreResult, DrillResult, Problem, Progress, Resolved
+from eastwest.core import CheckResult, CoreResult, DrillResult, Keeper, Problem, Progress, Resolved
 
 __all__ = [
     "RunError",
@@ -40,6 +40,7 @@ def run(
     reference: bool,
     progress: Callable[[Progress], None] | None,
     sketches: list[Any] = ...,
+    keeper: Keeper | None = None,
 ) -> CoreResult: ...
 def check(
     text: str,

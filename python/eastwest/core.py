@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, Protocol, TypedDict
 
 from eastwest import _core
 from eastwest.errors import MechanismError
@@ -24,6 +24,7 @@ from eastwest.errors import MechanismError
 Dtype = str
 Labels = tuple[bytes, list[str]]
 Column = tuple[str, Dtype, "bytes | list[str] | Labels"]
+Tables = dict[str, list[Column]]
 Overrides = list[tuple[str, str]]
 
 
@@ -76,7 +77,7 @@ class CoreResult(TypedDict):
     scenario_toml: str
     attached: list[tuple[str, bytes]]
     notes: list[str]
-    tables: dict[str, list[Column]]
+    tables: Tables
     files: list[tuple[str, bytes]]
     """Further files for the result folder, as they are."""
 
@@ -115,6 +116,41 @@ class DrillResult(TypedDict):
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+class Keeper(Protocol):
+    """Has a place for a run under way, see ``eastwest.unfinished``."""
+
+    every_s: float
+    """Seconds between two checkpoints."""
+    most_rows: int
+    """Rows that a table holds in memory before they are handed over."""
+    build: str
+    """Version and build of the simulator: no other reads its checkpoints."""
+
+    def find(self, plan: str) -> str | None:
+        """Return where a checkpoint of this plan lies, if there is one to go on from."""
+
+    def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
+        """Hear that it can be read, and how many rows of which table it had handed out.
+
+        What is returned decides whether the run goes on from it.
+        """
+
+    def refuse(self, why: str) -> None:
+        """Hear that it cannot: the run starts anew."""
+
+    def place(self, plan: str) -> str | None:
+        """Return where to write a checkpoint, if anywhere."""
+
+    def take(self, tables: Tables, first: int) -> None:
+        """Keep rows of a table, of which the first has this number."""
+
+    def kept(self, simulated_s: float) -> None:
+        """Hear that a checkpoint has been written."""
+
+    def give_up(self, why: str) -> None:
+        """Hear that no more will be."""
 
 
 @dataclass(frozen=True)
@@ -202,11 +238,16 @@ def run(
     seed: int | None,
     reference: bool,
     progress: ProgressCallback | None,
+    keeper: Keeper | None = None,
 ) -> CoreResult:
-    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
+    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``.
+
+    With a ``keeper``, the run is kept while it is under way, and goes on from where it was kept.
+    """
     with _door() as (module, more):
+        further = more if keeper is None else (list(extras().sketches), keeper)
         result: CoreResult = module.run(
-            text, base_dir, data_dir, overrides, seed, reference, progress, *more
+            text, base_dir, data_dir, overrides, seed, reference, progress, *further
         )
         return result
 

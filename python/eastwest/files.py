@@ -9,6 +9,14 @@ from pathlib import Path
 
 from eastwest.errors import InputError
 
+#: Where runs are kept when nothing else is said, below the working directory.
+DEFAULT_STORE = Path(".eastwest/store")
+
+
+def store_folder(chosen: str | Path | None = None) -> Path:
+    """Return the folder of the run store: the one chosen, ``$EASTWEST_STORE``, or the default."""
+    return Path(chosen or os.environ.get("EASTWEST_STORE") or DEFAULT_STORE).absolute()
+
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file at once: beside its place, forced to disk, and then renamed.

@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,15 @@ DEFAULT_PARENT = Path("results")
 
 _NUMPY_TYPES = {"u32": "<u4", "u64": "<u8", "i64": "<i8", "f64": "<f8"}
 _LONGEST_NAME = 80
+
+#: Files with the first rows of a table, in order, where a run has not kept them in memory.
+Parts = Callable[[str], list[Path]]
+
+
+def _no_parts(_: str) -> list[Path]:
+    return []
+
+
 #: Most texts that an index of one byte tells apart.
 _ONE_BYTE = 256
 
@@ -259,8 +268,29 @@ def frame(columns: list[Column]) -> pl.DataFrame:
     return pl.DataFrame(series)
 
 
-def write_result(target: TargetFolder, raw: CoreResult, summary: dict[str, Any]) -> Result:
-    """Write a result folder.
+def parquet(columns: list[Column]) -> bytes:
+    """Return the Parquet file of these columns."""
+    # Through memory, so that a full disk is an OSError with its number, not one of polars.
+    stream = io.BytesIO()
+    frame(columns).write_parquet(stream)
+    return stream.getvalue()
+
+
+def _join(parts: list[Path], columns: list[Column], target: Path) -> None:
+    """Write a table whose first rows lie in files and the others in memory, a piece at a time."""
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    first = [pl.scan_parquet(part, glob=False) for part in parts]
+    pl.concat([*first, frame(columns).lazy()]).sink_parquet(target)
+
+
+def write_result(
+    target: TargetFolder,
+    raw: CoreResult,
+    summary: dict[str, Any],
+    parts: Parts = _no_parts,
+) -> Result:
+    """Write a result folder; ``parts`` tells where the first rows of a table lie, if on disk.
 
     Everything goes into a hidden folder beside the target, which gets its name at the end; on any
     error or Ctrl-C nothing is left behind.
@@ -273,7 +303,7 @@ def write_result(target: TargetFolder, raw: CoreResult, summary: dict[str, Any])
     try:
         _make_parents(parent, made)
         partial.mkdir()
-        fill_folder(partial, raw, summary)
+        fill_folder(partial, raw, summary, parts)
         final = target.place(partial, stem)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -294,14 +324,16 @@ def _make_parents(parent: Path, made: list[Path]) -> None:
             made.append(folder)
 
 
-def fill_folder(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
+def fill_folder(
+    folder: Path, raw: CoreResult, summary: dict[str, Any], parts: Parts = _no_parts
+) -> None:
     """Write the files of a result into a folder that nobody sees yet."""
     (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
     for name, content in raw["attached"]:
-        parts = PurePosixPath(name).parts
-        if name in {"", "scenario.toml", "summary.json"} or {"/", "..", "."} & {*parts, name}:
+        steps = PurePosixPath(name).parts
+        if name in {"", "scenario.toml", "summary.json"} or {"/", "..", "."} & {*steps, name}:
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
-        target = folder.joinpath(*parts)
+        target = folder.joinpath(*steps)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     for name, content in raw["files"]:
@@ -309,10 +341,11 @@ def fill_folder(folder: Path, raw: CoreResult, summary: dict[str, Any]) -> None:
             raise ValueError(f"the simulator made a file with an impossible name: {name!r}")
         (folder / name).write_bytes(content)
     for name, columns in raw["tables"].items():
-        # Through memory, so that a full disk is an OSError with its number, not one of polars.
-        stream = io.BytesIO()
-        frame(columns).write_parquet(stream)
-        (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
+        file = folder / f"{name}.parquet"
+        if before := parts(name):
+            _join(before, columns, file)
+        else:
+            file.write_bytes(parquet(columns))
     text = json.dumps(formats.stamped(summary), indent=2, allow_nan=False, ensure_ascii=False)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
 

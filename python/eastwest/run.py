@@ -18,6 +18,7 @@ from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Mechanism, load
 from eastwest.results import Result, TargetFolder, write_result
+from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 
 #: Values of ``set=``: TOML values, or text as on the command line.
@@ -97,6 +98,8 @@ def run(
     force: bool = False,
     progress: core.ProgressCallback | None = None,
     mechanisms: Sequence[Mechanism] = (),
+    checkpoint_s: float = 0,
+    fresh: bool = False,
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
@@ -105,8 +108,10 @@ def run(
     port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
     called about ten times a second. ``mechanisms`` are those of your own that the scenario names:
     folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
-    ``Congestion`` or ``Routing``. Raises ``ScenarioError`` where the input is wrong,
-    ``InputError`` where a mechanism is, and ``RunError`` where the simulation cannot go on.
+    ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
+    store every so many seconds and when it is interrupted: the same call goes on from there, unless
+    ``fresh``. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism
+    is, and ``RunError`` where the simulation cannot go on.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(
@@ -116,6 +121,7 @@ def run(
             TargetFolder(Path(out) if out is not None else None, force),
             reference=reference,
             progress=progress,
+            keeper=Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
         )
 
 
@@ -127,12 +133,25 @@ def simulate(
     *,
     reference: bool = False,
     progress: core.ProgressCallback | None = None,
+    keeper: Keeper | None = None,
 ) -> Result:
-    """Run what ``load_source`` found and write its result folder at once or not at all."""
+    """Run what ``load_source`` found and write its result folder at once or not at all.
+
+    A ``keeper`` keeps the run while it is under way, and forgets it when its result is written.
+    """
     target.check()
-    return write_result(
-        target, *measured(source, overrides, seed, reference=reference, progress=progress)
-    )
+    if keeper is None:
+        raw, summary = measured(source, overrides, seed, reference=reference, progress=progress)
+        return write_result(target, raw, summary)
+    try:
+        raw, summary = measured(
+            source, overrides, seed, reference=reference, progress=progress, keeper=keeper
+        )
+        result = write_result(target, raw, summary, keeper.parts)
+        keeper.done()
+    finally:
+        keeper.close()
+    return result
 
 
 def measured(
@@ -142,8 +161,13 @@ def measured(
     *,
     reference: bool = False,
     progress: core.ProgressCallback | None = None,
+    keeper: Keeper | None = None,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
-    """Run a scenario without writing anything: the core's result, and the summary with its cost."""
+    """Run a scenario without writing a result: what the core has, and the summary with its cost.
+
+    With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
+    processes that the run took.
+    """
     cpu = time.process_time()
     wall = time.perf_counter()
     raw = core.run(
@@ -153,12 +177,14 @@ def measured(
         overrides,
         seed,
         reference,
-        progress or _quiet,
+        _since_the_start(progress or _quiet, keeper),
+        keeper,
     )
     summary: dict[str, Any] = json.loads(raw["summary_json"])
     summary.setdefault("version", core.version())
-    summary.setdefault("wall_s", time.perf_counter() - wall)
-    summary.setdefault("cpu_s", time.process_time() - cpu)
+    before = keeper.earlier if keeper is not None else {"wall_s": 0.0, "cpu_s": 0.0}
+    summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
+    summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
     return raw, summary
@@ -176,6 +202,20 @@ def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
         f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
         f"{count(round(calls / taken))} a second"
     ]
+
+
+def _since_the_start(
+    progress: core.ProgressCallback, keeper: Keeper | None
+) -> core.ProgressCallback:
+    """Tell of the time of earlier processes, too: all else that is told is of the whole run."""
+    if keeper is None:
+        return progress
+    earlier = keeper
+
+    def told(state: core.Progress) -> None:
+        progress({**state, "wall_s": state["wall_s"] + earlier.earlier["wall_s"]})
+
+    return told
 
 
 def _quiet(_: core.Progress) -> None:

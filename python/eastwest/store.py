@@ -12,6 +12,7 @@ Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
     failures/<key>.json     runs that failed, with their message
     costs.jsonl             one line per run: time, memory and packet-hops, for estimates
     partial/                what is being written; left-overs of killed processes are removed
+    unfinished/             runs under way that are kept, see ``eastwest.unfinished``
 
 A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
 renamed; what it has is never taken away again. Several processes may use one store at once.
@@ -34,13 +35,10 @@ from typing import Any, TypedDict, cast
 
 from eastwest import core, shipped
 from eastwest.errors import FolderError, InputError
-from eastwest.files import sync_file, sync_folder
+from eastwest.files import store_folder, sync_file, sync_folder
 from eastwest.formats import RESULT_FORMAT, TABLES
 from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
-
-#: Where runs are kept when nothing else is said, below the working directory.
-DEFAULT_FOLDER = Path(".eastwest/store")
 
 #: Makes a further file of a run's folder from what the core handed over.
 Extra = Callable[[core.CoreResult], bytes]
@@ -101,8 +99,7 @@ class Store:
     """A folder of finished runs, found by what decides their result."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        chosen = folder or os.environ.get("EASTWEST_STORE") or DEFAULT_FOLDER
-        self.path = Path(chosen).absolute()
+        self.path = store_folder(folder)
 
     @property
     def costs_file(self) -> Path:

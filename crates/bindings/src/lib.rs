@@ -2,7 +2,9 @@
 //! The module itself is made in `crates/extension`, or of a mechanism crate (see [`mechanism`]).
 #![allow(missing_docs)]
 
+mod keeping;
 pub mod mechanism;
+mod running;
 mod sketch;
 
 pub use mechanism::*;
@@ -11,17 +13,18 @@ pub use pyo3;
 use eastwest_drill::profile::Profile;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::topology::Graph;
-use eastwest_sim::run::run as simulate;
 use eastwest_sim::scenario::{self, Context, Problem, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
+use keeping::Keeping;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use running::Running;
 use sketch::{Sketch, Watch};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Packs small allocations densely: faster where a fabric is larger than the cache.
 #[global_allocator]
@@ -30,9 +33,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `problems`.");
 create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
 create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
-
-/// Time between two calls of the progress callback, and between two looks for Ctrl-C.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The mechanisms of the crate that this module was made of, if any.
 static OWN: OnceLock<Own> = OnceLock::new();
@@ -171,7 +171,7 @@ fn progress_dict<'py>(
 
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new()))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -183,33 +183,16 @@ fn run<'py>(
     reference: bool,
     progress: Option<Py<PyAny>>,
     sketches: Vec<Sketch>,
+    keeper: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
-    #[allow(clippy::disallowed_methods)]
-    let started = Instant::now();
-    let (mut looked, mut raised) = (started, None);
-    let mut look = |p: &Progress| {
-        if looked.elapsed() < LOOK_EVERY {
-            return true;
-        }
-        looked += looked.elapsed();
-        if watch.failed() {
-            return false;
-        }
-        let answer = Python::attach(|py| -> PyResult<()> {
-            py.check_signals()?;
-            if let Some(callback) = &progress {
-                callback.call1(py, (progress_dict(py, p, started)?,))?;
-            }
-            Ok(())
-        });
-        raised = answer.err();
-        raised.is_none()
-    };
+    let keeping =
+        keeper.map(|keeper| Keeping::new(py, keeper, &scenario, reference)).transpose()?;
+    let running = Running::new(&scenario, reference, &watch, progress, keeping);
     // other Python threads go on meanwhile
-    let outcome = py.detach(|| simulate(&scenario, reference, &mut look));
+    let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
         if !cause.is_instance_of::<PyException>(py) {
             return Err(cause); // Ctrl-C, or an exit that the sketch asks for
@@ -218,10 +201,7 @@ fn run<'py>(
         error.set_cause(py, Some(cause));
         return Err(error);
     }
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let results = outcome.map_err(|e| match e {
+    let results = outcome?.map_err(|e| match e {
         WorldError::Interrupted => PyKeyboardInterrupt::new_err(()),
         other => RunError::new_err(other.to_string()),
     })?;

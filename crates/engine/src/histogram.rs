@@ -6,6 +6,7 @@
 //! cost several times as much. Room is made for buckets as values come.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 const BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << BITS;
@@ -14,7 +15,7 @@ const OCTAVES: usize = 44 - BITS as usize;
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
 /// Counts of values by size; times are in nanoseconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,

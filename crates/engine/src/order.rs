@@ -7,9 +7,10 @@
 
 use crate::random::mix;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// Classes of events in the order in which they happen at one instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
     /// A port has finished sending a packet.
@@ -27,7 +28,7 @@ pub enum Class {
 }
 
 /// Time and class in one word: keys compare as (time, class).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key(pub u64);
 
 impl Key {

@@ -6,6 +6,7 @@
 //! Vigna 2021), seeded through SplitMix64 as its authors advise.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// One step of SplitMix64 (Steele, Lea and Flood 2014): also a good 64-bit mixer.
 #[inline]
@@ -17,7 +18,7 @@ pub const fn mix(x: u64) -> u64 {
 }
 
 /// A stream of random numbers, the same on every machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stream {
     s: [u64; 4],
 }

@@ -6,10 +6,12 @@
 use crate::order::{Class, Key, tie_rank};
 use crate::random::mix;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pending wake-ups of one class.
+#[derive(Serialize, Deserialize)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, u64)>>,
     class: Class,

@@ -12,6 +12,7 @@
 //! 17 seconds; an event further away than that stands as "far" until the base has moved.
 
 use crate::order::Key;
+use serde::{Deserialize, Serialize};
 
 /// The word of a source without event or with one beyond the horizon.
 const FAR: u64 = u64::MAX;
@@ -20,6 +21,7 @@ const FAR: u64 = u64::MAX;
 const RANK_BITS: u32 = 8;
 
 /// A winner tree with a fixed number of sources.
+#[derive(Serialize, Deserialize)]
 pub struct Tournament {
     /// Node 1 is the root, node `i` has children `4i` to `4i + 3`, or the root has 2 and 3; sources
     /// are the last half. Half of the nodes have no place in the tree.

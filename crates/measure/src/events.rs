@@ -3,9 +3,10 @@
 
 use crate::table::{Column, Table};
 use eastwest_types::{HostId, PacketKind, Time};
+use serde::{Deserialize, Serialize};
 
 /// What an event is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum What {
     /// A packet was lost.
@@ -51,6 +52,7 @@ pub struct EventRow {
 }
 
 /// An event as it is kept: half as large, for a run may have many.
+#[derive(Serialize, Deserialize)]
 struct Kept {
     at: Time,
     stream_start: u64,
@@ -96,7 +98,7 @@ impl Kept {
 }
 
 /// Events of a run.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct EventLog {
     rows: Vec<Kept>,
     most: usize,

@@ -2,9 +2,10 @@
 
 use crate::table::{Column, Table};
 use eastwest_types::{ClassId, HostId, Purpose, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// A message that has arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FlowRow {
     /// Index of the workload it belongs to.
     pub workload: u16,
@@ -40,10 +41,37 @@ pub struct FlowRow {
     pub stream_start: u64,
 }
 
-/// All rows, in order of arrival.
-#[derive(Default)]
+/// What a summary says of flows for one purpose.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowTotals {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Flows with timeouts that found a whole window of data lost.
+    pub with_lost_windows: u64,
+    /// Flows with timeouts that found every ACK of a window lost.
+    pub with_lost_ack_windows: u64,
+    /// Completion time of each.
+    pub times: Vec<Span>,
+}
+
+impl FlowTotals {
+    fn add(&mut self, row: &FlowRow) {
+        self.bytes += row.bytes;
+        self.with_lost_windows += u64::from(row.lost_windows > 0);
+        self.with_lost_ack_windows += u64::from(row.lost_ack_windows > 0);
+        self.times.push(row.finish.since(row.start));
+    }
+}
+
+/// All rows, in order of arrival. Those of a long run are handed out on the way, see
+/// [`FlowTable::hand_out`]; what summaries say of them stays.
+#[derive(Default, Serialize, Deserialize)]
 pub struct FlowTable {
     rows: Vec<FlowRow>,
+    /// Rows handed out.
+    handed_out: u64,
+    /// What they come to, by the number of the purpose; empty before there are any.
+    totals: Vec<FlowTotals>,
 }
 
 impl FlowTable {
@@ -52,51 +80,141 @@ impl FlowTable {
         self.rows.push(row);
     }
 
-    /// All rows.
-    pub fn rows(&self) -> &[FlowRow] {
-        &self.rows
+    /// How many flows there have been.
+    pub fn len(&self) -> u64 {
+        self.handed_out + self.held() as u64
     }
 
-    /// The table `flows`, with the names of workloads and classes. The rows are given back.
-    pub fn into_table(self, workloads: &[String], classes: &[String]) -> Table {
-        let r = &self.rows;
-        let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(r.iter().map(f).collect());
-        let u32s = |f: &dyn Fn(&FlowRow) -> u32| Column::U32(r.iter().map(f).collect());
-        let purposes = Purpose::ALL.map(|p| p.name().to_string()).to_vec();
-        Table::new(
-            "flows",
-            vec![
-                ("flow", Column::U64((0..r.len() as u64).collect())),
-                (
-                    "workload",
-                    Column::Label(
-                        r.iter().map(|f| u32::from(f.workload)).collect(),
-                        workloads.to_vec(),
-                    ),
+    /// Whether there have been none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows that have not been handed out.
+    pub fn held(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows that have.
+    pub fn handed_out(&self) -> u64 {
+        self.handed_out
+    }
+
+    /// Of all flows, by the number of the purpose.
+    pub fn totals(&self) -> Vec<FlowTotals> {
+        let mut totals = self.totals.clone();
+        add(&mut totals, &self.rows);
+        totals
+    }
+
+    /// Takes out all rows that are held, as the next part of the table `flows`.
+    pub fn hand_out(&mut self, workloads: &[String], classes: &[String]) -> Table {
+        let rows = std::mem::take(&mut self.rows);
+        add(&mut self.totals, &rows);
+        let first = self.handed_out;
+        self.handed_out += rows.len() as u64;
+        table(&rows, first, workloads, classes)
+    }
+}
+
+fn add(totals: &mut Vec<FlowTotals>, rows: &[FlowRow]) {
+    totals.resize(Purpose::ALL.len(), FlowTotals::default());
+    rows.iter().for_each(|row| totals[row.purpose as usize].add(row));
+}
+
+/// The table `flows` of these rows, of which the first has this number, with the names of workloads and
+/// classes.
+fn table(r: &[FlowRow], first: u64, workloads: &[String], classes: &[String]) -> Table {
+    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(r.iter().map(f).collect());
+    let u32s = |f: &dyn Fn(&FlowRow) -> u32| Column::U32(r.iter().map(f).collect());
+    let purposes = Purpose::ALL.map(|p| p.name().to_string()).to_vec();
+    Table::new(
+        "flows",
+        vec![
+            ("flow", Column::U64((first..first + r.len() as u64).collect())),
+            (
+                "workload",
+                Column::Label(
+                    r.iter().map(|f| u32::from(f.workload)).collect(),
+                    workloads.to_vec(),
                 ),
-                ("purpose", Column::Label(r.iter().map(|f| f.purpose as u32).collect(), purposes)),
-                (
-                    "class",
-                    Column::Label(
-                        r.iter().map(|f| u32::from(f.class.0)).collect(),
-                        classes.to_vec(),
-                    ),
-                ),
-                ("src", u32s(&|f| f.src.0)),
-                ("dst", u32s(&|f| f.dst.0)),
-                ("bytes", Column::U64(r.iter().map(|f| f.bytes).collect())),
-                ("start_s", f64s(&|f| f.start.as_secs_f64())),
-                ("finish_s", f64s(&|f| f.finish.as_secs_f64())),
-                ("fct_us", f64s(&|f| f.finish.since(f.start).as_us_f64())),
-                ("slowdown", f64s(&|f| f.finish.since(f.start).0 as f64 / f.ideal.0.max(1) as f64)),
-                ("retransmits", u32s(&|f| f.retransmits)),
-                ("timeouts", u32s(&|f| f.timeouts)),
-                ("job", Column::I64(r.iter().map(|f| f.job.map_or(-1, i64::from)).collect())),
-                ("connection", Column::U64(r.iter().map(|f| f.connection).collect())),
-                ("stream_start", Column::U64(r.iter().map(|f| f.stream_start).collect())),
-                ("lost_windows", u32s(&|f| f.lost_windows)),
-                ("lost_ack_windows", u32s(&|f| f.lost_ack_windows)),
-            ],
-        )
+            ),
+            ("purpose", Column::Label(r.iter().map(|f| f.purpose as u32).collect(), purposes)),
+            (
+                "class",
+                Column::Label(r.iter().map(|f| u32::from(f.class.0)).collect(), classes.to_vec()),
+            ),
+            ("src", u32s(&|f| f.src.0)),
+            ("dst", u32s(&|f| f.dst.0)),
+            ("bytes", Column::U64(r.iter().map(|f| f.bytes).collect())),
+            ("start_s", f64s(&|f| f.start.as_secs_f64())),
+            ("finish_s", f64s(&|f| f.finish.as_secs_f64())),
+            ("fct_us", f64s(&|f| f.finish.since(f.start).as_us_f64())),
+            ("slowdown", f64s(&|f| f.finish.since(f.start).0 as f64 / f.ideal.0.max(1) as f64)),
+            ("retransmits", u32s(&|f| f.retransmits)),
+            ("timeouts", u32s(&|f| f.timeouts)),
+            ("job", Column::I64(r.iter().map(|f| f.job.map_or(-1, i64::from)).collect())),
+            ("connection", Column::U64(r.iter().map(|f| f.connection).collect())),
+            ("stream_start", Column::U64(r.iter().map(|f| f.stream_start).collect())),
+            ("lost_windows", u32s(&|f| f.lost_windows)),
+            ("lost_ack_windows", u32s(&|f| f.lost_ack_windows)),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_types::{ClassId, HostId};
+
+    fn row(n: u64) -> FlowRow {
+        FlowRow {
+            workload: 0,
+            purpose: if n % 3 == 0 { Purpose::Shuffle } else { Purpose::Control },
+            class: ClassId(0),
+            src: HostId(0),
+            dst: HostId(1),
+            bytes: 100 + n,
+            start: Time(n),
+            finish: Time(n * n + n),
+            ideal: Span(1),
+            retransmits: 0,
+            timeouts: 0,
+            lost_windows: (n % 2) as u32,
+            lost_ack_windows: (n % 5) as u32,
+            job: None,
+            connection: n,
+            stream_start: 0,
+        }
+    }
+
+    #[test]
+    fn rows_handed_out_on_the_way_are_those_handed_out_at_once() {
+        let (mut whole, mut parted) = (FlowTable::default(), FlowTable::default());
+        let names = ["all".to_owned()];
+        let mut numbers = Vec::new();
+        for n in 0..100 {
+            whole.push(row(n));
+            parted.push(row(n));
+            if n == 0 || n == 41 || n == 42 {
+                let Some(Column::U64(part)) =
+                    parted.hand_out(&names, &names).column("flow").cloned()
+                else {
+                    panic!("the number is a column");
+                };
+                numbers.extend(part);
+            }
+        }
+        assert_eq!((parted.len(), parted.held(), parted.handed_out()), (100, 57, 43));
+        assert_eq!(numbers, (0..43).collect::<Vec<_>>());
+        assert_eq!(parted.totals(), whole.totals());
+        assert_eq!(whole.totals().iter().map(|t| t.times.len()).sum::<usize>(), 100);
+        let last = parted.hand_out(&names, &names);
+        let all = whole.hand_out(&names, &names);
+        let tail = |t: &Table| match t.column("bytes") {
+            Some(Column::U64(values)) => values[values.len() - 57..].to_vec(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(tail(&last), tail(&all));
     }
 }

@@ -12,6 +12,7 @@
 
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, SackBlocks, flag};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
@@ -29,7 +30,7 @@ pub fn address(host: HostId) -> [u8; 4] {
 }
 
 /// What both ends of all connections say in their SYN.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TcpOptions {
     /// Largest segment, options included.
     pub mss: u16,

@@ -3,6 +3,8 @@
 //! addresses, and packets of which only the beginning is kept. Blocks follow each other in the order
 //! of the calls, so that a file is made while its packets come in.
 
+use serde::{Deserialize, Serialize};
+
 /// Block types.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -16,6 +18,7 @@ const ETHERNET: u16 = 1;
 const NANOSECONDS: u8 = 9;
 
 /// A capture file being written into memory.
+#[derive(Serialize, Deserialize)]
 pub struct Pcapng {
     bytes: Vec<u8>,
     interfaces: u32,

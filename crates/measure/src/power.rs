@@ -1,10 +1,11 @@
 //! What links used over time, by tier: totals at each sample, told apart when the series is read. So
 //! folding a series is leaving samples out, and no sum depends on how often that was done.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Sub};
 
 /// What links have used, and for how long they were in each state, one after the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// Joules.
     pub joules: f64,
@@ -53,7 +54,7 @@ impl Sub for Used {
 }
 
 /// Totals of each tier at samples; empty where nobody asked.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,
     totals: Vec<Used>,

@@ -4,9 +4,10 @@
 
 use crate::power::{PowerSeries, Used};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Queue of one link at one sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSample {
     /// Number of the sample it was taken at.
     sample: u32,
@@ -19,7 +20,7 @@ pub struct QueueSample {
 }
 
 /// What one link did between two samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSample {
     /// Number of the sample at the end of the interval.
     sample: u32,
@@ -32,6 +33,7 @@ pub struct LinkSample {
 }
 
 /// Bytes carried per tier and link between samples, queues at samples, and what links used.
+#[derive(Serialize, Deserialize)]
 pub struct Samples {
     interval: Span,
     next: Time,

@@ -2,9 +2,10 @@
 
 use crate::table::{Column, Table};
 use eastwest_types::{HostId, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// The window of one sender from a moment on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRow {
     /// When.
     pub at: Time,
@@ -29,6 +30,7 @@ pub struct TraceRow {
 }
 
 /// Rows of a run.
+#[derive(Serialize, Deserialize)]
 pub struct TraceTable {
     rows: Vec<TraceRow>,
     most: usize,

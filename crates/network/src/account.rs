@@ -5,6 +5,7 @@
 
 use crate::losses::Cause;
 use eastwest_types::PacketKind;
+use serde::{Deserialize, Serialize};
 
 /// Packets that are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +19,7 @@ pub struct Group {
 }
 
 /// What became of packets of one group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// How many came, where that is counted.
     pub arrivals: u64,
@@ -46,7 +47,7 @@ impl Counts {
 pub static NOTHING: Account = Account { classes: Vec::new() };
 
 /// The counts of one port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     /// By class, kind, and whether they are ECT.
     classes: Vec<[[Counts; 2]; PacketKind::COUNT]>,

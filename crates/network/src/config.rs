@@ -9,6 +9,7 @@ use crate::queue::{
 use crate::routing::CustomRoutingConfig;
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The whole fabric.
@@ -64,7 +65,7 @@ impl PortSet {
 }
 
 /// Rate and propagation delay of a cable, both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CableConfig {
     /// Bits per second each way.
     pub rate: Rate,
@@ -121,7 +122,7 @@ pub enum Topology {
 }
 
 /// The room a queue has for waiting packets; the packet being sent does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// A number of packets.
     Packets(u32),

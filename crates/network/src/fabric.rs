@@ -18,6 +18,7 @@ use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, SackBlocks, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use std::sync::Arc;
 const MANY_LINKS: usize = 1_000;
 
 /// Faults as they happen.
+#[derive(Serialize, Deserialize)]
 struct Faults {
     schedule: Schedule,
     /// Routes with all cables in use, where faults may change them.
@@ -36,6 +38,7 @@ struct Faults {
 }
 
 /// All links, the packets on them, and the way from one to the next.
+#[derive(Serialize, Deserialize)]
 pub struct Fabric {
     /// Nodes and cables.
     pub graph: Graph,
@@ -291,6 +294,17 @@ impl Fabric {
         for (at, passage) in self.links[link as usize].take_late() {
             let lost = self.take_lost(at, link, passage, Cause::Sojourn);
             self.losses.note(lost);
+        }
+    }
+
+    /// What a fabric read from a checkpoint needs to be whole: its ports share the memory of their
+    /// switch again.
+    pub fn share_memory(&mut self) {
+        let mut memories = vec![None; self.graph.names.len()];
+        for link in &mut self.links {
+            if let Some(memory) = memories.get_mut(link.from as usize) {
+                link.share_memory(memory);
+            }
         }
     }
 

@@ -42,6 +42,7 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, Span, Time};
 use meter::Meter;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use waiting::{Entry, Waiting};
 
@@ -60,7 +61,7 @@ pub enum Mode {
 /// What travels from link to link in a packet's place: all that a hop needs to know. The packet
 /// itself stays where it is, untouched from its creation to its delivery, and with it the cache line
 /// that would have to be fetched.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Passage {
     /// When its last bit reaches the far end of the link it is on.
     arrive: Time,
@@ -103,7 +104,7 @@ impl Passage {
 }
 
 /// Counters of one link. The first two are taken when a packet arrives at the far end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Packets carried.
     pub packets: u64,
@@ -130,6 +131,7 @@ pub enum Offer {
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
+#[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
     on_wire: Ring<Passage>,
@@ -526,6 +528,13 @@ impl Link {
     fn backlog(&self, now: Time) -> Backlog {
         let (packets, bytes) = self.queue(now);
         Backlog { packets: packets as usize, bytes }
+    }
+
+    /// Shares the memory of its switch with the other ports, of which the first one brings it.
+    pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.share(memory);
+        }
     }
 
     /// Packets and IP bytes that wait at the port now, the one being sent not counted. Lazy ports must

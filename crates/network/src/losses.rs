@@ -2,10 +2,11 @@
 
 use eastwest_engine::order::{Class, Key, tie_rank};
 use eastwest_types::{HostId, Packet, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Why a packet was lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
     /// It found the queue full.
@@ -51,7 +52,7 @@ impl Cause {
 }
 
 /// A lost packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Lost {
     /// When.
     pub at: Time,
@@ -66,7 +67,7 @@ pub struct Lost {
 }
 
 /// Lost packets in order of time.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Losses {
     /// Whether losses are remembered at all.
     pub kept: bool,

@@ -6,9 +6,10 @@
 
 use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
+use serde::{Deserialize, Serialize};
 
 /// A packet as it lies in its slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(32))]
 pub struct Stored {
     born: Time,
@@ -84,14 +85,14 @@ impl Stored {
 }
 
 /// SACK blocks and the timestamp echo they took the place of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Side {
     blocks: SackBlocks,
     ts_echo_us: u32,
 }
 
 /// All packets in the fabric.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
     slots: Vec<Stored>,
     /// Free slots; the last one freed is used first, while it is still in the cache.

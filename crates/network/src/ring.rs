@@ -6,12 +6,13 @@
 //! it a line ahead, at both ends.
 
 use eastwest_engine::memory;
+use serde::{Deserialize, Serialize};
 
 /// Cells ahead to ask for: a cache line holds two or three passages.
 const AHEAD: u32 = 4;
 
 /// A growing ring.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ring<T> {
     /// Empty, or a power of two of them.
     cells: Vec<T>,

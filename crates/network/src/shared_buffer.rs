@@ -6,10 +6,11 @@
 //! own, and its discipline, hold besides. Bytes are IP bytes of packets that wait; memory is not cut
 //! into cells, and what is being sent does not count, as everywhere in Eastwest.
 
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Settings of every switch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedBufferConfig {
     /// Bytes of all ports together.
     pub size: u64,
@@ -21,7 +22,7 @@ pub struct SharedBufferConfig {
 
 /// The memory of one switch.
 // Only the one thread that runs a simulation looks at it; the atomic lets ports share it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct SharedBuffer {
     config: SharedBufferConfig,
     used: AtomicU64,

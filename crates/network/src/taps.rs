@@ -3,9 +3,10 @@
 use crate::link::Passage;
 use crate::pool::PacketPool;
 use eastwest_types::{Packet, SackBlocks, Time};
+use serde::{Deserialize, Serialize};
 
 /// A packet that a tap has seen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// When its last bit had arrived.
     pub at: Time,
@@ -18,7 +19,7 @@ pub struct Seen {
 }
 
 /// Taps of a fabric.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Taps {
     /// By link, where there is a tap: when it has last seen a packet. Empty without any taps.
     at: Vec<Option<Time>>,

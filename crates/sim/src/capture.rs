@@ -12,12 +12,14 @@ use eastwest_network::fabric::Fabric;
 use eastwest_network::taps::Seen;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{HostId, Packet, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of an Ethernet header, which IP lengths do not count.
 const ETHERNET: u32 = 14;
 
 /// A packet that waits for earlier ones.
+#[derive(Serialize, Deserialize)]
 struct Waiting {
     headers: Vec<u8>,
     length: u32,
@@ -25,6 +27,7 @@ struct Waiting {
 }
 
 /// A capture under way.
+#[derive(Serialize, Deserialize)]
 pub struct Capture {
     file: Pcapng,
     /// Number of the interface by link.

@@ -3,9 +3,10 @@
 //! present one from the one before, whose last packets may still be under way.
 
 use eastwest_types::{EndpointId, HostId, Side};
+use serde::{Deserialize, Serialize};
 
 /// A connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
     /// Its number, from 0.
     pub number: u64,
@@ -26,7 +27,7 @@ impl Opened {
 }
 
 /// All connections whose packets can be met.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Connections {
     opened: u64,
     /// By the slots of a connection's two ends, and by the second bit of the generation.

@@ -5,6 +5,7 @@
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::link::Link;
 use eastwest_types::{JobRecord, PacketKind, TaskRecord, Time};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// Counts by kind with all pure acknowledgements in one, as digests of earlier versions have them.
@@ -14,8 +15,9 @@ fn kinds(counts: [u64; PacketKind::COUNT]) -> [u64; PacketKind::COUNT - 1] {
 }
 
 /// A digest under way.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Digest {
+    #[serde(with = "state")]
     hash: Sha256,
 }
 
@@ -74,5 +76,24 @@ impl Digest {
         }
         self.words(6, &[clock.0]);
         self.hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+/// How a hash under way is written to a checkpoint.
+mod state {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use sha2::Sha256;
+    use sha2::digest::common::hazmat::{SerializableState, SerializedState};
+
+    pub fn serialize<S: Serializer>(hash: &Sha256, to: S) -> Result<S::Ok, S::Error> {
+        hash.serialize().as_slice().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sha256, D::Error> {
+        let bytes = Vec::<u8>::deserialize(from)?;
+        let state = SerializedState::<Sha256>::try_from(bytes.as_slice());
+        let state = state.map_err(|_| Error::custom("the state of a hash has another length"))?;
+        Sha256::deserialize(&state).map_err(|_| Error::custom("no state of a hash"))
     }
 }

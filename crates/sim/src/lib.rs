@@ -3,6 +3,7 @@
 mod actions;
 mod approximate;
 mod capture;
+pub mod checkpoint;
 mod connections;
 mod digest;
 mod energy;

@@ -4,10 +4,11 @@
 use eastwest_measure::flows::FlowRow;
 use eastwest_transport::tcp::Endpoint;
 use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a sender's counters say of losses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Suffered {
     retransmits: u32,
     timeouts: u32,
@@ -26,7 +27,7 @@ impl Suffered {
 }
 
 /// A message on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message {
     /// Bytes of the stream before its first byte.
     pub start: u64,
@@ -49,7 +50,7 @@ pub struct Message {
 }
 
 /// A connection as its workload sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     workload: u16,
     /// The workload's name for it; `None` once closed.
@@ -60,7 +61,7 @@ struct Connection {
 }
 
 /// All connections, by the slot of their client's endpoint.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Messages {
     connections: Vec<Option<Connection>>,
     /// Per workload, its names.

@@ -7,9 +7,10 @@ use eastwest_network::config::FabricConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
+use serde::{Deserialize, Serialize};
 
 /// A traffic class.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassPlan {
     /// Name in tables.
     pub name: String,

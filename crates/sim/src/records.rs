@@ -10,6 +10,7 @@ use eastwest_measure::samples::Samples;
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};
+use serde::{Deserialize, Serialize};
 
 /// Samples × links that an adaptive series keeps at most.
 const MOST_QUEUE_SAMPLES: usize = 500_000;
@@ -17,7 +18,7 @@ const MOST_QUEUE_SAMPLES: usize = 500_000;
 const FIRST_INTERVAL: Span = Span::from_ms(1);
 
 /// A finished round of a synchronized read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
     /// Workload.
     pub workload: u16,
@@ -32,6 +33,7 @@ pub struct Round {
 }
 
 /// Everything remembered.
+#[derive(Serialize, Deserialize)]
 pub struct Records {
     /// Per class: latency of packets with payload, of those without.
     pub latency: Vec<[Histogram; 2]>,
@@ -41,13 +43,18 @@ pub struct Records {
     pub events: EventLog,
     /// Finished jobs, with their workload.
     pub jobs: Vec<(u16, JobRecord)>,
-    /// Finished tasks, with their workload.
+    /// Finished tasks, with their workload, without those handed out.
     pub tasks: Vec<(u16, TaskRecord)>,
+    /// Tasks handed out.
+    pub tasks_handed_out: u64,
+    /// When the first of all tasks started, and the last one finished.
+    pub tasks_span: Option<(Time, Time)>,
     /// Finished rounds.
     pub rounds: Vec<Round>,
     /// Bytes per tier, queues and energy over time.
     pub samples: Samples,
     /// Names of the tiers, and the tier of every link.
+    #[serde(with = "eastwest_types::name")]
     pub tiers: Vec<&'static str>,
     /// See [`Records::tiers`].
     pub tier_of_link: Vec<u8>,
@@ -85,6 +92,8 @@ impl Records {
             events: EventLog::new(plan.measure.events as usize),
             jobs: Vec::new(),
             tasks: Vec::new(),
+            tasks_handed_out: 0,
+            tasks_span: None,
             rounds: Vec::new(),
             samples,
             tiers,
@@ -120,6 +129,8 @@ impl Records {
     /// A task has finished.
     pub fn task(&mut self, workload: u16, task: TaskRecord) {
         self.digest.task(usize::from(workload), &task);
+        let (first, last) = self.tasks_span.unwrap_or((task.started, task.finished));
+        self.tasks_span = Some((first.min(task.started), last.max(task.finished)));
         self.tasks.push((workload, task));
     }
 

@@ -8,11 +8,12 @@ use crate::ports;
 use crate::records::Records;
 use crate::world::World;
 use eastwest_engine::histogram::Histogram;
+use eastwest_measure::flows::FlowTotals;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{Counter, Locality, Purpose, TaskKind, Time};
+use eastwest_types::{Counter, Locality, Purpose, TaskKind, TaskRecord, Time};
 use serde_json::{Map, Value, json};
 
 /// Tables and summary of a finished run.
@@ -43,10 +44,10 @@ impl Results {
         let World { mut records, tracer, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
-        let flows = std::mem::take(&mut records.flows).into_table(&workloads, &classes);
+        let flows = records.flows.hand_out(&workloads, &classes);
         let tables = vec![
             jobs(&records, &workloads, &classes),
-            tasks(&records, &workloads),
+            tasks(&records.tasks, &workloads),
             counters(&records, &workloads),
             flows,
             events,
@@ -66,6 +67,34 @@ impl Results {
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }
     }
+}
+
+/// Tables whose rows can be handed out while a run goes on: those that grow as long as it does, with
+/// how many of their rows have been handed out.
+pub fn handed_out(world: &World) -> [(&'static str, u64); 2] {
+    let records = &world.records;
+    [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
+}
+
+/// Whether such a table holds at least `most` rows.
+pub fn holds(world: &World, most: usize) -> bool {
+    world.records.flows.held().max(world.records.tasks.len()) >= most
+}
+
+/// Takes the rows out of such a table that holds at least `most` of them: the next part of it. What a
+/// run leaves at its end has the rest.
+pub fn hand_out(world: &mut World, most: usize) -> Option<Table> {
+    let workloads = || world.drivers.iter().map(|d| d.name.clone()).collect::<Vec<_>>();
+    if world.records.flows.held() >= most {
+        let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
+        return Some(world.records.flows.hand_out(&workloads(), &classes));
+    }
+    if world.records.tasks.len() >= most {
+        let rows = std::mem::take(&mut world.records.tasks);
+        world.records.tasks_handed_out += rows.len() as u64;
+        return Some(tasks(&rows, &workloads()));
+    }
+    None
 }
 
 /// Every packet is delivered, lost or under way, and only packets under way hold SACK blocks.
@@ -142,8 +171,7 @@ fn counters(r: &Records, workloads: &[String]) -> Table {
     Table::new("counters", columns)
 }
 
-fn tasks(r: &Records, workloads: &[String]) -> Table {
-    let t = &r.tasks;
+fn tasks(t: &[(u16, TaskRecord)], workloads: &[String]) -> Table {
     let kind = |k: TaskKind| match k {
         TaskKind::Map => 0,
         TaskKind::Reduce => 1,
@@ -288,7 +316,8 @@ fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
 fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     let r = &w.records;
     let run_s = w.now.as_secs_f64();
-    let bytes: u64 = r.flows.rows().iter().map(|f| f.bytes).sum();
+    let flows = r.flows.totals();
+    let bytes: u64 = flows.iter().map(|t| t.bytes).sum();
     let hosts = f64::from(w.fabric.graph.hosts);
     let traced = w.tracer.rows.counts();
     let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
@@ -303,7 +332,7 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
             "dropped": w.fabric.dropped, "in_flight": w.fabric.pool.in_use(),
         },
         "jobs": jobs_summary(r),
-        "flows": flows_summary(w, bytes),
+        "flows": flows_summary(w, &flows),
         "rounds": {
             "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
         },
@@ -332,8 +361,7 @@ fn jobs_summary(r: &Records) -> Value {
         r.jobs.iter().map(|(_, j)| j.finished.since(j.submitted).as_secs_f64()).collect();
     let first = r.jobs.iter().map(|(_, j)| j.submitted).min().unwrap_or(Time::ZERO);
     let last = r.jobs.iter().map(|(_, j)| j.finished).max().unwrap_or(Time::ZERO);
-    let began = r.tasks.iter().map(|(_, t)| t.started).min().unwrap_or(Time::ZERO);
-    let ended = r.tasks.iter().map(|(_, t)| t.finished).max().unwrap_or(Time::ZERO);
+    let (began, ended) = r.tasks_span.unwrap_or_default();
     json!({
         "count": r.jobs.len(), "runtime_s": spread(runtimes),
         "makespan_s": last.since(first).as_secs_f64(),
@@ -341,27 +369,26 @@ fn jobs_summary(r: &Records) -> Value {
     })
 }
 
-fn flows_summary(w: &World, bytes: u64) -> Value {
-    let flows = w.records.flows.rows();
-    let fct = |purpose: Option<Purpose>| {
-        let rows = flows.iter().filter(|f| purpose.is_none_or(|p| f.purpose == p));
-        spread(rows.map(|f| f.finish.since(f.start).as_us_f64()).collect())
+fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
+    let fct = |totals: &[FlowTotals]| {
+        spread(totals.iter().flat_map(|t| &t.times).map(|time| time.as_us_f64()).collect())
     };
     let mut by_purpose = Map::new();
-    for purpose in Purpose::ALL {
-        let rows = flows.iter().filter(|f| f.purpose == purpose);
-        let (n, bytes) = rows.fold((0u64, 0u64), |sum, f| (sum.0 + 1, sum.1 + f.bytes));
-        if n > 0 {
-            let row = json!({ "count": n, "bytes": bytes, "fct_us": fct(Some(purpose)) });
+    for (purpose, t) in Purpose::ALL.into_iter().zip(totals) {
+        if !t.times.is_empty() {
+            let fct_us = fct(std::slice::from_ref(t));
+            let row = json!({ "count": t.times.len(), "bytes": t.bytes, "fct_us": fct_us });
             by_purpose.insert(purpose.name().into(), row);
         }
     }
-    let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count();
+    let sum = |of: fn(&FlowTotals) -> u64| totals.iter().map(of).sum::<u64>();
+    let completed = w.records.flows.len();
+    let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count() as u64;
     json!({
-        "count": flows.len() + unfinished, "completed": flows.len(), "bytes": bytes,
-        "with_lost_windows": flows.iter().filter(|f| f.lost_windows > 0).count(),
-        "with_lost_ack_windows": flows.iter().filter(|f| f.lost_ack_windows > 0).count(),
-        "fct_us": fct(None), "by_purpose": by_purpose,
+        "count": completed + unfinished, "completed": completed, "bytes": sum(|t| t.bytes),
+        "with_lost_windows": sum(|t| t.with_lost_windows),
+        "with_lost_ack_windows": sum(|t| t.with_lost_ack_windows),
+        "fct_us": fct(totals), "by_purpose": by_purpose,
     })
 }
 

@@ -22,6 +22,6 @@ pub fn run(
         return Ok(Results::new(world.finish()));
     }
     let mut world = World::new(plan).map_err(RunError::Limit)?;
-    world.run(look)?;
+    world.run(&mut |world| look(&world.progress()))?;
     Ok(Results::new(world))
 }

@@ -10,10 +10,11 @@
 
 use eastwest_network::topology::Graph;
 use eastwest_types::Rate;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Watts of a switch.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SwitchPower {
     /// Of every switch, whatever is plugged in: chassis, fans, processor, switching chip.
     pub base_w: f64,

@@ -7,11 +7,13 @@ use crate::world::World;
 use eastwest_measure::tcp_trace::{TraceRow, TraceTable};
 use eastwest_transport::tcp::state::{Growth, SenderState};
 use eastwest_types::{EndpointId, HostId};
+use serde::{Deserialize, Serialize};
 
 /// What was last written of a window.
 type Seen = (u64, Option<u64>, Growth);
 
 /// What is traced.
+#[derive(Serialize, Deserialize)]
 pub struct Tracer {
     senders: Senders,
     /// By slot of the endpoint: `None` where it is not traced.

@@ -3,8 +3,10 @@
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// Pending wake-ups of all workloads.
+#[derive(Serialize, Deserialize)]
 pub struct Wakes {
     timers: Timers,
     /// (workload, token); free places are listed.

@@ -18,6 +18,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_transport::tcp::{Notice, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 use eastwest_workload::{Action, Event, Workload};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a run ended without result.
@@ -56,6 +57,7 @@ pub struct Progress {
     pub events: u64,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Driver {
     pub name: String,
     pub background: bool,
@@ -64,8 +66,11 @@ pub(crate) struct Driver {
 }
 
 /// A simulated data centre.
+#[derive(Serialize, Deserialize)]
 pub struct World {
     pub(crate) now: Time,
+    /// Workloads have been told that the run begins.
+    begun: bool,
     pub(crate) until: Time,
     pub(crate) events: u64,
     pub(crate) sources: Tournament,
@@ -76,6 +81,8 @@ pub struct World {
     pub(crate) capture: Option<Capture>,
     tcp_timers: Timers,
     pub(crate) wakes: Wakes,
+    /// Empty between two events.
+    #[serde(skip)]
     notices: Vec<(EndpointId, Notice)>,
     pub(crate) messages: Messages,
     pub(crate) drivers: Vec<Driver>,
@@ -86,8 +93,11 @@ pub struct World {
     pub(crate) connections: Connections,
     /// Connections and datagrams so far: stands for the client's port.
     pub(crate) opened: u64,
+    /// Ends the run after the event that set it.
+    #[serde(skip)]
     pub(crate) stuck: Option<RunError>,
-    /// What a run without packets says of itself.
+    /// What a run without packets, which is not kept, says of itself.
+    #[serde(skip)]
     pub(crate) approximate: Option<Approximate>,
 }
 
@@ -171,6 +181,7 @@ impl World {
         let capture = Capture::new(&plan.measure.capture, &plan.tcp, jitter, &mut fabric);
         Ok(World {
             now: Time::ZERO,
+            begun: false,
             until: plan.until,
             events: 0,
             sources,
@@ -194,27 +205,67 @@ impl World {
         })
     }
 
-    /// Runs to the end. `look` is called now and then; where it returns false the run stops.
-    pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
+    /// Runs to the end. `look` is called now and then; where it returns false the run stops with
+    /// [`RunError::Interrupted`], between two events: it can be kept as a checkpoint, and called again
+    /// it goes on.
+    pub fn run(&mut self, look: &mut dyn FnMut(&mut World) -> bool) -> Result<(), RunError> {
+        self.run_to(u64::MAX, look)
+    }
+
+    /// As [`World::run`], but stops when there have been `most` events in all.
+    pub fn run_to(
+        &mut self,
+        most: u64,
+        look: &mut dyn FnMut(&mut World) -> bool,
+    ) -> Result<(), RunError> {
         // whoever does not look inside does not pay for it: not even a branch per event
         let ended = match self.tracer.is_on() || self.fabric.taps.any() {
-            true => self.run_all::<true>(look),
-            false => self.run_all::<false>(look),
+            true => self.run_all::<true>(most, look),
+            false => self.run_all::<false>(most, look),
         };
-        self.fabric.settle(self.now);
+        if ended != Err(RunError::Interrupted) {
+            self.fabric.settle(self.now);
+        }
         ended
+    }
+
+    /// The number of the event after which the loop looks up.
+    fn next_look(&self, most: u64) -> u64 {
+        most.min((self.events / EVENTS_PER_LOOK + 1) * EVENTS_PER_LOOK)
     }
 
     fn run_all<const INSIDE: bool>(
         &mut self,
-        look: &mut dyn FnMut(&Progress) -> bool,
+        most: u64,
+        look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        let links = self.fabric.links.len() as u32;
-        for w in 0..self.drivers.len() {
-            self.tell(w as u16, Event::Begin);
+        if !std::mem::replace(&mut self.begun, true) {
+            for w in 0..self.drivers.len() {
+                self.tell(w as u16, Event::Begin);
+            }
+            self.carry_notices();
         }
-        self.carry_notices();
-        let mut next_look = EVENTS_PER_LOOK;
+        while !self.stretch::<INSIDE>(self.next_look(most))? {
+            if self.events % EVENTS_PER_LOOK == 0 {
+                self.note_losses(Time::NEVER);
+                if !look(self) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+            if self.events >= most {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on until there have been so many events in all. Tells whether the run is over.
+    ///
+    /// A function of its own: the loop over packets is compiled without what happens between two
+    /// stretches.
+    #[inline(never)]
+    fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
+        let links = self.fabric.links.len() as u32;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
             if key == Key::NEVER && !self.awaits_its_end() {
@@ -222,7 +273,7 @@ impl World {
             }
             if key.time() > self.until {
                 self.now = self.until;
-                return Ok(());
+                return Ok(true);
             }
             self.now = key.time();
             self.events += 1;
@@ -244,15 +295,11 @@ impl World {
                 self.fire_other(source - links, links);
                 self.carry_notices();
             }
-            if self.events >= next_look {
-                next_look += EVENTS_PER_LOOK;
-                self.note_losses(Time::NEVER);
-                if !look(&self.progress()) {
-                    return Err(RunError::Interrupted);
-                }
+            if self.events >= events {
+                return Ok(false);
             }
         }
-        self.stuck.take().map_or(Ok(()), Err)
+        self.stuck.take().map_or(Ok(true), Err)
     }
 
     /// Whether nothing but its end in time ends the run.

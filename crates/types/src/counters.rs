@@ -1,7 +1,9 @@
 //! Counters of a job, by the names Hadoop has for them.
 
+use serde::{Deserialize, Serialize};
+
 /// What Hadoop would count of a job. Tasks count what their successful attempts have done.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
     /// By number, see [`Counter::ALL`].
     values: [u64; Counter::ALL.len()],

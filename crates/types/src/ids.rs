@@ -1,7 +1,9 @@
 //! Names of things: dense indices, so that tables are plain vectors.
 
+use serde::{Deserialize, Serialize};
+
 /// A host, counted from 0 in the order the topology lists them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
 /// A node of the fabric: hosts first (same number as their [`HostId`]), then switches.
@@ -14,7 +16,7 @@ pub struct LinkId(pub u32);
 
 /// One end of a TCP connection. The low 24 bits are the slot, the high 8 the generation of that
 /// slot, so that a late packet of a closed connection never reaches its successor.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 
 impl EndpointId {
@@ -46,7 +48,7 @@ impl EndpointId {
 
 /// A connection as a workload names it: each workload numbers its own connections and may reuse a
 /// number after it has closed that connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ConnId(pub u32);
 
 /// The two ends of a connection: the client opens it.
@@ -70,5 +72,7 @@ impl Side {
 
 /// A traffic class: an index into the scenario's list of classes. It names rows in tables and may
 /// map to a priority at ports.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct ClassId(pub u8);

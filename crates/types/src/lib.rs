@@ -3,6 +3,7 @@
 
 mod counters;
 mod ids;
+pub mod name;
 mod packet;
 mod rate;
 mod record;

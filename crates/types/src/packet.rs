@@ -2,6 +2,7 @@
 
 use crate::ids::{EndpointId, HostId};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// TCP header flags (RFC 9293, section 3.1).
 pub mod flag {
@@ -38,7 +39,7 @@ pub const NO_SACK: u32 = u32::MAX;
 
 /// A packet as its sender makes it and its receiver gets it. On the way, a 32-byte record of it lies
 /// in the network's pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Packet {
     /// When the sending host created it; also what TCP timestamps carry.
     pub born: Time,

@@ -1,10 +1,11 @@
 //! Link and disk rates.
 
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A rate in bits per second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Rate(pub u64);
 
 impl Rate {

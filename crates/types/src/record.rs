@@ -3,9 +3,10 @@
 use crate::counters::JobCounters;
 use crate::ids::{ClassId, HostId};
 use crate::time::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Why bytes travel: names a row in the flow table.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Purpose {
     /// A transfer of an open-loop workload.
     Flow,
@@ -58,14 +59,15 @@ impl Purpose {
 }
 
 /// A finished job.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobRecord {
     /// Number of the job within its workload, from 0 in order of submission.
     pub job: u32,
     /// Name given by the trace or scenario: untrusted text.
     pub name: String,
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
-    pub kind: &'static str,
+    #[serde(with = "crate::name")]
+    pub kind: crate::name::Name,
     /// Traffic class its data travels in.
     pub class: ClassId,
     /// When it was submitted.
@@ -87,13 +89,14 @@ pub struct JobRecord {
     /// Bytes written by the job, counted once whatever the replication.
     pub output_bytes: u64,
     /// Why it has failed, if it has.
-    pub failed: Option<&'static str>,
+    #[serde(with = "crate::name")]
+    pub failed: Option<crate::name::Name>,
     /// What Hadoop would count of it.
     pub counters: JobCounters,
 }
 
 /// Map or reduce.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum TaskKind {
     /// Reads a split, computes, sorts, spills.
     Map,
@@ -102,7 +105,7 @@ pub enum TaskKind {
 }
 
 /// How far a map's split was from the node that ran it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Locality {
     /// A replica on the same node.
     Node,
@@ -115,7 +118,7 @@ pub enum Locality {
 }
 
 /// A finished task.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The job it belongs to.
     pub job: u32,

@@ -3,15 +3,20 @@
 //! A byte at 100 Gbit/s lasts 80 ps, so picoseconds keep every usual link rate exact. Event keys
 //! carry three more bits of event class, which leaves 61 bits: 26 days of simulated time.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// An instant: picoseconds since the start of the simulation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
+)]
 pub struct Time(pub u64);
 
 /// A length of time in picoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
+)]
 pub struct Span(pub u64);
 
 /// Picoseconds in a second.

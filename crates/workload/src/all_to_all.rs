@@ -14,6 +14,7 @@ use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of an all-to-all exchange.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +39,7 @@ impl AllToAllConfig {
 }
 
 /// An all-to-all exchange in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct AllToAll {
     flows: FlowSet,
     hosts: u64,

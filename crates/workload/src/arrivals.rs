@@ -2,9 +2,10 @@
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// How the gaps between arrivals are spread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Arrivals {
     /// Exponential gaps: arrivals that know nothing of one another.
     Poisson,

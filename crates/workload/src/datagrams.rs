@@ -9,9 +9,10 @@ use crate::demand::Objections;
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of datagram traffic.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatagramsConfig {
     /// Who sends.
     pub sources: Vec<HostId>,
@@ -37,7 +38,7 @@ impl DatagramsConfig {
 }
 
 /// Datagram traffic in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Datagrams {
     config: DatagramsConfig,
     gaps: Stream,

@@ -9,9 +9,10 @@ use crate::demand::Objections;
 use crate::names::Names;
 use crate::{Action, Cluster, Event};
 use eastwest_types::{ClassId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// A flow of the list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedFlow {
     /// When its connection is opened, from the start of the simulation.
     pub start: Span,
@@ -33,7 +34,7 @@ pub struct FlowListConfig {
 }
 
 /// A list of flows in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct FlowList {
     flows: Vec<ListedFlow>,
     class: ClassId,

@@ -13,6 +13,7 @@ use crate::names::Names;
 use crate::{Action, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// The most flows that can be under way at once: a connection takes two endpoints.
 pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
@@ -28,7 +29,7 @@ pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) 
 }
 
 /// Who sends how much to whom, less the destinations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSetConfig {
     pub hosts: u32,
     /// Flows of each host.
@@ -46,7 +47,7 @@ pub(crate) struct FlowSetConfig {
 }
 
 /// A flow under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flow {
     host: u32,
     k: u32,
@@ -55,7 +56,7 @@ struct Flow {
 }
 
 /// The flows of a pattern.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSet {
     config: FlowSetConfig,
     starts: Stream,

@@ -15,9 +15,10 @@ use crate::demand::Objections;
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a synchronized read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IncastConfig {
     /// Who reads.
     pub receiver: HostId,
@@ -50,7 +51,7 @@ impl IncastConfig {
 }
 
 /// A synchronized read in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Incast {
     config: IncastConfig,
     opening: Stream,

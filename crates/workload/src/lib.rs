@@ -22,6 +22,7 @@ pub mod sizes;
 pub mod stride;
 
 use eastwest_types::{ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time};
+use serde::{Deserialize, Serialize};
 
 /// What a workload knows of the fabric it runs on.
 #[derive(Clone, Debug)]
@@ -161,7 +162,7 @@ pub enum Action {
 }
 
 /// Any workload.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Workload {
     /// Synchronized reads.
     Incast(incast::Incast),

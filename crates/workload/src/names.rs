@@ -2,9 +2,10 @@
 //! as the largest number of connections that were ever open at once.
 
 use eastwest_types::ConnId;
+use serde::{Deserialize, Serialize};
 
 /// What a workload keeps about each of its open connections.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Names<T> {
     held: Vec<Option<T>>,
     free: Vec<u32>,

@@ -10,6 +10,7 @@ use crate::flow_set::{FlowSet, FlowSetConfig};
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Settings of permutation traffic.
@@ -31,14 +32,14 @@ impl PermutationConfig {
 }
 
 /// Permutation traffic in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Permutation {
     flows: FlowSet,
     derangements: Derangements,
 }
 
 /// Derangements some host still needs.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Derangements {
     hosts: u32,
     stream: Stream,

@@ -16,9 +16,10 @@ use crate::sizes::Sizes;
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// When a workload that causes its own arrivals stops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
     /// After this many arrivals.
     Count(u64),
@@ -29,7 +30,7 @@ pub enum Until {
 }
 
 /// Settings of open-loop flows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoissonConfig {
     /// Hosts that send and receive; empty for all.
     pub hosts: Vec<HostId>,
@@ -48,7 +49,7 @@ pub struct PoissonConfig {
 }
 
 /// Open-loop flows in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Poisson {
     config: PoissonConfig,
     mean_gap: Span,

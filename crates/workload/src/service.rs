@@ -15,10 +15,11 @@ use crate::demand::Objections;
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Settings of a request–response service.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceConfig {
     /// Who asks.
     pub clients: Vec<HostId>,
@@ -53,7 +54,7 @@ impl ServiceConfig {
 }
 
 /// A request–response service in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Service {
     config: ServiceConfig,
     opening: Stream,

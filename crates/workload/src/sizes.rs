@@ -11,9 +11,10 @@
 //! means the same for both.
 
 use eastwest_engine::random::Stream;
+use serde::{Deserialize, Serialize};
 
 /// Sizes of flows in bytes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
     /// All alike.
     Fixed(u64),
@@ -22,7 +23,7 @@ pub enum Sizes {
 }
 
 /// How sizes between two points of a CDF are found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Interpolation {
     /// Uniform in the logarithm of the size.
     Logarithmic,
@@ -31,7 +32,7 @@ pub enum Interpolation {
 }
 
 /// A distribution of sizes by points of its CDF.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmpiricalCdf {
     /// Size in bytes and the share of flows of at most that size.
     points: Vec<(u64, f64)>,

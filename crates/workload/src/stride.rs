@@ -10,6 +10,7 @@ use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a stride pattern.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,7 @@ impl StrideConfig {
 }
 
 /// A stride pattern in progress.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Stride {
     flows: FlowSet,
     hosts: u64,

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest import core, shipped
-from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded
+from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
@@ -24,7 +24,8 @@ from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.store import Store, plan
 from eastwest.sweep.estimate import of_run
-from eastwest.units import clean
+from eastwest.unfinished import EVERY_S, Keeper
+from eastwest.units import clean, span
 
 
 class OnBadRow(StrEnum):
@@ -100,6 +101,18 @@ def run(
     ] = False,
     on_bad_row: OnBadRowOption = None,
     mechanisms: WithOption = None,
+    checkpoint: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Keep a run that takes longer every so often; 0 for never. The same command goes "
+            "on with it.",
+        ),
+    ] = EVERY_S,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start anew, whatever was kept of an interrupted run.")
+    ] = False,
 ) -> None:
     """Run one simulation and write a result folder."""
     use_mechanisms(mechanisms)
@@ -112,25 +125,44 @@ def run(
     told = of_run(costs, planned) if planned is not None else None
     if told is not None and not as_json:
         errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
-    with RunBar(errors(), label, estimate=told is None and not as_json) as bar:
-        result = simulate(
-            source,
-            changed,
-            seed,
-            TargetFolder(out, force),
-            reference=reference,
-            progress=bar,
-        )
+    console = errors()
+    say = _says(console, label)
+    keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 else None
+    try:
+        with RunBar(console, label, estimate=told is None and not as_json) as bar:
+            result = simulate(
+                source,
+                changed,
+                seed,
+                TargetFolder(out, force),
+                reference=reference,
+                progress=bar,
+                keeper=keeper,
+            )
+    except KeyboardInterrupt:
+        if keeper is None or not keeper.goes_on:
+            raise
+        since = f" from {span(keeper.kept_s)} of simulated time" if keeper.kept_s else ""
+        interrupted(f"the same command goes on{since}")
     if planned is not None and not reference:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
         return
-    console = Console(highlight=False)
-    print_summary(console, result)
+    screen = Console(highlight=False)
+    print_summary(screen, result)
     if threads > 1:
-        console.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+        screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+
+
+def _says(console: Console, label: str) -> Callable[[str], None]:
+    """Say in one line what becomes of a run."""
+
+    def say(what: str) -> None:
+        console.print(f"{clean(label, 60)}: {clean(what, 500)}", style="dim", markup=False)
+
+    return say
 
 
 @guarded

@@ -18,9 +18,10 @@
 
 use super::phy::Phy;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// How much has to be held for waking to begin at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Trigger {
     /// So many packets.
     Packets(u32),
@@ -29,7 +30,7 @@ pub enum Trigger {
 }
 
 /// When a link falls asleep and wakes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
     /// How long it stays awake with nothing to send.
     pub stall: Span,
@@ -53,7 +54,7 @@ impl Policy {
 }
 
 /// How long a link was in each state. Together they are the time that has passed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StateTimes {
     /// Sending, or awake with nothing to send.
     pub awake: Span,
@@ -86,7 +87,7 @@ impl StateTimes {
 }
 
 /// One sleep of a link, from the end of being awake to the beginning of the next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Nap {
     /// It begins to fall asleep.
     pub falls: Time,
@@ -99,7 +100,7 @@ pub struct Nap {
 }
 
 /// The first naps of a link in a stretch of time, and how many more there were.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NapLog {
     /// The first of them.
     pub naps: Vec<Nap>,
@@ -130,7 +131,7 @@ impl NapLog {
 }
 
 /// One direction of a link that sleeps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sleeper {
     policy: Policy,
     wake: Span,

@@ -6,9 +6,10 @@ pub mod phy;
 use eastwest_types::{Rate, Span};
 use eee::{Policy, StateTimes, Trigger};
 use phy::Phy;
+use serde::{Deserialize, Serialize};
 
 /// What a link does while it has nothing to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LinkPolicy {
     /// It stays awake.
     AlwaysOn,
@@ -21,7 +22,7 @@ pub enum LinkPolicy {
 }
 
 /// How a holding timer adapts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Adaptive {
     /// How long a frame may be held, and what is held may take to be sent; otherwise half of the
     /// delay that the queue of the port aims at, or [`Adaptive::DELAY`].
@@ -49,7 +50,7 @@ impl Adaptive {
 }
 
 /// What a scenario says of transceivers itself; the rest is that of the known ones.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OwnPhy {
     /// Time to wake.
     pub wake: Option<Span>,
@@ -62,7 +63,7 @@ pub struct OwnPhy {
 }
 
 /// Links of one class.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClassEnergy {
     /// What they do with nothing to send.
     pub policy: LinkPolicy,
@@ -100,7 +101,7 @@ impl ClassEnergy {
 }
 
 /// Power of all links.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EnergyConfig {
     /// Cables of hosts, both directions.
     pub host: ClassEnergy,

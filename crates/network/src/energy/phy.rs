@@ -16,9 +16,10 @@
 //! level I, QSFP+ class 1, QSFP28 class 4).
 
 use eastwest_types::{Rate, Span};
+use serde::{Deserialize, Serialize};
 
 /// A transceiver, one direction of a cable.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phy {
     /// Time from the request to wake until the first bit can be sent (Tw).
     pub wake: Span,

@@ -10,9 +10,10 @@ pub(crate) use schedule::{Change, Schedule};
 
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Something that happens to links for a time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Numbers of the links.
     pub links: Vec<u32>,
@@ -25,7 +26,7 @@ pub struct Fault {
 }
 
 /// What a fault does to a link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
     /// Packets do not arrive, at random.
     Loss(LossModel),
@@ -48,7 +49,7 @@ pub enum Effect {
 }
 
 /// What is left of a link's rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Degraded {
     /// A rate, or the link's own where that is lower.
     Rate(Rate),
@@ -67,7 +68,7 @@ impl Degraded {
 }
 
 /// Fails at the start of every period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flapping {
     /// From one failure to the next.
     pub period: Span,
@@ -77,7 +78,7 @@ pub struct Flapping {
 
 /// Loss by a chain of two states that steps with every packet (Gilbert 1960, Elliott 1963). Without
 /// bad state losses are independent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossModel {
     /// Probability that a packet in the good state is followed by one in the bad state.
     pub good_to_bad: f64,
@@ -114,6 +115,7 @@ impl LossModel {
 }
 
 /// A loss model at work.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct LossChain {
     model: LossModel,
     bad: bool,

@@ -5,11 +5,12 @@
 
 use super::{Effect, Fault};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Something changes; the number is that of the fault.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// It is no longer in force, at least for a while.
     Ends(u32),
@@ -22,6 +23,7 @@ pub enum Change {
 }
 
 /// Changes to come.
+#[derive(Serialize, Deserialize)]
 pub struct Schedule {
     faults: Vec<Fault>,
     pending: BinaryHeap<Reverse<(Time, Change)>>,

@@ -15,9 +15,10 @@ use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Head, Plan};
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Late(Vec<(Time, Passage)>);
 
 impl Link {

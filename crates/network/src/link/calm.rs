@@ -12,6 +12,7 @@
 use super::{Link, Passage};
 use crate::queue::{Queue, Red};
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// Arrivals noted before RED is told at the latest: few enough to stay in the cache.
 const MOST_NOTES: u32 = 32;
@@ -19,7 +20,7 @@ const MOST_NOTES: u32 = 32;
 const LEAST_NOTES: u32 = 8;
 
 /// An arrival.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Note {
     now: Time,
     /// When the port had sent all that came before.
@@ -34,7 +35,7 @@ impl Note {
 }
 
 /// What a port keeps for its calm times.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Calm {
     is_calm: bool,
     /// Whether RED has to follow arrivals.

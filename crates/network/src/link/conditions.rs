@@ -18,8 +18,10 @@ use crate::losses::Cause;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// The state of a link that faults speak of.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Conditions {
     /// Picoseconds per byte without faults, times 2¹⁶.
     own_ps_per_byte_q16: u64,

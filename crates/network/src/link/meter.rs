@@ -7,9 +7,10 @@
 use crate::queue::Backlog;
 use eastwest_engine::histogram::Histogram;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Of one class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassMeter {
     /// Packets that waited.
     pub packets: Histogram,
@@ -20,7 +21,7 @@ pub struct ClassMeter {
 }
 
 /// Of a port, by class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Meter {
     classes: Vec<ClassMeter>,
 }

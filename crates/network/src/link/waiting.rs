@@ -12,17 +12,18 @@ use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
 use crate::shared_buffer::SharedBuffer;
 use eastwest_engine::random::mix;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The packets of one class, in the order its discipline serves them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Store {
     Fifo { queue: Queue, packets: VecDeque<Passage>, bytes: u64 },
     Flows(Box<FqCoDel>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Class {
     store: Store,
     /// Bytes it may send in its turn; none if it is strict.
@@ -31,10 +32,11 @@ struct Class {
 }
 
 /// What waits at a two-event port.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Waiting {
     classes: Vec<Class>,
     /// Class of every differentiated services codepoint.
+    #[serde(with = "codepoints")]
     class_of: [u8; 64],
     /// The class with weight whose turn it is.
     turn: usize,
@@ -154,6 +156,14 @@ impl Waiting {
         None
     }
 
+    /// What has been read from a checkpoint has a memory of its own for each port; this makes it the
+    /// one of the switch again.
+    pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
+        if let Some(own) = &mut self.shared {
+            own.clone_from(memory.get_or_insert_with(|| own.clone()));
+        }
+    }
+
     /// The class that is served next; none if nothing waits.
     fn next_class(&mut self) -> Option<usize> {
         let waits = |class: &Class| class.store.backlog().packets > 0;
@@ -244,5 +254,19 @@ impl Store {
         let passage = packets.pop_front()?;
         *bytes -= u64::from(passage.ip_len);
         Some((passage, plan.mark))
+    }
+}
+
+/// How the class of every codepoint is written to a checkpoint.
+mod codepoints {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(classes: &[u8; 64], to: S) -> Result<S::Ok, S::Error> {
+        classes.as_slice().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 64], D::Error> {
+        let classes = Vec::deserialize(from)?;
+        classes.try_into().map_err(|_| serde::de::Error::custom("a class for each codepoint"))
     }
 }

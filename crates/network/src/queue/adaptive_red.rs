@@ -13,6 +13,7 @@ use super::red::{Level, Red, RedConfig};
 use super::{Arrival, Verdict};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Time between two adaptations.
 const INTERVAL: Span = Span::from_ms(500);
@@ -40,7 +41,7 @@ impl AdaptiveRedConfig {
 }
 
 /// Settings and state of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AdaptiveRed {
     red: Red,
     adapt: bool,

@@ -13,9 +13,10 @@ use super::protection::Signal;
 use super::{Head, Plan, Verdict};
 use crate::config::Limit;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoDelConfig {
     /// How long a packet may wait.
     pub target: Span,
@@ -28,7 +29,7 @@ pub struct CoDelConfig {
 }
 
 /// Settings and state of one queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
     /// A queue with less than this left is never too long.

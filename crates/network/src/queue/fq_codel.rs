@@ -16,10 +16,11 @@ use crate::losses::Cause;
 use crate::pool::PacketPool;
 use eastwest_engine::random::mix;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FqCoDelConfig {
     /// Number of queues that flows are hashed to.
     pub flows: u32,
@@ -29,7 +30,7 @@ pub struct FqCoDelConfig {
     pub codel: CoDelConfig,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Flow {
     packets: VecDeque<Passage>,
     bytes: u64,
@@ -39,7 +40,7 @@ struct Flow {
 }
 
 /// The queues of one port or one class of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
     mtu: u32,

@@ -27,6 +27,7 @@ pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
 pub use protection::{Protection, Signal};
 pub use red::{Level, Red, RedConfig};
+use serde::{Deserialize, Serialize};
 pub use step_marking::{StepMarking, StepMarkingConfig};
 
 /// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
@@ -34,7 +35,7 @@ pub use step_marking::{StepMarking, StepMarkingConfig};
 const LARGEST_BARE_PACKET: u32 = 80;
 
 /// What waits at a port before a packet: the one being sent does not count.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Backlog {
     /// Packets.
     pub packets: usize,
@@ -159,7 +160,7 @@ impl Place {
 }
 
 /// The discipline of one port or of one class of it: small where there is nothing but a limit.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Queue {
     /// See [`drop_tail`].
     DropTail(Limit),
@@ -174,6 +175,7 @@ pub enum Queue {
     /// See [`pie`].
     Pie(Box<Pie>),
     /// See [`custom`].
+    #[serde(skip)]
     Custom(Box<Custom>),
 }
 

@@ -23,9 +23,10 @@ use super::{Arrival, Verdict};
 use crate::config::Limit;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PieConfig {
     /// The delay to hold (RFC 8033: QDELAY_REF, 15 ms).
     pub target: Span,
@@ -46,7 +47,7 @@ pub struct PieConfig {
 }
 
 /// Settings and state of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pie {
     config: PieConfig,
     /// Bytes of two packets (the RFC's twice MEAN_PKTSIZE).

@@ -11,9 +11,10 @@
 use super::Verdict;
 use crate::pool::Stored;
 use eastwest_types::{PacketKind, flag};
+use serde::{Deserialize, Serialize};
 
 /// What is spared from early drop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
     /// Nothing but what can be marked.
     #[default]
@@ -44,7 +45,7 @@ fn carries_payload(kind: PacketKind) -> bool {
 }
 
 /// How a discipline tells a packet's sender of congestion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Signal {
     /// Mark packets of transports that understand marks instead of dropping them.
     pub ecn: bool,

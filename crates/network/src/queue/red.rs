@@ -20,9 +20,10 @@ use super::{Arrival, Verdict, least_packets};
 use crate::config::Limit;
 use eastwest_engine::random::Stream;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RedConfig {
     /// Average from which on packets are signalled.
     pub min: Level,
@@ -45,7 +46,7 @@ pub struct RedConfig {
 }
 
 /// A length of the queue, which may be a mean and so need not be whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
     /// Packets.
     Packets(f64),
@@ -63,7 +64,7 @@ impl Level {
 }
 
 /// Settings and state of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Red {
     config: RedConfig,
     /// Picoseconds a mean packet takes.

@@ -10,9 +10,10 @@
 use super::protection::{Protection, Signal};
 use super::{Arrival, Head, Plan, Verdict, least_packets};
 use crate::config::Limit;
+use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMarkingConfig {
     /// So much may wait before marking begins.
     pub threshold: Limit,
@@ -25,7 +26,7 @@ pub struct StepMarkingConfig {
 }
 
 /// A port's settings; it has no state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StepMarking {
     config: StepMarkingConfig,
 }

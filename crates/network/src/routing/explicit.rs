@@ -4,6 +4,7 @@
 use crate::config::ExplicitRoute;
 use crate::topology::Graph;
 use eastwest_types::HostId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -26,7 +27,7 @@ impl fmt::Display for RouteError {
 }
 
 /// Given routes, ready for the packet path.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct ExplicitRoutes {
     /// Route number of a pair of hosts.
     of_pair: BTreeMap<(u32, u32), u16>,

@@ -12,6 +12,7 @@ mod shortest;
 
 pub use custom::{Choice, CustomRouting, CustomRoutingConfig, RoutingModel, SwitchPlace, View};
 pub use explicit::{EXPLICIT_BIT, RouteError};
+use serde::{Deserialize, Serialize};
 
 use crate::config::RoutingConfig;
 use crate::topology::Graph;
@@ -21,7 +22,7 @@ use explicit::ExplicitRoutes;
 use std::slice::from_ref;
 
 /// Where a host hangs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Attachment {
     /// Column of its edge switch in the table.
     column: u32,
@@ -30,7 +31,7 @@ struct Attachment {
 }
 
 /// A set of equal ports.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
     first: u32,
     count: u32,
@@ -46,6 +47,7 @@ const LOCAL: u32 = GROUP_BIT - 1;
 pub const NO_ROUTE: u32 = u32::MAX;
 
 /// The routes of a fabric.
+#[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,
     columns: u32,
@@ -58,6 +60,7 @@ pub struct Routing {
     /// Whether each packet chooses anew: in turn, or as `custom` says where there is such.
     per_packet: bool,
     /// By switch.
+    #[serde(skip)]
     custom: Vec<Box<dyn CustomRouting>>,
     explicit: Option<ExplicitRoutes>,
 }

@@ -4,9 +4,10 @@ mod fat_tree;
 mod leaf_spine;
 
 use crate::config::{CableConfig, Topology};
+use serde::{Deserialize, Serialize};
 
 /// A cable between two nodes, hosts first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
     /// One end; a host where the cable has one.
     pub a: u32,
@@ -15,11 +16,12 @@ pub struct Cable {
     /// Rate and delay, both directions.
     pub config: CableConfig,
     /// Tier names of the direction a → b and of b → a, for tables.
+    #[serde(with = "eastwest_types::name")]
     pub tiers: (&'static str, &'static str),
 }
 
 /// Nodes are numbered hosts first, then switches.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// Names of all nodes.
     pub names: Vec<String>,

@@ -5,6 +5,7 @@ use super::places::{self, Places};
 use super::reader::{Section, key};
 use eastwest_network::config::PortSet;
 use eastwest_types::{HostId, Span};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What is remembered of a run.
@@ -53,7 +54,7 @@ pub struct CaptureConfig {
 }
 
 /// Streams of data, chosen by who sends to whom.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Senders {
     /// Everyone to everyone.
     all: bool,

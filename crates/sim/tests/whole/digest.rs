@@ -183,7 +183,7 @@ fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
 }
 
 /// A small scenario with settings drawn at random, all of them valid.
-fn random_scenario(random: &mut Stream) -> String {
+pub fn random_scenario(random: &mut Stream) -> String {
     let r = random;
     let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
     let delays = ["0 s", "1 ns", "5 us", "77.7 us"];

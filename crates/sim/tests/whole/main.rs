@@ -2,6 +2,7 @@
 //! closed forms, published effects, and the determinism of digests. One file for each theme.
 
 mod bbr3;
+mod checkpoint;
 mod conservation;
 mod digest;
 mod energy;

@@ -150,7 +150,7 @@ fn mechanisms() -> Mechanisms {
     all
 }
 
-fn try_read(fabric: &str, tcp: &str) -> Result<Scenario, Vec<Problem>> {
+pub fn try_read(fabric: &str, tcp: &str) -> Result<Scenario, Vec<Problem>> {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
          host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n{fabric}\n[tcp]\necn = 'on'\n\

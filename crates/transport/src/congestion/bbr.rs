@@ -15,6 +15,7 @@ use super::rate::{RateSample, RateSampler, passes};
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 const UNIT: u64 = 256;
 /// 2/ln 2.
@@ -37,7 +38,7 @@ const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
 /// What BBR is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Looks for the bandwidth.
     Startup,
@@ -50,7 +51,7 @@ pub enum Mode {
 }
 
 /// The model and what is done with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
     /// What it is about.
     pub mode: Mode,

@@ -19,6 +19,7 @@ use super::rate::{RateSample, RateSampler, passes};
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 pub(super) const UNIT: u64 = 1000;
 const STARTUP_GAIN: u64 = 2_773;
@@ -45,7 +46,7 @@ const FULL_LOSSES: u32 = 6;
 const MOST_RENO_ROUNDS: u64 = 63;
 
 /// What it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Looks for the bandwidth.
     Startup,
@@ -71,7 +72,7 @@ impl Mode {
 }
 
 /// The model and what is done with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
     /// What it is about.
     pub mode: Mode,

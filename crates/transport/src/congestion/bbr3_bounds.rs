@@ -10,6 +10,7 @@
 use super::bbr::Ack;
 use super::bbr3::{Bbr3, LEAST_SEGMENTS, Mode, scaled};
 use super::rate::RateSample;
+use serde::{Deserialize, Serialize};
 
 /// Share of what is in flight that may be lost, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
@@ -21,7 +22,7 @@ const WITHOUT_HEADROOM: u64 = 850;
 const MOST_DOUBLINGS: u32 = 30;
 
 /// What the ACKs of now tell about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Acks {
     /// Nothing of a probing.
     #[default]
@@ -37,7 +38,7 @@ enum Acks {
 }
 
 /// The bounds, `u64::MAX` where there is none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
     /// Bytes per second.
     pub(super) short_rate: u64,

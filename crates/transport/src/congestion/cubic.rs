@@ -19,6 +19,7 @@ use super::growth::{additive, slow_start};
 use super::root::cube_root;
 use super::rules::{CongestionRules, CubicRules, ReducedFrom, Variant};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Samples so soon after a reduction do not count for the smallest delay (Linux).
 const UNSETTLED: Span = Span::from_secs(1);
@@ -28,7 +29,7 @@ const LOOK_EVERY: Span = Span::from_us(31_250);
 const FAR_US: u64 = 10_000_000_000;
 
 /// What a CUBIC sender keeps beside its window. Windows in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cubic {
     /// W_max; 0 where no loss is known.
     pub last_max: u64,

@@ -8,12 +8,13 @@
 //! 2⁻¹⁰, which sets a small α to 0; here it is bytes and 2⁻²⁰.
 
 use super::rules::DctcpRules;
+use serde::{Deserialize, Serialize};
 
 /// 1 in the unit of α.
 pub const ONE: u32 = 1 << 20;
 
 /// What a DCTCP sender keeps beside its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dctcp {
     /// The estimate of the marked share, in units of 1/[`ONE`].
     pub alpha: u32,

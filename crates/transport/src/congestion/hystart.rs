@@ -12,6 +12,7 @@
 
 use super::rules::HyStartRule;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Linux, `hystart_low_window`.
 const LOW_WINDOW: u64 = 16;
@@ -29,7 +30,7 @@ fn allowance(delay: Span) -> Span {
 }
 
 /// What slow start watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStart {
     rule: HyStartRule,
     /// The round is over when this is acknowledged.

@@ -27,11 +27,12 @@ use eastwest_types::{Span, Time};
 use hystart::HyStart;
 use pacing::Pacing;
 use rate::RateSampler;
+use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
 use usage::Usage;
 
 /// The congestion window of one sender, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Window {
     /// Congestion window.
     pub cwnd: u64,
@@ -54,7 +55,7 @@ impl Window {
 }
 
 /// What a sender keeps beside its window, where its settings ask for more than NewReno.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Control {
     /// State of the algorithm.
     pub algorithm: Algorithm,
@@ -69,7 +70,7 @@ pub struct Control {
 }
 
 /// State of an algorithm.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Algorithm {
     /// See [`new_reno`].
     NewReno,
@@ -82,6 +83,7 @@ pub enum Algorithm {
     /// See [`bbr3`].
     Bbr3(Box<Bbr3>),
     /// See [`custom`].
+    #[serde(skip)]
     Custom(Box<dyn CustomCongestion>),
 }
 

@@ -7,12 +7,13 @@
 //! segment's time.
 
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Segments of a connection that leave unpaced.
 const UNPACED: u8 = 10;
 
 /// When the next segment may leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
     /// Bytes per second; 0 while none is known.
     pub rate: u64,

@@ -6,6 +6,7 @@
 //! limit says only what the path could at least do.
 
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Bytes that pass at `rate`, in bytes a second, in `time`.
@@ -14,7 +15,7 @@ pub(super) fn passes(rate: u64, time: Span) -> u64 {
 }
 
 /// A segment under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Record {
     end: u64,
     sent_at: Time,
@@ -32,7 +33,7 @@ struct Record {
 }
 
 /// A sample of the delivery rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSample {
     /// Bytes delivered in `interval`.
     pub delivered: u64,
@@ -61,7 +62,7 @@ impl RateSample {
 }
 
 /// What a sender remembers of segments under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateSampler {
     /// Bytes delivered in all.
     pub delivered: u64,

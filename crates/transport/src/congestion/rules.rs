@@ -1,8 +1,10 @@
 //! Settings of congestion control: one switch for each mechanism. The defaults are the plain rules of
 //! RFC 5681 with byte counting; what Linux does is switched on one by one.
 
+use serde::{Deserialize, Serialize};
+
 /// What an ACK counts for when the window grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
     /// For the bytes it acknowledges, in slow start for at most so many segments, and for one after a
     /// timeout (RFC 3465, 2.1 to 2.3).
@@ -18,7 +20,7 @@ pub enum Counting {
 }
 
 /// What half of the window is taken of after a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReducedFrom {
     /// What was outstanding (RFC 5681, equation 4).
     #[default]
@@ -28,7 +30,7 @@ pub enum ReducedFrom {
 }
 
 /// Explicit congestion notification.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EcnRule {
     /// Not used.
     #[default]
@@ -40,7 +42,7 @@ pub enum EcnRule {
 }
 
 /// Rules of explicit congestion notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnRules {
     /// Whether it is used.
     pub rule: EcnRule,
@@ -58,7 +60,7 @@ impl Default for EcnRules {
 }
 
 /// Settings of DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DctcpRules {
     /// The gain g of the moving average is 2 to the minus this.
     pub gain_shift: u32,
@@ -73,7 +75,7 @@ impl Default for DctcpRules {
 }
 
 /// Where a text and its best known program differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
     /// As Linux does it.
     #[default]
@@ -83,7 +85,7 @@ pub enum Variant {
 }
 
 /// Settings of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CubicRules {
     /// RFC 9438 or Linux where they differ.
     pub variant: Variant,
@@ -102,7 +104,7 @@ impl Default for CubicRules {
 }
 
 /// What ends slow start before a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
     /// Nothing.
     #[default]
@@ -114,7 +116,7 @@ pub enum HyStartRule {
 }
 
 /// Rules of congestion control.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionRules {
     /// How the window grows.
     pub counting: Counting,

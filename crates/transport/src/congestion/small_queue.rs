@@ -16,6 +16,7 @@
 //! bytes). What is still in the card may be sent again, which Linux refuses.
 
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Bytes of memory that a packet takes beside its payload on 64-bit Linux: 256 of `sk_buff` and 640 of
@@ -25,7 +26,7 @@ pub const OVERHEAD: u64 = 896;
 const PACING_SHIFT: u32 = 10;
 
 /// Settings of small queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallQueueRules {
     /// Whether there is a limit.
     pub on: bool,
@@ -40,7 +41,7 @@ impl Default for SmallQueueRules {
 }
 
 /// What of a connection waits in the card.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SmallQueue {
     /// When each waiting segment will have left, in order.
     leave_at: VecDeque<Time>,

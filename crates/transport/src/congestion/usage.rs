@@ -5,9 +5,10 @@
 //! in slow start the window grows to twice that.
 
 use super::Window;
+use serde::{Deserialize, Serialize};
 
 /// How the window of the present round of data was used.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
     filled: bool,
     /// Most bytes outstanding; windows are well below 4 GiB.

@@ -1,15 +1,17 @@
 //! The largest value of the last so many rounds, from three candidates (Kathleen Nichols' algorithm, as
 //! in Linux's `win_minmax.c`): the best, the best since, and the best since that.
 
+use serde::{Deserialize, Serialize};
+
 /// A value and the round it is of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Candidate {
     round: u64,
     value: u64,
 }
 
 /// A running maximum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowedMax {
     best: [Candidate; 3],
 }

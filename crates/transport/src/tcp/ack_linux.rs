@@ -15,6 +15,7 @@
 //! touches a third range sends the ACK that waits at once.
 
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// `TCP_ATO_MIN`, `TCP_DELACK_MIN`.
 const ATO_MIN: Span = Span::from_ms(40);
@@ -32,7 +33,7 @@ const COMPRESS_DELAY: Span = Span::from_ms(1);
 const COMPRESS_AFTER: u8 = 3;
 
 /// A receiver's state of acknowledging.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LinuxAcks {
     /// Timeout of a delayed ACK; zero before the first data.
     ato: Span,

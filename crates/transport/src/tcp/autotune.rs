@@ -15,9 +15,10 @@
 //! window itself is bounded here.
 
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// A receiver's window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Autotune {
     window: u64,
     bound: u64,

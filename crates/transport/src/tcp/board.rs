@@ -8,6 +8,7 @@
 use super::rack::Rack;
 use super::ranges::Ranges;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Known to have arrived.
@@ -22,7 +23,7 @@ const FLAG_BITS: u32 = 4;
 const FLAGS: u64 = SACKED | LOST | RESENT | OUT;
 
 /// An outstanding segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
     /// One past its last position, and flags in the low bits.
     end_flags: u64,
@@ -72,13 +73,13 @@ pub(super) struct Context {
 }
 
 /// Segments sent again, in the order of sending: end and time. Its box spares most boards two words.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Resends {
     list: VecDeque<(u64, Time)>,
 }
 
 /// The outstanding segments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Board {
     segments: VecDeque<Sent>,
     /// First position of the first of them.

@@ -15,6 +15,7 @@
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase, State};
 use eastwest_types::Packet;
+use serde::{Deserialize, Serialize};
 
 /// Why a timer struck. *Hole*: the first segment that is not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +69,7 @@ impl Cause {
 }
 
 /// What was lost of a window, all of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum LostWindow {
     /// Everything that was outstanding.
     Data,
@@ -77,7 +78,7 @@ pub(super) enum LostWindow {
 }
 
 /// Timeouts since an ACK last moved on: what becomes of them is not known yet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Row {
     counts: [u16; Cause::COUNT],
     /// What the first of them found lost.

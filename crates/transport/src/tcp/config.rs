@@ -6,9 +6,10 @@ use crate::congestion::custom::CustomCongestionConfig;
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Settings shared by all endpoints of a profile. Every value is already checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpConfig {
     /// Payload bytes of a full segment (the MSS less options).
     pub segment: u32,
@@ -40,6 +41,7 @@ pub struct TcpConfig {
     /// Congestion control.
     pub congestion: CongestionKind,
     /// With [`CongestionKind::Custom`]: which.
+    #[serde(skip)]
     pub custom: Option<CustomCongestionConfig>,
     /// What it does in detail.
     pub rules: CongestionRules,
@@ -63,7 +65,7 @@ pub struct TcpConfig {
 }
 
 /// Congestion control algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CongestionKind {
     /// Slow start and congestion avoidance of RFC 5681.
     NewReno,

@@ -10,10 +10,11 @@ use super::rare::Rare;
 use super::rtt::RttEstimator;
 use crate::congestion::{Control, Window};
 use eastwest_types::{EndpointId, HostId, Time, ecn};
+use serde::{Deserialize, Serialize};
 
 /// Where a connection stands (RFC 9293, 3.3.2). The states of closing are two flags of
 /// [`Endpoint`]: both ends of a simulated connection close independently.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum State {
     /// The server before the SYN.
     Listen,
@@ -28,7 +29,7 @@ pub(super) enum State {
 }
 
 /// What the sender is doing about losses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// None known.
     Open,
@@ -39,7 +40,7 @@ pub(super) enum Phase {
 }
 
 /// What a sender's second timer is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Probe {
     /// Nothing.
     None,
@@ -50,7 +51,7 @@ pub(super) enum Probe {
 }
 
 /// Counters of one endpoint as a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Segments sent again.
     pub retransmits: u32,
@@ -101,7 +102,7 @@ impl Counters {
 }
 
 /// What a connection does once both FINs are through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Linger {
     /// They are not.
     NotYet,
@@ -116,7 +117,7 @@ pub(super) enum Linger {
 ///
 /// Four cache lines, in the order in which packets touch them: with thousands of connections the
 /// time goes into fetching these lines, not into what is done with them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Endpoint {
     // --- line 1: who it is, and receiving ---

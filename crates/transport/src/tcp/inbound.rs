@@ -8,9 +8,10 @@ use super::config::TcpConfig;
 use super::endpoint::Endpoint;
 use super::rules::AckRule;
 use eastwest_types::{Packet, Span, Time, flag};
+use serde::{Deserialize, Serialize};
 
 /// What such a receiver keeps in mind, from the first data on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Inbound {
     acks: LinuxAcks,
     window: Option<Autotune>,

@@ -43,6 +43,7 @@ mod undo;
 
 pub use cause::Cause;
 pub use endpoint::{Counters, Endpoint};
+use serde::{Deserialize, Serialize};
 
 use config::TcpConfig;
 use eastwest_engine::memory;
@@ -116,6 +117,7 @@ pub struct Connect {
 }
 
 /// All TCP endpoints.
+#[derive(Serialize, Deserialize)]
 pub struct Stack {
     config: TcpConfig,
     endpoints: Vec<Endpoint>,

@@ -15,6 +15,7 @@
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of the largest burst (Linux, `GSO_LEGACY_MAX_SIZE` less room for headers).
 pub(super) const LARGEST: u64 = 65_536 - 320;
@@ -26,7 +27,7 @@ const PACING_SHIFT: u32 = 10;
 const MS: Span = Span::from_ms(1);
 
 /// Settings of segmentation offload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadRules {
     /// Whether it is used.
     pub on: bool,

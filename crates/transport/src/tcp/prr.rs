@@ -13,9 +13,10 @@ use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
+use serde::{Deserialize, Serialize};
 
 /// What a reduction keeps in mind, bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prr {
     /// Delivered since the reduction began.
     delivered: u64,

@@ -17,6 +17,7 @@ use super::endpoint::{Endpoint, Phase, Probe};
 use super::prr::Report;
 use super::rules::{PrrRule, RackRule};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
 const KEEP_RECOVERIES: u8 = 16;
@@ -26,7 +27,7 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 pub(super) const LATER: Span = Span::from_ms(2);
 
 /// What RACK knows of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
     /// When the latest-sent segment that is known to have arrived was sent, and its end.
     xmit: Time,

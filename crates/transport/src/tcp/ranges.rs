@@ -1,13 +1,15 @@
 //! A set of byte positions as sorted, disjoint, non-touching ranges: what a receiver holds out of
 //! order, and what a sender knows to have arrived.
 
+use serde::{Deserialize, Serialize};
+
 /// Sorted half-open ranges. One word while empty, which most are most of the time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges {
     content: Option<Box<Content>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
     ranges: Vec<(u64, u64)>,
     total: u64,

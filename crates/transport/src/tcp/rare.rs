@@ -6,9 +6,10 @@ use super::endpoint::{Counters, Endpoint};
 use super::prr::Prr;
 use super::undo::Undo;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// See the [module](self).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rare {
     pub(super) counters: Counters,
     /// Without a board: below this, what is not SACKed is lost …

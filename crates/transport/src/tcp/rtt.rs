@@ -8,9 +8,10 @@ use super::config::TcpConfig;
 use super::rtt_linux::LinuxRtt;
 use super::rules::RtoRule;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Smoothed round-trip time and its variation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub enum RttEstimator {
     /// No sample yet.
     #[default]

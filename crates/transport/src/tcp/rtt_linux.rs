@@ -7,9 +7,10 @@
 //! and the minimum bounds this variation, not the sum: RTO = SRTT + max(4·deviation, minimum).
 
 use eastwest_types::{Packet, Span};
+use serde::{Deserialize, Serialize};
 
 /// Smoothed round-trip time and variation, microseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LinuxRtt {
     /// Eight times the smoothed round-trip time.
     srtt_8: u32,

@@ -2,9 +2,10 @@
 //! rules; what Linux does is switched on one by one.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// How the retransmission timeout follows from round-trip times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RtoRule {
     /// SRTT + max(G, 4·RTTVAR), and this at least the minimum (RFC 6298).
     #[default]
@@ -14,7 +15,7 @@ pub enum RtoRule {
 }
 
 /// When a connection without progress is given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GiveUp {
     /// After `max_retries` timeouts in a row.
     #[default]
@@ -25,7 +26,7 @@ pub enum GiveUp {
 }
 
 /// Rules of the timers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimerRules {
     /// The retransmission timeout.
     pub rto: RtoRule,
@@ -40,7 +41,7 @@ pub struct TimerRules {
 }
 
 /// How the window falls in fast recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrrRule {
     /// To the threshold at once (RFC 5681, RFC 6675).
     #[default]
@@ -52,7 +53,7 @@ pub enum PrrRule {
 }
 
 /// Loss detection by time of sending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RackRule {
     /// None: by duplicate ACKs (RFC 6675).
     #[default]
@@ -65,7 +66,7 @@ pub enum RackRule {
 }
 
 /// When a receiver acknowledges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AckRule {
     /// After `ack_every` segments or `delayed_ack_timeout`.
     #[default]
@@ -76,7 +77,7 @@ pub enum AckRule {
 }
 
 /// Rules of the receiver.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverRules {
     /// When it acknowledges.
     pub acks: AckRule,
@@ -97,7 +98,7 @@ impl ReceiverRules {
 }
 
 /// Rules of loss recovery.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryRules {
     /// Proportional rate reduction.
     pub prr: PrrRule,

@@ -3,9 +3,10 @@
 use super::Stack;
 use super::endpoint::Phase;
 use eastwest_types::{EndpointId, Span};
+use serde::{Deserialize, Serialize};
 
 /// Why the window moves as it does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Growth {
     /// Below the threshold.

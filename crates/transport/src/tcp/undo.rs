@@ -11,9 +11,10 @@ use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use super::{Repair, Sink};
 use eastwest_types::Packet;
+use serde::{Deserialize, Serialize};
 
 /// What must be known to take a cut back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Undo {
     /// First position outstanding when it began.
     marker: u64,

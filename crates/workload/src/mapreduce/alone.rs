@@ -10,9 +10,10 @@ use super::config::MapReduceConfig;
 use super::hardware::Work;
 use crate::Action;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 
 /// Running pieces; places of those that are through are used again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
     pieces: Vec<Option<Work>>,
     free: Vec<u32>,

@@ -16,10 +16,11 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Span, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// When heartbeats arrive, and who may be given tasks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Beats {
     /// From a worker to the master, and back.
     delay: Span,

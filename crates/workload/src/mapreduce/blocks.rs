@@ -9,10 +9,11 @@ use super::MapReduce;
 use super::hdfs::Racks;
 use crate::Action;
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A block of a file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Block {
     /// The split of a map.
     Split {
@@ -33,7 +34,7 @@ pub enum Block {
 }
 
 /// A block that was written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
     /// Its size.
     pub bytes: u64,
@@ -44,7 +45,7 @@ pub struct Written {
 }
 
 /// All blocks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
     /// Of every file, by job and task.
     written: BTreeMap<(u32, u32), Vec<Written>>,

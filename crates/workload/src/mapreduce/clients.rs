@@ -18,9 +18,10 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
+use serde::{Deserialize, Serialize};
 
 /// A client from its start to its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Client {
     job: u32,
     index: u32,

@@ -2,9 +2,10 @@
 
 use crate::Action;
 use eastwest_types::{ClassId, ConnId, HostId};
+use serde::{Deserialize, Serialize};
 
 /// What a connection carries. Tasks are given by their slot in the table of running tasks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Use {
     /// Heartbeats of a worker (client) and the master's answers.
     Heartbeat {
@@ -82,7 +83,7 @@ pub enum Use {
 }
 
 /// Table of open connections; numbers of closed ones are used again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Connections {
     uses: Vec<Option<Use>>,
     free: Vec<u32>,

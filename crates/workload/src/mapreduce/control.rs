@@ -17,9 +17,10 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Purpose, Side, Span, TaskKind, TaskRecord, Time};
+use serde::{Deserialize, Serialize};
 
 /// A task that has finished, as a heartbeat reports it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Where it ran.
     pub worker: u32,
@@ -38,7 +39,7 @@ pub struct Report {
 }
 
 /// A worker: what it knows, and what is on the way between it and the master.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Worker {
     /// Where it is.
     pub host: HostId,

@@ -20,9 +20,10 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{JobRecord, Span, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 
 /// Why an attempt has failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Cause {
     /// By itself, as the scenario wants it.
     Itself,

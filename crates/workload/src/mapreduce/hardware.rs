@@ -19,10 +19,11 @@ use super::resource::Shared;
 use super::task::Step;
 use crate::Action;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a piece of work is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
     /// A part of what a task is doing: the step ends with its last part.
     Step(u32),
@@ -93,7 +94,7 @@ pub enum Work {
 }
 
 /// One machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Machine {
     cores: Shared<Work>,
     disks: Shared<Work>,
@@ -122,7 +123,7 @@ impl Machine {
 }
 
 /// All machines of the cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,

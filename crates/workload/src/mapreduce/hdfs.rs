@@ -8,9 +8,10 @@
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Locality;
+use serde::{Deserialize, Serialize};
 
 /// Workers by rack, for uniform draws in or outside a rack.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Racks {
     /// Dense rack number of every worker.
     rack_of: Vec<u32>,

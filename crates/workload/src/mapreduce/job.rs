@@ -7,10 +7,11 @@ use super::waiting::WaitingMaps;
 use super::yarn::Master;
 use eastwest_engine::random::Stream;
 use eastwest_types::{JobCounters, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Output of a finished map.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Output {
     /// The map.
     pub map: u32,
@@ -21,7 +22,7 @@ pub struct Output {
 }
 
 /// A job that can have running tasks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Maps not given out yet, and where all splits are.
     pub maps: WaitingMaps,

@@ -24,10 +24,11 @@ use super::task::{Stage, Step};
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// A map between its first byte and its last spill. Positions count bytes of output, before a
 /// combiner.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapping {
     input: u64,
     output: u64,

@@ -21,9 +21,10 @@ use super::shares::share;
 use super::task::{Stage, Step};
 use crate::Action;
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Outputs of one fetch: the bytes that go to memory, and the files that go to the disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Held {
     memory: u64,
     /// Sizes of those that are too large for memory.
@@ -31,7 +32,7 @@ pub struct Held {
 }
 
 /// Memory and files of a reduce.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     limit: u64,
     most_single: u64,

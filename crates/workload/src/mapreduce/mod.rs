@@ -59,6 +59,7 @@ pub use config::{
 pub use scheduler::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{Action, Cluster, Event};
 use clients::Client;
@@ -77,7 +78,7 @@ use write::Writer;
 use yarn::Yarn;
 
 /// A MapReduce cluster with its jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MapReduce {
     config: MapReduceConfig,
     seed: u64,

@@ -11,9 +11,10 @@ use super::control::control_message;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::{ConnId, HostId, Side, Time};
+use serde::{Deserialize, Serialize};
 
 /// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
     /// A map, for its split.
     Split {
@@ -33,7 +34,7 @@ pub enum Caller {
 }
 
 /// A client's connection to the namenode.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Session {
     caller: Caller,
     host: HostId,

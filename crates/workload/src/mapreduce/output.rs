@@ -12,6 +12,7 @@ use super::task::{Stage, Step};
 use super::write::Owner;
 use crate::Action;
 use eastwest_types::{Rate, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 
 /// Input or output of a piece, at most.
 const PIECE: u64 = 16 << 20;
@@ -19,7 +20,7 @@ const PIECE: u64 = 16 << 20;
 const COARSE_PIECE: u64 = 64 << 20;
 
 /// A task that computes its output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Producing {
     /// Bytes the function computes on.
     work: u64,

@@ -24,6 +24,7 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -31,7 +32,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 const URGENCIES: usize = 3;
 
 /// A copy from the namenode's choice to its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockCopy {
     block: Block,
     bytes: u64,
@@ -46,7 +47,7 @@ pub struct BlockCopy {
 }
 
 /// Blocks with too few replicas, and copies under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replication {
     needed: [BTreeSet<Block>; URGENCIES],
     /// The last block of each kind that was looked at.

@@ -9,10 +9,11 @@
 //! picoseconds of work at full speed; virtual time is rounded down, so no piece ends early.
 
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What work of kind `W` shares.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared<W> {
     servers: u64,
     /// Part of the speed that is left when there are more pieces than servers.

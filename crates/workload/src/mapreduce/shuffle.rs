@@ -32,10 +32,11 @@ use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
 use parts::Part;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Outputs on one worker, as one reduce sees them. They are numbered in the order of the reports.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Source {
     /// Outputs the reduce knows of.
     known: u32,
@@ -73,7 +74,7 @@ impl Source {
 }
 
 /// A bit for each map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Got(Vec<u64>);
 
 impl Got {
@@ -92,7 +93,7 @@ impl Got {
 }
 
 /// What a reduce has fetched from where.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetching {
     /// Workers with outputs the reduce knows of.
     sources: BTreeMap<u32, Source>,

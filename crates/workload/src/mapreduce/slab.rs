@@ -1,10 +1,11 @@
 //! A table of things that come and go. Numbers are never used again: work, wake-ups and messages for
 //! something that was killed meanwhile find nobody.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Things by number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slab<T> {
     things: BTreeMap<u32, T>,
     next: u32,

@@ -24,6 +24,7 @@ use super::scheduler::{Jobs, index};
 use super::task::{Stage, Task};
 use crate::Action;
 use eastwest_types::{Locality, Span, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Part of a job's tasks of a kind that must be done before one is copied
@@ -34,7 +35,7 @@ const DONE_BEFORE: f64 = 0.05;
 type Key = (u32, usize, u32);
 
 /// A task that has a copy, or is to have one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Twin {
     /// Where its attempts are that have not ended, as far as the master knows.
     workers: Vec<u32>,
@@ -47,7 +48,7 @@ struct Twin {
 }
 
 /// Run times of finished tasks, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Times {
     count: f64,
     sum: f64,
@@ -74,7 +75,7 @@ impl Times {
 }
 
 /// What is known of slow tasks and their copies.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speculation {
     twins: BTreeMap<Key, Twin>,
     times: BTreeMap<(u32, usize), Times>,

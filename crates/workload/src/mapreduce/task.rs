@@ -11,9 +11,10 @@ use super::output::Producing;
 use super::shuffle::Fetching;
 use crate::Action;
 use eastwest_types::{ConnId, Locality, Span, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 
 /// What a task is doing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Stage {
     /// The assignment is on its way to the worker.
     Assigned,
@@ -36,7 +37,7 @@ pub enum Stage {
 }
 
 /// What Hadoop's counters would say of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records,
     /// `SPILLED_RECORDS`).
@@ -54,7 +55,7 @@ pub struct Counters {
 }
 
 /// A task from its assignment until it has finished.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// Number of its job.
     pub job: u32,

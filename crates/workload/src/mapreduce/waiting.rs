@@ -5,10 +5,11 @@
 
 use super::hdfs::Racks;
 use eastwest_types::Locality;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Maps of one job and the workers that hold their splits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WaitingMaps {
     /// Replicas of all splits, `copies` places each, [`LOST`] ones last; empty for a job that reads
     /// nothing.

@@ -8,13 +8,14 @@ use super::connections::Use;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::{ConnId, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Time between two looks.
 pub const INTERVAL: Span = Span::from_secs(10);
 
 /// What had arrived on a connection, and since when nothing more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Seen {
     purpose: Use,
     bytes: [u64; 2],
@@ -22,7 +23,7 @@ struct Seen {
 }
 
 /// Connections on which somebody waits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watch {
     seen: BTreeMap<u32, Seen>,
 }

@@ -27,6 +27,7 @@ use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Purpose, Side, Time};
+use serde::{Deserialize, Serialize};
 
 /// Tag of the request that sets up a pipeline, and of its answer.
 const SETUP: u64 = 0;
@@ -66,7 +67,7 @@ impl HdfsConfig {
 }
 
 /// Whose file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
     /// A task's.
     Task(u32),
@@ -75,7 +76,7 @@ pub enum Owner {
 }
 
 /// What a writer waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Bytes to begin a block with, or the end of the file.
     Idle,
@@ -100,7 +101,7 @@ enum State {
 }
 
 /// A connection of a pipeline, and the replica at its end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Hop {
     conn: ConnId,
     /// Where the replica lies.
@@ -116,7 +117,7 @@ struct Hop {
 }
 
 /// A file on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Writer {
     owner: Owner,
     job: u32,

@@ -31,10 +31,11 @@ use super::job::Job;
 use super::{MapReduce, Timer};
 use crate::Action;
 use eastwest_types::{ConnId, HostId, Side, TaskKind, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What the resource manager knows beside jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Yarn {
     /// Jobs whose masters wait for a container.
     waiting: VecDeque<u32>,
@@ -45,7 +46,7 @@ pub struct Yarn {
 }
 
 /// Containers of a node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Containers {
     /// Memory taken, as the resource manager sees it.
     memory: u64,
@@ -60,7 +61,7 @@ pub struct Containers {
 }
 
 /// A container.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Container {
     memory: u64,
     vcores: u32,
@@ -106,7 +107,7 @@ impl Containers {
 }
 
 /// The application master of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Master {
     /// Where it runs.
     worker: u32,

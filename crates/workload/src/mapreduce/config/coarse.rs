@@ -5,9 +5,10 @@
 //! and the namenode keeps no table of what was written.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Approximations for large clusters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoarseConfig {
     /// Heartbeats of Hadoop 1 and their answers are no messages: each takes so long, and those of
     /// which nothing could come are left out. Not with the scheduler Quincy, with heartbeats out of

@@ -1,10 +1,11 @@
 //! Settings of failures: what fails by itself, and how long Hadoop waits before it believes it.
 
 use eastwest_types::{Span, TaskKind};
+use serde::{Deserialize, Serialize};
 
 /// Failures of attempts, and Hadoop's patience. Failures of nodes, links and switches are those of
 /// the network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureConfig {
     /// Part of all attempts that fail, at their end.
     pub attempts: f64,
@@ -59,7 +60,7 @@ impl Default for FailureConfig {
 }
 
 /// A task whose first attempts fail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingTask {
     /// Name of its job: untrusted text. Of several jobs with one name all have it.
     pub job: String,

@@ -2,9 +2,10 @@
 
 use super::RecoveryConfig;
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// The distributed file system.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HdfsConfig {
     /// Copies of every input split (`dfs.replication`: 3).
     pub replication: u32,

@@ -1,14 +1,17 @@
 //! Jobs: what they read, move and write, and how many tasks that makes.
 
+use eastwest_types::name::Name;
 use eastwest_types::{HostId, Time};
+use serde::{Deserialize, Serialize};
 
 /// One job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Name for tables: untrusted text.
     pub name: String,
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
-    pub kind: &'static str,
+    #[serde(with = "eastwest_types::name")]
+    pub kind: Name,
     /// When it is submitted to the master.
     pub submit: Time,
     /// What it reads, moves and writes.
@@ -33,7 +36,7 @@ pub struct JobSpec {
 }
 
 /// Who runs stand-alone HDFS clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clients {
     /// One host, which may be the master.
     On(HostId),
@@ -42,7 +45,7 @@ pub enum Clients {
 }
 
 /// What a job reads, moves and writes, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBytes {
     /// Read by maps.
     pub input: u64,

@@ -22,6 +22,7 @@ pub use hdfs::HdfsConfig;
 pub use jobs::{Clients, JobBytes, JobSpec, SizeRule};
 pub use node::{NodeConfig, SlowNode};
 pub use recovery::{RecoveryConfig, ReplaceDatanode};
+use serde::{Deserialize, Serialize};
 pub use speculation::SpeculationConfig;
 pub use tasks::{CostConfig, ShuffleConfig, SortConfig};
 pub use yarn::YarnConfig;
@@ -36,7 +37,7 @@ pub const MAX_TASKS: u32 = 1_000_000;
 pub const MAX_ALL_TASKS: u64 = 20_000_000;
 
 /// A MapReduce cluster and the jobs it runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapReduceConfig {
     /// Namenode and jobtracker; runs no task unless `workers` names it, which is refused. Default:
     /// the last host of the cluster.
@@ -128,7 +129,7 @@ impl MapReduceConfig {
 }
 
 /// Who gives out tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Framework {
     /// Hadoop 1: a jobtracker fills map and reduce slots in its answers to heartbeats.
     Mr1,
@@ -137,7 +138,7 @@ pub enum Framework {
 }
 
 /// Heartbeats and assignment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlConfig {
     /// Time between two heartbeats of a worker (lower bound of Hadoop's jobtracker: 3 s;
     /// `yarn.resourcemanager.nodemanagers.heartbeat-interval-ms`: 1000).

@@ -5,9 +5,10 @@
 //! whose tasks slow each other down. Names of kernel settings are given where one is meant.
 
 use eastwest_types::{HostId, Rate, Span};
+use serde::{Deserialize, Serialize};
 
 /// A worker that computes, reads and writes more slowly, or faster, than the others.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowNode {
     /// Which.
     pub host: HostId,
@@ -16,7 +17,7 @@ pub struct SlowNode {
 }
 
 /// What a worker's tasks share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeConfig {
     /// Processor cores; n runnable tasks get min(1, cores / n) of one each. `None`: each its own.
     pub cores: Option<u32>,

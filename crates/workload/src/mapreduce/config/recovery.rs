@@ -2,10 +2,11 @@
 //! has blocks copied, and when a writer asks for another datanode.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// When a writer whose pipeline has lost a datanode asks for another one
 /// (`dfs.client.block.write.replace-datanode-on-failure.policy`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceDatanode {
     /// With three replicas or more, when no more than half of them are left.
     Default,
@@ -30,7 +31,7 @@ impl ReplaceDatanode {
 }
 
 /// Lost datanodes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryConfig {
     /// Time between two heartbeats of a datanode (`dfs.heartbeat.interval`: 3 s). They are not sent
     /// as messages; commands to a datanode wait for its next one.

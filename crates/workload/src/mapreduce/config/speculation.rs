@@ -1,10 +1,11 @@
 //! Settings of speculative execution.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// When a running task is given a second attempt. Hadoop's default is on for both kinds of tasks;
 /// here it is off, as in the published simulations.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeculationConfig {
     /// Copy slow maps (`mapreduce.map.speculative`; Hadoop: true).
     pub maps: bool,

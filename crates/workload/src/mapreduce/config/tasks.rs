@@ -1,9 +1,10 @@
 //! Settings of tasks: the sort buffer, the shuffle and its memory, what computing costs.
 
 use eastwest_types::{Rate, Span};
+use serde::{Deserialize, Serialize};
 
 /// Sorting and merging on local disks, by maps and by reduces.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortConfig {
     /// Buffer a map collects its output in (`mapreduce.task.io.sort.mb`, before `io.sort.mb`:
     /// 100 MiB).
@@ -33,7 +34,7 @@ impl Default for SortConfig {
 }
 
 /// From map outputs to reducers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShuffleConfig {
     /// Hosts a reducer fetches from at once (`mapreduce.reduce.shuffle.parallelcopies`, before
     /// `mapred.reduce.parallel.copies`: 5).
@@ -118,7 +119,7 @@ impl ShuffleConfig {
 
 /// What computing costs: core time, shared with the other tasks of the worker where
 /// [`NodeConfig::cores`](super::NodeConfig::cores) says so.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostConfig {
     /// From the arrival of an assignment until the task starts to read or fetch (start of a Java
     /// virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).

@@ -1,9 +1,10 @@
 //! Settings of YARN: containers, the application master, its heartbeats.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Containers and application masters; only looked at with the framework `yarn`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YarnConfig {
     /// Memory a worker has for containers (`yarn.nodemanager.resource.memory-mb`: 8192 MiB).
     pub node_memory: u64,

@@ -17,10 +17,11 @@
 use super::config::{QueueConfig, WHOLE};
 use super::{Load, Owner, index};
 use eastwest_types::TaskKind;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is set for a queue, and where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     parent: Option<u32>,
     children: Vec<u32>,
@@ -34,7 +35,7 @@ struct Queue {
 }
 
 /// A user's tasks of one kind in a leaf.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct User {
     running: u64,
     /// The user's jobs with waiting tasks.
@@ -42,7 +43,7 @@ struct User {
 }
 
 /// A queue's tasks of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Usage {
     running: u64,
     waiting: u64,
@@ -53,7 +54,7 @@ struct Usage {
 }
 
 /// Queues with capacities.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Capacity {
     owners: Vec<Owner>,
     queues: Vec<Queue>,

@@ -1,9 +1,10 @@
 //! Settings of the schedulers: pools, queues, waits and costs.
 
 use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
 
 /// Which job the next task is taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulerKind {
     /// The job submitted first (Hadoop's default until version 1).
     Fifo,
@@ -16,7 +17,7 @@ pub enum SchedulerKind {
 }
 
 /// What schedulers need to know besides their kind.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduling {
     /// Waits for nearer splits; none without it.
     pub delay: Option<DelayConfig>,
@@ -30,7 +31,7 @@ pub struct Scheduling {
 }
 
 /// Waits of delay scheduling.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayConfig {
     /// W1: how long a job is passed over before it takes a split of the worker's rack.
     pub node: Span,
@@ -39,7 +40,7 @@ pub struct DelayConfig {
 }
 
 /// Order of jobs within a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolOrder {
     /// The job with the fewest running tasks.
     Fair,
@@ -48,7 +49,7 @@ pub enum PoolOrder {
 }
 
 /// A pool of the Fair scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolConfig {
     /// Its name, as jobs give it: untrusted text.
     pub name: String,
@@ -69,7 +70,7 @@ impl PoolConfig {
 }
 
 /// A queue of the Capacity scheduler. Shares are in thousandths of a percent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueConfig {
     /// Its name, unlike that of any other: untrusted text.
     pub name: String,
@@ -104,7 +105,7 @@ impl QueueConfig {
 }
 
 /// What transfers cost Quincy, per byte. Only the ratio matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuincyConfig {
     /// A byte from another worker of the rack (ψ).
     pub rack_cost: u32,

@@ -16,9 +16,10 @@
 
 use super::config::DelayConfig;
 use eastwest_types::{Locality, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// How long a job has waited, and for how near a split it still does.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Wait {
     level: u8,
     waited: Span,
@@ -26,7 +27,7 @@ struct Wait {
 }
 
 /// Waits of all jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delay {
     node: Span,
     rack: Span,

@@ -18,11 +18,12 @@
 use super::config::{PoolConfig, PoolOrder};
 use super::{Load, Owner, index};
 use eastwest_types::TaskKind;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// Where a pool stands: the smallest is served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rank {
     /// Not below its minimum share.
     satisfied: bool,
@@ -48,7 +49,7 @@ impl PartialOrd for Rank {
 }
 
 /// A pool's tasks of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Pool {
     running: u32,
     waiting: u32,
@@ -57,7 +58,7 @@ struct Pool {
 }
 
 /// What is set for a pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Shares {
     weight_milli: u32,
     min: [u32; 2],
@@ -71,7 +72,7 @@ impl Shares {
 }
 
 /// Weighted fair shares for pools.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fair {
     owners: Vec<Owner>,
     shares: Vec<Shares>,

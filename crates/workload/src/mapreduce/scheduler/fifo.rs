@@ -3,10 +3,11 @@
 
 use super::{Load, index};
 use eastwest_types::TaskKind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Jobs with tasks to give out; job numbers follow the order of submission.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fifo {
     waiting: [BTreeSet<u32>; 2],
 }

@@ -17,6 +17,7 @@ mod tests;
 pub use config::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
+use serde::{Deserialize, Serialize};
 
 use super::hdfs::Racks;
 use super::waiting::WaitingMaps;
@@ -36,7 +37,7 @@ pub fn index(kind: TaskKind) -> usize {
 }
 
 /// Whose a job is, as schedulers know it: numbers for names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// Pool of the Fair scheduler, queue of the Capacity scheduler.
     pub pool: u32,
@@ -45,7 +46,7 @@ pub struct Owner {
 }
 
 /// Tasks of one kind of a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// May be given out and were not.
     pub waiting: u32,
@@ -66,7 +67,7 @@ impl Jobs for Vec<WaitingMaps> {
 }
 
 /// The order in which jobs are served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Policy {
     Fifo(Fifo),
     Fair(Fair),
@@ -94,7 +95,7 @@ impl Policy {
 }
 
 /// A scheduler of any kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheduler {
     policy: Policy,
     /// By kind and job.
@@ -106,7 +107,7 @@ pub struct Scheduler {
 }
 
 /// [`Load`] of all jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Load64 {
     waiting: u64,
     running: u64,

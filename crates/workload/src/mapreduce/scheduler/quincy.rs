@@ -22,6 +22,7 @@ use super::Jobs;
 use super::config::QuincyConfig;
 use crate::mapreduce::hdfs::Racks;
 use ac_library::MinCostFlowGraph;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -62,7 +63,7 @@ enum Place {
 }
 
 /// Free slots, and maps placed and not yet given out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Quincy {
     rack_cost: u64,
     core_cost: u64,

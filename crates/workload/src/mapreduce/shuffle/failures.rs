@@ -17,6 +17,7 @@ use crate::mapreduce::failure::Cause;
 use crate::mapreduce::job::Output;
 use crate::mapreduce::{MapReduce, Timer};
 use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Outputs that have failed from which on a reduce may give up (`maxFailedUniqueFetches`).
@@ -25,7 +26,7 @@ const UNIQUE: usize = 5;
 const ABORT: u32 = 30;
 
 /// How the fetches of a reduce go.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Health {
     /// Failures of every output that has failed and not arrived since, by worker and number there.
     counts: BTreeMap<(u32, u32), u32>,

@@ -12,9 +12,10 @@ use super::super::memory::{Held, Memory};
 use super::super::shares::share;
 use super::{Fetching, Source};
 use eastwest_engine::random::Stream;
+use serde::{Deserialize, Serialize};
 
 /// Parts of a reduce's input. They take the place of workers among its sources.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
     /// Maps of the job.
     maps: u32,

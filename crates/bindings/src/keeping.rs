@@ -1,0 +1,178 @@
+//! Keeping a run that is under way: a checkpoint now and then, and the rows of growing tables as they
+//! come. Where all this lies, and what is said about it, is up to a Python object, the keeper; see
+//! `Keeper` in python/eastwest/core.py.
+
+use crate::tables_dict;
+use eastwest_sim::checkpoint::{self, Identity};
+use eastwest_sim::results::{hand_out, handed_out, holds};
+use eastwest_sim::scenario::Scenario;
+use eastwest_sim::world::World;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Who is interrupted sooner begins again.
+const WORTH_KEEPING: Duration = Duration::from_secs(10);
+
+/// A run that is kept.
+pub struct Keeping {
+    keeper: Py<PyAny>,
+    identity: Identity,
+    /// Why it cannot be, if so.
+    obstacle: Option<&'static str>,
+    every: Duration,
+    /// Rows that a table holds before they are handed out.
+    most_rows: usize,
+    last: Instant,
+    /// Where the checkpoint lies, once the keeper has a place for it.
+    place: Option<PathBuf>,
+    /// The keeper has none, or it failed: nothing is kept any more.
+    given_up: bool,
+}
+
+impl Keeping {
+    /// A run that begins now.
+    pub fn new(
+        py: Python<'_>,
+        keeper: Py<PyAny>,
+        scenario: &Scenario,
+        reference: bool,
+    ) -> PyResult<Keeping> {
+        let of = keeper.bind(py);
+        let every_s: f64 = of.getattr("every_s")?.extract()?;
+        let build = of.getattr("build")?.extract()?;
+        #[allow(clippy::disallowed_methods)]
+        let last = Instant::now();
+        Ok(Keeping {
+            identity: Identity { build, plan: checkpoint::plan(scenario, reference) },
+            obstacle: checkpoint::obstacle(scenario),
+            every: Duration::try_from_secs_f64(every_s).unwrap_or(Duration::MAX),
+            most_rows: of.getattr("most_rows")?.extract()?,
+            last,
+            place: None,
+            given_up: false,
+            keeper,
+        })
+    }
+
+    /// The world of an earlier run of the same plan, if there is one to go on from.
+    pub fn resume(&mut self) -> PyResult<Option<World>> {
+        if self.obstacle.is_some() {
+            return Ok(None);
+        }
+        let ask = |py: Python<'_>| -> PyResult<Option<PathBuf>> {
+            self.keeper.bind(py).call_method1("find", (&self.identity.plan,))?.extract()
+        };
+        let Some(place) = Python::attach(ask)? else {
+            return Ok(None);
+        };
+        let world = fs::read(&place).map_err(|e| e.to_string()).and_then(|bytes| {
+            checkpoint::load(&bytes, &self.identity).map_err(|refused| refused.to_string())
+        });
+        Python::attach(|py| {
+            let keeper = self.keeper.bind(py);
+            match world {
+                Ok(world) => {
+                    let simulated_s = world.progress().now.as_secs_f64();
+                    let rows = rows_handed_out(py, &world)?;
+                    let goes_on: bool =
+                        keeper.call_method1("resume", (simulated_s, rows))?.extract()?;
+                    Ok(goes_on.then_some(world))
+                }
+                Err(why) => keeper.call_method1("refuse", (why,)).map(|_| None),
+            }
+        })
+    }
+
+    /// Whether a checkpoint is due.
+    pub fn is_due(&self) -> bool {
+        !self.given_up && self.last.elapsed() >= self.every
+    }
+
+    /// Whether an interruption now would lose what is worth a checkpoint.
+    pub fn is_worth_it(&self) -> bool {
+        !self.given_up && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
+    }
+
+    /// Where the run can be kept; finds a place when it is first asked.
+    pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        if self.place.is_none() && !self.given_up {
+            let keeper = self.keeper.bind(py);
+            self.place = match self.obstacle {
+                Some(why) => keeper.call_method1("give_up", (why,)).map(|_| None)?,
+                None => keeper.call_method1("place", (&self.identity.plan,))?.extract()?,
+            };
+            self.given_up = self.place.is_none();
+        }
+        Ok(self.place.clone())
+    }
+
+    /// Hands the rows of tables that have grown long to the keeper.
+    pub fn hand_rows(&mut self, py: Python<'_>, world: &mut World) -> PyResult<()> {
+        while !self.given_up && self.obstacle.is_none() {
+            // asked for first: rows that have been taken out have to go somewhere
+            if !holds(world, self.most_rows) || self.place(py)?.is_none() {
+                break;
+            }
+            let before = handed_out(world);
+            let Some(table) = hand_out(world, self.most_rows) else { break };
+            let first = before.iter().find(|(name, _)| *name == table.name).map_or(0, |b| b.1);
+            let part = tables_dict(py, vec![table])?;
+            self.keeper.bind(py).call_method1("take", (part, first))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint. A world that cannot be written to ends the keeping, not the run.
+    pub fn keep(&mut self, world: &World) -> PyResult<()> {
+        let Some(place) = Python::attach(|py| self.place(py))? else {
+            return Ok(());
+        };
+        let written = write(&place, world, &self.identity);
+        #[allow(clippy::disallowed_methods)]
+        {
+            self.last = Instant::now();
+        }
+        Python::attach(|py| {
+            let keeper = self.keeper.bind(py);
+            match written {
+                Ok(()) => {
+                    let simulated_s = world.progress().now.as_secs_f64();
+                    keeper.call_method1("kept", (simulated_s,)).map(|_| ())
+                }
+                Err(error) => {
+                    self.given_up = true;
+                    keeper.call_method1("give_up", (error.to_string(),)).map(|_| ())
+                }
+            }
+        })
+    }
+}
+
+fn rows_handed_out<'py>(py: Python<'py>, world: &World) -> PyResult<Bound<'py, PyDict>> {
+    let rows = PyDict::new(py);
+    for (table, count) in handed_out(world) {
+        rows.set_item(table, count)?;
+    }
+    Ok(rows)
+}
+
+/// Writes a checkpoint beside its place, forces it to disk, and gives it its name.
+fn write(place: &Path, world: &World, identity: &Identity) -> io::Result<()> {
+    let beside = place.with_extension("partial");
+    let written = File::create(&beside).and_then(|mut file| {
+        checkpoint::save(world, identity, &mut file)?;
+        file.flush()?;
+        file.sync_all()?;
+        fs::rename(&beside, place)?;
+        File::open(place.parent().unwrap_or(Path::new(".")))?.sync_all()
+    });
+    if written.is_err() {
+        // whatever it was, what is left of it is of no use
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

@@ -1,0 +1,167 @@
+//! Checkpoints: a run is written down between two events and goes on later, in another process, to
+//! exactly the results it would have had.
+//!
+//! **The rule.** Everything a [`World`] holds is written, what the plan gave included: every type below
+//! it derives how it is written and read, so a field that is added is written too, or does not
+//! compile. What is left out is marked `#[serde(skip)]` where it stands, and there are two kinds of it:
+//! what is empty between two events, and mechanisms from outside, whose state nobody here can see: a
+//! run that uses such is not kept, and [`obstacle`] says why. The memory that the ports of a switch share
+//! is written by each of them, and shared again on reading. Nothing is computed anew on reading.
+//!
+//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, and
+//! the SHA-256 of all this. Identity and world are in the format of postcard: integers take the bytes
+//! they need, fields have no names. Such a file means nothing to a core whose types differ, so it is
+//! read only by the very build that wrote it, for the very plan it was written of.
+//!
+//! **Trust.** A file is read only if its hash is right, so one that was cut off or damaged is refused
+//! before anything is made of it. Lengths in it are never taken as sizes to reserve.
+
+use crate::scenario::{Fidelity, Scenario};
+use crate::world::World;
+use eastwest_network::config::{FabricConfig, QueueConfig, RoutingConfig, SchedulerConfig};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::io::{self, Write};
+
+/// The first bytes of every checkpoint.
+const MAGIC: &[u8; 20] = b"eastwest checkpoint\n";
+
+/// The layout that this file describes.
+const FORMAT: u32 = 1;
+
+/// Bytes of a hash.
+const HASH: usize = 32;
+
+/// What a checkpoint is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Version and build of the core.
+    pub build: String,
+    /// The plan, see [`plan`].
+    pub plan: String,
+}
+
+/// Why a checkpoint cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It does not begin like one.
+    Foreign,
+    /// It has this format.
+    Format(u32),
+    /// It was cut off, or some of it is not what was written.
+    Damaged,
+    /// It was written by this build.
+    Build(String),
+    /// It is of this plan.
+    Plan(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Foreign => write!(f, "it is no checkpoint of Eastwest"),
+            Refused::Format(format) => {
+                write!(f, "it has format {format}, and this version of Eastwest reads {FORMAT}")
+            }
+            Refused::Damaged => write!(f, "it is damaged or was cut off"),
+            Refused::Build(build) => write!(f, "another build of Eastwest wrote it: {build:?}"),
+            Refused::Plan(plan) => write!(f, "it is of another scenario: {plan:?}"),
+        }
+    }
+}
+
+/// Stands for everything that decides the results of a scenario: the hash of its resolved text, of the
+/// files it reads, and of whether all ports are in the two-event mode.
+pub fn plan(scenario: &Scenario, reference: bool) -> String {
+    let mut hash = Sha256::new();
+    hash.update(scenario.resolved());
+    for file in &scenario.attached {
+        hash.update(format!("\n{:?} {}\n", file.name, file.bytes.len()));
+        hash.update(&file.bytes);
+    }
+    hash.update([u8::from(reference)]);
+    hex(&hash.finalize())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Why a run of this scenario cannot be kept as a checkpoint, if it cannot.
+pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
+    if scenario.fidelity == Fidelity::Flow {
+        return Some("it is at flow level, where runs are short");
+    }
+    let FabricConfig { switch_queue, host_queue, scheduler, routing, .. } = &scenario.fabric;
+    let classes = match scheduler {
+        SchedulerConfig::Classes(classes) => classes.as_slice(),
+        SchedulerConfig::Fifo | SchedulerConfig::StrictPriority => &[],
+    };
+    let own = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
+    let own_queue = own(switch_queue)
+        || own(host_queue)
+        || classes.iter().filter_map(|class| class.queue.as_ref()).any(own);
+    let own_mechanism =
+        own_queue || matches!(routing, RoutingConfig::Custom(_)) || scenario.tcp.custom.is_some();
+    own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be written down")
+}
+
+/// Hashes what it hands on.
+struct Hashing<W> {
+    to: W,
+    hash: Sha256,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Writes a world that stands between two events.
+pub fn save(world: &World, identity: &Identity, to: impl Write) -> io::Result<()> {
+    let mut to = io::BufWriter::new(Hashing { to, hash: Sha256::new() });
+    to.write_all(MAGIC)?;
+    to.write_all(&FORMAT.to_le_bytes())?;
+    postcard::to_io(identity, &mut to).map_err(io::Error::other)?;
+    postcard::to_io(world, &mut to).map_err(io::Error::other)?;
+    let Hashing { mut to, hash } = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    to.write_all(&hash.finalize())
+}
+
+/// Reads a world back, if it is one of this identity.
+pub fn load(bytes: &[u8], identity: &Identity) -> Result<World, Refused> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
+    let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;
+    let format = u32::from_le_bytes(*format);
+    if format != FORMAT {
+        return Err(Refused::Format(format));
+    }
+    let (content, hash) = bytes.split_last_chunk::<HASH>().ok_or(Refused::Damaged)?;
+    if Sha256::digest(content).as_slice() != hash {
+        return Err(Refused::Damaged);
+    }
+    let content = content.get(MAGIC.len() + size_of::<u32>()..).ok_or(Refused::Damaged)?;
+    let (of, content): (Identity, _) =
+        postcard::take_from_bytes(content).map_err(|_| Refused::Damaged)?;
+    if of.build != identity.build {
+        return Err(Refused::Build(of.build));
+    }
+    if of.plan != identity.plan {
+        return Err(Refused::Plan(of.plan));
+    }
+    let (mut world, rest): (World, _) =
+        postcard::take_from_bytes(content).map_err(|_| Refused::Damaged)?;
+    if !rest.is_empty() {
+        return Err(Refused::Damaged);
+    }
+    world.fabric.share_memory();
+    Ok(world)
+}

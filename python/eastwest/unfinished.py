@@ -1,0 +1,233 @@
+"""Runs under way that outlive their process: checkpoints, and rows of growing tables as they come.
+
+Layout, below the folder of the run store::
+
+    unfinished/<key>/
+        checkpoint                     state of the run, see crates/sim/src/checkpoint.rs
+        flows-000000262144.parquet     rows of a table, named by the number of the first of them
+        spent.json                     time that this and earlier processes took
+        lock                           held by the process that is at it
+
+Key: SHA-256 over the resolved scenario, the files it reads, and the version of Eastwest with the
+hash of its compiled core. So another build never goes on with a run of this one. The folder is
+removed when the result is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from eastwest import core
+from eastwest.files import store_folder, write_whole
+from eastwest.results import parquet
+from eastwest.units import span
+
+#: Seconds between two checkpoints of a command.
+EVERY_S = 120.0
+
+#: Rows of a table that stay in memory: some 30 MB.
+MOST_ROWS = 1 << 18
+
+_CHECKPOINT = "checkpoint"
+_SPENT = "spent.json"
+_LOCK = "lock"
+
+
+class Keeper:
+    """Keeps one run while it is under way, and finds what an earlier process has kept of it.
+
+    ``every_s`` are the seconds between two checkpoints. With ``fresh``, what there is of an earlier
+    process is removed. ``say`` is told in one line what the user should know.
+    """
+
+    def __init__(
+        self,
+        every_s: float,
+        *,
+        fresh: bool = False,
+        folder: str | Path | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.every_s = every_s
+        self.most_rows = MOST_ROWS
+        self.build = core.build()
+        #: Simulated time of the latest checkpoint, in seconds, if there is one.
+        self.kept_s: float | None = None
+        #: Whether somebody can go on with what has been left.
+        self.goes_on = False
+        #: Wall and processor time of earlier processes.
+        self.earlier = {"wall_s": 0.0, "cpu_s": 0.0}
+        self._fresh = fresh
+        self._parent = store_folder(folder) / "unfinished"
+        self._say = say
+        self._folder: Path | None = None
+        self._lock: int | None = None
+        self._started = (time.perf_counter(), time.process_time())
+
+    # What the core calls, see ``core.Keeper``.
+
+    def find(self, plan: str) -> str | None:
+        """Return where a checkpoint of this plan lies, if nobody else is at it."""
+        folder = self._place_of(plan)
+        try:
+            if not folder.is_dir() or not self._enter(folder):
+                return None
+        except OSError:
+            return None  # and what is to be written there will say why
+        if self._fresh or not (folder / _CHECKPOINT).is_file():
+            self._clear()
+            return None
+        return str(folder / _CHECKPOINT)
+
+    def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
+        """Go on from a checkpoint, if the rows that it had handed out are there."""
+        folder = self._here()
+        for table, count in rows.items():
+            if not self._cut(table, count):
+                self.refuse(f"rows of the table {table} are missing")
+                return False
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            spent = json.loads((folder / _SPENT).read_text(encoding="utf-8"))
+            self.earlier = {name: max(0.0, float(spent[name])) for name in self.earlier}
+        self.kept_s = simulated_s
+        when = datetime.fromtimestamp((folder / _CHECKPOINT).stat().st_mtime)
+        self._say(
+            f"goes on from {span(simulated_s)} of simulated time, kept {when:%Y-%m-%d %H:%M} "
+            "(--fresh starts anew)"
+        )
+        return True
+
+    def refuse(self, why: str) -> None:
+        """Start anew, for what was kept is of no use."""
+        self.kept_s = None
+        self._say(f"what was kept of an earlier run cannot be used, it starts anew: {why}")
+        self._clear()
+
+    def place(self, plan: str) -> str | None:
+        """Return where to write a checkpoint."""
+        if self._folder is None:
+            folder = self._place_of(plan)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                entered = self._enter(folder)
+            except OSError as error:
+                self.give_up(f"{folder}: {(error.strerror or str(error)).lower()}")
+                return None
+            if not entered:
+                self.give_up("another process is at the same run")
+                return None
+            self._clear()
+        return str(self._here() / _CHECKPOINT)
+
+    def take(self, tables: core.Tables, first: int) -> None:
+        """Write rows of a table to disk, of which the first has this number."""
+        for name, columns in tables.items():
+            write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
+
+    def kept(self, simulated_s: float) -> None:
+        """Note that a checkpoint has been written."""
+        self.kept_s = simulated_s
+        write_whole(self._here() / _SPENT, json.dumps(self.spent()).encode())
+
+    def give_up(self, why: str) -> None:
+        """Note that none can be."""
+        self._say(f"no checkpoints are written: {why}")
+
+    # What the run's owner calls.
+
+    def spent(self) -> dict[str, float]:
+        """Wall and processor time of this process and earlier ones."""
+        wall, cpu = self._started
+        return {
+            "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,
+            "cpu_s": self.earlier["cpu_s"] + time.process_time() - cpu,
+        }
+
+    def parts(self, table: str) -> list[Path]:
+        """Files with the first rows of a table, in order; the core hands over the rest."""
+        if self._folder is None:
+            return []
+        return sorted(self._folder.glob(f"{table}-{'[0-9]' * 12}.parquet"))
+
+    def done(self) -> None:
+        """Forget the run: its result is written."""
+        if self._folder is not None:
+            self._remove(self._folder)
+        self.close()
+
+    def close(self) -> None:
+        """Leave the run to whoever goes on with it; what nobody can go on with is removed."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            self.goes_on = (folder / _CHECKPOINT).is_file()
+            if not self.goes_on:
+                self._remove(folder)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _place_of(self, plan: str) -> Path:
+        key = hashlib.sha256(f"{plan}\n{self.build}".encode()).hexdigest()
+        return self._parent / key
+
+    def _here(self) -> Path:
+        if self._folder is None:
+            raise RuntimeError("the run has no place yet")
+        return self._folder
+
+    def _enter(self, folder: Path) -> bool:
+        """Become the one process that is at a run."""
+        path = folder / _LOCK
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever has just finished the run has removed the folder with its lock.
+            held = path.stat().st_ino == os.fstat(lock).st_ino
+        except OSError:
+            held = False
+        if not held:
+            os.close(lock)
+            return False
+        self._lock, self._folder = lock, folder
+        return True
+
+    def _remove(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # others have theirs there
+            self._parent.rmdir()
+
+    def _clear(self) -> None:
+        for path in self._here().iterdir():
+            if path.name != _LOCK:
+                path.unlink()
+
+    def _cut(self, table: str, rows: int) -> bool:
+        """Remove parts of a table from after the checkpoint; tell whether all others are there."""
+        there = 0
+        for part in self.parts(table):
+            if int(part.stem[-12:]) >= rows:
+                part.unlink()
+            elif int(part.stem[-12:]) != there:
+                return False
+            else:
+                there += _height(part)
+        return there == rows
+
+
+def _height(part: Path) -> int:
+    """Rows of a Parquet file, from its foot."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
+    try:
+        return int(pl.scan_parquet(part, glob=False).select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError):
+        return -1

@@ -1,0 +1,238 @@
+"""Runs that are interrupted and go on: same digest, same tables, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import eastwest as ew
+from eastwest import formats
+from eastwest.results import TargetFolder
+from eastwest.run import load_source, simulate
+from eastwest.unfinished import Keeper
+
+#: Some seconds of work: flows of all purposes, tasks, losses.
+SCENARIO = """
+schema = 1
+name = "long"
+[fabric]
+leaves = 2
+hosts_per_leaf = 4
+spines = 2
+host_rate = "1 Gbit/s"
+uplink_rate = "2 Gbit/s"
+queue = { limit = "20 packets" }
+[[workload]]
+name = "sort"
+kind = "mapreduce"
+[[workload.job]]
+kind = "terasort"
+input = "1 GB"
+maps = 16
+reduces = 6
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EASTWEST_STORE", str(tmp_path / "store"))
+    Path("long.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
+    """The run that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "long.toml").write_text(SCENARIO)
+    return ew.run(folder / "long.toml", out=folder / "r")
+
+
+class Stopped(KeyboardInterrupt):
+    """What a test interrupts a run with."""
+
+
+def attempt(
+    out: str, *, stop_after: float = 1e9, rows: int = 5, fresh: bool = False
+) -> tuple[list[str], ew.Result | None]:
+    """Run until so many packet-hops; say what was said, and return the result if there is one."""
+    said: list[str] = []
+    keeper = Keeper(1e-3, fresh=fresh, say=said.append)
+    keeper.most_rows = rows
+
+    def progress(state: Any) -> None:
+        if state["packet_hops"] > stop_after:
+            raise Stopped
+
+    source = load_source("long.toml")
+    try:
+        return said, simulate(
+            source, [], None, TargetFolder(Path(out)), progress=progress, keeper=keeper
+        )
+    except Stopped:
+        assert keeper.kept_s is not None
+        return said, None
+
+
+def kept() -> Path:
+    (folder,) = Path("store/unfinished").iterdir()
+    return folder
+
+
+def assert_same(one: ew.Result, other: ew.Result) -> None:
+    changing = {"wall_s", "cpu_s", "peak_rss_mb", "format"}
+    summaries = [{k: v for k, v in r.summary.items() if k not in changing} for r in (one, other)]
+    assert summaries[0] == summaries[1]
+    for name in formats.TABLES:
+        assert one.table(name).equals(other.table(name)), name
+
+
+def test_a_run_goes_on_twice_and_ends_as_if_nothing_had_happened(whole: ew.Result) -> None:
+    hops = whole.summary["packet_hops"]
+    for share in (0.3, 0.6):
+        said, result = attempt("r", stop_after=share * hops)
+        assert result is None
+        assert not Path("r").exists()
+    assert len(said) == 1
+    assert said[0].startswith("goes on from ")
+    parts = list(kept().glob("*.parquet"))
+    assert {part.name.partition("-")[0] for part in parts} == {"flows", "tasks"}
+    # What came after the checkpoint is dropped.
+    stray = kept() / "flows-000000999999.parquet"
+    stray.write_bytes(parts[0].read_bytes())
+    said, result = attempt("r")
+    assert said[0].startswith("goes on from ")
+    assert result is not None
+    assert_same(result, whole)
+    assert result.summary["wall_s"] > 0
+    assert not Path("store/unfinished").exists()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "part", "foreign"])
+def test_a_damaged_checkpoint_is_said_and_the_run_starts_anew(
+    whole: ew.Result, damage: str
+) -> None:
+    attempt("r", stop_after=0.5 * whole.summary["packet_hops"])
+    checkpoint = kept() / "checkpoint"
+    content = checkpoint.read_bytes()
+    if damage == "cut":
+        checkpoint.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        checkpoint.write_bytes(content[:-100] + b"!" + content[-99:])
+    elif damage == "foreign":
+        checkpoint.write_bytes(b"something else")
+    else:
+        sorted(kept().glob("flows-*.parquet"))[0].unlink()
+    said, result = attempt("r", rows=10**9)
+    why = {"part": "rows of the table flows are missing", "foreign": "no checkpoint of Eastwest"}
+    assert "starts anew" in said[0]
+    assert why.get(damage, "damaged") in said[0]
+    assert result is not None
+    assert_same(result, whole)
+
+
+def test_fresh_starts_anew(whole: ew.Result) -> None:
+    attempt("r", stop_after=0.5 * whole.summary["packet_hops"])
+    said, result = attempt("r", fresh=True)
+    assert said == []
+    assert result is not None
+    assert result.digest == whole.digest
+
+
+def test_a_second_process_at_the_same_run_keeps_nothing() -> None:
+    said: list[str] = []
+    first, second = Keeper(60), Keeper(60, say=said.append)
+    place = first.place("plan")
+    assert place is not None
+    assert second.place("plan") is None
+    assert said == ["no checkpoints are written: another process is at the same run"]
+    Path(place).write_bytes(b"a checkpoint")
+    first.close()
+    third = Keeper(60)
+    assert third.find("plan") == place
+    assert second.find("plan") is None
+    assert third.find("another plan") is None
+    third.done()
+    assert not Path("store/unfinished").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said() -> None:
+    Path("store").write_text("in the way")
+    said: list[str] = []
+    assert Keeper(60, say=said.append).place("plan") is None
+    assert "no checkpoints are written" in said[0]
+
+
+def test_a_sketch_is_not_kept() -> None:
+    class Tail(ew.Queue):
+        """Drop-tail."""
+
+        def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+            return ew.Verdict.ENQUEUE
+
+    Path("own.toml").write_text(SCENARIO.replace("limit =", 'kind = "tail", limit ='))
+    result = ew.run(
+        "own.toml",
+        out="r",
+        mechanisms=[Tail],
+        set={"workload.sort.job.0.input": "20 MB"},
+        checkpoint_s=1e-3,
+    )
+    assert result.digest
+    assert not Path("store").exists()
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "eastwest", "run", "long.toml", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_same_command_goes_on(whole: ew.Result, number: signal.Signals) -> None:
+    with command("--out", "r", "--checkpoint", "0.2") as process:
+        try:
+            until = time.monotonic() + 120
+            while not list(Path("store").glob("unfinished/*/checkpoint")):
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert not Path("r").exists()
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert "interrupted; the same command goes on" in err
+    with command("--out", "r", "--json") as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "long: goes on from " in err
+    assert json.loads(out)["digest"] == whole.digest
+    assert_same(ew.load("r"), whole)
+
+
+def test_short_runs_and_runs_without_checkpoints_leave_nothing() -> None:
+    for more in ([], ["--checkpoint", "0"]):
+        with command("--set", "workload.sort.job.0.input=50 MB", *more) as process:
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert not Path("store").exists()
+    assert pl.read_parquet("results/long-1/jobs.parquet").height == 1
