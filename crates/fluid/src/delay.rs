@@ -11,7 +11,9 @@
 //! that are not in step average out as 1/√n (G. Appenzeller, I. Keslassy and N. McKeown, *Sizing router
 //! buffers*, SIGCOMM 2004):
 //!
-//!     queue = min((B + C·R) (1 − 1/(4 √n)), Σ windows) − C·R,
+//! ```text
+//! queue = min((B + C·R) (1 − 1/(4 √n)), Σ windows) − C·R,
+//! ```
 //!
 //! where a flow's window is no larger than what it has to send.
 
