@@ -1,5 +1,21 @@
-"""Analytic models from the literature, to be laid over simulations."""
+"""Analytic models from the literature, to be laid over simulations.
 
-from eastwest.models import delay, eee, incast, predict, qcn, tcp_dctcp, tcp_red
+Modules load when they are first used: some need numpy, which takes its time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
 
 __all__ = ["delay", "eee", "incast", "predict", "qcn", "tcp_dctcp", "tcp_red"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return importlib.import_module(f"eastwest.models.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
