@@ -36,9 +36,9 @@ name = "sort"
 kind = "mapreduce"
 [[workload.job]]
 kind = "terasort"
-input = "1 GB"
-maps = 16
-reduces = 6
+input = "16 GB"
+maps = 128
+reduces = 12
 """
 
 

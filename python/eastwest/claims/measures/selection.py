@@ -5,9 +5,6 @@ from __future__ import annotations
 import fnmatch
 
 from eastwest.claims.measures.base import Data, Measured, Row, Settings, measure
-from eastwest.observe.mrmr import Scheme
-from eastwest.observe.run_metrics import metrics
-from eastwest.observe.select import Wanted, select
 from eastwest.stats import mean_interval
 
 
@@ -25,6 +22,10 @@ def selected_place(
 
     Where none of the ``count`` selected ones fits, the place is that behind the last.
     """
+    from eastwest.observe.mrmr import Scheme  # noqa: PLC0415  numpy is slow to load
+    from eastwest.observe.run_metrics import metrics  # noqa: PLC0415
+    from eastwest.observe.select import Wanted, select  # noqa: PLC0415
+
     wanted = Wanted(count=count, exclude=tuple(exclude), scheme=Scheme(scheme))
     places: list[float] = []
     rows: list[Row] = []
