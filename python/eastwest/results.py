@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import formats
 from eastwest.core import Column, CoreResult
-from eastwest.errors import FolderError
+from eastwest.folders import NewFolder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -187,33 +187,17 @@ class TargetFolder:
         self.out = out
         self.force = force
 
+    def _named(self, out: Path) -> NewFolder:
+        return NewFolder(out, self.force, "a result folder", "summary.json", parents=True)
+
     def check(self) -> None:
         """Refuse what cannot work before any time is spent on simulating."""
-        if self.out is not None and self.out.name in {"", ".."}:
-            raise FolderError(f"{self.out} cannot be a result folder: name a new one")
-        if self.out is not None and os.path.lexists(self.out):
-            self._check_replaceable(self.out)
-        parent = (self.out.parent if self.out is not None else DEFAULT_PARENT).absolute()
-        existing = next(p for p in (parent, *parent.parents) if p.exists())
-        if not existing.is_dir():
-            raise FolderError(f"{existing} is not a folder")
-        if not os.access(existing, os.W_OK | os.X_OK):
-            raise FolderError(f"{existing} cannot be written to")
-
-    def _check_replaceable(self, out: Path) -> None:
-        if out.is_symlink() or not out.is_dir():
-            raise FolderError(f"{out} is in the way: it is not a folder")
-        if not any(out.iterdir()):
-            return
-        if not self.force:
-            raise FolderError(f"{out} already exists: name another folder, or add --force")
-        if not (out / "summary.json").is_file():
-            raise FolderError(f"{out} is not a result folder: --force does not replace it")
+        self._named(self.out if self.out is not None else DEFAULT_PARENT / "any").check()
 
     def place(self, partial: Path, stem: str) -> Path:
         """Give the finished folder ``partial`` its name."""
         if self.out is not None:
-            self._replace(partial, self.out)
+            self._named(self.out).place(partial)
             return self.out
         number = 1
         while True:
@@ -228,20 +212,6 @@ class TargetFolder:
                 else:
                     return target
             number += 1
-
-    def _replace(self, partial: Path, out: Path) -> None:
-        if not os.path.lexists(out):
-            partial.rename(out)
-            return
-        self._check_replaceable(out)
-        retired = partial.with_name(partial.name + "-old")
-        out.rename(retired)
-        try:
-            partial.rename(out)
-        except BaseException:
-            retired.rename(out)
-            raise
-        shutil.rmtree(retired, ignore_errors=True)
 
 
 def folder_stem(scenario: str, seed: int) -> str:

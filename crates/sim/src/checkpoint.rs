@@ -91,7 +91,7 @@ fn hex(bytes: &[u8]) -> String {
 /// Why a run of this scenario cannot be kept as a checkpoint, if it cannot.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if scenario.fidelity == Fidelity::Flow {
-        return Some("it is at flow level, where runs are short");
+        return Some("it is at flow level, whose state is not written down yet");
     }
     let FabricConfig { switch_queue, host_queue, scheduler, routing, .. } = &scenario.fabric;
     let classes = match scheduler {

@@ -8,7 +8,6 @@ the parts become one file. The folder is made beside its place and renamed when 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -19,8 +18,9 @@ from typing import Any, Self
 import polars as pl
 
 from eastwest import core
-from eastwest.errors import FolderError, InputError
+from eastwest.errors import InputError
 from eastwest.files import sync_folder
+from eastwest.folders import NewFolder
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.span import Place, written
@@ -43,10 +43,10 @@ class SpanWriter:
         self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
     ) -> None:
         self.out = out
-        self._force = force
         self._lasting = lasting
         self._mend_rows = mend_rows
-        self._check()
+        self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
+        self._place.check()
         self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._columns: tuple[list[Any], ...] = tuple([] for _ in _READ)
         self._resources: dict[str, int] = {}
@@ -138,7 +138,7 @@ class SpanWriter:
         (self._partial / ABOUT).write_text(data + "\n", "utf-8")
         if self._lasting:
             sync_folder(self._partial)
-        self._place()
+        self._place.place(self._partial)
         return text
 
     def _flush(self) -> None:
@@ -205,41 +205,6 @@ class SpanWriter:
             "ended_ns": facts["last"],
             "lacks": [n for n in TABLES["spans"] if n != "mended" and not facts[f"known_{n}"]],
         }
-
-    def _check(self) -> None:
-        """Refuse what cannot work before time is spent on reading."""
-        if self.out.name in {"", ".."}:
-            raise FolderError(f"{self.out} cannot be a folder of spans: name a new one")
-        if not self.out.parent.is_dir():
-            raise FolderError(f"{self.out}: there is no folder {self.out.parent}")
-        if not os.access(self.out.parent, os.W_OK | os.X_OK):
-            raise FolderError(f"{self.out.parent} cannot be written to")
-        if os.path.lexists(self.out):
-            self._check_replaceable()
-
-    def _check_replaceable(self) -> None:
-        if self.out.is_symlink() or not self.out.is_dir():
-            raise FolderError(f"{self.out} is in the way: it is not a folder")
-        if not any(self.out.iterdir()):
-            return
-        if not self._force:
-            raise FolderError(f"{self.out} already exists: name another folder, or add --force")
-        if not (self.out / ABOUT).is_file():
-            raise FolderError(f"{self.out} holds no spans: --force does not replace it")
-
-    def _place(self) -> None:
-        if not os.path.lexists(self.out):
-            self._partial.rename(self.out)
-            return
-        self._check_replaceable()
-        retired = self._partial.with_name(self._partial.name + "-old")
-        self.out.rename(retired)
-        try:
-            self._partial.rename(self.out)
-        except BaseException:
-            retired.rename(self.out)
-            raise
-        shutil.rmtree(retired, ignore_errors=True)
 
 
 def _bucket(buckets: int) -> pl.Expr:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +21,9 @@ from typing import Any, Self
 import polars as pl
 
 from eastwest import core
-from eastwest.errors import FolderError, InputError
+from eastwest.errors import InputError
 from eastwest.files import sync_folder
+from eastwest.folders import NewFolder
 from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 
@@ -54,9 +54,9 @@ class Writer:
     ) -> None:
         self.out = out
         self._lasting = lasting
-        self._force = force
         self._flush_rows = flush_rows
-        self._check()
+        self._place = NewFolder(out, force, "a trace", ABOUT, parents=False)
+        self._place.check()
         self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
@@ -170,43 +170,8 @@ class Writer:
                 part.unlink()
         if self._lasting:
             sync_folder(self._partial)
-        self._place()
+        self._place.place(self._partial)
         return said
-
-    def _check(self) -> None:
-        """Refuse what cannot work before time is spent on reading."""
-        if self.out.name in {"", ".."}:
-            raise FolderError(f"{self.out} cannot be the folder of a trace: name a new one")
-        if not self.out.parent.is_dir():
-            raise FolderError(f"{self.out}: there is no folder {self.out.parent}")
-        if not os.access(self.out.parent, os.W_OK | os.X_OK):
-            raise FolderError(f"{self.out.parent} cannot be written to")
-        if os.path.lexists(self.out):
-            self._check_replaceable()
-
-    def _check_replaceable(self) -> None:
-        if self.out.is_symlink() or not self.out.is_dir():
-            raise FolderError(f"{self.out} is in the way: it is not a folder")
-        if not any(self.out.iterdir()):
-            return
-        if not self._force:
-            raise FolderError(f"{self.out} already exists: name another folder, or add --force")
-        if not (self.out / ABOUT).is_file():
-            raise FolderError(f"{self.out} is not a trace: --force does not replace it")
-
-    def _place(self) -> None:
-        if not os.path.lexists(self.out):
-            self._partial.rename(self.out)
-            return
-        self._check_replaceable()
-        retired = self._partial.with_name(self._partial.name + "-old")
-        self.out.rename(retired)
-        try:
-            self._partial.rename(self.out)
-        except BaseException:
-            retired.rename(self.out)
-            raise
-        shutil.rmtree(retired, ignore_errors=True)
 
     def _flush(self, table: str) -> None:
         rows = self._rows[table]
