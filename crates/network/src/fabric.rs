@@ -376,7 +376,7 @@ impl Fabric {
             return Some(self.pool.remove(passage.slot));
         }
         let (now, links, pool) = (key.time(), &self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links };
+        let view = || View { now, packet: pool.get(passage.slot), links, came: link };
         let (dst, hash) = (passage.dst, passage.hash);
         let next_link = self.routing.next_link(to - self.hosts, dst, hash, view);
         self.offer(now, next_link, passage, link, events);

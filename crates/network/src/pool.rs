@@ -56,6 +56,11 @@ impl Stored {
         self.tos >> 2
     }
 
+    /// Notes, and the low halves of positions, window and echo, for those who read a message out of it.
+    pub(crate) fn raw(&self) -> (u8, [u32; 4]) {
+        (self.notes(), [self.seq, self.ack, self.window, self.echo_or_sack])
+    }
+
     fn payload(&self) -> u16 {
         self.payload_and_notes & ((1 << Stored::PAYLOAD_BITS) - 1)
     }

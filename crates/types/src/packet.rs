@@ -46,7 +46,8 @@ pub struct Packet {
     /// Position of the first payload byte in the sender's stream (the SYN is position 0). Only the
     /// low 32 bits travel, as in a real header; see [`Packet::widen`].
     pub seq: u64,
-    /// Next byte the sender of this packet expects; 32 bits travel.
+    /// Next byte the sender of this packet expects; 32 bits travel. Of datagrams, the number of the
+    /// stream of frames they belong to, from 1, or 0.
     pub ack: u64,
     /// Receiving end of the connection; for datagrams the number of their class.
     pub dst_endpoint: EndpointId,
@@ -153,6 +154,8 @@ impl Packet {
     pub const RETRANSMISSION: u8 = 1;
     /// Bit of `notes` set on packets without connection.
     pub const DATAGRAM: u8 = 2;
+    /// `notes` of a congestion notification message (IEEE 802.1Q, clause 30): no datagram is sent again.
+    pub const CONGESTION_NOTE: u8 = Packet::DATAGRAM | Packet::RETRANSMISSION;
 
     /// A packet to `dst` with nothing in it.
     pub fn blank(dst: HostId) -> Packet {

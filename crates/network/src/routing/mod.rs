@@ -203,7 +203,7 @@ impl Routing {
         };
         let members = &self.members[group.first as usize..][..group.count as usize];
         if let Some(custom) = self.custom.get_mut(switch as usize) {
-            let View { now, packet, links } = view;
+            let View { now, packet, links, .. } = view;
             let choice = Choice { now, dst, flow_hash, packet, members, links };
             return members[custom.choose(&choice) % members.len()];
         }
@@ -231,7 +231,7 @@ mod tests {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
         while node >= graph.hosts && seen.len() < 16 {
-            let view = || View { now: Time::ZERO, packet: &stored, links: &[] };
+            let view = || View { now: Time::ZERO, packet: &stored, links: &[], came: 0 };
             let link = routing.next_link(node - graph.hosts, p.dst, p.hash, view);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };
