@@ -5,6 +5,7 @@
     python papers/eeon_ch6/study.py --plan            # only what is missing, and how long it takes
     python papers/eeon_ch6/study.py --kept            # runs nothing: what the store has already
     python papers/eeon_ch6/study.py --draw            # the pictures again, from the kept numbers
+    python papers/eeon_ch6/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
 Parts are the grids of the claims, ``grid.toml`` of both chapters, each with the study's TCP and
 with that of profiles.toml, and the sweeps of study/, each a file that ``eastwest sweep`` takes too.

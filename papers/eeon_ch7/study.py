@@ -5,6 +5,7 @@
     python papers/eeon_ch7/study.py --plan   # only what is missing, and how long it takes
     python papers/eeon_ch7/study.py --kept   # runs nothing: what the store has already
     python papers/eeon_ch7/study.py --draw   # the pictures again, from the kept numbers
+    python papers/eeon_ch7/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
 The part ``chapter7`` has the runs of the claims: grid.toml with the study's TCP and with that of
 profiles.toml. The others are the sweeps of study/: every policy, and one that adapts. What is kept,

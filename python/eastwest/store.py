@@ -28,7 +28,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -143,13 +143,38 @@ class Store:
         """
         dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
         kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
-        partial = self._partial()
-        try:
-            partial.mkdir(parents=True)
+
+        def fill(partial: Path) -> None:
             fill_folder(partial, kept, summary)
             for name, content in (extra or {}).items():
                 (partial / name).write_bytes(content)
-            for name, content in raw["attached"]:
+
+        return self._keep(key, fill, raw["attached"])
+
+    def take_in(
+        self, key: str, files: Mapping[str, bytes], inputs: Sequence[tuple[str, bytes]]
+    ) -> Result:
+        """Keep a run that another machine has made, as ``put`` does.
+
+        ``files`` are those of its folder, ``inputs`` those that its scenario read.
+        """
+
+        def fill(partial: Path) -> None:
+            for name, content in files.items():
+                if name != Path(name).name:
+                    raise ValueError(f"a run came with a file of an impossible name: {name!r}")
+                (partial / name).write_bytes(content)
+
+        return self._keep(key, fill, inputs)
+
+    def _keep(
+        self, key: str, fill: Callable[[Path], None], inputs: Sequence[tuple[str, bytes]]
+    ) -> Result:
+        partial = self._partial()
+        try:
+            partial.mkdir(parents=True)
+            fill(partial)
+            for name, content in inputs:
                 self._link_input(partial, name, content)
             sync_folder(partial)
             self._place(partial, self.folder(key))

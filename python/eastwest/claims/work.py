@@ -26,12 +26,14 @@ class Runner:
         *,
         quick: bool,
         jobs: int | None,
+        dask: str | None,
         store: str | Path | None,
         progress: Progress,
     ) -> None:
         self.claim = claim
         self.quick = quick
         self.jobs = default_jobs() if jobs is None else jobs
+        self.dask = dask
         self.store = store
         self.progress = progress
         self._sweeps: dict[str, SweepResult | str] = {}
@@ -82,6 +84,7 @@ class Runner:
                 spec,
                 out,
                 jobs=self.jobs,
+                dask=self.dask,
                 store=self.store,
                 confirm=lambda _: True,
                 progress=lambda state: self.progress(self.claim.id, name, state),
@@ -104,6 +107,7 @@ def run(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    dask: str | None = None,
     store: str | Path | None = None,
     progress: Progress = lambda *_: None,
     done: Callable[[Outcome], None] = lambda _: None,
@@ -111,7 +115,7 @@ def run(
     """Run claims one after the other; ``done`` is told of each."""
     outcomes = []
     for claim in claims:
-        runner = Runner(claim, quick=quick, jobs=jobs, store=store, progress=progress)
+        runner = Runner(claim, quick=quick, jobs=jobs, dask=dask, store=store, progress=progress)
         outcomes.append(runner.outcome())
         done(outcomes[-1])
     return outcomes

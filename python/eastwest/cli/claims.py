@@ -19,7 +19,7 @@ from eastwest.claims.catalogue import choose, find, papers_folder, under
 from eastwest.claims.verdict import DIFFERS, HOLDS, Outcome
 from eastwest.claims.work import run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
-from eastwest.cli.options import JobsOption, JsonArrayOption, StoreOption
+from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
 from eastwest.cli.progress import ClaimsBar
 from eastwest.units import clean
 
@@ -51,6 +51,7 @@ def claims(
         bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
     ] = False,
     jobs: JobsOption = None,
+    dask: DaskOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Also write results (JSON, CSV, figures) below this folder.")
     ] = None,
@@ -89,7 +90,15 @@ def claims(
 
     with ClaimsBar(errors(), "claims") as bar:
         try:
-            outcomes = run(chosen, quick=quick, jobs=jobs, store=store, progress=bar, done=done)
+            outcomes = run(
+                chosen,
+                quick=quick,
+                jobs=jobs,
+                dask=dask,
+                store=store,
+                progress=bar,
+                done=done,
+            )
         except KeyboardInterrupt:
             interrupted("what has run is kept, the same command goes on from there")
     if keep:

@@ -31,6 +31,13 @@ JobsOption = Annotated[
     int | None,
     typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
 ]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler (tcp://HOST:8786), not on this machine.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),

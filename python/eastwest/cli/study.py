@@ -194,8 +194,10 @@ class Overall(Bar):
         return tell
 
 
-def run(part: Part, missing: Sequence[Missing], bar: Overall, store: Store) -> None:
-    """Run what the store has not of a part."""
+def run(
+    part: Part, missing: Sequence[Missing], bar: Overall, store: Store, dask: str | None = None
+) -> None:
+    """Run what the store has not of a part, here or on the workers of a Dask scheduler."""
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue
@@ -205,6 +207,7 @@ def run(part: Part, missing: Sequence[Missing], bar: Overall, store: Store) -> N
             driver = prepare(
                 spec,
                 out,
+                dask=dask,
                 store=store.path,
                 confirm=lambda _: True,
                 progress=bar.sweep(name, absent),
@@ -232,12 +235,15 @@ def command(
     """Run the parts named, or all, and finish each: the main program of a study.
 
     ``--plan`` says only what is missing and how long it takes, ``--kept`` runs nothing, ``--draw``
-    not even reads the store. ``finish`` is told the part, the store, and whether to read it.
+    not even reads the store; ``--dask ADDRESS`` runs on the workers of this scheduler. ``finish``
+    is told the part, the store, and whether to read it.
     """
+    arguments, dask = _without_dask(arguments)
     flags = {word for word in arguments if word.startswith("--")}
     chosen = [word for word in arguments if word not in flags] or [*parts]
     known = {*parts, "--plan", "--kept", "--draw"}
     if unknown := {*arguments} - known:
+        known.add("--dask ADDRESS")
         raise SystemExit(f"no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     store, made = Store(), {name: parts[name]() for name in chosen}
     if not flags or "--plan" in flags:
@@ -248,7 +254,20 @@ def command(
             return
         with Overall(everything) as bar:
             for name, part in made.items():
-                run(part, absent[name], bar, store)
+                run(part, absent[name], bar, store, dask)
     for part in made.values():
         finish(part, store, "--draw" not in flags)
         print(part.name, flush=True)
+
+
+def _without_dask(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """Take ``--dask ADDRESS`` out of arguments."""
+    words = list(arguments)
+    if "--dask" not in words:
+        return words, None
+    place = words.index("--dask")
+    if place + 1 == len(words):
+        raise SystemExit("--dask needs the address of a scheduler, such as tcp://10.0.0.1:8786")
+    address = words[place + 1]
+    del words[place : place + 2]
+    return words, address

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
 from eastwest.cli.options import (
+    DaskOption,
     JobsOption,
     JsonObjectOption,
     SetOption,
@@ -56,6 +57,7 @@ def sweep(
         ),
     ],
     jobs: JobsOption = None,
+    dask: DaskOption = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on with the sweep in the folder, or extend it."),
@@ -95,6 +97,7 @@ def sweep(
             spec,
             folder,
             jobs=jobs,
+            dask=dask,
             resume=resume or dry_run,
             force=force or dry_run,
             retry=retry,
@@ -103,6 +106,7 @@ def sweep(
             confirm=lambda estimate: yes or _asked(estimate),
             announce=lambda estimate: errors().print(Text(_ahead(spec, estimate), style="dim")),
             progress=bar,
+            say=lambda line: errors().print(Text(line, style="dim")),
         )
         if dry_run:
             _show_estimate(spec, driver.preview(), as_json)

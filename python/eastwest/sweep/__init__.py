@@ -2,8 +2,8 @@
 
 ``eastwest sweep FILE.toml`` on the command line, ``eastwest.sweep(...)`` in Python; the guide is
 docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py holds it against the scenario,
-estimate.py says how long it will take, driver.py runs it through pool.py and worker.py, tables.py
-writes what is left behind.
+estimate.py says how long it will take, driver.py runs it through pool.py and worker.py, or on a
+cluster through cluster.py and remote.py, tables.py writes what is left behind.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def prepare(
     out: Path,
     *,
     jobs: int | None = None,
+    dask: str | None = None,
     resume: bool = False,
     force: bool = False,
     retry: bool = False,
@@ -53,17 +54,24 @@ def prepare(
     confirm: Callable[[Estimate], bool],
     announce: Callable[[Estimate], None] = lambda _: None,
     progress: Callable[[State], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check everything about a sweep that can be checked before it runs."""
+    """Check everything about a sweep that can be checked before it runs.
+
+    With ``dask``, the address of a scheduler, its workers run it; ``say`` is told what a user
+    should know of them.
+    """
     driver = Driver(
         spec,
         Store(store),
         default_jobs() if jobs is None else jobs,
+        dask=dask,
         retry=retry,
         mechanisms=mechanisms,
         confirm=confirm,
         announce=announce,
         progress=progress,
+        say=say,
     )
     check_target(out, driver.source.text, core.version(), resume, force)
     return driver
@@ -77,6 +85,7 @@ def sweep(
     set: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     jobs: int | None = None,
+    dask: str | None = None,
     resume: bool = False,
     force: bool = False,
     retry: bool = False,
@@ -92,9 +101,10 @@ def sweep(
     them, or an adaptive rule; ``set`` are further settings of all points. Both go over the file's.
 
     Runs that the store has are taken from there. ``jobs`` is the number of processes (default: one
-    for each core; 0 runs them in this process). ``resume`` goes on with a sweep whose folder is
-    there, or extends it; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
-    agrees to any size; ``mechanisms`` are those of your own that the scenario names, as for
+    for each core; 0 runs them in this process); with ``dask``, the address of a Dask scheduler, its
+    workers run them instead (docs/guide/cluster.md). ``resume`` goes on with a sweep whose folder
+    is there, or extends it; ``force`` replaces the folder; ``retry`` tries failed runs again;
+    ``yes`` agrees to any size; ``mechanisms`` are those of your own that the scenario names, as for
     ``eastwest.run``. Failed runs are listed in ``failures`` of what is returned.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
@@ -111,6 +121,7 @@ def sweep(
             spec,
             folder,
             jobs=jobs,
+            dask=dask,
             resume=resume,
             force=force,
             retry=retry,

@@ -23,6 +23,7 @@ from eastwest.mechanisms.load import Recipe
 from eastwest.results import Result
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
+from eastwest.sweep.cluster import Cluster
 from eastwest.sweep.estimate import Estimate, Outlook
 from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
 from eastwest.sweep.pool import Here, Pool, Processes
@@ -100,11 +101,13 @@ class Driver:
         store: Store,
         jobs: int,
         *,
+        dask: str | None = None,
         retry: bool = False,
         mechanisms: Recipe | None = None,
         confirm: Callable[[Estimate], bool],
         announce: Callable[[Estimate], None],
         progress: Callable[[State], None],
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.spec = spec
         self.store = store
@@ -123,7 +126,7 @@ class Driver:
         self._runs: dict[int, Run] = {}
         self._next = 0
         self._ripe: deque[Point] = deque()
-        self.pool = self._pool(jobs)
+        self.pool = self._pool(jobs, dask, say)
         self.outlook = Outlook(store, family(self.source), self.pool)
 
     def run(self, out: Path) -> SweepResult:
@@ -136,6 +139,7 @@ class Driver:
         self.store.check()
         self.store.tidy()
         try:
+            self.pool.open()
             large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
             if large:
                 self._confirmed(self._rough())
@@ -157,6 +161,7 @@ class Driver:
         """Estimate without running more than a probe."""
         try:
             self.store.check()
+            self.pool.open()
             large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
             return self._rough() if large else self._exact()
         finally:
@@ -204,7 +209,7 @@ class Driver:
 
     # Running
 
-    def _pool(self, jobs: int) -> Pool:
+    def _pool(self, jobs: int, dask: str | None, say: Callable[[str], None]) -> Pool:
         setup = Setup(
             source=self.source,
             store=self.store.path,
@@ -214,12 +219,14 @@ class Driver:
             warm_up_ps=self.spec.warm_up_ps,
             mechanisms=self.mechanisms,
         )
-        if jobs and self.mechanisms.classes:
+        if (jobs or dask) and self.mechanisms.classes:
             named = ", ".join(self.mechanisms.classes)
             raise InputError(
                 f"{named}: the processes of a sweep know classes by their files only; name the "
                 "Python file instead of the class, or run within this process with jobs=0"
             )
+        if dask is not None:
+            return Cluster(setup, dask, self.store, say)
         return Processes(setup, jobs) if jobs else Here(setup)
 
     def _resolved(self, number: int) -> Point:

@@ -165,7 +165,8 @@ class Outlook:
             jobs=self._pool.size,
             work_s=work_s if known else None,
             wall_s=(work_s + missing * OVERHEAD_S) / busy if known else None,
-            memory_mb=PARENT_MB + peak * busy if peak is not None else None,
+            # Other machines have memory of their own.
+            memory_mb=None if peak is None or self._pool.remote else PARENT_MB + peak * busy,
             basis=self._basis or "nothing is known of such runs",
             at_least=at_least,
         )
@@ -186,7 +187,7 @@ class Outlook:
                 else:
                     waiting.pop(event.number, None)
         if waiting:
-            self._pool.close()
+            self._pool.stop()
         for number in waiting:
             if number in shares and shares[number].share > 0:
                 event = shares[number]

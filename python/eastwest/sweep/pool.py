@@ -39,9 +39,15 @@ def _environment() -> dict[str, str]:
 class Pool(Protocol):
     """Something that runs tasks."""
 
+    #: Whether they run on other machines.
+    remote: bool
+
     @property
     def size(self) -> int:
         """How many run at once."""
+
+    def open(self) -> None:
+        """Get ready. Raises ``InputError`` where that is not possible."""
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue."""
@@ -49,18 +55,25 @@ class Pool(Protocol):
     def events(self, timeout_s: float) -> list[Event]:
         """What has happened; waits for something as long as told, where there is work."""
 
+    def stop(self) -> None:
+        """Stop everything at once; unfinished runs are lost. Others can be submitted."""
+
     def close(self) -> None:
-        """Stop everything at once; unfinished runs are lost."""
+        """Stop everything, and leave nothing behind."""
 
 
 class Here:
     """Runs in this process, one after the other: for stepping through a run, and for tests."""
 
     size = 1
+    remote = False
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._queue: deque[Task] = deque()
+
+    def open(self) -> None:
+        """Do nothing: this process is there."""
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue."""
@@ -75,9 +88,11 @@ class Here:
         last = perform(self._setup, self._queue.popleft(), heard.append)
         return [*heard, last]
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Forget what has not been run."""
         self._queue.clear()
+
+    close = stop
 
 
 @dataclass
@@ -93,12 +108,17 @@ class _Worker:
 class Processes:
     """Runs in processes of their own, started once."""
 
+    remote = False
+
     def __init__(self, setup: Setup, size: int) -> None:
         self.size = size
         self._setup = setup
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []
         self._stillborn = 0
+
+    def open(self) -> None:
+        """Do nothing: processes are started when there is work for them."""
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue; starts a process while there are too few."""
@@ -127,7 +147,7 @@ class Processes:
         self._feed()
         return found
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Stop everything at once."""
         for worker in self._workers:
             worker.link.close()
@@ -137,6 +157,8 @@ class Processes:
             worker.said.close()
         self._workers = []
         self._queue.clear()
+
+    close = stop
 
     def _start(self) -> _Worker:
         ours, theirs = Pipe()

@@ -50,6 +50,8 @@ class Task:
     overrides: core.Overrides
     identity: str
     seed: int
+    #: Its scenario, where it is not that of the sweep.
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ class Event:
     """What a process says about one run."""
 
     number: int
-    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``world`` where the disk
-    #: refused; ``progress``; ``ready`` once, to take orders.
+    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``, as it died so
+    #: often that it is not tried again; ``world`` where the disk refused; ``progress``; ``ready``
+    #: once, to take orders.
     what: str
     message: str = ""
     #: For ``progress``: share of the run that is done (0 to 1), and seconds since it began.
@@ -68,7 +71,7 @@ class Event:
 
 def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
     """Simulate one run and keep it in the store."""
-    plan = Plan(setup.source, task.overrides, task.identity, setup.family)
+    plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
     extra = {}
     if setup.warm_up_ps:
         extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)

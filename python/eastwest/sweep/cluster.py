@@ -1,0 +1,404 @@
+"""The runs of a sweep on the workers of a Dask cluster: sends orders, keeps what comes back.
+
+The cluster is one that is there already (``--dask ADDRESS`` names its scheduler); docs/guide/
+cluster.md says how to start one. Workers need the same build of Eastwest and nothing else, no
+shared disk: an order carries the resolved scenario, files that it reads travel beside it, and the
+result comes back to the store of this machine. What a worker does is in remote.py.
+
+What can go wrong, and what becomes of it:
+
+* a run's process dies (as where memory is short): the driver tries it again, on another worker
+  where there is one, a bounded number of times;
+* a worker dies: the scheduler gives its runs to others; after several deaths in the same run
+  (``distributed.scheduler.allowed-failures``) that run is reported as failed;
+* a worker of another build, or without Eastwest: the sweep stops and names both builds;
+* the scheduler goes away: the sweep stops. What has come back is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import secrets
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from eastwest import core, shipped
+from eastwest.errors import InputError
+from eastwest.store import Plan, Store
+from eastwest.sweep.remote import Answer, Order, given, other_build, work
+from eastwest.sweep.worker import Event, Setup, Task
+from eastwest.units import clean, span
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: How long a scheduler has to answer.
+CONNECT_S = 10.0
+#: Most bytes of input files that travel with a sweep.
+MOST_INPUT_BYTES = 256_000_000
+#: What installs what is missing.
+INSTALL = "pip install 'eastwest[dask]'"
+
+#: So many runs are with the scheduler at least; it hands them to workers as these come and go.
+_AHEAD = 256
+_COUNT_EVERY_S = 2.0
+_LONELY_S = 10.0
+#: A result that does not arrive in this time was on a worker that died; it is asked for again.
+_FETCH_S = 30.0
+#: What a worker evaluates to name its build: builtins only, so that any worker can be asked.
+_ASK = "__import__('eastwest.core', fromlist=['build']).build()"
+_MOST_NAMED = 5
+_MOST_PREPARED = 2000
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What all seeds of a point send."""
+
+    text: str
+    inputs: tuple[tuple[str, str], ...]
+    contents: tuple[Future[bytes], ...]
+
+
+class Cluster:
+    """Runs on the workers of a cluster."""
+
+    remote = True
+
+    def __init__(
+        self,
+        setup: Setup,
+        address: str,
+        store: Store,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.address = address
+        self._setup = setup
+        self._store = store
+        self._say = say
+        self._name = f"eastwest-{secrets.token_hex(6)}"
+        self._client: Client | None = None
+        self._plain_build = ""
+        self._queue: deque[Task] = deque()
+        #: Orders by a number of their own: those of tasks begin anew after a probe.
+        self._sent: dict[int, tuple[Task, str, Future[Answer]]] = {}
+        self._orders = 0
+        #: Progress, and numbers of orders that are over, as threads of Dask tell of them.
+        self._news: SimpleQueue[Event | int] = SimpleQueue()
+        self._prepared: dict[str, _Prepared] = {}
+        self._given: dict[str, Future[bytes]] = {}
+        self._given_bytes = 0
+        self._mechanisms: tuple[tuple[str, ...], tuple[Future[bytes], ...]] = ((), ())
+        #: Where runs have died, by what they are.
+        self._died: dict[tuple[str, int], set[str]] = {}
+        self._threads: dict[str, int] = {}
+        self._counted = 0.0
+        self._lonely_since: float | None = None
+
+    def open(self) -> None:
+        """Find the scheduler, and ask its workers for their build.
+
+        Raises ``InputError`` where there is no scheduler, or where a worker is of another build.
+        """
+        if self._client is not None:
+            return
+        self._client = _connected(self.address, self._name)
+        try:
+            self._client.subscribe_topic(self._name, self._told)
+            with core.using(core.Extras()):
+                self._plain_build = core.build()
+            self._ask_builds()
+            self._send_mechanisms()
+        except BaseException:
+            self.close()
+            raise
+        self._count()
+
+    @property
+    def size(self) -> int:
+        """How many run at once, as far as known; never less than one."""
+        self._count()
+        return max(1, sum(self._threads.values()))
+
+    def submit(self, task: Task) -> None:
+        """Put a task at the end of the queue."""
+        self._queue.append(task)
+
+    def events(self, timeout_s: float) -> list[Event]:
+        """What has happened; waits for something as long as told, where there is work."""
+        self._feed()
+        if not self._sent:
+            return []
+        news: list[Event | int] = []
+        with contextlib.suppress(Empty):
+            news.append(self._news.get(timeout=max(0.0, timeout_s)))
+            while True:
+                news.append(self._news.get_nowait())
+        if not news:
+            self._watch()
+            return []
+        found = [self._heard(one) if isinstance(one, int) else self._told_of(one) for one in news]
+        self._feed()
+        return [event for event in found if event is not None]
+
+    def stop(self) -> None:
+        """Cancel what is queued and what runs, and stay connected."""
+        self._queue.clear()
+        futures = [future for _, _, future in self._sent.values()]
+        self._sent.clear()
+        if futures and self._client is not None:
+            with contextlib.suppress(Exception):  # there may be no scheduler left to be told
+                self._client.cancel(futures, force=True)
+        while not self._news.empty():
+            self._news.get()
+
+    def close(self) -> None:
+        """Cancel everything and leave the cluster as it was."""
+        self.stop()
+        client, self._client = self._client, None
+        self._prepared.clear()
+        self._given.clear()
+        self._given_bytes = 0
+        self._mechanisms = ((), ())
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close(timeout=5)
+
+    # Before the first run
+
+    def _ask_builds(self) -> None:
+        """Refuse workers that would not give the same results."""
+        assert self._client is not None
+        answers = self._client.run(eval, _ASK, on_error="return")
+        wrong = []
+        for worker, theirs in sorted(answers.items()):
+            if isinstance(theirs, BaseException) and not isinstance(theirs, ImportError):
+                wrong.append(f"worker {worker} does not answer: {theirs}")
+            elif theirs != self._plain_build:
+                has = None if isinstance(theirs, ImportError) else str(theirs)
+                wrong.append(other_build(worker, has, self._plain_build))
+        if wrong:
+            more = f"; and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+            raise InputError("; ".join(clean(line, 500) for line in wrong[:_MOST_NAMED]) + more)
+
+    def _send_mechanisms(self) -> None:
+        recipe = self._setup.mechanisms
+        paths = [*([recipe.library] if recipe.library else []), *recipe.files]
+        names = tuple(path.name for path in paths)
+        if len(set(names)) < len(names):
+            raise InputError(f"mechanisms of one name cannot travel: {', '.join(names)}")
+        contents = tuple(self._send(path.read_bytes())[1] for path in paths)
+        self._mechanisms = (names, contents)
+
+    def _send(self, content: bytes) -> tuple[str, Future[bytes]]:
+        """Give the cluster a file, once; return its SHA-256 and what stands for it."""
+        assert self._client is not None
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 not in self._given:
+            self._given_bytes += len(content)
+            if self._given_bytes > MOST_INPUT_BYTES:
+                raise InputError(
+                    f"files that travel with a sweep have {MOST_INPUT_BYTES / 1e6:g} MB together "
+                    "at most; these have more"
+                )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Sending large graph")
+                # A task, not scattered data: the scheduler makes it anew when its worker dies.
+                self._given[sha256] = self._client.submit(
+                    given, content, key=f"{self._name}-file-{sha256}", pure=False
+                )
+        return sha256, self._given[sha256]
+
+    # Orders
+
+    def _feed(self) -> None:
+        while self._queue and len(self._sent) < max(_AHEAD, 4 * sum(self._threads.values())):
+            self._order(self._queue.popleft())
+
+    def _order(self, task: Task) -> None:
+        assert self._client is not None
+        self._orders += 1
+        number = self._orders
+        setup, point = self._setup, self._point(task)
+        wanted = Plan(setup.source, task.overrides, task.identity, setup.family)
+        key = wanted.key(task.seed)
+        names, mechanisms = self._mechanisms
+        order = Order(
+            plain_build=self._plain_build,
+            build=setup.build,
+            # The scenario travels resolved: its settings are in the text.
+            task=Task(number, [], task.identity, task.seed),
+            key=key,
+            text=point.text,
+            inputs=point.inputs,
+            family=setup.family,
+            tables=setup.tables,
+            warm_up_ps=setup.warm_up_ps,
+            mechanisms=names,
+            library_sha256=setup.mechanisms.library_sha256,
+            topic=self._name,
+        )
+        future = self._client.submit(
+            work,
+            order,
+            *point.contents,
+            *mechanisms,
+            key=f"{self._name}-{number}",
+            workers=self._elsewhere(task),
+            pure=False,
+        )
+        self._sent[number] = (task, key, future)
+        future.add_done_callback(lambda _: self._news.put(number))
+
+    def _point(self, task: Task) -> _Prepared:
+        """Resolve a point's scenario, and send the files that it reads."""
+        found = self._prepared.get(task.identity)
+        if found is None:
+            resolved = self._resolved(task)
+            sent = [(name, *self._send(content)) for name, content in resolved["attached"]]
+            found = _Prepared(
+                resolved["scenario_toml"],
+                tuple((name, sha256) for name, sha256, _ in sent),
+                tuple(future for *_, future in sent),
+            )
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[task.identity] = found
+        return found
+
+    def _resolved(self, task: Task) -> core.Resolved:
+        source = self._setup.source
+        return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
+
+    def _elsewhere(self, task: Task) -> list[str] | None:
+        """Workers on which a run has not died yet; any where there is no such."""
+        died = self._died.get((task.identity, task.seed))
+        if not died:
+            return None
+        self._count(at_once=True)
+        return [address for address in self._threads if address not in died] or None
+
+    # Answers
+
+    def _told(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Hear of a run's progress, in a thread of Dask."""
+        self._news.put(Event(**event[1]))
+
+    def _told_of(self, progress: Event) -> Event | None:
+        if progress.number not in self._sent:
+            return None
+        return replace(progress, number=self._sent[progress.number][0].number)
+
+    def _heard(self, number: int) -> Event | None:
+        """Take what has come of an order."""
+        if number not in self._sent:
+            return None
+        task, key, future = self._sent[number]
+        if future.status == "finished":
+            try:
+                answer = future.result(timeout=_FETCH_S)
+            except TimeoutError:
+                self._news.put(number)
+                return None
+            except Exception as error:
+                event = self._broken(error)
+            else:
+                event = self._kept(task, key, answer)
+        elif future.status == "error":
+            event = self._broken(future.exception())
+        else:
+            message = f"the scheduler at {self.address} has ended, or was restarted"
+            event = Event(0, "world", message)
+        del self._sent[number]
+        return replace(event, number=task.number)
+
+    def _kept(self, task: Task, key: str, answer: Answer) -> Event:
+        """Keep a run that came back, or note where it died."""
+        if answer.event.what == "died":
+            self._died.setdefault((task.identity, task.seed), set()).add(answer.worker)
+        if answer.event.what != "done":
+            return answer.event
+        wanted = Plan(self._setup.source, task.overrides, task.identity, self._setup.family)
+        try:
+            inputs = self._resolved(task)["attached"] if self._point(task).inputs else []
+            self._store.take_in(key, answer.files, inputs)
+            self._store.record(wanted, key, json.loads(answer.files["summary.json"]))
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            return Event(0, "world", f"{where}{error.strerror or error}")
+        return answer.event
+
+    def _broken(self, error: BaseException | None) -> Event:
+        """What it means that a run has no answer."""
+        from distributed import KilledWorker  # noqa: PLC0415  not before it is needed
+
+        if isinstance(error, KilledWorker):
+            last = getattr(error.last_worker, "address", error.last_worker)
+            message = (
+                f"{error.allowed_failures + 1} workers died in this run, the last at {last}, "
+                "perhaps for lack of memory"
+            )
+            return Event(0, "lost", clean(message, 1000))
+        if isinstance(error, ImportError):
+            message = f"a worker that has joined has no such Eastwest as this: {error}"
+            return Event(0, "world", clean(message, 1000))
+        return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
+
+    # Workers
+
+    def _count(self, at_once: bool = False) -> None:
+        """Note which workers there are, now and then."""
+        now = time.monotonic()
+        if self._client is None or (now - self._counted < _COUNT_EVERY_S and not at_once):
+            return
+        self._counted = now
+        if self._client.status == "running":
+            with contextlib.suppress(OSError, TimeoutError):
+                self._threads = dict(self._client.nthreads())
+
+    def _watch(self) -> None:
+        """Say it once when runs wait and there is no worker."""
+        self._count()
+        if self._threads:
+            self._lonely_since = None
+        elif self._lonely_since is None:
+            self._lonely_since = time.monotonic()
+        elif 0 < self._lonely_since < time.monotonic() - _LONELY_S:
+            self._lonely_since = 0.0
+            self._say(
+                f"no worker at {self.address} for {span(_LONELY_S)}: the runs wait for one; Ctrl-C "
+                "ends the sweep and keeps what is done"
+            )
+
+
+def _connected(address: str, name: str) -> Client:
+    """Connect to a scheduler. Raises ``InputError`` where there is none."""
+    try:
+        from distributed import Client  # noqa: PLC0415  an extra that only this needs
+    except ImportError as error:
+        raise InputError(
+            f"--dask needs the package dask.distributed ({error}): {INSTALL}"
+        ) from None
+    # What it has to say is said by exceptions, too; its log would run through the progress bar.
+    for part in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(part).setLevel(logging.CRITICAL)
+    try:
+        return Client(address, timeout=CONNECT_S, set_as_default=False, name=name)
+    except (OSError, TimeoutError):
+        raise InputError(
+            f"no Dask scheduler answers at {clean(address, 200)} within {span(CONNECT_S)}: is it "
+            "running, and is the address the one it prints (such as tcp://10.0.0.1:8786)?"
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"--dask {clean(address, 200)}: {clean(str(error), 300)}; expected the address of a "
+            "scheduler, such as tcp://10.0.0.1:8786"
+        ) from None

@@ -1,0 +1,256 @@
+"""What a worker of a Dask cluster does for a sweep: one run per order, and its files sent back.
+
+An order has all that decides the run: the resolved scenario, and beside it the content of the files
+that the scenario reads. Each thread of a worker runs them in a process of its own (worker.py, as on
+the user's machine), so that a run that is killed, or too large for its node, takes no worker with
+it. The process stays for the next order and ends when there has been none for a while. A run that
+nobody waits for any longer is stopped.
+
+Nothing here imports Dask unless it is there: the one that calls is a worker of Dask.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from eastwest import core
+from eastwest.mechanisms.load import Recipe
+from eastwest.run import Source
+from eastwest.store import Store
+from eastwest.sweep.pool import Processes
+from eastwest.sweep.worker import Event, Setup, Task
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+#: Most bytes of result files that travel back from one run.
+MOST_ANSWER_BYTES = 1_000_000_000
+#: A process without an order for so long ends.
+IDLE_S = 60.0
+
+_LOOK_EVERY_S = 0.25
+
+
+@dataclass(frozen=True)
+class Order:
+    """One run, as it travels; the contents of its files travel beside it."""
+
+    #: Build of the simulator without mechanisms of the user's own, and with them.
+    plain_build: str
+    build: str
+    task: Task
+    #: Under which the run is kept.
+    key: str
+    #: The resolved scenario.
+    text: str
+    #: Names and SHA-256 of the files it reads.
+    inputs: tuple[tuple[str, str], ...]
+    family: str
+    tables: bool
+    warm_up_ps: int
+    #: Names of the files of mechanisms, which travel after the inputs: a library, then Python.
+    mechanisms: tuple[str, ...] = ()
+    library_sha256: str = ""
+    #: Topic under which progress is told.
+    topic: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an order."""
+
+    event: Event
+    worker: str
+    #: The run's folder, without what the scenario reads.
+    files: dict[str, bytes]
+
+
+def given(content: bytes) -> bytes:
+    """Hand on the content of a file: as a task, so that the cluster keeps and copies it."""
+    return content
+
+
+def work(order: Order, *contents: bytes) -> Answer:
+    """Carry out an order, on a worker of Dask."""
+    from distributed import get_worker  # noqa: PLC0415  only where Dask is
+
+    worker = get_worker()
+    number, ours = order.task.number, core.build()
+    if ours != order.plain_build:
+        message = other_build(worker.address, ours, order.plain_build)
+        return Answer(Event(number, "world", message), worker.address, {})
+    slot = _SLOTS.take(order, contents, Path(worker.local_directory))
+    try:
+        event = _watched(slot, order, contents, worker)
+        files: dict[str, bytes] = {}
+        if event.what == "done":
+            event, files = slot.results(order)
+    finally:
+        _SLOTS.give_back(slot)
+    if event.what in {"died", "world"}:  # another node may have more memory, or disk
+        event = replace(event, what="died", message=f"on {worker.address}, {event.message}")
+    return Answer(event, worker.address, files)
+
+
+def other_build(worker: str, theirs: str | None, wanted: str) -> str:
+    """Say that a worker is of another build: it would not give the same results."""
+    has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
+    return f"worker {worker} {has}, this is {short(wanted)}: all must be of one build"
+
+
+def short(build: str) -> str:
+    """A build in as many characters as tell it from others."""
+    version, _, rest = build.partition(" ")
+    return f"{version} (build {rest[:12]})" if rest else version
+
+
+def _watched(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
+    """Run an order in its process; tell of progress, and stop when nobody waits for it."""
+    key = worker.get_current_task()
+    slot.begin(order, contents)
+    while True:
+        for event in slot.pool.events(_LOOK_EVERY_S):
+            if event.what != "progress":
+                return event
+            worker.log_event(order.topic, asdict(event))
+        state = worker.state.tasks.get(key)
+        if state is None or state.state == "cancelled":
+            slot.pool.close()
+            return Event(order.task.number, "died", "cancelled")
+
+
+class _Slot:
+    """A process for runs of one sweep, with a folder of its own."""
+
+    def __init__(self, kind: tuple[Any, ...], order: Order, mechanisms: Recipe, folder: Path):
+        self.kind = kind
+        self.folder = folder
+        self.idle_since = 0.0
+        self.store = Store(folder / "store")
+        self.pool = Processes(
+            Setup(
+                source=Source("", folder, "order"),
+                store=self.store.path,
+                family=order.family,
+                build=order.build,
+                tables=order.tables,
+                warm_up_ps=order.warm_up_ps,
+                mechanisms=mechanisms,
+            ),
+            1,
+        )
+
+    def begin(self, order: Order, contents: Sequence[bytes]) -> None:
+        """Start a run; files that it reads are written where they are not from an earlier one."""
+        names = "\n".join(f"{name} {sha256}" for name, sha256 in order.inputs)
+        base = self.folder / hashlib.sha256(names.encode()).hexdigest()[:16]
+        if not base.is_dir():
+            beside = base.with_suffix(".partial")
+            shutil.rmtree(beside, ignore_errors=True)
+            beside.mkdir()
+            for (name, _), content in zip(order.inputs, contents, strict=False):
+                path = beside / plain(name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            beside.rename(base)
+        self.pool.submit(replace(order.task, source=Source(order.text, base, "order")))
+
+    def results(self, order: Order) -> tuple[Event, dict[str, bytes]]:
+        """Files of the run that has just been made; they are taken out of the store."""
+        number, folder = order.task.number, self.store.folder(order.key)
+        if not folder.is_dir():
+            message = "it keeps runs under another name: its package is of another version"
+            return Event(number, "world", message), {}
+        paths = [path for path in folder.iterdir() if path.is_file()]
+        size = sum(path.stat().st_size for path in paths)
+        try:
+            if size > MOST_ANSWER_BYTES:
+                message = (
+                    f"its result has {size / 1e9:.1f} GB, more than the "
+                    f'{MOST_ANSWER_BYTES / 1e9:g} GB that travel; keep = "summary" keeps no tables'
+                )
+                return Event(number, "failed", message), {}
+            return Event(number, "done"), {path.name: path.read_bytes() for path in paths}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """End the process and remove the folder."""
+        self.pool.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def plain(name: str) -> PurePosixPath:
+    """A relative path without steps upwards. Raises ``ValueError`` for others."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
+        raise ValueError(f"a file with an impossible name: {name!r}")
+    return path
+
+
+class _Slots:
+    """Processes of this worker: one for each of its threads that works for a sweep."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[_Slot] = []
+        self._watch: threading.Timer | None = None
+
+    def take(self, order: Order, contents: Sequence[bytes], scratch: Path) -> _Slot:
+        """Return an idle process for such orders, or start one."""
+        kind = (order.build, order.family, order.tables, order.warm_up_ps, order.mechanisms)
+        with self._lock:
+            for slot in self._idle:
+                if slot.kind == kind:
+                    self._idle.remove(slot)
+                    return slot
+        folder = Path(tempfile.mkdtemp(prefix="eastwest-", dir=scratch))
+        recipe = _unpacked(order, contents[len(order.inputs) :], folder)
+        return _Slot(kind, order, recipe, folder)
+
+    def give_back(self, slot: _Slot) -> None:
+        """Let others have a process, for a while."""
+        slot.idle_since = time.monotonic()
+        with self._lock:
+            self._idle.append(slot)
+            if self._watch is None:
+                self._later()
+
+    def _later(self) -> None:
+        self._watch = threading.Timer(IDLE_S / 2, self._tidy)
+        self._watch.daemon = True
+        self._watch.start()
+
+    def _tidy(self) -> None:
+        """End processes that have been idle for long."""
+        limit = time.monotonic() - IDLE_S
+        with self._lock:
+            old = [slot for slot in self._idle if slot.idle_since < limit]
+            self._idle = [slot for slot in self._idle if slot not in old]
+            self._watch = None
+            if self._idle:
+                self._later()
+        for slot in old:
+            slot.close()
+
+
+def _unpacked(order: Order, contents: Sequence[bytes], folder: Path) -> Recipe:
+    """Write the files of mechanisms, and say how to take them in."""
+    paths = []
+    for name, content in zip(order.mechanisms, contents, strict=True):
+        path = folder / plain(name)
+        path.write_bytes(content)
+        paths.append(path)
+    library = paths.pop(0) if order.library_sha256 else None
+    return Recipe(library, order.library_sha256, tuple(paths))
+
+
+_SLOTS = _Slots()
