@@ -5,6 +5,7 @@
 //! them. [`share`] finds rates, [`transfer`] says what TCP makes of a message, [`delay`] how long it is
 //! under way beside. Approximate: docs/mechanisms/flow-mode.md says what is left out.
 
+mod agenda;
 pub mod delay;
 pub mod network;
 pub mod share;

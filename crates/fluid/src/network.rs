@@ -1,5 +1,6 @@
 //! Connections and messages over ports with fair rates, and the list of what happens when.
 
+use crate::agenda::Agenda;
 use crate::delay::{PortSpec, is_over, standing};
 use crate::share::{Demand, LoadTimes, NO_LIMIT, Share};
 use crate::stream::{Pending, Stream};
@@ -57,8 +58,10 @@ enum What {
     Settle,
 }
 
-/// Time, kind, number in order of asking, stream, generation of its connection.
-type Event = (Time, What, u64, u32, u32);
+/// An arrival: time, rank, stream, generation of its connection.
+type Arrival = (Time, u64, u32, u32);
+/// Bits of a rank that count what was asked for.
+const ASKED_BITS: u32 = 60;
 
 #[derive(Clone, Debug)]
 struct Conn {
@@ -94,14 +97,23 @@ pub struct Network {
     free: Vec<u32>,
     /// The stream (connection and side) of every flow.
     stream_of: Vec<u32>,
-    events: BinaryHeap<Reverse<Event>>,
+    arrivals: BinaryHeap<Reverse<Arrival>>,
+    /// What streams do: see [`place`].
+    agenda: Agenda,
     asked: u64,
     pace: Pace,
     /// Before this rates stay as they are.
     rests_until: Time,
-    settling: bool,
+    /// When they are made fair next.
+    settles: Option<(Time, u64)>,
     /// Events so far.
     pub happened: u64,
+}
+
+/// The place of what a stream does next on the agenda: it starts or looks whether it is done, and its
+/// window doubles.
+fn place(stream: u32, what: What) -> u32 {
+    2 * stream + u32::from(what == What::Tick)
 }
 
 fn of(stream: u32) -> (usize, usize) {
@@ -124,11 +136,12 @@ impl Network {
             conns: Vec::new(),
             free: Vec::new(),
             stream_of: Vec::new(),
-            events: BinaryHeap::new(),
+            arrivals: BinaryHeap::new(),
+            agenda: Agenda::default(),
             asked: 0,
             pace,
             rests_until: Time::ZERO,
-            settling: false,
+            settles: None,
             happened: 0,
         }
     }
@@ -192,10 +205,10 @@ impl Network {
             self.hold(stream, self.can_hold(stream));
             self.review_window(now, stream);
         } else if !s.starting {
-            let (at, generation) = (c.ready[side].max(now), c.generation);
+            let at = c.ready[side].max(now);
             s.starting = true;
             if at > now {
-                self.ask(at, What::Start, stream, generation);
+                self.plan(at, What::Start, stream);
             } else {
                 self.start(now, stream);
             }
@@ -217,6 +230,8 @@ impl Network {
             let s = &mut self.conns[c].streams[side];
             s.waiting.clear();
             s.under_way.clear();
+            self.agenda.clear(place(stream, What::Start));
+            self.agenda.clear(place(stream, What::Tick));
             if let Some(flow) = s.flow.take() {
                 self.share.remove(flow);
             }
@@ -235,36 +250,52 @@ impl Network {
 
     /// When something happens next, or never.
     pub fn next(&self) -> Time {
-        self.events.peek().map_or(Time::NEVER, |Reverse(e)| e.0)
+        self.first().map_or(Time::NEVER, |(at, ..)| at)
+    }
+
+    /// Time and rank of what happens next, and the stream that plans it.
+    fn first(&self) -> Option<(Time, u64, Option<u32>)> {
+        let arrival = self.arrivals.peek().map(|Reverse(a)| (a.0, a.1, None));
+        let settle = self.settles.map(|(at, rank)| (at, rank, None));
+        let planned = self.agenda.first().map(|(at, rank, place)| (at, rank, Some(place / 2)));
+        [arrival, settle, planned].into_iter().flatten().min()
     }
 
     /// Lets the next event happen. Gives the message that has arrived, if that is what it was.
     pub fn advance(&mut self) -> Option<Delivered> {
-        let Reverse((now, what, _, stream, generation)) = self.events.pop()?;
+        let (now, rank, planned) = self.first()?;
         self.happened += 1;
         self.share.at(now);
-        if what == What::Settle {
-            self.settle(now);
-            return None;
+        let Some(stream) = planned else {
+            if self.settles == Some((now, rank)) {
+                self.settle(now);
+                return None;
+            }
+            return self.deliver();
+        };
+        match rank >> ASKED_BITS {
+            kind if kind == What::Start as u64 => {
+                self.agenda.clear(place(stream, What::Start));
+                self.start(now, stream);
+            }
+            kind if kind == What::Finish as u64 => self.look_after(now, stream),
+            _ => self.tick(now, stream),
         }
+        None
+    }
+
+    /// The next arrival.
+    fn deliver(&mut self) -> Option<Delivered> {
+        let Reverse((_, _, stream, generation)) = self.arrivals.pop()?;
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
         if c.generation != generation || !c.open {
             return None;
         }
-        match what {
-            What::Deliver => {
-                let bytes = c.streams[side].under_way.pop_front()?;
-                c.streams[side].received += bytes;
-                let from = if side == 0 { Side::Client } else { Side::Server };
-                return Some(Delivered { conn: conn as u32, from });
-            }
-            What::Start => self.start(now, stream),
-            What::Finish => self.look_after(now, stream),
-            What::Tick => self.tick(now, stream),
-            What::Settle => unreachable!("handled before"),
-        }
-        None
+        let bytes = c.streams[side].under_way.pop_front()?;
+        c.streams[side].received += bytes;
+        let from = if side == 0 { Side::Client } else { Side::Server };
+        Some(Delivered { conn: conn as u32, from })
     }
 
     /// Bytes that client and server have written.
@@ -339,9 +370,15 @@ impl Network {
         self.conns.iter().flat_map(|c| &c.streams).filter(|s| s.flow.is_some()).count()
     }
 
-    fn ask(&mut self, at: Time, what: What, stream: u32, generation: u32) {
+    /// Among what happens at one time: by kind, then in the order of asking.
+    fn rank(&mut self, what: What) -> u64 {
         self.asked += 1;
-        self.events.push(Reverse((at, what, self.asked, stream, generation)));
+        (what as u64) << ASKED_BITS | self.asked
+    }
+
+    fn plan(&mut self, at: Time, what: What, stream: u32) {
+        let rank = self.rank(what);
+        self.agenda.set(place(stream, what), at, rank);
     }
 
     /// The time a packet takes to be sent by all ports of a path, or by all but the slowest.
@@ -435,7 +472,8 @@ impl Network {
         s.last_arrival = s.last_arrival.max(at);
         s.under_way.push_back(bytes);
         let (at, generation) = (s.last_arrival, c.generation);
-        self.ask(at, What::Deliver, stream, generation);
+        let rank = self.rank(What::Deliver);
+        self.arrivals.push(Reverse((at, rank, stream, generation)));
     }
 
     /// A stream begins to send what waits.
@@ -493,10 +531,10 @@ impl Network {
             let largest = self.rules.window_bits(self.rules.max_window);
             (largest / c.base.0 as f64 * 1e12) as u64
         };
-        let (tick, rate, generation) = (s.tick, s.rate_bps, c.generation);
+        let (tick, rate) = (s.tick, s.rate_bps);
         self.share.set_cap(flow, cap);
         if tick < Time::NEVER {
-            self.ask(tick, What::Tick, stream, generation);
+            self.plan(tick, What::Tick, stream);
         }
         if cap < rate {
             // until rates are made fair; never above what the window lets pass
@@ -511,6 +549,7 @@ impl Network {
 
     /// A round trip of slow start is over.
     fn tick(&mut self, now: Time, stream: u32) {
+        self.agenda.clear(place(stream, What::Tick));
         let (conn, side) = of(stream);
         let rtt = self.round_trip(conn);
         let c = &self.conns[conn];
@@ -519,13 +558,7 @@ impl Network {
             is_over(&self.ports[l as usize], windows, c.base)
         });
         let s = &mut self.conns[conn].streams[side];
-        if s.tick != now {
-            return;
-        }
         s.tick = Time::NEVER;
-        if s.flow.is_none() {
-            return;
-        }
         s.progress(now);
         let rate = s.rate_bps;
         let window = &mut self.conns[conn].streams[side].window;
@@ -546,8 +579,8 @@ impl Network {
         s.plan(now);
         if s.due < s.look {
             s.look = s.due;
-            let (at, generation) = (s.look, c.generation);
-            self.ask(at, What::Finish, stream, generation);
+            let at = s.look;
+            self.plan(at, What::Finish, stream);
         }
     }
 
@@ -556,13 +589,10 @@ impl Network {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
         let s = &mut c.streams[side];
-        if s.look != now || s.flow.is_none() {
-            return;
-        }
         if s.due > now {
             s.look = s.due;
-            let (at, generation) = (s.look, c.generation);
-            self.ask(at, What::Finish, stream, generation);
+            let at = s.look;
+            self.plan(at, What::Finish, stream);
             return;
         }
         self.leave(now, stream);
@@ -583,7 +613,9 @@ impl Network {
         let lag = s.lag;
         s.take_up();
         let more = !s.waiting.is_empty();
+        self.agenda.clear(place(stream, What::Finish));
         if !more {
+            self.agenda.clear(place(stream, What::Tick));
             s.left_in_all = 0.0;
             s.tick = Time::NEVER;
             if let Some(flow) = s.flow.take() {
@@ -605,15 +637,14 @@ impl Network {
     }
 
     fn settle_soon(&mut self, now: Time) {
-        if !self.settling && self.share.is_touched() {
-            self.settling = true;
+        if self.settles.is_none() && self.share.is_touched() {
             let at = now.max(self.rests_until);
-            self.ask(at, What::Settle, 0, 0);
+            self.settles = Some((at, self.rank(What::Settle)));
         }
     }
 
     fn settle(&mut self, now: Time) {
-        self.settling = false;
+        self.settles = None;
         let before = self.share.work;
         let changed = self.share.settle().to_vec();
         let flows = self.share.work - before;
