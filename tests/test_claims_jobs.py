@@ -23,8 +23,15 @@ class Run:
 
     path = Path("a-run")
 
-    def __init__(self, times: list[float], moved: list[int] | None = None) -> None:
+    def __init__(
+        self, times: list[float], moved: list[int] | None = None, timeouts: tuple[int, ...] = ()
+    ) -> None:
         count = len(times)
+        hit = {
+            "job": [*range(count), None],
+            "timeouts": [*(i in timeouts for i in range(count)), 1],
+        }
+        self.flows = pl.DataFrame(hit, schema={"job": pl.UInt32, "timeouts": pl.UInt32})
         self.jobs = pl.DataFrame(
             {
                 "job": list(range(count)),
@@ -86,8 +93,24 @@ def test_a_sequence_has_a_floor_and_tall_jobs() -> None:
     assert jobs.size_of_tall_jobs(runs, SLOW, 1, 10).value == pytest.approx(100)
     with pytest.raises(MeasureError, match="11 jobs, not 12"):
         jobs.tall_jobs(runs, SLOW, 1, 12)
-    with pytest.raises(MeasureError, match="no job of the sequence is tall"):
-        jobs.size_of_tall_jobs(runs, SLOW, 1, 9)
+    assert jobs.size_of_tall_jobs(runs, SLOW, 1, 9).value == 0
+
+
+def test_what_jobs_save_is_told_apart_by_their_timeouts_and_sizes() -> None:
+    both = data(
+        slow=[Run([10, 20, 30, 40], [1, 5, 5, 9], timeouts=(1, 3))],
+        fast=[Run([10, 19, 31, 37], [1, 5, 5, 9])],
+    )
+    assert jobs.job_seconds_saved(both, FAST, SLOW, timeouts=True).value == pytest.approx(2)
+    assert jobs.job_seconds_saved(both, FAST, SLOW, timeouts=False).value == pytest.approx(-0.5)
+    small = jobs.job_seconds_saved(both, FAST, SLOW, timeouts=True, most_bytes=9)
+    assert small.value == pytest.approx(1)
+    assert jobs.jobs_with_timeouts(both, SLOW).value == pytest.approx(0.5)
+    assert jobs.jobs_with_timeouts(both, SLOW, least_bytes=6).value == 1
+    with pytest.raises(MeasureError, match="no such job"):
+        jobs.job_seconds_saved(both, FAST, SLOW, timeouts=True, least_bytes=10)
+    with pytest.raises(MeasureError, match="no job is of that size"):
+        jobs.jobs_with_timeouts(both, SLOW, least_bytes=10)
 
 
 def test_sizes_are_those_before_scaling() -> None:

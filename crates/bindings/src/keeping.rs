@@ -21,13 +21,14 @@ const WORTH_KEEPING: Duration = Duration::from_secs(10);
 pub struct Keeping {
     keeper: Py<PyAny>,
     identity: Identity,
-    /// Why it cannot be, if so.
+    /// Why no checkpoint of it can be written, if so, and whether that was said.
     obstacle: Option<&'static str>,
+    told: bool,
     every: Duration,
     /// Rows that a table holds before they are handed out.
     most_rows: usize,
     last: Instant,
-    /// Where the checkpoint lies, once the keeper has a place for it.
+    /// Where the checkpoint lies and the rows beside it, once the keeper has a place for it.
     place: Option<PathBuf>,
     /// The keeper has none, or it failed: nothing is kept any more.
     given_up: bool,
@@ -51,6 +52,7 @@ impl Keeping {
             obstacle: checkpoint::obstacle(scenario),
             every: Duration::try_from_secs_f64(every_s).unwrap_or(Duration::MAX),
             most_rows: of.getattr("most_rows")?.extract()?,
+            told: false,
             last,
             place: None,
             given_up: false,
@@ -89,22 +91,24 @@ impl Keeping {
 
     /// Whether a checkpoint is due.
     pub fn is_due(&self) -> bool {
-        !self.given_up && self.last.elapsed() >= self.every
+        !self.is_over() && self.last.elapsed() >= self.every
     }
 
     /// Whether an interruption now would lose what is worth a checkpoint.
     pub fn is_worth_it(&self) -> bool {
-        !self.given_up && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
+        !self.is_over() && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
+    }
+
+    /// Whether no checkpoint will be written any more.
+    fn is_over(&self) -> bool {
+        self.given_up || self.told
     }
 
     /// Where the run can be kept; finds a place when it is first asked.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);
-            self.place = match self.obstacle {
-                Some(why) => keeper.call_method1("give_up", (why,)).map(|_| None)?,
-                None => keeper.call_method1("place", (&self.identity.plan,))?.extract()?,
-            };
+            self.place = keeper.call_method1("place", (&self.identity.plan,))?.extract()?;
             self.given_up = self.place.is_none();
         }
         Ok(self.place.clone())
@@ -112,7 +116,7 @@ impl Keeping {
 
     /// Hands the rows of tables that have grown long to the keeper.
     pub fn hand_rows(&mut self, py: Python<'_>, world: &mut World) -> PyResult<()> {
-        while !self.given_up && self.obstacle.is_none() {
+        while !self.given_up {
             // asked for first: rows that have been taken out have to go somewhere
             if !holds(world, self.most_rows) || self.place(py)?.is_none() {
                 break;
@@ -128,6 +132,12 @@ impl Keeping {
 
     /// Writes a checkpoint. A world that cannot be written to ends the keeping, not the run.
     pub fn keep(&mut self, world: &World) -> PyResult<()> {
+        if let Some(why) = self.obstacle {
+            self.told = true;
+            return Python::attach(|py| {
+                self.keeper.bind(py).call_method1("give_up", (why,)).map(|_| ())
+            });
+        }
         let Some(place) = Python::attach(|py| self.place(py))? else {
             return Ok(());
         };

@@ -4,9 +4,9 @@
 use crate::keeping::Keeping;
 use crate::progress_dict;
 use crate::sketch::Watch;
+use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
-use eastwest_sim::run::run;
 use eastwest_sim::scenario::{Fidelity, Scenario};
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::PyException;
@@ -68,11 +68,16 @@ impl<'a> Running<'a> {
     }
 
     fn finish_without_packets(&mut self) -> PyResult<Result<Results, RunError>> {
-        let (scenario, reference) = (self.scenario, self.reference);
-        let ended = run(scenario, reference, &mut |progress| {
-            self.attend(progress, |running| running.refuse_to_keep())
-        });
-        self.raised.take().map_or(Ok(ended), Err)
+        let world = self.plan().and_then(|plan| FlowWorld::new(plan).map_err(RunError::Limit));
+        let mut world = match world {
+            Ok(world) => world,
+            Err(error) => return Ok(Err(error)),
+        };
+        let ended = world.run(&mut |world| self.look(world));
+        match self.raised.take() {
+            Some(raised) => Err(raised),
+            None => Ok(ended.map(|()| Results::new(world.finish()))),
+        }
     }
 
     fn begin(&mut self) -> PyResult<Result<World, RunError>> {
@@ -81,25 +86,19 @@ impl<'a> Running<'a> {
         {
             return Ok(Ok(world));
         }
+        Ok(self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)))
+    }
+
+    fn plan(&self) -> Result<Plan, RunError> {
         let plan = Plan::new(self.scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")));
-        Ok(plan.and_then(|mut plan| {
+        plan.map(|mut plan| {
             plan.fabric.reference_ports |= self.reference;
-            World::new(plan).map_err(RunError::Limit)
-        }))
+            plan
+        })
     }
 
     /// Whether the run may go on.
     fn look(&mut self, world: &mut World) -> bool {
-        let progress = world.progress();
-        self.attend(&progress, |running| running.keep(world))
-    }
-
-    /// Whether the run may go on, as far as it has come; `keep` keeps it if it is time to.
-    fn attend(
-        &mut self,
-        progress: &Progress,
-        keep: impl FnOnce(&mut Self) -> PyResult<()>,
-    ) -> bool {
         if self.looked.elapsed() < LOOK_EVERY {
             return true;
         }
@@ -107,7 +106,7 @@ impl<'a> Running<'a> {
         if self.watch.failed() {
             return false;
         }
-        self.raised = self.tell(progress).and_then(|()| keep(self)).err();
+        self.raised = self.tell(&world.progress()).and_then(|()| self.keep(world)).err();
         self.raised.is_none()
     }
 
@@ -127,14 +126,6 @@ impl<'a> Running<'a> {
         let Some(keeping) = &mut self.keeping else { return Ok(()) };
         Python::attach(|py| keeping.hand_rows(py, world))?;
         if keeping.is_due() { keeping.keep(world) } else { Ok(()) }
-    }
-
-    /// Says that a run is not kept, once it is time to keep it.
-    fn refuse_to_keep(&mut self) -> PyResult<()> {
-        match self.keeping.as_mut().filter(|keeping| keeping.is_due()) {
-            Some(keeping) => Python::attach(|py| keeping.place(py)).map(|_| ()),
-            None => Ok(()),
-        }
     }
 
     /// Ctrl-C and the like are no errors: what has been done is kept for the next time.

@@ -216,11 +216,12 @@ impl Share {
     /// Gives a flow another cap.
     pub fn set_cap(&mut self, id: u32, cap_bps: u64) {
         let f = &mut self.flows[id as usize];
-        if f.cap_bps == cap_bps {
-            return;
+        // a cap that does not hold the flow back, before or after, changes nobody's rate
+        let binds = f.rate_bps >= f.cap_bps.min(cap_bps);
+        if f.cap_bps != cap_bps && binds {
+            self.touched_flows.push(id);
         }
         f.cap_bps = cap_bps;
-        self.touched_flows.push(id);
     }
 
     /// Slows a flow down to this rate at once; the others get what it leaves with the next

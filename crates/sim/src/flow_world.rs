@@ -5,7 +5,7 @@ use crate::approximate::Approximate;
 use crate::flow_energy;
 use crate::messages::{Message, Suffered};
 use crate::plan::Plan;
-use crate::world::{Progress, RunError, World};
+use crate::world::{RunError, World};
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_fluid::delay::{PortSpec, Queue};
@@ -122,8 +122,9 @@ impl FlowWorld {
         Ok(FlowWorld { world, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Runs to the end. `look` is called now and then; where it returns false the run stops.
-    pub fn run(&mut self, look: &mut dyn FnMut(&Progress) -> bool) -> Result<(), RunError> {
+    /// Runs to the end. `look` is called now and then, and may take rows out of the world's tables; where
+    /// it returns false the run stops.
+    pub fn run(&mut self, look: &mut dyn FnMut(&mut World) -> bool) -> Result<(), RunError> {
         for w in 0..self.world.drivers.len() {
             self.tell(w as u16, Event::Begin);
         }
@@ -161,7 +162,7 @@ impl FlowWorld {
             }
             if self.world.events >= next_look {
                 next_look += EVENTS_PER_LOOK;
-                if !look(&self.world.progress()) {
+                if !look(&mut self.world) {
                     return Err(RunError::Interrupted);
                 }
             }

@@ -8,7 +8,7 @@ mod connections;
 mod digest;
 mod energy;
 mod flow_energy;
-mod flow_world;
+pub mod flow_world;
 mod incidents;
 mod lpi;
 pub mod mechanisms;

@@ -18,7 +18,7 @@ pub fn run(
     plan.fabric.reference_ports |= reference;
     if scenario.fidelity == Fidelity::Flow {
         let mut world = FlowWorld::new(plan).map_err(RunError::Limit)?;
-        world.run(look)?;
+        world.run(&mut |world| look(&world.progress()))?;
         return Ok(Results::new(world.finish()));
     }
     let mut world = World::new(plan).map_err(RunError::Limit)?;

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from eastwest.claims.spec import Figure as Wanted
 from eastwest.claims.verdict import Part
-from eastwest.plot.style import BLUE, ORANGE, log_axis, nothing
+from eastwest.plot.style import BLUE, ORANGE, log_time_axis, nothing
 
 _PANEL = (5.3, 3.1)
 
@@ -30,10 +30,10 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
             label = _apart(part, argument)
             axes.plot([row[key] for row in rows], shares, line, color=ink, label=label)
         axes.set_title(part.metric.name)
-        axes.set_xlabel("time of a job, s")
+        axes.set_xlabel("time of a job")
         axes.set_ylabel("jobs, %")
         axes.set_ylim(0, 100)
-        log_axis(axes, "x")
+        log_time_axis(axes, "x")
         axes.legend(loc="lower right")
     return figure
 
@@ -60,11 +60,12 @@ def _sequence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.bar(numbers, times, color=inks, width=0.9)
     axes.set_title(f"jobs {numbers[0]:,} to {numbers[-1]:,}")
     axes.set_xlabel("job, by submission")
-    axes.set_ylabel("time of a job, s")
-    log_axis(axes, "y")
+    axes.set_ylabel("time of a job")
+    axes.set_ylim(1, 4 * max(times))  # room for what the colours mean
+    log_time_axis(axes, "y")
     for text, ink, height in (
         ("moves ten times the median or more", ORANGE, 0.97),
-        ("less", BLUE, 0.89),
+        ("moves less", BLUE, 0.89),
     ):
         axes.text(0.02, height, text, color=ink, transform=axes.transAxes, va="top", fontsize=8)
 

@@ -102,6 +102,8 @@ def log_axis(axes: Axes, which: str) -> None:
     low, high = getattr(axes, f"get_{which}lim")()
     steps = (1.0, 2.0, 5.0) if high < 1000 * low else (1.0,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    # matplotlib writes powers as formulas, which are text here
+    axis.set_major_formatter(_ticks(lambda value: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -25,6 +25,9 @@ from eastwest.stats import mean_interval
 #: Shares of all jobs at which a figure shows their times.
 _SHARES = [i / 100 for i in range(1, 100)]
 
+#: Bytes that no job moves.
+_LARGEST = 1 << 62
+
 
 @dataclass(frozen=True)
 class _Job:
@@ -118,6 +121,60 @@ def jobs_sooner(
     return _over_seeds(shares)
 
 
+def _with_timeouts(result: Result) -> set[int]:
+    """Jobs of a run that a retransmission timer has expired for, on any of their flows."""
+    table = result.flows
+    return set(table.filter((table["timeouts"] > 0) & table["job"].is_not_null())["job"])
+
+
+@measure("jobs-with-timeouts")
+def jobs_with_timeouts(
+    data: Data, at: Settings, least_bytes: int = 0, most_bytes: int = _LARGEST
+) -> Measured:
+    """Share of jobs of which a flow has met a timeout; of those that move so many bytes."""
+    shares: list[float] = []
+    for _, _, result in data.results(at):
+        jobs = [job for job in _jobs(result) if least_bytes <= job.moved_bytes < most_bytes]
+        hit = _with_timeouts(result)
+        if jobs:
+            shares.append(sum(job.number in hit for job in jobs) / len(jobs))
+    if not shares:
+        raise MeasureError("no job is of that size")
+    return _over_seeds(shares)
+
+
+@measure("job-seconds-saved")
+def job_seconds_saved(
+    data: Data,
+    at: Settings,
+    against: Settings,
+    timeouts: bool,
+    least_bytes: int = 0,
+    most_bytes: int = _LARGEST,
+) -> Measured:
+    """Mean seconds by which jobs end sooner at ``at``; of those that move so many bytes.
+
+    With ``timeouts`` of jobs that have met one at ``against``, else of those that have not.
+    """
+    ours = _by_seed(data, at)
+    means: list[float] = []
+    for _, seed, result in data.results(against):
+        hit = _with_timeouts(result)
+        after = {job.number: job.runtime_s for job in ours.get(seed, [])}
+        saved = [
+            job.runtime_s - after[job.number]
+            for job in _jobs(result)
+            if job.number in after
+            and (job.number in hit) == timeouts
+            and least_bytes <= job.moved_bytes < most_bytes
+        ]
+        if saved:
+            means.append(sum(saved) / len(saved))
+    if not means:
+        raise MeasureError("no such job")
+    return _over_seeds(means)
+
+
 def _sequence(
     data: Data, at: Settings, first: int, last: int, of: Callable[[list[_Job]], float]
 ) -> Measured:
@@ -163,12 +220,15 @@ def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10
 def size_of_tall_jobs(
     data: Data, at: Settings, first: int, last: int, above: float = 10.0
 ) -> Measured:
-    """Median bytes that a sequence's tall jobs move over those of all its jobs."""
+    """Median bytes that a sequence's tall jobs move over those of all its jobs.
+
+    0 where no job is tall.
+    """
 
     def ratio(jobs: list[_Job]) -> float:
         tall = _tall(jobs, above)
         if not tall:
-            raise MeasureError("no job of the sequence is tall")
+            return 0.0
         ours, theirs = (_quantile([job.moved_bytes for job in each], 0.5) for each in (tall, jobs))
         return ours / max(1.0, theirs)
 
