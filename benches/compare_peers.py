@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""S1 and S2 in Eastwest, ns-3 and ns-2, in turns on one machine; writes a record of it.
+"""S1 and S2 in Eastwest, ns-3, ns-2 and htsim, in turns on one machine; writes a record of it.
 
-The programs of the peers are given, not kept here: ``--peers-dir`` names a folder with
+The programs of ns-3 and ns-2 are given, not kept here: ``--peers-dir`` names a folder with
 ``ns3_s1_s2.cc`` and ``ns2_s1.tcl``. They need Debian's packages libns3-dev and ns2, and g++::
 
     apt-get install libns3-dev ns3 ns2 g++
     make build
-    benches/compare_peers.py --peers-dir DIR
+    benches/compare_peers.py --peers-dir DIR [--htsim DIR] [--ns3-optimised PROGRAM]
+
+``--htsim`` names a checkout of https://github.com/Broadcom/csg-htsim, in which its library is
+built; the program is ``benches/peers/htsim_s1.cpp``. ``--ns3-optimised`` names the same program
+built against ns-3's source with its optimized profile, for Debian's package has logging compiled
+in.
 
 What is compared is packet-hops per second of CPU time at equal flow sizes. A run is measured from
 outside: user time and peak memory of the whole process as the kernel accounts for them, and the
 user time of the simulating part alone as far as the program tells the two apart:
 
-* ns-3 says what ``Simulator::Run`` took;
+* ns-3 says what ``Simulator::Run`` took, htsim's program what its loop did;
 * ns-2 says when its set-up is done; the user time until then is read from ``/proc``;
 * Eastwest's ``cpu_s`` is taken, which is more: user and system time from the reading of the
   scenario to the finished tables.
@@ -42,6 +47,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NS3_LIBRARIES = "core network internet point-to-point applications traffic-control bridge stats"
 BUILD_NS3 = ["g++", "-std=c++17", "-O3", "-march=native"]
+BUILD_HTSIM = ["g++", "-std=c++11", "-O3", "-march=native"]
+HTSIM_PROGRAM = ROOT / "benches/peers/htsim_s1.cpp"
+NS3, NS3_OPTIMISED, NS2, HTSIM = "ns-3", "ns-3 from source, optimised", "ns-2", "htsim"
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Other processes may take this many cores before a record no longer counts as quiet.
 QUIET_CORES = 0.2
@@ -130,13 +138,11 @@ def find(pattern: str, text: str) -> float:
 
 
 class Bench:
-    """The three simulators as commands."""
+    """The simulators as commands; ``peers`` are the programs by simulator."""
 
-    def __init__(self, eastwest: Path, ns3: Path, ns2: str, ns2_script: Path, scratch: Path):
+    def __init__(self, eastwest: Path, peers: dict[str, list[str]], scratch: Path):
         self.eastwest_program = str(eastwest)
-        self.ns3_program = str(ns3)
-        self.ns2_program = ns2
-        self.ns2_script = str(ns2_script)
+        self.peers = peers
         self.scratch = scratch
         self.hops: dict[tuple[str, int], tuple[int, float]] = {}
 
@@ -187,21 +193,22 @@ class Bench:
 
     def peer_command(self, simulator: str, flow_bytes: int, counting: bool) -> list[str]:
         """S1 in a peer."""
-        count = "1" if counting else "0"
-        if simulator == "ns-3":
-            return [self.ns3_program, f"--fs={flow_bytes}", f"--count={count}"]
-        shape = ["4", "40", "2", str(flow_bytes), count]
-        return [self.ns2_program, self.ns2_script, *shape]
+        program, count = self.peers[simulator], "1" if counting else "0"
+        if simulator == NS2:
+            return [*program, "4", "40", "2", str(flow_bytes), count]
+        if simulator == HTSIM:
+            return [*program, str(flow_bytes), count]
+        return [*program, f"--fs={flow_bytes}", f"--count={count}"]
 
     def peer(self, simulator: str, flow_bytes: int) -> Run:
         """S1 in a peer, without counting."""
         command = self.peer_command(simulator, flow_bytes, False)
-        run = measure(command, mark="setup done" if simulator == "ns-2" else None)
+        run = measure(command, mark="setup done" if simulator == NS2 else None)
         done = re.search(r"flows=(\d+)/(\d+)", run.output)
         if done is None or done.group(1) != done.group(2):
             sys.exit(f"{simulator} left flows unfinished:\n{run.output}")
         simulating = run.user_s - run.user_s_at_mark
-        if simulator == "ns-3":
+        if simulator != NS2:
             simulating = find("run_user", run.output)
         result = Run(
             simulator=simulator,
@@ -223,7 +230,8 @@ class Bench:
         """S2 in Eastwest and ns-3: goodput in Mbit/s and user time."""
         command, run = self.eastwest_json("s2", f"tcp.min_rto={min_rto_ms} ms")
         goodput = json.loads(run.output)["rounds"]["goodput_bps"] / 1e6
-        ns3_command = [self.ns3_program, "--scen=s2", f"--minrto={min_rto_ms / 1000}", "--count=0"]
+        settings = ["--scen=s2", f"--minrto={min_rto_ms / 1000}", "--count=0"]
+        ns3_command = [*self.peers[NS3], *settings]
         ns3 = measure(ns3_command)
         return {
             "min_rto_ms": min_rto_ms,
@@ -295,7 +303,7 @@ def machine() -> dict[str, str]:
     return {**found, "Memory": f"{int(memory) * 1024 / 1e9:.1f} GB", "Kernel": kernel.release}
 
 
-def versions(bench: Bench, sources: list[Path]) -> dict[str, str]:
+def versions(bench: Bench, sources: list[Path], htsim_commit: str) -> dict[str, str]:
     """Versions of all that was compared, and hashes of the peers' programs."""
     packages = output_of("dpkg-query", "-W", "libns3-dev", "ns2", "g++").splitlines()
     dirty = "" if output_of("git", "status", "--porcelain", "crates", "Cargo.lock") == "" else " +"
@@ -304,6 +312,7 @@ def versions(bench: Bench, sources: list[Path]) -> dict[str, str]:
         "commit": output_of("git", "rev-parse", "--short=12", "HEAD") + dirty,
         "ns-3 built with": shlex.join(BUILD_NS3),
         **dict(line.split("\t", 1) for line in packages),
+        **({"htsim": htsim_commit} if htsim_commit else {}),
         **{f"sha256 {s.name}": hashlib.sha256(s.read_bytes()).hexdigest()[:16] for s in sources},
     }
 
@@ -339,10 +348,10 @@ def span(values: dict[str, float]) -> str:
 
 def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str, object]]) -> str:
     """The record for people."""
-    lines = [f"# S1 and S2 against ns-3 and ns-2, {record['date']}", ""]
+    lines = [f"# S1 and S2 against other packet simulators, {record['date']}", ""]
     lines += [
         "Written by `benches/compare_peers.py`, which says how it measures. One core each, in "
-        "turns: Eastwest, ns-3, Eastwest, ns-2, and again.",
+        "turns: Eastwest, a peer, Eastwest, the next peer, and again.",
         "",
     ]
     if not record["quiet"]:
@@ -391,16 +400,29 @@ def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str,
     return "\n".join([*lines, "```", ""])
 
 
+def build_htsim(checkout: Path, scratch: Path) -> list[str]:
+    """Build htsim's library in its checkout, and the program of S1."""
+    folder, flags = str(checkout / "sim"), " ".join(BUILD_HTSIM[1:])
+    make = ["make", "-C", folder, "libhtsim.a", f"CFLAGS={flags}"]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    program = scratch / "htsim_s1"
+    parts = ["-I", folder, str(HTSIM_PROGRAM), f"{folder}/libhtsim.a"]
+    subprocess.run([*BUILD_HTSIM, *parts, "-o", str(program)], check=True)
+    return [str(program)]
+
+
 def arguments() -> argparse.Namespace:
     """What the command line says."""
-    parser = argparse.ArgumentParser(description="S1 and S2 in Eastwest, ns-3 and ns-2, in turns.")
+    parser = argparse.ArgumentParser(description="S1 and S2 in Eastwest and its peers, in turns.")
     parser.add_argument("--peers-dir", type=Path, required=True, help="ns3_s1_s2.cc, ns2_s1.tcl")
     parser.add_argument("--ns3", type=Path, help="a built ns3_s1_s2; otherwise built with g++")
+    parser.add_argument("--ns3-optimised", type=Path, help="the same built against ns-3's source")
     parser.add_argument("--ns2", default="ns", help="the ns-2 program")
+    parser.add_argument("--htsim", type=Path, help="a checkout of htsim; left out without")
     parser.add_argument("--eastwest", type=Path, default=ROOT / ".venv/bin/eastwest")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ns3-bytes", type=int, default=1_000_000, help="flow size against ns-3")
-    parser.add_argument("--ns2-bytes", type=int, default=4_000_000, help="flow size against ns-2")
+    parser.add_argument("--bytes", type=int, default=4_000_000, help="against the others")
     parser.add_argument("--out", type=Path, default=ROOT / "benches/results")
     return parser.parse_args()
 
@@ -408,7 +430,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure, then write the record."""
     args = arguments()
-    sources = [args.peers_dir / "ns3_s1_s2.cc", args.peers_dir / "ns2_s1.tcl"]
+    sources = [args.peers_dir / "ns3_s1_s2.cc", args.peers_dir / "ns2_s1.tcl", HTSIM_PROGRAM]
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         ns3 = args.ns3
@@ -416,16 +438,26 @@ def main() -> None:
             ns3 = scratch / "ns3_s1_s2"
             libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES.split()]
             subprocess.run([*BUILD_NS3, sources[0], "-o", ns3, *libraries], check=True)
-        bench = Bench(args.eastwest.absolute(), ns3.absolute(), args.ns2, sources[1], scratch)
+        peers = {NS3: [str(ns3.absolute())], NS2: [args.ns2, str(sources[1])]}
+        if args.ns3_optimised is not None:
+            peers[NS3_OPTIMISED] = [str(args.ns3_optimised.absolute())]
+        htsim_commit = ""
+        if args.htsim is not None:
+            peers[HTSIM] = build_htsim(args.htsim.absolute(), scratch)
+            htsim_commit = output_of(
+                "git", "-C", str(args.htsim), "rev-parse", "--short=12", "HEAD"
+            )
+        bench = Bench(args.eastwest.absolute(), peers, scratch)
         bench.eastwest(100_000)  # programs and libraries come off the disk before it counts
-        runs = in_turns(bench, {"ns-3": args.ns3_bytes, "ns-2": args.ns2_bytes}, args.rounds)
+        sizes = {p: args.ns3_bytes if p in {NS3, NS3_OPTIMISED} else args.bytes for p in peers}
+        runs = in_turns(bench, sizes, args.rounds)
         incasts = [bench.incast(ms) for ms in (200, 1)]
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         record: dict[str, object] = {
             "date": today,
             "quiet": max(r.others_cores for r in runs) < QUIET_CORES,
             "machine": machine(),
-            "versions": versions(bench, sources),
+            "versions": versions(bench, sources, htsim_commit),
             "ratios": ratios(runs),
             "s1": [{**asdict(r), "hops_per_cpu_s": r.rate} for r in runs],
             "s2": incasts,
