@@ -192,6 +192,27 @@ def test_a_sketch_is_not_kept() -> None:
     assert not Path("store").exists()
 
 
+def test_a_run_at_flow_level_hands_out_rows_but_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = SCENARIO.replace('name = "long"', 'name = "long"\nfidelity = "flow"')
+    Path("long.toml").write_text(text.replace("16 GB", "500 GB").replace("128", "4000"))
+    taken: list[str] = []
+    take = Keeper.take
+
+    def noted(self: Keeper, tables: Any, first: int) -> None:
+        taken.extend(tables)
+        take(self, tables, first)
+
+    monkeypatch.setattr(Keeper, "take", noted)
+    said, result = attempt("r", stop_after=float("inf"))
+    assert [each.partition(": ")[0] for each in said] == ["no checkpoints are written"]
+    assert set(taken) == {"flows", "tasks"}
+    assert result is not None
+    assert_same(result, ew.run("long.toml", out="w"))
+    assert not Path("store/unfinished").exists()
+
+
 def command(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "eastwest", "run", "long.toml", *arguments],
