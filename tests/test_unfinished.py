@@ -84,6 +84,18 @@ def attempt(
         return said, None
 
 
+def test_a_run_that_needs_more_memory_than_it_may_take_goes_on_with_more(whole: ew.Result) -> None:
+    source, target = load_source("long.toml"), TargetFolder(Path("r"))
+    keeper = Keeper(1e-3)
+    with pytest.raises(MemoryError, match="may take 1 MB"):
+        simulate(source, [], None, target, keeper=keeper, memory_bytes=1_000_000)
+    assert keeper.goes_on
+    said, result = attempt("r")
+    assert said[0].startswith("goes on from ")
+    assert result is not None
+    assert_same(result, whole)
+
+
 def kept() -> Path:
     (folder,) = Path("store/unfinished").iterdir()
     return folder

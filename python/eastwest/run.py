@@ -17,6 +17,7 @@ from typing import Any
 from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Mechanism, load
+from eastwest.memory import Watched
 from eastwest.results import Result, TargetFolder, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
@@ -100,6 +101,7 @@ def run(
     mechanisms: Sequence[Mechanism] = (),
     checkpoint_s: float = 0,
     fresh: bool = False,
+    memory_bytes: int | None = None,
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
@@ -110,8 +112,10 @@ def run(
     folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
     ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
     store every so many seconds and when it is interrupted: the same call goes on from there, unless
-    ``fresh``. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism
-    is, and ``RunError`` where the simulation cannot go on.
+    ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what the
+    machine or its control group has) ends with a ``MemoryError``. Raises ``ScenarioError`` where
+    the input is wrong, ``InputError`` where a mechanism is, and ``RunError`` where the simulation
+    cannot go on.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(
@@ -122,6 +126,7 @@ def run(
             reference=reference,
             progress=progress,
             keeper=Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
+            memory_bytes=memory_bytes,
         )
 
 
@@ -134,23 +139,30 @@ def simulate(
     reference: bool = False,
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
+    memory_bytes: int | None = None,
 ) -> Result:
     """Run what ``load_source`` found and write its result folder at once or not at all.
 
     A ``keeper`` keeps the run while it is under way, and forgets it when its result is written.
     """
     target.check()
-    if keeper is None:
-        raw, summary = measured(source, overrides, seed, reference=reference, progress=progress)
-        return write_result(target, raw, summary)
     try:
         raw, summary = measured(
-            source, overrides, seed, reference=reference, progress=progress, keeper=keeper
+            source,
+            overrides,
+            seed,
+            reference=reference,
+            progress=progress,
+            keeper=keeper,
+            memory_bytes=memory_bytes,
         )
+        if keeper is None:
+            return write_result(target, raw, summary)
         result = write_result(target, raw, summary, keeper.parts)
         keeper.done()
     finally:
-        keeper.close()
+        if keeper is not None:
+            keeper.close()
     return result
 
 
@@ -162,11 +174,12 @@ def measured(
     reference: bool = False,
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
+    memory_bytes: int | None = None,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
     """Run a scenario without writing a result: what the core has, and the summary with its cost.
 
     With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
-    processes that the run took.
+    processes that the run took. ``memory_bytes``: see ``run``.
     """
     cpu = time.process_time()
     wall = time.perf_counter()
@@ -177,7 +190,7 @@ def measured(
         overrides,
         seed,
         reference,
-        _since_the_start(progress or _quiet, keeper),
+        Watched(_since_the_start(progress or _quiet, keeper), memory_bytes),
         keeper,
     )
     summary: dict[str, Any] = json.loads(raw["summary_json"])

@@ -9,7 +9,7 @@ use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
 use eastwest_sim::world::{Progress, RunError, World};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
 
@@ -128,9 +128,13 @@ impl<'a> Running<'a> {
         if keeping.is_due() { keeping.keep(world) } else { Ok(()) }
     }
 
-    /// Ctrl-C and the like are no errors: what has been done is kept for the next time.
+    /// Ctrl-C and the like are no errors, and where memory was short there may be more: what has been
+    /// done is kept for the next time.
     fn keep_if_interrupted(&mut self, world: &World, raised: &PyErr) {
-        if Python::attach(|py| raised.is_instance_of::<PyException>(py)) {
+        let wrong = |py: Python<'_>| {
+            raised.is_instance_of::<PyException>(py) && !raised.is_instance_of::<PyMemoryError>(py)
+        };
+        if Python::attach(wrong) {
             return;
         }
         let keeping = self.keeping.as_mut().filter(|keeping| keeping.is_worth_it());

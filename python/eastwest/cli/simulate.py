@@ -20,6 +20,7 @@ from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
+from eastwest.memory import MemoryLimitError, parse
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.store import Store, plan
@@ -48,6 +49,25 @@ OnBadRowOption = Annotated[
     str | None,
     typer.Option(
         "--on-bad-row", metavar="stop|skip", help="What to do with a damaged line of a trace."
+    ),
+]
+CheckpointOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="Keep a run that takes longer every so often; 0 for never. The same command goes on "
+        "with it.",
+    ),
+]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Start anew, whatever was kept of an interrupted run.")
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Most memory the run may take, such as 4 GB; default: nine tenths of what there is.",
     ),
 ]
 
@@ -101,21 +121,13 @@ def run(
     ] = False,
     on_bad_row: OnBadRowOption = None,
     mechanisms: WithOption = None,
-    checkpoint: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="Keep a run that takes longer every so often; 0 for never. The same command goes "
-            "on with it.",
-        ),
-    ] = EVERY_S,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, whatever was kept of an interrupted run.")
-    ] = False,
+    checkpoint: CheckpointOption = EVERY_S,
+    fresh: FreshOption = False,
+    memory: MemoryOption = None,
 ) -> None:
     """Run one simulation and write a result folder."""
     use_mechanisms(mechanisms)
+    most = parse(memory) if memory is not None else None
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
     label = Path(source.label).stem
@@ -138,12 +150,16 @@ def run(
                 reference=reference,
                 progress=bar,
                 keeper=keeper,
+                memory_bytes=most,
             )
     except KeyboardInterrupt:
         if keeper is None or not keeper.goes_on:
             raise
-        since = f" from {span(keeper.kept_s)} of simulated time" if keeper.kept_s else ""
-        interrupted(f"the same command goes on{since}")
+        interrupted(f"the same command goes on{_since(keeper)}")
+    except MemoryLimitError as error:
+        if keeper is None or not keeper.goes_on:
+            raise
+        fail(f"{error}; the same command with more memory goes on{_since(keeper)}")
     if planned is not None and not reference:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
@@ -154,6 +170,10 @@ def run(
     print_summary(screen, result)
     if threads > 1:
         screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+
+
+def _since(keeper: Keeper) -> str:
+    return f" from {span(keeper.kept_s)} of simulated time" if keeper.kept_s else ""
 
 
 def _says(console: Console, label: str) -> Callable[[str], None]:
