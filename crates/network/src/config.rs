@@ -33,6 +33,8 @@ pub struct FabricConfig {
     pub scheduler: SchedulerConfig,
     /// How switches choose among equal paths.
     pub routing: RoutingConfig,
+    /// Hash and weights of this choice.
+    pub equal_paths: EqualPaths,
     /// Width of the uniform delay a host adds to each arriving packet before it is processed.
     /// Keeps ACK clocks from locking into the phase of a queue (Floyd and Jacobson 1992).
     pub processing_jitter: Span,
@@ -233,10 +235,44 @@ pub enum RoutingConfig {
     Ecmp,
     /// Per packet, in turn.
     RoundRobin,
+    /// Per packet, at random.
+    Spray,
+    /// Per flowlet, at random.
+    Flowlet(FlowletConfig),
+    /// By the number of the receiving host modulo the number of paths.
+    Modulo,
+    /// The same, and around congestion that notifications tell of.
+    Adaptive(AdaptiveConfig),
     /// Given paths for given pairs of hosts; ECMP for all others.
     Explicit(Vec<ExplicitRoute>),
     /// As a mechanism from outside says.
     Custom(CustomRoutingConfig),
+}
+
+/// Settings of [`RoutingConfig::Flowlet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowletConfig {
+    /// A packet that comes later than this after the one before it begins a new flowlet.
+    pub gap: Span,
+    /// Entries of each switch's table, a power of two up to 65,536.
+    pub entries: u32,
+}
+
+/// Settings of [`RoutingConfig::Adaptive`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveConfig {
+    /// A mark counts for so long after the latest notification.
+    pub timer: Span,
+}
+
+/// What the choice among equal paths is based on, whatever makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct EqualPaths {
+    /// Every switch takes the hash as it is, in place of mixing a seed of its own into it.
+    pub same_hash: bool,
+    /// Ports that get more than others, as (from, to, weight); all others weigh 1. All parallel cables
+    /// between two nodes are meant.
+    pub weights: Vec<(u32, u32, u32)>,
 }
 
 /// The path of all packets from one host to another.

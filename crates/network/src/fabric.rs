@@ -76,7 +76,10 @@ impl Fabric {
     /// Builds the fabric; every host must have exactly one cable and a path to every other.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = Graph::build(&config.topology);
-        let routes = || Routing::build(&graph, &config.routing, mix(seed ^ mix(0x6563_6d70)));
+        let routes = || {
+            let seed = mix(seed ^ mix(0x6563_6d70));
+            Routing::build(&graph, &config.routing, &config.equal_paths, seed)
+        };
         let routing = routes()?;
         let mut links = Vec::with_capacity(graph.cables.len() * 2);
         let mut up = vec![u32::MAX; graph.hosts as usize];
@@ -473,7 +476,7 @@ impl Fabric {
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
                 let mut links = routing.links_from(node - self.hosts, route, to);
-                if links.len() > 1 && routing.in_turn() {
+                if links.len() > 1 && routing.deals() {
                     pace = pace.dealt();
                 }
                 if self.uniform {

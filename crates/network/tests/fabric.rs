@@ -5,8 +5,8 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::config::{
-    CableConfig, FabricConfig, Limit, PortSet, QueueConfig, RoutingConfig, SchedulerConfig,
-    Topology,
+    CableConfig, EqualPaths, FabricConfig, Limit, PortSet, QueueConfig, RoutingConfig,
+    SchedulerConfig, Topology,
 };
 use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
@@ -29,6 +29,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
         routing: RoutingConfig::Ecmp,
+        equal_paths: EqualPaths::default(),
         energy: EnergyConfig::default(),
         measured: PortSet::default(),
         processing_jitter: Span::from_us(12),

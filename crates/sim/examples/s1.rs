@@ -170,6 +170,7 @@ fn main() {
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             routing: RoutingConfig::Ecmp,
+            equal_paths: EqualPaths::default(),
             energy: energy(&args),
             measured: PortSet::default(),
             processing_jitter: Span::from_us(12),

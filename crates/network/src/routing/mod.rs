@@ -2,23 +2,30 @@
 //!
 //! Tables hold, per switch and edge switch, the set of ports on shortest paths, so their size grows
 //! with switches × racks and not with hosts. Among several ports the choice is ECMP by the packet's
-//! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or in turn
-//! per packet, or that of a [mechanism from outside](CustomRouting), or follows an explicit route. Cables that are known to be down are left out of the
-//! tables; an explicit route over one of them gives way to the shortest paths.
+//! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or one of those
+//! in [`chooser`], or follows an explicit route. Ports that weigh more stand in their set several times.
+//! Cables that are known to be down are left out of the tables; an explicit route over one of them gives
+//! way to the shortest paths.
 
+mod adaptive;
+mod chooser;
 mod custom;
 mod explicit;
+mod flowlet;
 mod shortest;
 
+pub use adaptive::{AdaptiveCounts, Snooped};
 pub use custom::{Choice, CustomRouting, CustomRoutingConfig, RoutingModel, SwitchPlace, View};
 pub use explicit::{EXPLICIT_BIT, RouteError};
 use serde::{Deserialize, Serialize};
 
-use crate::config::RoutingConfig;
+use crate::config::{EqualPaths, RoutingConfig};
 use crate::topology::Graph;
+use chooser::{Asked, Chooser};
 use eastwest_engine::random::mix;
-use eastwest_types::HostId;
+use eastwest_types::{HostId, Time};
 use explicit::ExplicitRoutes;
+use std::collections::BTreeMap;
 use std::slice::from_ref;
 
 /// Where a host hangs.
@@ -57,38 +64,42 @@ pub struct Routing {
     members: Vec<u32>,
     /// A seed per switch, mixed into hashes.
     salts: Vec<u32>,
-    /// Whether each packet chooses anew: in turn, or as `custom` says where there is such.
-    per_packet: bool,
-    /// By switch.
-    #[serde(skip)]
-    custom: Vec<Box<dyn CustomRouting>>,
+    /// By link, where it is not 1.
+    weights: BTreeMap<u32, u32>,
+    /// Whether something else than the hash chooses: `chooser`.
+    chooses: bool,
+    chooser: Chooser,
     explicit: Option<ExplicitRoutes>,
 }
 
 impl Routing {
     /// Computes the tables. Every host must have a cable and a path to every other: the scenario
     /// reader refuses others.
-    pub fn build(graph: &Graph, config: &RoutingConfig, seed: u64) -> Result<Routing, RouteError> {
+    pub fn build(
+        graph: &Graph,
+        config: &RoutingConfig,
+        equal_paths: &EqualPaths,
+        seed: u64,
+    ) -> Result<Routing, RouteError> {
         let explicit = match config {
             RoutingConfig::Explicit(routes) => Some(ExplicitRoutes::build(graph, routes)?),
             _ => None,
         };
-        let custom: Vec<Box<dyn CustomRouting>> = match config {
-            RoutingConfig::Custom(c) => {
-                let place = |switch| SwitchPlace { switch, seed };
-                (0..graph.switches()).map(|switch| c.0.start(&place(switch))).collect()
-            }
-            _ => Vec::new(),
+        let salt = |switch| {
+            let switch = if equal_paths.same_hash { 0 } else { switch };
+            mix(seed ^ mix(u64::from(switch))) as u32
         };
+        let chooser = Chooser::new(config, graph.switches(), seed);
         let mut routing = Routing {
             attachments: Vec::new(),
             columns: 0,
             table: Vec::new(),
             groups: Vec::new(),
             members: Vec::new(),
-            salts: (0..graph.switches()).map(|s| mix(seed ^ mix(u64::from(s))) as u32).collect(),
-            per_packet: *config == RoutingConfig::RoundRobin || !custom.is_empty(),
-            custom,
+            salts: (0..graph.switches()).map(salt).collect(),
+            weights: weights_of(graph, equal_paths),
+            chooses: !matches!(chooser, Chooser::Hash),
+            chooser,
             explicit,
         };
         routing.keep_to(graph, &|_| true);
@@ -97,7 +108,7 @@ impl Routing {
 
     /// Computes the tables anew, over the cables that are `usable`.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
-        let tables = shortest::Tables::build(graph, usable);
+        let tables = shortest::Tables::build(graph, &self.weights, usable);
         self.attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
         for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
             self.attachments[cable.a as usize] = Attachment {
@@ -133,16 +144,57 @@ impl Routing {
         match *entry {
             LOCAL => from_ref(&at.down),
             group if group & GROUP_BIT != 0 => {
-                let group = self.groups[(group & !GROUP_BIT) as usize];
-                &self.members[group.first as usize..(group.first + group.count) as usize]
+                let members = self.members_of(group);
+                match self.chooser {
+                    Chooser::Modulo => from_ref(&members[chooser::modulo(dst, members.len())]),
+                    _ => members,
+                }
             }
             _ => from_ref(entry),
         }
     }
 
-    /// Whether packets go to equal links in turn.
-    pub fn in_turn(&self) -> bool {
-        self.per_packet && self.custom.is_empty()
+    fn members_of(&self, entry: u32) -> &[u32] {
+        let group = self.groups[(entry & !GROUP_BIT) as usize];
+        &self.members[group.first as usize..][..group.count as usize]
+    }
+
+    /// Whether packets of one flow are dealt to equal links.
+    pub fn deals(&self) -> bool {
+        self.chooser.deals()
+    }
+
+    /// What `switch` makes of a notification that packets to `dst` meet congestion beyond its output
+    /// `link`, see [`adaptive`]. `severity` is the notification's quantised feedback. Without adaptive
+    /// routing it passes.
+    pub fn snoop(
+        &mut self,
+        now: Time,
+        switch: u32,
+        dst: HostId,
+        (link, severity): (u32, u8),
+    ) -> Snooped {
+        if !matches!(self.chooser, Chooser::Adaptive(_)) {
+            return Snooped::Pass;
+        }
+        let at = self.attachments[dst.0 as usize];
+        let entry = self.table[(switch * self.columns + at.column) as usize];
+        // neither the edge switch nor one with a single port has another way
+        if entry == LOCAL || entry & GROUP_BIT == 0 || entry == NO_ROUTE {
+            return Snooped::Pass;
+        }
+        let group = self.groups[(entry & !GROUP_BIT) as usize];
+        let members = &self.members[group.first as usize..][..group.count as usize];
+        let Chooser::Adaptive(adaptive) = &mut self.chooser else { return Snooped::Pass };
+        adaptive.snoop(now, switch, dst, members, (link, severity))
+    }
+
+    /// Counts of what adaptive routing did; nothing where it is not asked for.
+    pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
+        match &self.chooser {
+            Chooser::Adaptive(adaptive) => Some(adaptive.counts),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -175,8 +227,8 @@ impl Routing {
         if entry & GROUP_BIT == 0 {
             return entry;
         }
-        if self.per_packet {
-            return self.next_per_packet(switch, entry, dst, hash, view());
+        if self.chooses {
+            return self.next_chosen((switch, entry), dst, hash, view);
         }
         let Some(group) = self.groups.get((entry & !GROUP_BIT) as usize) else {
             return NO_ROUTE;
@@ -185,42 +237,54 @@ impl Routing {
         let mut x = u32::from(hash) ^ self.salts[switch as usize];
         x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
         x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
-        self.members[(group.first + (((x >> 16) * group.count) >> 16)) as usize]
+        let chosen = (u64::from(x >> 16) * u64::from(group.count)) >> 16;
+        self.members[group.first as usize + chosen as usize]
     }
 
-    /// The same where each packet chooses anew.
+    /// The same where something else than the hash chooses.
     #[inline(never)]
-    fn next_per_packet(
+    fn next_chosen<'f>(
         &mut self,
-        switch: u32,
-        entry: u32,
+        (switch, entry): (u32, u32),
         dst: HostId,
         flow_hash: u16,
-        view: View,
+        view: impl FnOnce() -> View<'f>,
     ) -> u32 {
         let Some(group) = self.groups.get_mut((entry & !GROUP_BIT) as usize) else {
             return NO_ROUTE;
         };
         let members = &self.members[group.first as usize..][..group.count as usize];
-        if let Some(custom) = self.custom.get_mut(switch as usize) {
-            let View { now, packet, links, .. } = view;
-            let choice = Choice { now, dst, flow_hash, packet, members, links };
-            return members[custom.choose(&choice) % members.len()];
-        }
-        group.turn = if group.turn + 1 == group.count { 0 } else { group.turn + 1 };
-        members[group.turn as usize]
+        let asked = Asked { switch, dst, flow_hash, members };
+        members[self.chooser.choose(&asked, &mut group.turn, view)]
     }
+}
+
+/// Weights by link.
+fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
+    let wanted: BTreeMap<(u32, u32), u32> =
+        equal_paths.weights.iter().map(|&(from, to, weight)| ((from, to), weight)).collect();
+    let mut weights = BTreeMap::new();
+    for (cable, link) in graph.cables.iter().zip((0u32..).step_by(2)) {
+        for (link, ends) in [(link, (cable.a, cable.b)), (link + 1, (cable.b, cable.a))] {
+            weights.extend(wanted.get(&ends).map(|&weight| (link, weight)));
+        }
+    }
+    weights
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{CableConfig, ExplicitRoute, Topology};
+    use crate::config::{AdaptiveConfig, CableConfig, ExplicitRoute, FlowletConfig, Topology};
     use crate::pool::Stored;
     use eastwest_types::{Packet, Rate, Span, Time};
     use std::sync::Arc;
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
+
+    fn build(graph: &Graph, config: &RoutingConfig) -> Result<Routing, RouteError> {
+        Routing::build(graph, config, &EqualPaths::default(), 1)
+    }
 
     fn packet(dst: u32, hash: u16) -> Packet {
         Packet { hash, ip_len: 1500, payload: 1448, ..Packet::blank(HostId(dst)) }
@@ -247,8 +311,16 @@ mod tests {
     #[test]
     fn every_pair_is_reached_on_a_shortest_path() {
         let graph = fat_tree();
-        for config in [RoutingConfig::Ecmp, RoutingConfig::RoundRobin] {
-            let mut routing = Routing::build(&graph, &config, 1).unwrap();
+        let gap = Span::from_us(500);
+        for config in [
+            RoutingConfig::Ecmp,
+            RoutingConfig::RoundRobin,
+            RoutingConfig::Spray,
+            RoutingConfig::Modulo,
+            RoutingConfig::Flowlet(FlowletConfig { gap, entries: 64 }),
+            RoutingConfig::Adaptive(AdaptiveConfig { timer: gap }),
+        ] {
+            let mut routing = build(&graph, &config).unwrap();
             for from in 0..graph.hosts {
                 for to in (0..graph.hosts).filter(|&t| t != from) {
                     let hash =
@@ -271,7 +343,7 @@ mod tests {
     #[test]
     fn ecmp_spreads_flows_over_all_cores_and_keeps_each_flow_on_one() {
         let graph = fat_tree();
-        let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp, 1).unwrap();
+        let mut routing = build(&graph, &RoutingConfig::Ecmp).unwrap();
         let mut used = std::collections::BTreeMap::new();
         for flow in 0..4_000u64 {
             let hash = routing.flow_hash(HostId(0), HostId(15), flow);
@@ -281,6 +353,56 @@ mod tests {
         }
         assert_eq!(used.len(), 4);
         assert!(used.values().all(|&n| (850..1150).contains(&n)), "{used:?}");
+    }
+
+    /// Which core each of 4,000 flows from host 0 to host 15 passes: packets per core.
+    fn cores(graph: &Graph, routing: &mut Routing) -> BTreeMap<u32, u32> {
+        let mut used = BTreeMap::new();
+        for flow in 0..4_000u64 {
+            let hash = routing.flow_hash(HostId(0), HostId(15), flow);
+            *used.entry(walk(graph, routing, 0, &packet(15, hash))[2]).or_insert(0) += 1;
+        }
+        used
+    }
+
+    #[test]
+    fn one_hash_at_every_tier_leaves_half_of_the_cores_idle() {
+        let graph = fat_tree();
+        let same = EqualPaths { same_hash: true, ..EqualPaths::default() };
+        let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp, &same, 1).unwrap();
+        // whoever went left at the edge goes left again at the aggregation switch
+        let used = cores(&graph, &mut routing);
+        assert_eq!(used.keys().copied().collect::<Vec<_>>(), [32, 35], "{used:?}");
+    }
+
+    #[test]
+    fn weights_shift_flows_and_packets_in_turn() {
+        let graph = fat_tree();
+        // edge 0 to its aggregation switches 3 : 1
+        let weights = vec![(16, 24, 30), (16, 25, 10)];
+        let equal_paths = EqualPaths { weights, ..EqualPaths::default() };
+        let left = |used: &BTreeMap<u32, u32>| used.range(..34).map(|(_, n)| n).sum::<u32>();
+        let of = |config| Routing::build(&graph, &config, &equal_paths, 1).unwrap();
+        let by_hash = left(&cores(&graph, &mut of(RoutingConfig::Ecmp)));
+        assert!((2_880..3_120).contains(&by_hash), "{by_hash}");
+        assert_eq!(left(&cores(&graph, &mut of(RoutingConfig::RoundRobin))), 3_000);
+        let sprayed = left(&cores(&graph, &mut of(RoutingConfig::Spray)));
+        assert!((2_880..3_120).contains(&sprayed) && sprayed != by_hash, "{sprayed}");
+    }
+
+    #[test]
+    fn the_receiver_alone_decides_with_modulo() {
+        let graph = fat_tree();
+        let mut routing = build(&graph, &RoutingConfig::Modulo).unwrap();
+        for (from, to) in [(0, 14), (0, 15), (1, 14), (9, 3)] {
+            let paths: Vec<_> =
+                (0..20).map(|h| walk(&graph, &mut routing, from, &packet(to, h))).collect();
+            assert!(paths.windows(2).all(|w| w[0] == w[1]));
+            // two ports at the edge, two at the aggregation switch: odd receivers go right twice
+            assert_eq!(paths[0][2], 32 + 3 * (to % 2), "{from} to {to}");
+            let links = routing.links_from(from / 2, 0, HostId(to));
+            assert_eq!(links.len(), 1);
+        }
     }
 
     /// Every packet of a switch takes the path after the one before.
@@ -305,9 +427,9 @@ mod tests {
     fn a_choice_from_outside_is_asked_where_there_are_several_paths_by_each_switch_its_own() {
         let graph = fat_tree();
         let config = RoutingConfig::Custom(CustomRoutingConfig(Arc::new(Next(0))));
-        let mut custom = Routing::build(&graph, &config, 1).unwrap();
-        let mut in_turn = Routing::build(&graph, &RoutingConfig::RoundRobin, 1).unwrap();
-        assert!(in_turn.in_turn() && !custom.in_turn());
+        let mut custom = build(&graph, &config).unwrap();
+        let mut in_turn = build(&graph, &RoutingConfig::RoundRobin).unwrap();
+        assert!(in_turn.deals() && !custom.deals());
         for from in [0, 3, 0, 9, 0, 4, 12] {
             let packet = packet(15, 77);
             let path = walk(&graph, &mut custom, from, &packet);
@@ -318,18 +440,14 @@ mod tests {
     #[test]
     fn explicit_routes_are_followed_and_others_use_ecmp() {
         let graph = fat_tree();
-        let free = walk(
-            &graph,
-            &mut Routing::build(&graph, &RoutingConfig::Ecmp, 1).unwrap(),
-            0,
-            &packet(15, 0),
-        );
+        let free =
+            walk(&graph, &mut build(&graph, &RoutingConfig::Ecmp).unwrap(), 0, &packet(15, 0));
         for core in 0..4u32 {
             let agg = core / 2;
             let via = vec![16, 24 + agg, 32 + core, 24 + 6 + agg, 16 + 7];
             let config =
                 RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: via.clone() }]);
-            let mut routing = Routing::build(&graph, &config, 1).unwrap();
+            let mut routing = build(&graph, &config).unwrap();
             let hash = routing.flow_hash(HostId(0), HostId(15), 7);
             let path = walk(&graph, &mut routing, 0, &packet(15, hash));
             assert_eq!(path, [via, vec![15]].concat());
@@ -337,6 +455,6 @@ mod tests {
         }
         let gap =
             RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: vec![16, 32] }]);
-        assert!(Routing::build(&graph, &gap, 1).is_err());
+        assert!(build(&graph, &gap).is_err());
     }
 }

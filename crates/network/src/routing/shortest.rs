@@ -17,8 +17,13 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Paths over the cables that are `usable`, by their numbers.
-    pub fn build(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Tables {
+    /// Paths over the cables that are `usable`, by their numbers; links weigh 1 where `weights`, by
+    /// link, does not say otherwise.
+    pub fn build(
+        graph: &Graph,
+        weights: &BTreeMap<u32, u32>,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Tables {
         let switches = graph.switches() as usize;
         // (link out, neighbour) of every switch, towards switches only
         let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); switches];
@@ -58,7 +63,7 @@ impl Tables {
                         })
                         .map(|&(link, _)| link)
                         .collect();
-                    tables.entry(ports, &mut known)
+                    tables.entry(ports, weights, &mut known)
                 };
                 tables.entries[switch * edges.len() + column] = entry;
             }
@@ -67,7 +72,12 @@ impl Tables {
     }
 
     /// The entry for a set of ports; equal sets share a group.
-    fn entry(&mut self, ports: Vec<u32>, known: &mut BTreeMap<Vec<u32>, u32>) -> u32 {
+    fn entry(
+        &mut self,
+        ports: Vec<u32>,
+        weights: &BTreeMap<u32, u32>,
+        known: &mut BTreeMap<Vec<u32>, u32>,
+    ) -> u32 {
         match ports[..] {
             [] => NO_ROUTE,
             [only] => only,
@@ -75,13 +85,28 @@ impl Tables {
                 let (groups, members) = (&mut self.groups, &mut self.members);
                 *known.entry(ports).or_insert_with_key(|ports| {
                     let first = members.len() as u32;
-                    members.extend(ports);
-                    groups.push(Group { first, count: ports.len() as u32, turn: 0 });
+                    members.extend(repeated(ports, weights));
+                    groups.push(Group { first, count: members.len() as u32 - first, turn: 0 });
                     GROUP_BIT | (groups.len() - 1) as u32
                 })
             }
         }
     }
+}
+
+/// Ports as often as their weights say, in lowest terms (the replication of WCMP: Zhou et al., EuroSys
+/// 2014): the choice among members stays one among equals. Copies of a port stand apart, for those who
+/// go by turns.
+fn repeated(ports: &[u32], weights: &BTreeMap<u32, u32>) -> Vec<u32> {
+    let weight = |port: &u32| weights.get(port).copied().unwrap_or(1);
+    let divisor = ports.iter().map(weight).fold(0, greatest_common_divisor);
+    let times: Vec<(u32, u32)> = ports.iter().map(|p| (*p, weight(p) / divisor)).collect();
+    let most = times.iter().map(|t| t.1).max().unwrap_or(0);
+    (0..most).flat_map(|round| times.iter().filter(move |t| t.1 > round).map(|t| t.0)).collect()
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Hops from every switch to `from`; `u32::MAX` where there is no path.
@@ -98,4 +123,18 @@ fn distances(neighbours: &[Vec<(u32, u32)>], from: u32) -> Vec<u32> {
         }
     }
     distance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_repeated_by_their_weights_in_lowest_terms() {
+        let weights = |list: &[(u32, u32)]| list.iter().copied().collect::<BTreeMap<_, _>>();
+        assert_eq!(repeated(&[4, 7, 9], &BTreeMap::new()), [4, 7, 9]);
+        assert_eq!(repeated(&[4, 7], &weights(&[(4, 30), (7, 10)])), [4, 7, 4, 4]);
+        assert_eq!(repeated(&[4, 7], &weights(&[(4, 64), (7, 64)])), [4, 7]);
+        assert_eq!(repeated(&[4, 7, 9], &weights(&[(7, 2), (1, 9)])), [4, 7, 9, 7]);
+    }
 }

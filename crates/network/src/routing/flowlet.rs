@@ -1,0 +1,123 @@
+//! Flowlets: a pause in a flow that is longer than paths differ in delay lets the next packets take
+//! another path without overtaking any (Sinha, Kandula and Katabi, HotNets 2004). A new flowlet takes
+//! a port at random, with no look at load: LetFlow (Vanini et al., *Let It Flow*, NSDI 2017), whose
+//! point is that flowlets are cut short by themselves where it is congested.
+//!
+//! Each switch has a table of a fixed number of entries, found by a hash of flow and receiving host;
+//! flows that fall on one entry share it and are not told apart, as in the hardware of CONGA (Alizadeh et
+//! al., SIGCOMM 2014: 64 K entries, a gap of 500 µs). Parts of the table that no packet has met take
+//! no memory.
+//!
+//! Departs from these: an entry that holds a port on no shortest path to this receiver counts as a new
+//! flowlet (its port was another flow's, or the link has failed since).
+
+use super::chooser::Asked;
+use crate::config::FlowletConfig;
+use eastwest_engine::random::{Stream, mix};
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Entries that get memory together.
+const PAGE: usize = 256;
+
+/// The latest packet of a flowlet.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Entry {
+    at: Time,
+    link: u32,
+}
+
+/// No packet has met it.
+const UNUSED: Entry = Entry { at: Time::ZERO, link: u32::MAX };
+
+/// The table of a switch.
+#[derive(Serialize, Deserialize)]
+pub struct Flowlets {
+    gap: Span,
+    mask: u64,
+    pages: Vec<Vec<Entry>>,
+    stream: Stream,
+}
+
+impl Flowlets {
+    /// A table that has met no packet.
+    pub fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
+        let entries = config.entries.next_power_of_two() as usize;
+        let pages = vec![Vec::new(); entries.div_ceil(PAGE)];
+        Flowlets { gap: config.gap, mask: entries as u64 - 1, pages, stream }
+    }
+
+    /// The number of the port that a packet takes.
+    pub fn choose(&mut self, now: Time, asked: &Asked) -> usize {
+        let flow = u64::from(asked.flow_hash) | u64::from(asked.dst.0) << 16;
+        let place = (mix(flow) & self.mask) as usize;
+        let page = &mut self.pages[place / PAGE];
+        if page.is_empty() {
+            page.resize(PAGE, UNUSED);
+        }
+        let entry = &mut page[place % PAGE];
+        let going_on = now.since(entry.at) <= self.gap;
+        let known = asked.members.iter().position(|&link| link == entry.link);
+        let port = match known.filter(|_| going_on) {
+            Some(port) => port,
+            None => self.stream.below(asked.members.len() as u64) as usize,
+        };
+        *entry = Entry { at: now, link: asked.members[port] };
+        port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_types::HostId;
+
+    fn table(entries: u32) -> Flowlets {
+        let config = FlowletConfig { gap: Span::from_us(500), entries };
+        Flowlets::new(config, Stream::new(1, "flowlet"))
+    }
+
+    fn packet(flow_hash: u16) -> Asked<'static> {
+        Asked { switch: 0, dst: HostId(9), flow_hash, members: &[10, 12, 14, 16] }
+    }
+
+    #[test]
+    fn a_flow_keeps_its_port_until_it_pauses() {
+        let mut table = table(1 << 16);
+        let (mut now, mut changes) = (Time::ZERO, 0);
+        for burst in 0..200 {
+            let port = table.choose(now, &packet(7));
+            for _ in 0..20 {
+                now += Span::from_us(500);
+                assert_eq!(table.choose(now, &packet(7)), port, "burst {burst}");
+            }
+            now += Span::from_us(501);
+            changes += u32::from(table.choose(now, &packet(7)) != port);
+        }
+        // three of four new choices are another port
+        assert!((120..180).contains(&changes), "{changes}");
+    }
+
+    #[test]
+    fn flows_on_one_entry_share_its_port_and_a_link_that_is_gone_is_left() {
+        let mut table = table(1);
+        let port = table.choose(Time::ZERO, &packet(1));
+        for hash in 2..60 {
+            assert_eq!(table.choose(Time::ZERO, &packet(hash)), port);
+        }
+        let left: Vec<u32> =
+            packet(0).members.iter().copied().filter(|&l| l != packet(0).members[port]).collect();
+        let fewer = Asked { members: &left, ..packet(1) };
+        let link = left[table.choose(Time::ZERO, &fewer)];
+        for _ in 0..20 {
+            assert_eq!(left[table.choose(Time::ZERO, &fewer)], link);
+        }
+    }
+
+    #[test]
+    fn only_pages_that_packets_meet_take_memory() {
+        let mut table = table(1 << 16);
+        table.choose(Time::ZERO, &packet(1));
+        assert_eq!(table.pages.iter().filter(|page| !page.is_empty()).count(), 1);
+    }
+}
