@@ -9,7 +9,7 @@ use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
-use crate::routing::{NO_ROUTE, RouteError, Routing, View};
+use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::Graph;
@@ -64,6 +64,8 @@ pub struct Fabric {
     pub delivered: u64,
     /// Packets lost.
     pub dropped: u64,
+    /// Congestion notifications that ended at a switch which found another way.
+    pub absorbed: u64,
     /// The latest of them, see [`Losses::take_before`].
     pub losses: Losses,
     /// What is captured.
@@ -129,6 +131,7 @@ impl Fabric {
             sent: 0,
             delivered: 0,
             dropped: 0,
+            absorbed: 0,
             losses: Losses::default(),
             taps: Taps::default(),
             given_states: Vec::new(),
@@ -252,7 +255,7 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.lose(now, before, passage, Cause::NoRoute);
+            return self.go_nowhere(now, link, before, passage);
         };
         match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
@@ -263,6 +266,22 @@ impl Fabric {
                 self.lose_dropped(now, link);
             }
         }
+    }
+
+    /// A packet goes to no link: there is no way, or it is a notification that has done its work.
+    #[cold]
+    #[inline(never)]
+    fn go_nowhere(&mut self, now: Time, link: u32, before: u32, passage: Passage) {
+        if link != ABSORBED {
+            return self.lose(now, before, passage, Cause::NoRoute);
+        }
+        self.absorbed += 1;
+        self.pool.remove(passage.slot);
+    }
+
+    /// What adaptive routing did, where it is asked for.
+    pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
+        self.routing.adaptive_counts()
     }
 
     /// A port does not let a packet in.

@@ -100,7 +100,7 @@ pub fn hand_out(world: &mut World, most: usize) -> Option<Table> {
 /// Every packet is delivered, lost or under way, and only packets under way hold SACK blocks.
 fn assert_conserved(w: &World) {
     let (f, under_way) = (&w.fabric, w.fabric.pool.in_use() as u64);
-    assert_eq!(f.sent, f.delivered + f.dropped + under_way, "packets are conserved");
+    assert_eq!(f.sent, f.delivered + f.dropped + f.absorbed + under_way, "packets are conserved");
     let held: usize = f.links.iter().map(|l| l.held()).sum();
     assert_eq!(held as u64, under_way, "every packet under way is on one link");
     assert!(f.pool.sacks_in_use() as u64 <= under_way, "SACK blocks are given back");

@@ -94,6 +94,83 @@ count = 5
 interarrival = '10 s'
 ";
 
+/// Fabrics and routes that the shipped scenarios do not use.
+const ROUTED: &str = "schema = 1
+[fabric]
+kind = 'two-groups'
+hosts_per_group = 2
+paths = 2
+host_rate = '1 Gbit/s'
+uplink_rate = '1 Gbit/s'
+routing = 'explicit'
+routes = 'routes.csv'
+same_hash = true
+route = [{ from = 'h0', to = 'h2', via = ['left', 'near1', 'far0', 'right'] }]
+weight = [{ from = 'left', to = 'near1', weight = 3 }]
+[[workload]]
+name = 'exchange'
+kind = 'all-to-all'
+bytes = '10 KB'
+";
+const SHAPES: [&str; 4] = [
+    "schema = 1
+[fabric]
+kind = 'xgft'
+children = [3, 2, 2]
+parents = [1, 2, 3]
+host_rate = '1 Gbit/s'
+uplink_rate = '1 Gbit/s'
+routing = 'flowlet'
+flowlet_gap = '100 us'
+flowlet_entries = 1024
+[[workload]]
+name = 'exchange'
+kind = 'all-to-all'
+bytes = '10 KB'
+",
+    "schema = 1
+[fabric]
+kind = 'torus'
+sizes = [3, 4]
+hosts_per_switch = 2
+host_rate = '1 Gbit/s'
+uplink_rate = '1 Gbit/s'
+routing = 'spray'
+[[workload]]
+name = 'exchange'
+kind = 'all-to-all'
+bytes = '10 KB'
+",
+    "schema = 1
+[fabric]
+kind = 'dcell'
+n = 3
+levels = 1
+host_rate = '1 Gbit/s'
+uplink_rate = '1 Gbit/s'
+routing = 'modulo'
+[[workload]]
+name = 'exchange'
+kind = 'all-to-all'
+bytes = '10 KB'
+",
+    "schema = 1
+[fabric]
+kind = 'k-ary-n-tree'
+k = 2
+levels = 3
+host_rate = '1 Gbit/s'
+uplink_rate = '1 Gbit/s'
+routing = 'adaptive'
+adaptive_timer = '9 ms'
+[[workload]]
+name = 'exchange'
+kind = 'all-to-all'
+bytes = '10 KB'
+",
+];
+const ROUTES: &str = "from,to,via\nh1,h3,left near0 far1 right\n";
+
 /// Values that are wrong nearly everywhere, or large.
 const ODD: [&str; 24] = [
     "0",
@@ -264,8 +341,13 @@ fn mutated_scenarios_are_refused_or_read_back_as_themselves() {
     paths.sort();
     let mut seeds: Vec<String> =
         paths.iter().map(|p| std::fs::read_to_string(p).expect("a scenario")).collect();
-    seeds.push(RARE.to_owned());
-    let held = [("fb-2009", TRACE), ("mesh.toml", MESH), ("mapred-site.xml", SITE)];
+    seeds.extend([RARE, ROUTED].into_iter().chain(SHAPES).map(str::to_owned));
+    let held = [
+        ("fb-2009", TRACE),
+        ("mesh.toml", MESH),
+        ("mapred-site.xml", SITE),
+        ("routes.csv", ROUTES),
+    ];
     let files = held.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().into()));
     let context = Context { files: files.collect(), ..Context::default() };
 

@@ -297,6 +297,49 @@ fn impossible_fabrics_are_refused_with_the_reason() {
           Gbit/s'\nrouting='explicit'\nroute=[{from='h0',to='h3',via=['leaf0','leaf1']}]",
             "no cable between leaf0 and leaf1",
         ),
+        (
+            "leaves=2\nhosts_per_leaf=2\nspines=2\nhost_rate='1 Gbit/s'\nuplink_rate='1 \
+          Gbit/s'\nrouting='explicit'\nroute=[{from='h0',to='h3',\
+          via=['leaf0','spine0','leaf1','spine1','leaf0','spine1','leaf1']}]",
+            "must not pass a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
+        ),
+        (
+            "kind='star'\nhosts=4\nhost_rate='1 Gbit/s'\nflowlet_gap='1 ms'",
+            "only with routing = \"flowlet\"",
+        ),
+        (
+            "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
+          routing='modulo'\nweight=[{from='left',to='near0',weight=2}]",
+            "no weight with a routing that goes by their numbers",
+        ),
+        (
+            "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
+          weight=[{from='left',to='far0',weight=2}]",
+            "no cable between left and far0",
+        ),
+        (
+            "kind='xgft'\nchildren=[4,4]\nparents=[2,2]\nhost_rate='1 Gbit/s'\n\
+          uplink_rate='1 Gbit/s'",
+            "must begin with 1",
+        ),
+        (
+            "kind='xgft'\nchildren=[4,4]\nparents=[1]\nhost_rate='1 Gbit/s'\n\
+          uplink_rate='1 Gbit/s'",
+            "has 1 levels where children has 2",
+        ),
+        (
+            "kind='k-ary-n-tree'\nk=1000\nlevels=16\nhost_rate='1 Gbit/s'\n\
+          uplink_rate='1 Gbit/s'",
+            "at most 200000 are allowed",
+        ),
+        (
+            "kind='torus'\nsizes=[4,1]\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'",
+            "must be numbers of 2 to 100000",
+        ),
+        (
+            "kind='dcell'\nn=1000\nlevels=4\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'",
+            "at most 200000 are allowed",
+        ),
     ];
     for (fabric, reason) in cases {
         let found = listed(&format!("schema = 1\n[fabric]\n{fabric}\n{work}"));

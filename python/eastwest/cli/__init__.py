@@ -21,6 +21,7 @@ from eastwest.cli import (
     new,
     observe,
     report,
+    routes,
     simulate,
     sweep,
     trace,
@@ -46,6 +47,8 @@ app.command("calibrate")(calibrate.command)
 app.command("bench")(bench.bench)
 app.command("new")(new.new)
 app.command("schema")(explore.schema)
+app.command("routes")(routes.routes)
+explore.topology.command("import")(routes.topology_import)
 model.app.command("eee")(model_eee.model_eee)
 model.app.add_typer(model_control.app, name="control")
 app.add_typer(model.app, name="model")

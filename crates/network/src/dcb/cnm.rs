@@ -8,6 +8,7 @@
 //! point itself that is the congested port.
 
 use crate::pool::Stored;
+use crate::routing::NOTE_HASH;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,7 @@ impl Cnm {
         packet.ack = u64::from(self.congested.0);
         packet.window = self.source.0;
         packet.ts_echo_us = self.port;
+        packet.hash = NOTE_HASH;
         packet.ip_len = bytes;
         packet.tos = priority << 5;
         packet.notes = Packet::CONGESTION_NOTE;

@@ -19,7 +19,9 @@
 //!
 //! Departs from these: the papers leave open whether a notification that a switch has acted upon still
 //! reaches the source; here it does not, after the study's "only when no uncongested path is left
-//! does the source rate-limit". Paths stay shortest, so there are no loops.
+//! does the source rate-limit". How notifications find the way backwards is not said either; here
+//! switches know it (a bridge could learn it from the frames of the flow), and one whose flow has taken
+//! another way meanwhile is routed as others are. Paths stay shortest, so there are no loops.
 
 use super::chooser::{Asked, modulo};
 use super::custom::View;
@@ -88,7 +90,12 @@ impl Adaptive {
         best
     }
 
-    /// See [`super::Routing::snoop`]; `members` are the links of eligible ports.
+    /// The number of the port that a packet to a host would take at a switch.
+    pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
+        best(&self.marks[switch as usize], now, dst, members).0
+    }
+
+    /// A notification, see above; `members` are the links of eligible ports.
     pub fn snoop(
         &mut self,
         now: Time,

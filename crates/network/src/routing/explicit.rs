@@ -11,6 +11,9 @@ use std::fmt;
 /// Set in [`eastwest_types::Packet::hash`] where the rest is the number of an explicit route.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
+/// Most routes: the number that is left stands for [`super::NOTE_HASH`].
+pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
+
 /// An explicit route that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
@@ -43,8 +46,8 @@ impl ExplicitRoutes {
             ExplicitRoutes { of_pair: BTreeMap::new(), hops: Vec::new(), usable: Vec::new() };
         for (i, route) in routes.iter().enumerate() {
             let fail = |message| RouteError { route: i, message };
-            if i >= usize::from(EXPLICIT_BIT) {
-                return Err(fail(format!("more than {EXPLICIT_BIT} routes")));
+            if i >= MOST_ROUTES {
+                return Err(fail(format!("more than {MOST_ROUTES} routes")));
             }
             let nodes: Vec<u32> = [route.from]
                 .into_iter()

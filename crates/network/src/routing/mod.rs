@@ -14,12 +14,14 @@ mod explicit;
 mod flowlet;
 mod shortest;
 
-pub use adaptive::{AdaptiveCounts, Snooped};
+pub use adaptive::AdaptiveCounts;
+use adaptive::Snooped;
 pub use custom::{Choice, CustomRouting, CustomRoutingConfig, RoutingModel, SwitchPlace, View};
-pub use explicit::{EXPLICIT_BIT, RouteError};
+pub use explicit::{EXPLICIT_BIT, MOST_ROUTES, RouteError};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{EqualPaths, RoutingConfig};
+use crate::dcb::Cnm;
 use crate::topology::Graph;
 use chooser::{Asked, Chooser};
 use eastwest_engine::random::mix;
@@ -52,6 +54,10 @@ const GROUP_BIT: u32 = 1 << 31;
 const LOCAL: u32 = GROUP_BIT - 1;
 /// No path; no link has this number.
 pub const NO_ROUTE: u32 = u32::MAX;
+/// A notification that has done its work; no link has this number.
+pub const ABSORBED: u32 = u32::MAX - 1;
+/// [`eastwest_types::Packet::hash`] of congestion notifications, at which switches look.
+pub const NOTE_HASH: u16 = u16::MAX;
 
 /// The routes of a fabric.
 #[derive(Serialize, Deserialize)]
@@ -164,29 +170,64 @@ impl Routing {
         self.chooser.deals()
     }
 
-    /// What `switch` makes of a notification that packets to `dst` meet congestion beyond its output
-    /// `link`, see [`adaptive`]. `severity` is the notification's quantised feedback. Without adaptive
-    /// routing it passes.
-    pub fn snoop(
-        &mut self,
-        now: Time,
-        switch: u32,
-        dst: HostId,
-        (link, severity): (u32, u8),
-    ) -> Snooped {
-        if !matches!(self.chooser, Chooser::Adaptive(_)) {
-            return Snooped::Pass;
+    /// The same for a congestion notification to `dst`. With adaptive routing the switch looks at it,
+    /// and what goes on takes the way of the flow backwards; else it is a packet like others.
+    #[cold]
+    #[inline(never)]
+    fn next_of_note(&mut self, switch: u32, dst: HostId, view: View) -> u32 {
+        let note = Cnm::of(view.packet).filter(|_| matches!(self.chooser, Chooser::Adaptive(_)));
+        if let Some(cnm) = note {
+            if self.snoop(view.now, switch, &cnm, view.came ^ 1) == Snooped::Absorbed {
+                return ABSORBED;
+            }
+            if let Some(link) = self.backwards(switch, &cnm, &view) {
+                return link;
+            }
         }
-        let at = self.attachments[dst.0 as usize];
-        let entry = self.table[(switch * self.columns + at.column) as usize];
+        let hash = mix(u64::from(dst.0)) as u16 & !EXPLICIT_BIT;
+        self.next_link(switch, dst, hash, || view)
+    }
+
+    /// What `switch` makes of a notification from beyond its output `link`, see [`adaptive`].
+    fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
+        let entry = self.entry(switch, cnm.congested);
         // neither the edge switch nor one with a single port has another way
-        if entry == LOCAL || entry & GROUP_BIT == 0 || entry == NO_ROUTE {
+        if entry & GROUP_BIT == 0 || entry == NO_ROUTE {
             return Snooped::Pass;
         }
         let group = self.groups[(entry & !GROUP_BIT) as usize];
         let members = &self.members[group.first as usize..][..group.count as usize];
         let Chooser::Adaptive(adaptive) = &mut self.chooser else { return Snooped::Pass };
-        adaptive.snoop(now, switch, dst, members, (link, severity))
+        adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
+    }
+
+    /// The link by which packets of the flow that a notification is about come to `switch`, the other
+    /// way round, found along the way they take now; none where they no longer pass.
+    fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
+        let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
+        let hosts = self.attachments.len() as u32;
+        let mut link = self.attachments[cnm.source.0 as usize].down ^ 1;
+        for _ in 0..self.salts.len() {
+            let at = view.links.get(link as usize)?.to.checked_sub(hosts)?;
+            if at == switch {
+                return Some(link ^ 1);
+            }
+            let entry = self.entry(at, cnm.congested);
+            link = match entry {
+                LOCAL | NO_ROUTE => return None,
+                entry if entry & GROUP_BIT != 0 => {
+                    let members = self.members_of(entry);
+                    members[adaptive.prefer(view.now, at, cnm.congested, members)]
+                }
+                only => only,
+            };
+        }
+        None
+    }
+
+    fn entry(&self, switch: u32, dst: HostId) -> u32 {
+        let at = self.attachments[dst.0 as usize];
+        self.table[(switch * self.columns + at.column) as usize]
     }
 
     /// Counts of what adaptive routing did; nothing where it is not asked for.
@@ -216,8 +257,13 @@ impl Routing {
         hash: u16,
         view: impl FnOnce() -> View<'f>,
     ) -> u32 {
-        if let Some(link) = self.explicit_link(switch, hash) {
-            return *link;
+        if hash & EXPLICIT_BIT != 0 {
+            if hash == NOTE_HASH {
+                return self.next_of_note(switch, dst, view());
+            }
+            if let Some(link) = self.explicit_link(switch, hash) {
+                return *link;
+            }
         }
         let at = self.attachments[dst.0 as usize];
         let entry = self.table[(switch * self.columns + at.column) as usize];

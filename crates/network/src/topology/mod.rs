@@ -1,7 +1,13 @@
 //! Nodes and cables of a fabric, by name: what routing and ports are built from.
 
+pub mod dcell;
 mod fat_tree;
 mod leaf_spine;
+#[cfg(test)]
+mod shape;
+pub mod torus;
+pub mod two_groups;
+pub mod xgft;
 
 use crate::config::{CableConfig, Topology};
 use serde::{Deserialize, Serialize};

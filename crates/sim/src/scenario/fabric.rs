@@ -8,17 +8,14 @@
 
 use super::energy::{self, LinkRates};
 use super::graph;
-use super::nodes::{MAX_HOPS, Nodes, cables_of, nodes_of};
-use super::quantity::{Name, Octets};
+use super::nodes::{Nodes, cables_of, nodes_of};
+use super::quantity::Octets;
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
-use super::reader::{Choice, Section, key};
-use super::{Context, Files, switch_power};
-use crate::mechanisms::Mechanisms;
+use super::reader::{Section, key};
+use super::shapes::Shape;
+use super::{Context, Files, routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
-use eastwest_network::config::{
-    CableConfig, ExplicitRoute, FabricConfig, PortSet, RoutingConfig, Topology,
-};
-use eastwest_network::routing::CustomRoutingConfig;
+use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -34,6 +31,7 @@ enum Kind {
     LeafSpine,
     Star,
     FatTree,
+    Shape(shapes::Shape),
     Graph,
 }
 
@@ -97,7 +95,7 @@ pub fn read(
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
         read_queue(q, &ports, at_host, notes)
     });
-    let routing = read_routing(s, nodes.as_ref(), mechanisms);
+    let (routing, equal_paths) = routes::read(s, nodes.as_ref(), context, files);
     let energy = energy::read(s, &link_rates(topology.as_ref()));
     let switch_power = switch_power::read(s);
     let config = FabricConfig {
@@ -111,6 +109,7 @@ pub fn read(
         shared_buffer,
         scheduler,
         routing,
+        equal_paths,
         processing_jitter,
         // the section `measure` names them
         energy,
@@ -232,6 +231,34 @@ fn read_topology(
                 "three tiers of k-port switches (Al-Fares et al. \
                          2008); nodes h0…, edge0…, agg0…, core0…",
             ),
+            (
+                "k-ary-n-tree",
+                Kind::Shape(Shape::KAryNTree),
+                "n levels of switches with k ports down and k up (Petrini and Vanneschi 1997); \
+                 nodes h0…, s1.0… by level",
+            ),
+            (
+                "xgft",
+                Kind::Shape(Shape::Xgft),
+                "extended generalised fat tree (Öhring et al. 1995); nodes h0…, s1.0… by level",
+            ),
+            (
+                "torus",
+                Kind::Shape(Shape::Torus),
+                "switches in a ring along every dimension, hosts at each; nodes h0…, s0.0… by \
+                 coordinates",
+            ),
+            (
+                "dcell",
+                Kind::Shape(Shape::DCell),
+                "servers that forward for each other (Guo et al. 2008); nodes h0…, relay0…, mini0…",
+            ),
+            (
+                "two-groups",
+                Kind::Shape(Shape::TwoGroups),
+                "two groups of hosts with several paths between them, which static routing by the \
+                 receiver's number does not use; nodes h0…, left, near0…, far0…, right",
+            ),
             ("graph", Kind::Graph, "any graph, from a file; nodes as named there"),
         ],
     )?;
@@ -239,6 +266,7 @@ fn read_topology(
         Kind::LeafSpine => read_leaf_spine(s, notes),
         Kind::Star => read_star(s),
         Kind::FatTree => read_fat_tree(s, notes),
+        Kind::Shape(shape) => return shapes::read(s, shape),
         Kind::Graph => return graph::read(s, context, files),
     };
     if s.describing() {
@@ -249,7 +277,7 @@ fn read_topology(
         Kind::LeafSpine => &["hosts_per_leaf", "leaves", "spines", "cables_per_spine"],
         Kind::Star => &["hosts"],
         Kind::FatTree => &["k", "hosts_per_edge"],
-        Kind::Graph => &[],
+        Kind::Shape(_) | Kind::Graph => &[],
     };
     s.demand(nodes <= MOST_NODES, sizes, || {
         format!("makes a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
@@ -263,7 +291,7 @@ fn read_topology(
 const LEAST_RATE: &str = "1 kbit/s";
 const MOST_RATE: &str = "10 Tbit/s";
 
-fn read_host_cable(s: &mut Section) -> CableConfig {
+pub fn read_host_cable(s: &mut Section) -> CableConfig {
     let rate =
         s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
     let delay = s.get(
@@ -278,7 +306,7 @@ fn read_host_cable(s: &mut Section) -> CableConfig {
     cable(rate, delay)
 }
 
-fn read_uplink_cable(s: &mut Section) -> CableConfig {
+pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
     let rate = s.get(
         key("uplink_rate", "Rate of a cable between switches, each way.")
             .range(LEAST_RATE, MOST_RATE),
@@ -365,106 +393,4 @@ fn note_over_subscription(
             bits(up)
         ));
     }
-}
-
-/// Most explicit routes.
-const MOST_ROUTES: usize = 100_000;
-
-/// The built-in choices among equal paths.
-pub const ROUTINGS: &[Choice<RoutingConfig>] = &[
-    ("ecmp", RoutingConfig::Ecmp, "per flow, by a seeded hash of the five-tuple (RFC 2992)"),
-    ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
-    (
-        "explicit",
-        RoutingConfig::Explicit(Vec::new()),
-        "by [[fabric.route]]; ecmp for all other pairs",
-    ),
-];
-
-fn read_routing(s: &mut Section, nodes: Option<&Nodes>, mechanisms: &Mechanisms) -> RoutingConfig {
-    let built_in = ROUTINGS.iter().map(|(name, routing, doc)| (*name, Ok(routing), *doc));
-    let others = mechanisms.routing.iter().map(|entry| (entry.name, Err(entry), entry.doc));
-    let choices: Vec<_> = built_in.chain(others).collect();
-    let doc = "How switches choose among equal paths.";
-    let routing = match s.open_choice("routing", doc, Some("ecmp"), &choices) {
-        Ok(routing) => routing.clone(),
-        Err(entry) => {
-            let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
-            RoutingConfig::Custom(CustomRoutingConfig(model))
-        }
-    };
-    let routes = s.tables(
-        "route",
-        "The path of all packets from one host to another.",
-        MOST_ROUTES,
-        |r, _| read_route(r, nodes),
-    );
-    if s.describing() {
-        return routing;
-    }
-    match routing {
-        RoutingConfig::Explicit(_) => {
-            let mut seen = std::collections::BTreeSet::new();
-            let routes: Vec<ExplicitRoute> = routes.into_iter().flatten().collect();
-            if let Some(twice) = routes.iter().find(|r| !seen.insert((r.from, r.to))) {
-                s.wrong(
-                    "route",
-                    format!("there are two routes from h{} to h{}", twice.from, twice.to),
-                );
-            }
-            RoutingConfig::Explicit(routes)
-        }
-        other => {
-            if !routes.is_empty() {
-                s.wrong("route", "routes are only followed with routing = \"explicit\"");
-            }
-            other
-        }
-    }
-}
-
-fn read_route(r: &mut Section, nodes: Option<&Nodes>) -> Option<ExplicitRoute> {
-    let from: Name = r.get(key("from", "Sending host."));
-    let to: Name = r.get(key("to", "Receiving host."));
-    let via: Vec<Name> = r.get(key("via", "Switches on the way, in order."));
-    let nodes = nodes?;
-    if r.describing() {
-        return None;
-    }
-    let mut host = |name: &'static str, given: &Name| match nodes.number(&given.0) {
-        Some(n) if n < nodes.hosts() => Some(n),
-        _ if !r.good(&[name]) => None,
-        _ => {
-            r.wrong_hint(name, format!("is not a host; hosts are {}", nodes.host_names()), None);
-            None
-        }
-    };
-    let (from, to) = (host("from", &from), host("to", &to));
-    let (from, to) = (from?, to?);
-    if !r.good(&["via"]) {
-        return None;
-    }
-    r.demand(from != to, &["to", "from"], || "must not be the sending host".to_owned());
-    r.demand(via.len() <= MAX_HOPS, &["via"], || format!("has more than {MAX_HOPS} switches"));
-    let mut path = Vec::new();
-    for name in via.iter().take(MAX_HOPS) {
-        match nodes.number(&name.0) {
-            Some(n) if n >= nodes.hosts() => path.push(n),
-            _ => {
-                r.wrong("via", format!("{} is not a switch of this fabric", name.0));
-                return None;
-            }
-        }
-    }
-    let stops: Vec<u32> = std::iter::once(from).chain(path.iter().copied()).chain([to]).collect();
-    if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
-        let (a, b) = (nodes.name(gap[0]), nodes.name(gap[1]));
-        r.demand(false, &["via", "to"], || format!("there is no cable between {a} and {b}"));
-        return None;
-    }
-    let mut once = std::collections::BTreeSet::new();
-    r.demand(stops.iter().all(|n| once.insert(*n)), &["via", "to"], || {
-        "must not pass a node twice".to_owned()
-    });
-    Some(ExplicitRoute { from, to, via: path })
 }

@@ -36,7 +36,10 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];
     let own_queue = queues.iter().any(|q| matches!(q, QueueConfig::Custom(_)));
-    let per_packet = matches!(f.routing, RoutingConfig::RoundRobin | RoutingConfig::Custom(_));
+    let per_packet = !matches!(
+        f.routing,
+        RoutingConfig::Ecmp | RoutingConfig::Modulo | RoutingConfig::Explicit(_)
+    );
     let datagrams = |w: &super::WorkloadSpec| matches!(w.kind, WorkloadKind::Datagrams(_));
     [
         (own_queue, "fabric", "has a queue of your own, which only packets can meet"),

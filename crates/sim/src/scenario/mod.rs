@@ -25,6 +25,8 @@ mod quantity;
 mod queues;
 mod reader;
 mod resolve;
+mod routes;
+mod shapes;
 mod switch_power;
 mod syntax;
 mod tcp;
@@ -138,7 +140,7 @@ pub(crate) fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
         "queue" => queues::DISCIPLINES.iter().map(|c| c.0).collect(),
         "congestion" => tcp_congestion::KINDS.iter().map(|c| c.0).collect(),
-        _ => fabric::ROUTINGS.iter().map(|c| c.0).collect(),
+        _ => routes::ROUTINGS.iter().map(|c| c.0).collect(),
     }
 }
 

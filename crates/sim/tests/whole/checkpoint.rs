@@ -96,6 +96,13 @@ fn every_queue_discipline_goes_on() {
 }
 
 #[test]
+fn every_routing_goes_on() {
+    for routing in ["spray", "flowlet", "modulo", "adaptive"] {
+        goes_on(&shuffle(&format!("routing = '{routing}'"), "", ""), &[]);
+    }
+}
+
+#[test]
 fn classes_and_shared_buffers_go_on() {
     let classes = "scheduler = 'classes'\nshared_buffer = { size = '40 KB', alpha = 1 }\n\
         [[fabric.class]]\npriorities = [0, 1, 2, 3]\nweight = 1\n\

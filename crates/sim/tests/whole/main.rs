@@ -23,6 +23,7 @@ mod ordering;
 mod priority;
 mod queueing;
 mod queues;
+mod routes;
 mod small_queues;
 mod snapshot;
 mod unfinished;

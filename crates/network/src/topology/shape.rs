@@ -1,0 +1,132 @@
+//! Properties of topologies for tests: distances, numbers of shortest paths, cuts.
+
+use super::Graph;
+use crate::config::Topology;
+use std::collections::VecDeque;
+
+/// A graph as lists of neighbours.
+pub struct Shape {
+    /// How many of the nodes, the first ones, are hosts.
+    pub hosts: usize,
+    neighbours: Vec<Vec<usize>>,
+}
+
+impl Shape {
+    /// The shape of a topology.
+    pub fn of(topology: &Topology) -> Shape {
+        let graph = Graph::build(topology);
+        let mut neighbours = vec![Vec::new(); graph.names.len()];
+        for cable in &graph.cables {
+            neighbours[cable.a as usize].push(cable.b as usize);
+            neighbours[cable.b as usize].push(cable.a as usize);
+        }
+        assert!(neighbours[..graph.hosts as usize].iter().all(|n| n.len() == 1));
+        let mut names = graph.names.clone();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), neighbours.len(), "names are unique");
+        Shape { hosts: graph.hosts as usize, neighbours }
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    pub fn switches(&self) -> usize {
+        self.nodes() - self.hosts
+    }
+
+    pub fn cables(&self) -> usize {
+        self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
+    }
+
+    pub fn degree(&self, node: usize) -> usize {
+        self.neighbours[node].len()
+    }
+
+    /// Hops from a node to every other, and numbers of shortest paths.
+    fn from(&self, start: usize) -> (Vec<usize>, Vec<u64>) {
+        let mut distance = vec![usize::MAX; self.nodes()];
+        let mut paths = vec![0; self.nodes()];
+        (distance[start], paths[start]) = (0, 1);
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
+            for &next in &self.neighbours[node] {
+                if distance[next] == usize::MAX {
+                    distance[next] = distance[node] + 1;
+                    queue.push_back(next);
+                }
+                if distance[next] == distance[node] + 1 {
+                    paths[next] += paths[node];
+                }
+            }
+        }
+        (distance, paths)
+    }
+
+    /// Links on the longest of the shortest ways between two hosts.
+    pub fn diameter(&self) -> usize {
+        let farthest = |host| self.from(host).0[..self.hosts].iter().copied().max();
+        (0..self.hosts).filter_map(farthest).max().expect("there are hosts")
+    }
+
+    /// Shortest paths between two nodes.
+    pub fn paths(&self, from: usize, to: usize) -> u64 {
+        self.from(from).1[to]
+    }
+
+    /// Cables between switches on one side of a cut, by their number among switches, and the others.
+    pub fn cut(&self, first: impl Fn(usize) -> bool) -> usize {
+        let side = |node: usize| first(node - self.hosts);
+        let crossing = |a: usize| {
+            let others = self.neighbours[a].iter().filter(|&&b| b >= self.hosts);
+            others.filter(|&&b| side(a) && !side(b)).count()
+        };
+        (self.hosts..self.nodes()).map(crossing).sum()
+    }
+
+    /// The fewest cables that part the first half of the hosts from the second: the largest flow
+    /// between them (Ford and Fulkerson), every cable carrying 1 each way.
+    pub fn bisection_of_hosts(&self) -> usize {
+        let mut room: Vec<Vec<i32>> = self.neighbours.iter().map(|n| vec![1; n.len()]).collect();
+        let mut flow = 0;
+        while let Some(path) = self.augmenting(&room) {
+            for &(node, port) in &path {
+                let next = self.neighbours[node][port];
+                room[node][port] -= 1;
+                // parallel cables are told apart by nothing: any of them can take the flow back
+                let back = self.neighbours[next].iter().position(|&n| n == node);
+                room[next][back.expect("a cable has two ends")] += 1;
+            }
+            flow += 1;
+        }
+        flow
+    }
+
+    /// A way with room from a host of the first half to one of the second, as (node, port).
+    fn augmenting(&self, room: &[Vec<i32>]) -> Option<Vec<(usize, usize)>> {
+        let half = self.hosts / 2;
+        let mut before: Vec<Option<(usize, usize)>> = vec![None; self.nodes()];
+        let mut seen: Vec<bool> = (0..self.nodes()).map(|n| n < half).collect();
+        let mut queue: VecDeque<usize> = (0..half).collect();
+        while let Some(node) = queue.pop_front() {
+            for (port, &next) in self.neighbours[node].iter().enumerate() {
+                if room[node][port] <= 0 || std::mem::replace(&mut seen[next], true) {
+                    continue;
+                }
+                before[next] = Some((node, port));
+                if (half..self.hosts).contains(&next) {
+                    let mut path = Vec::new();
+                    let mut at = next;
+                    while let Some(step) = before[at] {
+                        path.push(step);
+                        at = step.0;
+                    }
+                    return Some(path);
+                }
+                queue.push_back(next);
+            }
+        }
+        None
+    }
+}

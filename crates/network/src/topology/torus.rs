@@ -1,0 +1,102 @@
+//! Torus: switches at the points of a grid of any number of dimensions, a ring along each, and hosts at
+//! every switch.
+//!
+//! A ring of two is one cable, not two parallel ones. Hosts `h0…` are numbered switch by switch, switches
+//! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
+//! dimension.
+
+use crate::config::{CableConfig, Topology};
+
+/// Switches of the grid.
+pub fn switches(sizes: &[u32]) -> u64 {
+    sizes.iter().fold(1, |n, &size| n.saturating_mul(u64::from(size)))
+}
+
+/// Cables of all rings and hosts.
+pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
+    let all = switches(sizes);
+    let rings = |&size: &u32| if size == 2 { all / 2 } else { all };
+    let of_hosts = all.saturating_mul(u64::from(hosts_per_switch));
+    sizes.iter().map(rings).fold(of_hosts, u64::saturating_add)
+}
+
+/// Lays it out; every size is at least 2, and the caller has looked at the number of nodes.
+pub fn build(
+    sizes: &[u32],
+    hosts_per_switch: u32,
+    host: CableConfig,
+    uplink: CableConfig,
+) -> Topology {
+    let all = switches(sizes) as u32;
+    let hosts = all * hosts_per_switch;
+    // by how much the number of a switch grows with each coordinate
+    let steps: Vec<u32> =
+        (0..sizes.len()).map(|d| sizes[d + 1..].iter().product::<u32>()).collect();
+    let coordinate = |switch: u32, d: usize| switch / steps[d] % sizes[d];
+    let name = |switch: u32| {
+        let at: Vec<String> = (0..sizes.len()).map(|d| coordinate(switch, d).to_string()).collect();
+        format!("s{}", at.join("."))
+    };
+    let mut cables: Vec<_> = (0..hosts).map(|h| (h, hosts + h / hosts_per_switch, host)).collect();
+    for (d, &size) in sizes.iter().enumerate() {
+        for switch in 0..all {
+            let at = coordinate(switch, d);
+            if size == 2 && at == 1 {
+                continue;
+            }
+            let next = switch - at * steps[d] + (at + 1) % size * steps[d];
+            cables.push((hosts + switch, hosts + next, uplink));
+        }
+    }
+    Topology::Graph {
+        hosts: (0..hosts).map(|i| format!("h{i}")).collect(),
+        switches: (0..all).map(name).collect(),
+        cables,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::Shape;
+    use super::*;
+    use eastwest_types::{Rate, Span};
+
+    const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
+
+    #[test]
+    fn rings_close_and_distances_and_bisection_are_those_of_tori() {
+        for (sizes, hosts, diameter, bisection) in [
+            // Dally and Towles 2004: a k-ary n-cube has a bisection of 2 kⁿ⁻¹ cables, diameter n k/2
+            (&[4u32, 4][..], 2, 4, 8),
+            (&[4, 4, 4], 1, 6, 32),
+            (&[6, 3], 1, 4, 6),
+            (&[8], 1, 4, 2),
+            (&[2, 2, 2], 3, 3, 4),
+        ] {
+            let shape = Shape::of(&build(sizes, hosts, CABLE, CABLE));
+            let all = switches(sizes) as usize;
+            assert_eq!((shape.switches(), shape.hosts), (all, all * hosts as usize));
+            assert_eq!(shape.cables() as u64, cables(sizes, hosts));
+            // two more hops for the hosts' own cables
+            assert_eq!(shape.diameter(), diameter + 2, "{sizes:?}");
+            let degree = sizes.iter().map(|&s| if s == 2 { 1 } else { 2 }).sum::<usize>();
+            let first = shape.hosts;
+            assert!((first..shape.nodes()).all(|s| shape.degree(s) == degree + hosts as usize));
+            // cut across the first, longest dimension
+            assert_eq!(shape.cut(|switch| switch < all / 2), bisection, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn shortest_paths_are_the_orders_of_steps() {
+        let shape = Shape::of(&build(&[5, 5], 1, CABLE, CABLE));
+        // from (0,0) to (2,1): three steps in any order
+        assert_eq!(shape.paths(0, 2 * 5 + 1), 3);
+        // to (2,2): four steps, two of each
+        assert_eq!(shape.paths(0, 2 * 5 + 2), 6);
+        let Topology::Graph { switches, .. } = build(&[2, 3], 1, CABLE, CABLE) else {
+            unreachable!("a graph")
+        };
+        assert_eq!(switches, ["s0.0", "s0.1", "s0.2", "s1.0", "s1.1", "s1.2"]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Extended generalised fat trees XGFT(h; m₁…m_h; w₁…w_h) (Öhring, Ibel, Das and Kumar, *On Generalized
+//! Fat Trees*, IPPS 1995), and the k-ary n-trees among them (Petrini and Vanneschi, *k-ary n-trees*, IPPS
+//! 1997): XGFT(n; k…k; 1, k…k).
+//!
+//! A node of level l has m_l children and w_(l+1) parents. It is named by h digits: the lower l of them
+//! below their w, the others below their m. Two nodes of levels l and l + 1 are joined if they agree in
+//! all digits but number l + 1. Level 0 are the hosts; digit 1 counts first, so hosts are numbered
+//! switch by switch. w₁ is 1: a host has one cable.
+//!
+//! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
+//! up, each in the order of the digit in which their ends differ.
+
+use crate::config::{CableConfig, Topology};
+
+/// The shape: for each level from the hosts up, children of its nodes and parents of those below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Xgft {
+    /// m₁…m_h.
+    pub children: Vec<u32>,
+    /// w₁…w_h; w₁ is 1.
+    pub parents: Vec<u32>,
+}
+
+impl Xgft {
+    /// The k-ary n-tree.
+    pub fn k_ary_n_tree(k: u32, n: u32) -> Xgft {
+        let parents = (0..n).map(|level| if level == 0 { 1 } else { k }).collect();
+        Xgft { children: vec![k; n as usize], parents }
+    }
+
+    /// Nodes of a level, 0 for hosts: w₁…w_l · m_(l+1)…m_h.
+    pub fn nodes(&self, level: usize) -> u64 {
+        let below = self.parents[..level].iter();
+        let above = self.children[level..].iter();
+        below.chain(above).fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
+    }
+
+    /// Nodes of all levels.
+    pub fn all_nodes(&self) -> u64 {
+        (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
+    }
+
+    /// Cables of all levels.
+    pub fn cables(&self) -> u64 {
+        let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
+        (0..self.children.len()).map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Lays it out; the caller has looked at its size.
+    pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
+        let levels = self.children.len();
+        let hosts = (0..self.nodes(0)).map(|i| format!("h{i}")).collect();
+        let named = |level: usize| (0..self.nodes(level)).map(move |i| format!("s{level}.{i}"));
+        let switches = (1..=levels).flat_map(named).collect();
+        let (mut cables, mut below) = (Vec::new(), 0u64);
+        for level in 0..levels {
+            let above = below + self.nodes(level);
+            // the digits under number l + 1, which both ends share, count up to this
+            let low: u64 = self.parents[..level].iter().map(|&w| u64::from(w)).product();
+            let (m, w) = (u64::from(self.children[level]), u64::from(self.parents[level]));
+            let config = if level == 0 { host } else { uplink };
+            for node in 0..self.nodes(level) {
+                let (rest, digits) = (node / low / m, node % low);
+                for digit in 0..w {
+                    let parent = (rest * w + digit) * low + digits;
+                    cables.push(((below + node) as u32, (above + parent) as u32, config));
+                }
+            }
+            below = above;
+        }
+        Topology::Graph { hosts, switches, cables }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::Shape;
+    use super::*;
+    use eastwest_types::{Rate, Span};
+
+    const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
+
+    fn shape(xgft: &Xgft) -> Shape {
+        let shape = Shape::of(&xgft.build(CABLE, CABLE));
+        assert_eq!(shape.nodes() as u64, xgft.all_nodes());
+        assert_eq!(shape.cables() as u64, xgft.cables());
+        shape
+    }
+
+    #[test]
+    fn k_ary_n_trees_have_the_published_size_and_diversity() {
+        // kⁿ hosts, n kⁿ⁻¹ switches of 2k ports, the topmost with k
+        for (k, n) in [(2u32, 3u32), (3, 2), (4, 3)] {
+            let shape = shape(&Xgft::k_ary_n_tree(k, n));
+            let (hosts, per_level) = (k.pow(n) as usize, k.pow(n - 1) as usize);
+            assert_eq!((shape.hosts, shape.switches()), (hosts, n as usize * per_level));
+            let degrees: Vec<usize> = (hosts..shape.nodes()).map(|s| shape.degree(s)).collect();
+            let tops = degrees.iter().filter(|&&d| d == k as usize).count();
+            assert_eq!(tops, per_level);
+            assert!(degrees.iter().all(|&d| d == k as usize || d == 2 * k as usize));
+            // up to the root and down again; k ways at each of the n − 1 steps up between switches
+            assert_eq!(shape.diameter(), 2 * n as usize);
+            assert_eq!(shape.paths(0, hosts - 1), per_level as u64);
+            assert_eq!(shape.paths(0, k as usize - 1), 1);
+            // half of the hosts to the other half: full bisection, the middle digit odd aside
+            if k % 2 == 0 {
+                assert_eq!(shape.bisection_of_hosts(), hosts / 2);
+            }
+        }
+    }
+
+    #[test]
+    fn slimmed_trees_are_built_as_their_digits_say() {
+        // two levels, four hosts a switch, two parents: 2:1 over-subscribed
+        let slim = Xgft { children: vec![4, 4], parents: vec![1, 2] };
+        let shape = shape(&slim);
+        assert_eq!((shape.hosts, shape.switches()), (16, 6));
+        assert_eq!((shape.diameter(), shape.paths(0, 15)), (4, 2));
+        assert_eq!(shape.bisection_of_hosts(), 4);
+        // one level is a star
+        let star = Xgft { children: vec![5], parents: vec![1] };
+        assert_eq!(self::shape(&star).diameter(), 2);
+    }
+}

@@ -1,0 +1,452 @@
+//! `routing` and what belongs to it: how switches choose among equal paths, weights of ports, and given
+//! routes, which stand in the scenario or in a file.
+//!
+//! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via` has the
+//! names of switches in their order, with spaces between them.
+
+use super::nodes::{MAX_HOPS, Nodes};
+use super::problem::shorten;
+use super::quantity::{FileName, Name, Quantity};
+use super::reader::{Choice, Section, key};
+use super::{Context, Files};
+use crate::mechanisms::Mechanisms;
+use eastwest_network::config::{
+    AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, RoutingConfig,
+};
+use eastwest_network::routing::{CustomRoutingConfig, MOST_ROUTES};
+use eastwest_types::Span;
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// Largest file of routes.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+/// Most ports with a weight of their own.
+const MOST_WEIGHTS: usize = 100_000;
+
+/// The built-in choices among equal paths.
+pub const ROUTINGS: &[Choice<RoutingConfig>] = &[
+    ("ecmp", RoutingConfig::Ecmp, "per flow, by a seeded hash of the five-tuple (RFC 2992)"),
+    ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
+    (
+        "explicit",
+        RoutingConfig::Explicit(Vec::new()),
+        "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs",
+    ),
+    (
+        "modulo",
+        RoutingConfig::Modulo,
+        "static: of n ports the one with the number of the receiving host modulo n",
+    ),
+    ("spray", RoutingConfig::Spray, "per packet, at random"),
+    (
+        "flowlet",
+        RoutingConfig::Flowlet(FlowletConfig { gap: Span::ZERO, entries: 1 }),
+        "at random for every burst of a flow (LetFlow, Vanini et al. 2017)",
+    ),
+    (
+        "adaptive",
+        RoutingConfig::Adaptive(AdaptiveConfig { timer: Span::ZERO }),
+        "as modulo, and around congestion that passing notifications of QCN tell of (Minkenberg et al. \
+         2009)",
+    ),
+];
+
+/// Settings of single choices, where the file gives them.
+struct Settings {
+    gap: Option<Span>,
+    entries: Option<u32>,
+    timer: Option<Span>,
+}
+
+impl Settings {
+    fn read(s: &mut Section) -> Settings {
+        const GAP: &str = "With flowlet: a longer pause in a flow begins a new burst; longer than paths \
+                           differ in delay (CONGA, Alizadeh et al. 2014: 500 us).";
+        const ENTRIES: &str = "With flowlet: entries of each switch's table, rounded up to a power of \
+                               two; flows that meet in one share it (CONGA: 65536).";
+        const TIMER: &str = "With adaptive: a port counts as congested for a receiver for so long after \
+                             the latest notification (Gusat et al. 2009: 250 ms).";
+        Settings {
+            gap: s.find(key("flowlet_gap", GAP).optional("500 us").range("0 s", "10 s")),
+            entries: s.find(key("flowlet_entries", ENTRIES).optional("65536").range("1", "65536")),
+            timer: s.find(key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s")),
+        }
+    }
+
+    /// The choice with its settings; those of others are refused.
+    fn complete(&self, s: &mut Section, routing: RoutingConfig) -> RoutingConfig {
+        let flowlet = matches!(routing, RoutingConfig::Flowlet(_));
+        let adaptive = matches!(routing, RoutingConfig::Adaptive(_));
+        for (name, given, fits, of) in [
+            ("flowlet_gap", self.gap.is_some(), flowlet, "flowlet"),
+            ("flowlet_entries", self.entries.is_some(), flowlet, "flowlet"),
+            ("adaptive_timer", self.timer.is_some(), adaptive, "adaptive"),
+        ] {
+            if given && !fits {
+                s.wrong(name, format!("means something only with routing = \"{of}\""));
+            }
+        }
+        match routing {
+            RoutingConfig::Flowlet(_) => RoutingConfig::Flowlet(FlowletConfig {
+                gap: self.gap.unwrap_or(Span::from_us(500)),
+                entries: self.entries.unwrap_or(1 << 16).next_power_of_two(),
+            }),
+            RoutingConfig::Adaptive(_) => RoutingConfig::Adaptive(AdaptiveConfig {
+                timer: self.timer.unwrap_or(Span::from_ms(250)),
+            }),
+            other => other,
+        }
+    }
+}
+
+/// Reads how switches choose among equal paths.
+pub fn read(
+    s: &mut Section,
+    nodes: Option<&Nodes>,
+    context: &Context,
+    files: &mut Files,
+) -> (RoutingConfig, EqualPaths) {
+    let routing = read_choice(s, &context.mechanisms);
+    let settings = Settings::read(s);
+    let same_hash: Option<bool> = s.find(
+        key(
+            "same_hash",
+            "Every switch takes the hash of a flow as it is: who went left at one tier goes left at \
+             the next (hash polarisation).",
+        )
+        .optional("false: each switch mixes a seed of its own into it"),
+    );
+    let weights = s.tables(
+        "weight",
+        "A port that gets more than its share among equal ones (WCMP, Zhou et al. 2014).",
+        MOST_WEIGHTS,
+        |w, _| read_weight(w, nodes),
+    );
+    let listed = s.tables(
+        "route",
+        "The path of all packets from one host to another.",
+        MOST_ROUTES,
+        |r, _| read_route(r, nodes),
+    );
+    let file = read_file(s, nodes, context, files);
+    if s.describing() {
+        return (routing, EqualPaths::default());
+    }
+    let routing = settings.complete(s, routing);
+    let weights: Vec<_> = weights.into_iter().flatten().collect();
+    let weighs = !matches!(
+        routing,
+        RoutingConfig::Modulo | RoutingConfig::Adaptive(_) | RoutingConfig::Custom(_)
+    );
+    if !weights.is_empty() && !weighs {
+        s.wrong("weight", "ports have no weight with a routing that goes by their numbers");
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = weights.iter().find(|w| !seen.insert((w.0, w.1))) {
+        let name = |n| nodes.map_or_else(String::new, |nodes| nodes.name(n));
+        let (from, to) = (name(twice.0), name(twice.1));
+        s.wrong("weight", format!("there are two weights from {from} to {to}"));
+    }
+    let equal_paths = EqualPaths { same_hash: same_hash.unwrap_or(false), weights };
+    let routes = listed.into_iter().flatten().chain(file.unwrap_or_default()).collect();
+    (with_routes(s, routing, routes, nodes), equal_paths)
+}
+
+fn read_choice(s: &mut Section, mechanisms: &Mechanisms) -> RoutingConfig {
+    let built_in = ROUTINGS.iter().map(|(name, routing, doc)| (*name, Ok(routing), *doc));
+    let others = mechanisms.routing.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let doc = "How switches choose among equal paths.";
+    match s.open_choice("routing", doc, Some("ecmp"), &choices) {
+        Ok(routing) => routing.clone(),
+        Err(entry) => {
+            let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
+            RoutingConfig::Custom(CustomRoutingConfig(model))
+        }
+    }
+}
+
+/// Gives an explicit routing its routes.
+fn with_routes(
+    s: &mut Section,
+    routing: RoutingConfig,
+    routes: Vec<ExplicitRoute>,
+    nodes: Option<&Nodes>,
+) -> RoutingConfig {
+    if !matches!(routing, RoutingConfig::Explicit(_)) {
+        for name in ["route", "routes"] {
+            if s.has(name) {
+                s.wrong(name, "routes are only followed with routing = \"explicit\"");
+            }
+        }
+        return routing;
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = routes.iter().find(|r| !seen.insert((r.from, r.to))) {
+        let name = |n| nodes.map_or_else(String::new, |nodes| nodes.name(n));
+        let message =
+            format!("there are two routes from {} to {}", name(twice.from), name(twice.to));
+        s.wrong("route", message);
+    }
+    if routes.len() > MOST_ROUTES {
+        s.wrong("routes", format!("there are {} routes; at most {MOST_ROUTES}", routes.len()));
+    }
+    RoutingConfig::Explicit(routes)
+}
+
+fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)> {
+    let from: Name = w.get(key("from", "The switch."));
+    let to: Name = w.get(key("to", "The switch at the other end; all parallel cables are meant."));
+    let weight = w.get(
+        key("weight", "Its share, in proportion to the others'; without one: 1.").range("1", "64"),
+    );
+    let nodes = nodes?;
+    if w.describing() || !w.good(&["from", "to", "weight"]) {
+        return None;
+    }
+    let mut switch = |key: &'static str, name: &Name| {
+        let number = nodes.number(&name.0).filter(|&n| n >= nodes.hosts());
+        if number.is_none() {
+            w.wrong_hint(key, "is not a switch of this fabric", nodes.nearest(&name.0));
+        }
+        number
+    };
+    let (from_number, to_number) = (switch("from", &from), switch("to", &to));
+    let (a, b) = (from_number?, to_number?);
+    w.demand(nodes.adjacent(a, b), &["to", "from"], || {
+        format!("there is no cable between {} and {}", from.0, to.0)
+    });
+    Some((a, b, weight))
+}
+
+/// What keeps a path from being followed, if anything: a gap, or a node that is passed twice, with the
+/// nodes between.
+fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
+    let names = |path: &[u32]| path.iter().map(|&n| nodes.name(n)).collect::<Vec<_>>().join(" -> ");
+    if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
+        let (a, b) = (nodes.name(gap[0]), nodes.name(gap[1]));
+        return Some(format!("there is no cable between {a} and {b}"));
+    }
+    stops.iter().enumerate().find_map(|(second, node)| {
+        let first = stops[..second].iter().position(|n| n == node)?;
+        Some(format!("must not pass a node twice: {}", names(&stops[first..=second])))
+    })
+}
+
+/// A route whose nodes are known, or what is wrong with it.
+fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitRoute, String> {
+    if from == to {
+        return Err("goes from a host to itself".to_owned());
+    }
+    if via.len() > MAX_HOPS {
+        return Err(format!("has more than {MAX_HOPS} switches"));
+    }
+    let stops: Vec<u32> = [from].into_iter().chain(via.iter().copied()).chain([to]).collect();
+    match problem_of_path(nodes, &stops) {
+        Some(problem) => Err(problem),
+        None => Ok(ExplicitRoute { from, to, via }),
+    }
+}
+
+fn read_route(r: &mut Section, nodes: Option<&Nodes>) -> Option<ExplicitRoute> {
+    let from: Name = r.get(key("from", "Sending host."));
+    let to: Name = r.get(key("to", "Receiving host."));
+    let via: Vec<Name> = r.get(key("via", "Switches on the way, in order."));
+    let nodes = nodes?;
+    if r.describing() {
+        return None;
+    }
+    let mut host = |name: &'static str, given: &Name| match nodes.number(&given.0) {
+        Some(n) if n < nodes.hosts() => Some(n),
+        _ if !r.good(&[name]) => None,
+        _ => {
+            r.wrong_hint(name, format!("is not a host; hosts are {}", nodes.host_names()), None);
+            None
+        }
+    };
+    let (from, to) = (host("from", &from), host("to", &to));
+    let (from, to) = (from?, to?);
+    if !r.good(&["via"]) {
+        return None;
+    }
+    let mut path = Vec::new();
+    for name in via.iter().take(MAX_HOPS + 1) {
+        match nodes.number(&name.0) {
+            Some(n) if n >= nodes.hosts() => path.push(n),
+            _ => {
+                r.wrong("via", format!("{} is not a switch of this fabric", name.0));
+                return None;
+            }
+        }
+    }
+    match checked(nodes, from, to, path) {
+        Ok(route) => Some(route),
+        Err(message) => {
+            r.wrong("via", message);
+            None
+        }
+    }
+}
+
+fn read_file(
+    s: &mut Section,
+    nodes: Option<&Nodes>,
+    context: &Context,
+    files: &mut Files,
+) -> Option<Vec<ExplicitRoute>> {
+    const DOC: &str = "CSV file of routes beside those of [[fabric.route]], with columns from, to and \
+                       via: switches in order, with spaces between.";
+    let file: FileName = s.find(key("routes", DOC).optional("none"))?;
+    let attached = match files.load(context, &file.0, MOST_FILE_BYTES) {
+        Ok(attached) => attached,
+        Err(message) => {
+            s.wrong("routes", message);
+            return None;
+        }
+    };
+    s.resolve_as("routes", FileName(attached.name).show());
+    match parse(&attached.bytes[..], nodes?) {
+        Ok(routes) => Some(routes),
+        Err(problems) => {
+            for message in problems {
+                s.wrong("routes", format!("{}{message}", shorten(&file.0)));
+            }
+            None
+        }
+    }
+}
+
+/// Most problems told of one file.
+const MOST_PROBLEMS: usize = 20;
+
+/// The routes of a file, or what is wrong with it, as `:line: what`.
+fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ExplicitRoute>, Vec<String>> {
+    let one = |message: String| vec![message];
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+    let unreadable = |e: csv::Error| one(format!(": cannot be read: {}", shorten(&e.to_string())));
+    let header = reader.byte_headers().map_err(unreadable)?;
+    let column = |name: &str| {
+        header.iter().position(|h| h == name.as_bytes()).ok_or_else(|| {
+            one(format!(":1: has no column {name}; the first line must name from, to and via"))
+        })
+    };
+    let columns = [column("from")?, column("to")?, column("via")?];
+    let (mut routes, mut problems) = (Vec::new(), Vec::new());
+    let mut row = csv::ByteRecord::new();
+    while reader.read_byte_record(&mut row).map_err(unreadable)? {
+        let line = row.position().map_or(0, csv::Position::line);
+        if routes.len() == MOST_ROUTES {
+            return Err(one(format!(":{line}: more than {MOST_ROUTES} routes")));
+        }
+        let cells = columns.map(|c| std::str::from_utf8(&row[c]).unwrap_or("�"));
+        match route_of(cells, nodes) {
+            Ok(route) => routes.push(route),
+            Err(message) => problems.push(format!(":{line}: {message}")),
+        }
+        if problems.len() == MOST_PROBLEMS {
+            break;
+        }
+    }
+    if problems.is_empty() { Ok(routes) } else { Err(problems) }
+}
+
+fn route_of([from, to, via]: [&str; 3], nodes: &Nodes) -> Result<ExplicitRoute, String> {
+    let host = |name: &str| {
+        nodes.number(name).filter(|&n| n < nodes.hosts()).ok_or_else(|| {
+            let hosts = nodes.host_names();
+            format!("there is no host \"{}\"; hosts are {hosts}", shorten(name))
+        })
+    };
+    let switch = |name: &str| {
+        nodes
+            .number(name)
+            .filter(|&n| n >= nodes.hosts())
+            .ok_or_else(|| format!("\"{}\" is not a switch of this fabric", shorten(name)))
+    };
+    let names = via.split_ascii_whitespace().take(MAX_HOPS + 1);
+    let path = names.map(switch).collect::<Result<Vec<u32>, String>>()?;
+    checked(nodes, host(from)?, host(to)?, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_types::Rate;
+
+    const GOOD: &str = "to,from,via\nh2,h0,leaf0 spine1 leaf1\n h0 ,h3, leaf1  spine0 leaf0 \n";
+
+    fn nodes() -> Nodes {
+        let cable = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) };
+        let (host, uplink) = (cable, cable);
+        Nodes::new(&Topology::LeafSpine {
+            leaves: 2,
+            hosts_per_leaf: 2,
+            spines: 2,
+            cables_per_spine: 1,
+            host,
+            uplink,
+        })
+    }
+
+    #[test]
+    fn routes_are_read_from_a_file() {
+        let route = |from, to, via: [u32; 3]| ExplicitRoute { from, to, via: via.to_vec() };
+        let routes = parse(GOOD.as_bytes(), &nodes()).expect("two routes");
+        assert_eq!(routes, [route(0, 2, [4, 7, 5]), route(3, 0, [5, 6, 4])]);
+    }
+
+    #[test]
+    fn gaps_and_loops_are_shown_with_their_line_all_at_once() {
+        let text = "from,to,via\nh0,h2,leaf0 leaf1\n\
+                    h0,h2,leaf0 spine0 leaf1 spine1 leaf0 spine1 leaf1\nh0,h9,leaf0\n\
+                    h0,h1,leaf0 spone0\nh0,h0,leaf0\nh0,h2,\n";
+        let problems = parse(text.as_bytes(), &nodes()).expect_err("six mistakes");
+        let expected = [
+            ":2: there is no cable between leaf0 and leaf1",
+            ":3: must not pass a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
+            ":4: there is no host \"h9\"; hosts are h0 to h3",
+            ":5: \"spone0\" is not a switch of this fabric",
+            ":6: goes from a host to itself",
+            ":7: there is no cable between h0 and h2",
+        ];
+        assert_eq!(problems, expected);
+        let lacking = parse("from,via\n".as_bytes(), &nodes()).expect_err("no column");
+        assert!(lacking[0].starts_with(":1: has no column to"), "{lacking:?}");
+    }
+
+    #[test]
+    fn damaged_files_give_routes_or_reasons() {
+        let mut random = Stream::new(1, "fuzz/routes");
+        let nodes = nodes();
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..20_000 {
+            let mut text = GOOD.as_bytes().to_vec();
+            for _ in 0..=random.below(3) {
+                let at = random.below(text.len() as u64) as usize;
+                match random.below(4) {
+                    0 => text[at] = random.below(256) as u8,
+                    1 => drop(text.drain(at..)),
+                    2 => text.insert(at, b"\",\n\0-9e 0123"[random.below(12) as usize]),
+                    _ => drop(text.remove(at)),
+                }
+                text.push(b'\n');
+            }
+            match parse(&text[..], &nodes) {
+                Ok(routes) => {
+                    good += 1;
+                    for r in routes {
+                        assert!(checked(&nodes, r.from, r.to, r.via).is_ok());
+                    }
+                }
+                Err(problems) => {
+                    bad += 1;
+                    assert!(!problems.is_empty() && problems.len() <= MOST_PROBLEMS);
+                    assert!(problems.iter().all(|p| p.starts_with(':') && !p.contains('\0')));
+                }
+            }
+        }
+        assert!(good > 500 && bad > 1000, "{good} good, {bad} bad");
+    }
+}

@@ -1,0 +1,166 @@
+//! Fabrics that are laid out as graphs from a few numbers: trees, tori, DCell, two groups of hosts.
+
+use super::fabric::{read_host_cable, read_uplink_cable};
+use super::reader::{Section, key};
+use eastwest_network::config::{CableConfig, Topology};
+use eastwest_network::topology::xgft::Xgft;
+use eastwest_network::topology::{dcell, torus, two_groups};
+use eastwest_types::Span;
+
+/// Most nodes and cables of such a fabric.
+const MOST_NODES: u64 = 200_000;
+const MOST_CABLES: u64 = 800_000;
+/// Most levels of a tree, and most dimensions of a torus.
+const MOST_LEVELS: usize = 16;
+/// Largest number in a list of them.
+const LARGEST: u32 = 100_000;
+
+/// Kinds of such fabrics.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// k-ary n-tree.
+    KAryNTree,
+    /// Extended generalised fat tree.
+    Xgft,
+    /// Torus.
+    Torus,
+    /// DCell.
+    DCell,
+    /// Two groups of hosts.
+    TwoGroups,
+}
+
+/// Reads the fabric of a kind.
+pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
+    match shape {
+        Shape::KAryNTree => read_k_ary_n_tree(s),
+        Shape::Xgft => read_xgft(s),
+        Shape::Torus => read_torus(s),
+        Shape::DCell => read_dcell(s),
+        Shape::TwoGroups => read_two_groups(s),
+    }
+}
+
+/// Refuses what is too large, or of which `names` are not in order; else lays it out.
+fn lay_out(
+    s: &mut Section,
+    names: &[&'static str],
+    (nodes, cables): (u64, u64),
+    build: impl FnOnce() -> Topology,
+) -> Option<Topology> {
+    if s.describing() {
+        return None;
+    }
+    s.demand(nodes <= MOST_NODES, names, || {
+        format!("makes a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
+    });
+    s.demand(cables <= MOST_CABLES, names, || {
+        format!("makes a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
+    });
+    (s.good(names) && s.good(&["host_rate", "host_delay", "uplink_rate", "uplink_delay"]))
+        .then(build)
+}
+
+fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
+    let k = s.get(key("k", "Ports of each switch down, and up.").range("2", "1000"));
+    let levels = s.get(key("levels", "Levels of switches: n.").range("1", "16"));
+    let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
+    let tree = Xgft::k_ary_n_tree(k, levels);
+    lay_out(s, &["k", "levels"], (tree.all_nodes(), tree.cables()), || tree.build(host, uplink))
+}
+
+/// Whether a list has a number for every level, each of them in its range.
+fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32) {
+    s.demand((1..=MOST_LEVELS).contains(&list.len()), &[name], || {
+        format!("must have 1 to {MOST_LEVELS} numbers")
+    });
+    s.demand(list.iter().all(|n| (least..=LARGEST).contains(n)), &[name], || {
+        format!("must be numbers of {least} to {LARGEST}")
+    });
+}
+
+fn read_xgft(s: &mut Section) -> Option<Topology> {
+    let children: Vec<u32> =
+        s.get(key("children", "m: children of each node, for every level from the hosts up."));
+    let parents: Vec<u32> = s.get(key(
+        "parents",
+        "w: parents of each node, for every level from the hosts up; the first is 1, for a host has \
+         one cable.",
+    ));
+    let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
+    demand_numbers(s, "children", &children, 1);
+    demand_numbers(s, "parents", &parents, 1);
+    s.demand(children.len() == parents.len(), &["parents", "children"], || {
+        format!("has {} levels where children has {}", parents.len(), children.len())
+    });
+    s.demand(parents.first() == Some(&1), &["parents", "children"], || {
+        "must begin with 1: a host has one cable".to_owned()
+    });
+    if !s.good(&["children", "parents"]) || s.describing() {
+        return None;
+    }
+    let tree = Xgft { children, parents };
+    let size = (tree.all_nodes(), tree.cables());
+    s.demand(tree.nodes(0) > 1, &["children"], || "makes a single host".to_owned());
+    lay_out(s, &["children", "parents"], size, || tree.build(host, uplink))
+}
+
+fn read_torus(s: &mut Section) -> Option<Topology> {
+    let sizes: Vec<u32> =
+        s.get(key("sizes", "Switches along every dimension: [4, 4] or [4, 4, 4]."));
+    let per_switch =
+        s.get(key("hosts_per_switch", "Hosts at each switch.").default("1").range("1", "10000"));
+    let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
+    demand_numbers(s, "sizes", &sizes, 2);
+    if !s.good(&["sizes", "hosts_per_switch"]) {
+        return None;
+    }
+    let switches = torus::switches(&sizes);
+    let nodes = switches.saturating_add(switches.saturating_mul(u64::from(per_switch)));
+    let size = (nodes, torus::cables(&sizes, per_switch));
+    lay_out(s, &["sizes", "hosts_per_switch"], size, || {
+        torus::build(&sizes, per_switch, host, uplink)
+    })
+}
+
+fn read_dcell(s: &mut Section) -> Option<Topology> {
+    let n = s.get(key("n", "Servers on each mini-switch.").range("2", "1000"));
+    let levels = s.get(
+        key("levels", "k: level 0 is a mini-switch with its servers.").default("1").range("0", "4"),
+    );
+    let uplink = read_uplink_cable(s);
+    let inside = s.get(
+        key("host_rate", "Rate between a server's own work and its forwarding, each way.")
+            .range("1 kbit/s", "10 Tbit/s"),
+    );
+    let delay = s.get(
+        key::<Span>("host_delay", "Delay between a server's own work and its forwarding.")
+            .default("0 s")
+            .range("0 s", "1 s"),
+    );
+    let host = CableConfig { rate: inside, delay };
+    let (servers, minis) = dcell::servers(n, levels);
+    let nodes = servers.saturating_mul(2).saturating_add(minis);
+    lay_out(s, &["n", "levels"], (nodes, dcell::cables(n, levels)), || {
+        dcell::build(n, levels, host, uplink)
+    })
+}
+
+fn read_two_groups(s: &mut Section) -> Option<Topology> {
+    let hosts = s.get(
+        key("hosts_per_group", "Hosts on either side (Gusat et al. 2009: 3).")
+            .default("3")
+            .range("1", "10000"),
+    );
+    let paths = s.get(
+        key("paths", "Disjoint paths between the groups (as many as hosts in the study).")
+            .default("3")
+            .range("1", "256"),
+    );
+    let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
+    let nodes = 2 * u64::from(hosts) + two_groups::switches(paths);
+    let size = (nodes, two_groups::cables(hosts, paths));
+    lay_out(s, &["hosts_per_group", "paths"], size, || {
+        two_groups::build(hosts, paths, host, uplink)
+    })
+}

@@ -1,0 +1,108 @@
+"""``eastwest routes`` and ``eastwest topology import``: files that scenarios name."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from eastwest import core, shipped, topologies
+from eastwest.cli.guard import guarded
+from eastwest.cli.options import SetOption
+from eastwest.cli.simulate import ScenarioArgument, overrides
+from eastwest.errors import InputError
+from eastwest.files import write_whole
+from eastwest.run import load_source
+from eastwest.topologies import coloured
+from eastwest.units import clean
+
+_MOST_RATE_BPS = 1e13
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+
+
+@guarded
+def routes(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    traffic: Annotated[
+        str, typer.Option(help="CSV with columns from, to and bps; or uniform: all pairs alike.")
+    ] = "uniform",
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, max=86_400, help="Seconds the solver may take.")
+    ] = 60.0,
+    settings: SetOption = None,
+) -> None:
+    """Choose one shortest path for each pair so that the fullest link is as empty as possible."""
+    source = load_source(scenario)
+    shape = core.topology(
+        source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
+    )
+    net = coloured.network(shape)
+    uniform = traffic == "uniform"
+    matrix = coloured.uniform(net) if uniform else coloured.read_matrix(Path(traffic), net)
+    found = coloured.colour(net, matrix, time_limit)
+    write_whole(out, found.csv().encode())
+    console = Console(highlight=False)
+    proof = (
+        "no routes are better"
+        if found.proven
+        else f"not proven: {found.least_possible:.4g} may be possible"
+    )
+    console.print(f"{len(found.routes)} routes in {clean(str(out), 200)}")
+    console.print(f"the fullest link between switches carries {found.largest_load:.4g} of its rate")
+    console.print(proof)
+    for note in found.notes:
+        console.print(Text(note, style="yellow"))
+
+
+@guarded
+def topology_import(
+    file: Annotated[Path, typer.Argument(help="A .topo of htsim, XML of MRPerf, JSON of topohub.")],
+    out: OutOption,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="htsim, mrperf or topohub; without it the content tells."),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="Rate of cables between switches in bit/s, where the file has none."),
+    ] = None,
+    delay_us: Annotated[
+        float, typer.Option("--delay", min=0, max=1e6, help="Delay of a cable in µs, likewise.")
+    ] = 5.0,
+    hosts_per_node: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Hosts at each node of a network of cities.")
+    ] = 1,
+    demands: Annotated[
+        Path | None, typer.Option(help="File for the matrix of traffic, where there is one.")
+    ] = None,
+) -> None:
+    """Write the topology file of a descriptor that another tool has."""
+    if form is not None and form not in topologies.FORMATS:
+        raise InputError(f"--format {clean(form, 40)}: is one of {', '.join(topologies.FORMATS)}")
+    if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
+        raise InputError(f"--rate must be 1e3 to {_MOST_RATE_BPS:g} bit/s")
+    assumed = topologies.Assumed(rate, delay_us * 1e-6, hosts_per_node)
+    fabric = topologies.read(file, form, assumed)
+    if demands is not None and not fabric.demands_bps:
+        raise InputError(f"{file} has no matrix of traffic")
+    write_whole(out, fabric.to_toml(f"from {file.name}").encode())
+    console = Console(highlight=False)
+    sizes = (
+        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.cables)} cables"
+    )
+    console.print(f"{sizes} in {clean(str(out), 200)}")
+    if demands is not None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["from", "to", "bps"])
+        writer.writerows([a, b, f"{bps:.0f}"] for (a, b), bps in fabric.demands_bps.items())
+        write_whole(demands, text.getvalue().encode())
+        console.print(f"{len(fabric.demands_bps)} demands in {clean(str(demands), 200)}")
+    for note in fabric.notes:
+        console.print(Text(note, style="yellow"))

@@ -1,0 +1,52 @@
+"""Fabrics from the descriptor files of other tools, and routes computed for them.
+
+* :mod:`eastwest.topologies.htsim`: ``.topo`` files of htsim, fat trees of two or three tiers.
+* :mod:`eastwest.topologies.mrperf`: XML of MRPerf, racks and a router or a DCell.
+* :mod:`eastwest.topologies.topohub`: JSON of topohub, networks of SNDlib with their demands.
+* :mod:`eastwest.topologies.coloured`: routes for a known matrix of traffic.
+
+Each reader gives a :class:`~eastwest.topologies.fabric.Fabric`, which is written as the topology
+file that ``kind = "graph"`` reads.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eastwest.errors import InputError
+from eastwest.topologies import htsim, mrperf, topohub
+from eastwest.topologies.fabric import Assumed, Fabric
+
+__all__ = ["FORMATS", "Assumed", "Fabric", "read", "sniff"]
+
+#: Bytes of a descriptor at most.
+MOST_BYTES = 16 << 20
+
+_READERS = {"htsim": htsim.read, "mrperf": mrperf.read, "topohub": topohub.read}
+#: The formats there are.
+FORMATS = tuple(_READERS)
+
+
+def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
+    """Read a descriptor; without ``form`` its content tells what it is.
+
+    Raises ``InputError`` with the place and the reason where it is none, or makes no fabric.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is no file")
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{path} is too large: at most {MOST_BYTES >> 20} MiB are read")
+    try:
+        return _READERS[form or sniff(data)](data, assumed or Assumed())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def sniff(data: bytes) -> str:
+    """Tell the format of a descriptor from its first bytes."""
+    start = data[:4096].lstrip(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"{"):
+        return "topohub"
+    return "mrperf" if start.startswith(b"<") else "htsim"

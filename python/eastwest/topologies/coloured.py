@@ -1,0 +1,273 @@
+"""Routes for a known matrix of traffic: one shortest path for each pair, the fullest link kept low.
+
+The offline-optimised ("coloured") routes that Gusat et al. (*Benchmarking the Ethernet-Federated
+Datacenter*, 2009) compare adaptive routing with. A mixed-integer programme: for each pair s and
+each of its shortest paths p a variable x_sp of 0 or 1,
+
+    minimise z,  Σ_p x_sp = 1 for each s,  Σ_(p over l) b_s x_sp ≤ r_l z for each link l,
+
+with b_s the traffic of a pair and r_l the rate of a link between switches. HiGHS solves it (Huangfu
+and Hall 2018, through ``scipy.optimize.milp``).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.units import clean
+
+#: Pairs at most: as many routes as the simulator follows.
+MOST_PAIRS = 32_767
+#: Paths of one pair, and of all, that are looked at.
+MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
+_MOST_FILE_BYTES = 64 << 20
+_MOST_BPS = 1e15
+
+Link = tuple[str, str]
+Matrix = dict[tuple[str, str], float]
+
+
+@dataclass
+class Network:
+    """Switches and cables as routing sees them."""
+
+    hosts: list[str]
+    #: The switch of every host.
+    edge: dict[str, str]
+    #: Rate of a host's cable, bit/s.
+    host_rate_bps: dict[str, float]
+    #: Neighbours of each switch in the order of their cables, each once.
+    neighbours: dict[str, list[str]]
+    #: Rate of the first cable from one switch to another, bit/s.
+    rate_bps: dict[Link, float]
+
+
+@dataclass
+class Coloured:
+    """What was found."""
+
+    #: The switches of each pair in their order.
+    routes: dict[tuple[str, str], list[str]]
+    #: Traffic of the fullest link over its rate, with these routes; and the least that is possible.
+    largest_load: float
+    least_possible: float
+    #: Whether there are no better ones.
+    proven: bool
+    notes: list[str] = field(default_factory=list)
+
+    def csv(self) -> str:
+        """Write the file of routes."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["from", "to", "via"])
+        writer.writerows([a, b, " ".join(via)] for (a, b), via in self.routes.items())
+        return out.getvalue()
+
+
+def network(shape: Mapping[str, Any]) -> Network:
+    """Take what ``core.topology`` says of a scenario's fabric."""
+    names, count = list(shape["nodes"]), int(shape["hosts"])
+    hosts = names[:count]
+    is_host = set(hosts)
+    net = Network(hosts, {}, {}, {name: [] for name in names[count:]}, {})
+    for cable in shape["cables"]:
+        a, b, rate = cable["a"], cable["b"], float(cable["rate_bps"])
+        if a in is_host:
+            net.edge[a], net.host_rate_bps[a] = b, rate
+            continue
+        for link in ((a, b), (b, a)):
+            if link not in net.rate_bps:
+                net.rate_bps[link] = rate
+                net.neighbours[link[0]].append(link[1])
+    return net
+
+
+def uniform(net: Network) -> Matrix:
+    """All hosts send to all others alike, each as much as its cable carries."""
+    if len(net.hosts) * (len(net.hosts) - 1) > MOST_PAIRS:
+        raise InputError(f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs")
+    share = {host: net.host_rate_bps[host] / max(1, len(net.hosts) - 1) for host in net.hosts}
+    return {(a, b): share[a] for a in net.hosts for b in net.hosts if a != b}
+
+
+def read_matrix(path: Path, net: Network) -> Matrix:
+    """Read a CSV file with the columns from, to and bps."""
+    if not path.is_file():
+        raise InputError(f"{path} is no file")
+    if path.stat().st_size > _MOST_FILE_BYTES:
+        raise InputError(f"{path} is too large")
+    matrix: Matrix = {}
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = csv.DictReader(file)
+        try:
+            lacking = [c for c in ("from", "to", "bps") if c not in (rows.fieldnames or [])]
+            if lacking:
+                raise InputError(f"{path}: has no column {', '.join(lacking)}")
+            for row in rows:
+                pair, bps = _demand(row, net, f"{path}: line {rows.line_num}")
+                if pair in matrix:
+                    raise InputError(f"{path}: line {rows.line_num}: {' to '.join(pair)} again")
+                matrix[pair] = bps
+                if len(matrix) > MOST_PAIRS:
+                    raise InputError(f"{path}: more than {MOST_PAIRS} pairs")
+        except csv.Error as error:
+            raise InputError(f"{path}: line {rows.line_num}: {error}") from None
+    if not matrix:
+        raise InputError(f"{path}: names no pair")
+    return matrix
+
+
+def _demand(
+    row: Mapping[str, str | None], net: Network, where: str
+) -> tuple[tuple[str, str], float]:
+    a, b = (row.get("from") or "").strip(), (row.get("to") or "").strip()
+    for name in (a, b):
+        if name not in net.edge:
+            raise InputError(f"{where}: there is no host {clean(name, 60)!r}")
+    if a == b:
+        raise InputError(f"{where}: goes from {a} to itself")
+    try:
+        bps = float(row.get("bps") or "")
+    except ValueError:
+        bps = math.nan
+    if not 0 < bps <= _MOST_BPS:
+        raise InputError(f"{where}: bps must be above 0, at most {_MOST_BPS:g}")
+    return (a, b), bps
+
+
+def shortest_paths(net: Network, a: str, b: str, most: int = MOST_PATHS) -> Iterator[list[str]]:
+    """Shortest paths between two switches, in the order of cables."""
+    distance = _distances(net, b)
+    if a not in distance:
+        return
+    stack = [[a]]
+    found = 0
+    while stack and found < most:
+        path = stack.pop()
+        at = path[-1]
+        if at == b:
+            found += 1
+            yield path
+            continue
+        onward = [n for n in net.neighbours[at] if distance.get(n, -1) == distance[at] - 1]
+        stack += [[*path, n] for n in reversed(onward)]
+
+
+def _distances(net: Network, start: str) -> dict[str, int]:
+    distance = {start: 0}
+    waiting = deque([start])
+    while waiting:
+        at = waiting.popleft()
+        for n in net.neighbours[at]:
+            if n not in distance:
+                distance[n] = distance[at] + 1
+                waiting.append(n)
+    return distance
+
+
+def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[str]]) -> float:
+    """Traffic of the fullest link between switches over its rate."""
+    carried: dict[Link, float] = {}
+    for pair, bps in matrix.items():
+        via = routes[pair]
+        for link in itertools.pairwise(via):
+            carried[link] = carried.get(link, 0.0) + bps
+    return max((bps / net.rate_bps[link] for link, bps in carried.items()), default=0.0)
+
+
+def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured:
+    """Find routes with the least largest load."""
+    paths: dict[tuple[str, str], list[list[str]]] = {}
+    notes, total = [], 0
+    known: dict[tuple[str, str], list[list[str]]] = {}
+    for pair in matrix:
+        ends = (net.edge[pair[0]], net.edge[pair[1]])
+        if ends not in known:
+            known[ends] = list(shortest_paths(net, *ends, MOST_PATHS + 1))
+        paths[pair] = known[ends][:MOST_PATHS]
+        total += len(paths[pair])
+        if total > MOST_PATHS_OF_ALL:
+            raise InputError(f"there are more than {MOST_PATHS_OF_ALL} shortest paths in all")
+    if any(len(found) > MOST_PATHS for found in known.values()):
+        notes.append(
+            f"pairs with more than {MOST_PATHS} shortest paths: only the first were looked at"
+        )
+    chosen, least, proven = _solve(net, matrix, paths, time_limit_s)
+    routes = {pair: paths[pair][at] for pair, at in chosen.items()}
+    return Coloured(routes, loads(net, matrix, routes), least, proven, notes)
+
+
+def _solve(
+    net: Network,
+    matrix: Matrix,
+    paths: Mapping[tuple[str, str], list[list[str]]],
+    time_limit_s: float,
+) -> tuple[dict[tuple[str, str], int], float, bool]:
+    """The number of each pair's path, the bound, and whether it is met."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
+    from scipy.sparse import coo_array  # noqa: PLC0415
+
+    link_row: dict[Link, int] = {}
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    pair_rows: list[int] = []
+    starts: dict[tuple[str, str], int] = {}
+    variables = 0
+    for number, (pair, found) in enumerate(paths.items()):
+        starts[pair] = variables
+        for via in found:
+            for link in itertools.pairwise(via):
+                rows.append(link_row.setdefault(link, len(link_row)))
+                columns.append(variables)
+                values.append(matrix[pair] / net.rate_bps[link])
+            pair_rows.append(number)
+            variables += 1
+    if not link_row:  # all pairs stay below one switch each
+        return dict.fromkeys(paths, 0), 0.0, True
+    scale = max(values)
+    rows += list(range(len(link_row)))
+    columns += [variables] * len(link_row)
+    values = [value / scale for value in values] + [-1.0] * len(link_row)
+    load = coo_array((values, (rows, columns)), shape=(len(link_row), variables + 1))
+    each = coo_array(
+        (np.ones(variables), (pair_rows, range(variables))), shape=(len(paths), variables + 1)
+    )
+    objective = np.zeros(variables + 1)
+    objective[-1] = 1.0
+    integrality = np.ones(variables + 1, dtype=np.int64)
+    integrality[-1] = 0
+    upper = np.ones(variables + 1)
+    upper[-1] = np.inf
+    found_ = milp(
+        objective,
+        integrality=integrality,
+        bounds=Bounds(np.zeros(variables + 1), upper),
+        constraints=[
+            LinearConstraint(load.tocsr(), -np.inf, 0.0),
+            LinearConstraint(each.tocsr(), 1.0, 1.0),
+        ],
+        options={"time_limit": time_limit_s},
+    )
+    if found_.x is None:
+        raise InputError(
+            f"no routes were found in {time_limit_s:g} s; give it a longer --time-limit"
+        )
+    taken = np.asarray(found_.x)
+    chosen = {
+        pair: int(np.argmax(taken[start : start + len(paths[pair])]))
+        for pair, start in starts.items()
+    }
+    least = float(found_.mip_dual_bound) * scale
+    return chosen, least, bool(found_.status == 0)

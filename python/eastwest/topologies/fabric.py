@@ -1,0 +1,110 @@
+"""Hosts, switches and cables, as a topology file of ``kind = "graph"``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from eastwest.errors import InputError
+from eastwest.units import clean
+
+#: Nodes and cables of a fabric at most: as many as the simulator reads.
+MOST_NODES = 200_000
+MOST_CABLES = 800_000
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_OTHER = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What descriptors do not say."""
+
+    #: Rate of a cable, bit/s, where the file gives none.
+    rate_bps: float | None = None
+    #: Delay of a cable, with that of its switches, seconds (scenario S1: 5 µs).
+    delay_s: float = 5e-6
+    #: Hosts at each node of a network of switches.
+    hosts_per_node: int = 1
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable between two nodes, by their names."""
+
+    a: str
+    b: str
+    rate_bps: float
+    delay_s: float
+
+
+@dataclass
+class Fabric:
+    """What a descriptor describes."""
+
+    hosts: list[str] = field(default_factory=list)
+    switches: list[str] = field(default_factory=list)
+    cables: list[Cable] = field(default_factory=list)
+    #: What was assumed or left out.
+    notes: list[str] = field(default_factory=list)
+    #: Traffic from host to host, bit/s, where the file has it.
+    demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def check(self) -> Fabric:
+        """Refuse what the simulator would not run; returns itself."""
+        demand_size(len(self.hosts) + len(self.switches), len(self.cables))
+        names = [*self.hosts, *self.switches]
+        twice = next((name for name, n in Counter(names).items() if n > 1), None)
+        if twice is not None:
+            raise InputError(f"there are two nodes named {clean(twice, 80)}")
+        if len(self.hosts) < 2:
+            raise InputError("there are fewer than two hosts")
+        self._connected()
+        return self
+
+    def _connected(self) -> None:
+        """Refuse nodes that cannot be reached."""
+        neighbours: dict[str, list[str]] = {name: [] for name in [*self.hosts, *self.switches]}
+        for cable in self.cables:
+            neighbours[cable.a].append(cable.b)
+            neighbours[cable.b].append(cable.a)
+        waiting, reached = [self.hosts[0]], {self.hosts[0]}
+        while waiting:
+            for name in neighbours[waiting.pop()]:
+                if name not in reached:
+                    reached.add(name)
+                    waiting.append(name)
+        lost = [name for name in neighbours if name not in reached]
+        if lost:
+            some = ", ".join(clean(name, 80) for name in lost[:5])
+            raise InputError(f"it is not connected: no path from {self.hosts[0]} to {some}")
+
+    def to_toml(self, source: str) -> str:
+        """Write the topology file; ``source`` says in its first line where it comes from."""
+        lines = [f"# {clean(source, 200)}", *(f"# {clean(note, 400)}" for note in self.notes)]
+        lines += [f"hosts = {json.dumps(self.hosts)}", f"switches = {json.dumps(self.switches)}"]
+        for c in self.cables:
+            lines += ["", "[[cable]]", f'a = "{c.a}"', f'b = "{c.b}"']
+            lines += [f'rate = "{_whole(c.rate_bps)} bit/s"']
+            lines += [f'delay = "{_whole(c.delay_s * 1e12)} ps"']
+        return "\n".join(lines) + "\n"
+
+
+def _whole(value: float) -> int:
+    return round(value)
+
+
+def demand_size(nodes: int, cables: int) -> None:
+    """Refuse fabrics larger than the simulator reads, before they are laid out."""
+    if nodes > MOST_NODES:
+        raise InputError(f"makes {nodes} nodes; at most {MOST_NODES} are allowed")
+    if cables > MOST_CABLES:
+        raise InputError(f"makes {cables} cables; at most {MOST_CABLES} are allowed")
+
+
+def name_of(text: object, otherwise: str) -> str:
+    """Turn a label into a name that scenarios can write, or take another."""
+    label = _OTHER.sub("-", text)[:64].strip("-") if isinstance(text, str) else ""
+    return label if _NAME.fullmatch(label) else otherwise
