@@ -26,6 +26,7 @@ from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
 from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
+from eastwest.traces.numbers import Numbers
 
 #: Rows of a table that are gathered before they are written.
 FLUSH_ROWS = 1 << 18
@@ -160,14 +161,15 @@ class Writer:
         numbers = None if self._sorted else self._sort_jobs()
         for table, parts in self._parts.items():
             if parts:
-                self._join(table, shift, None if table == "jobs" else numbers)
+                if numbers is not None and table != "jobs" and "job" in TABLES[table]:
+                    self._renumber(table, numbers)
+                self._join(table, shift)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
         if self._lasting:
             replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE)
         said = self._write_about(about, began, shift)
-        for parts in self._parts.values():
-            for part in parts:
-                part.unlink()
+        for part in self._partial.glob("*.part"):
+            part.unlink()
         if self._lasting:
             sync_folder(self._partial)
         self._place.place(self._partial)
@@ -209,12 +211,11 @@ class Writer:
         for outcome, jobs_so in jobs["outcome"].drop_nulls().value_counts().iter_rows():
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
 
-    def _sort_jobs(self) -> pl.DataFrame:
-        """Replace the parts of the jobs by sorted ones; return old numbers with new ones."""
+    def _sort_jobs(self) -> Numbers:
+        """Replace the parts of the jobs by sorted ones; return their new numbers."""
         old = self._parts["jobs"]
-        needed = any(parts for name, parts in self._parts.items() if name != "jobs")
         new: list[Path] = []
-        numbers = [pl.DataFrame(schema={"job": pl.UInt32, "number": pl.UInt32})]
+        numbers = Numbers(self._partial / "numbers.part", self._jobs)
         done = 0
         for least, most in self._ranges():
             within = (pl.col("submit_s") >= least) & (pl.col("submit_s") < most)
@@ -227,8 +228,7 @@ class Writer:
                 continue
             jobs = pl.concat(pieces).sort("submit_s", "job")
             number = pl.int_range(done, done + jobs.height, dtype=pl.UInt32, eager=True)
-            if needed:
-                numbers.append(pl.DataFrame({"job": jobs["job"], "number": number}))
+            numbers.put(jobs["job"].to_numpy(), done)
             path = self._partial / f"jobs-sorted-{len(new):06}.part"
             jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
             new.append(path)
@@ -236,21 +236,24 @@ class Writer:
         for part in old:
             part.unlink()
         self._parts["jobs"] = new
-        return pl.concat(numbers)
+        return numbers
+
+    def _renumber(self, table: str, numbers: Numbers) -> None:
+        for part in self._parts[table]:
+            rows = pl.read_parquet(part)
+            new = pl.Series("job", numbers.of(rows["job"].to_numpy()), pl.UInt32)
+            rows.with_columns(new).write_parquet(part, compression="zstd")
 
     def _ranges(self) -> Iterator[tuple[float, float]]:
         marks = sorted(self._sample)[_SORT_ROWS // _SAMPLE :: _SORT_ROWS // _SAMPLE]
         cuts: Sequence[float] = [-float("inf"), *dict.fromkeys(marks), float("inf")]
         yield from itertools.pairwise(cuts)
 
-    def _join(self, table: str, shift: float, numbers: pl.DataFrame | None) -> None:
+    def _join(self, table: str, shift: float) -> None:
         frame = pl.scan_parquet(self._parts[table])
         if shift:
             times = [name for name in _TIMES[table] if name not in _LENGTHS]
             frame = frame.with_columns((pl.col(name) - shift).round(6) for name in times)
-        if numbers is not None and "job" in TABLES[table]:
-            renumbered = frame.join(numbers.lazy(), on="job", how="left", maintain_order="left")
-            frame = renumbered.with_columns(pl.col("number").alias("job"))
         frame = frame.select(*TABLES[table])
         frame.sink_parquet(
             self._partial / f"{table}.parquet",
