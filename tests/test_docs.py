@@ -30,6 +30,8 @@ from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.mechanisms import new as mechanisms
 from eastwest.observe.grey import read_rules
+from eastwest.optimize import default_folder as optimize_folder
+from eastwest.optimize import load as load_optimisation
 from eastwest.run import load_source
 from eastwest.sweep import default_folder
 from eastwest.sweep import spec as sweeps
@@ -249,6 +251,10 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
     for text in blocks(page, "csv"):  # a list of flows
         (tmp_path / "flows.csv").write_text(text, encoding="utf-8")
     for number, text in enumerate(blocks(page, "toml")):
+        if "optimize" in tomllib.loads(text):
+            (tmp_path / "optimize.toml").write_text(text, encoding="utf-8")
+            assert load_optimisation(tmp_path / "optimize.toml").space.axes
+            continue
         if {"axis", "sample"} & tomllib.loads(text).keys():
             assert_a_sweep(text)
             continue
@@ -324,6 +330,11 @@ def test_commands_shown_are_understood(
                 follow(name, given)
             if name == "sweep":
                 follow_sweep(given)
+            if name == "optimize":
+                folder = given["out"] or optimize_folder(load_optimisation(given["file"]))
+                folder.mkdir(parents=True)
+                for file in ("scenario.toml", "recommended.toml"):
+                    (folder / file).write_text(load_source("first").text, encoding="utf-8")
             if name == "claims":
                 assert choose(find_claims(ROOT / "papers"), given["patterns"] or []), words
             for folder in given.get("folders") or []:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from distributed import Client, KilledWorker
+from polars.testing import assert_frame_equal
 
 import eastwest as ew
 from dask_cluster import LocalCluster, cluster
@@ -72,6 +73,19 @@ class Deadly(ew.Queue):
             os.kill(os.getpid(), 9)
         return ew.Verdict.ENQUEUE if arrival.fits else ew.Verdict.DROP
 '''
+
+
+OPTIMISATION = """
+optimize = 1
+scenario = "listed.toml"
+[[goal]]
+minimise = "latency_us.p99"
+[[axis]]
+path = "fabric.queue.limit"
+values = ["5 packets", "50 packets"]
+[[stage]]
+seeds = 2
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +164,14 @@ def test_what_kills_its_process_is_tried_elsewhere_and_then_fails(dask: LocalClu
     alone = ew.run("listed.toml", {**sweep["set"], "fabric.queue.deadly": 0}, 1,
                    mechanisms=["deadly.py"])  # fmt: skip
     assert over.runs["digest"][0] == alone.digest
+
+
+def test_an_optimisation_over_the_cluster_is_the_same(dask: LocalCluster) -> None:
+    Path("o.toml").write_text(OPTIMISATION)
+    over = ew.optimize("o.toml", out="over", store="over-store", dask=dask.address)
+    local = ew.optimize("o.toml", out="local", store="local-store", jobs=0)
+    assert_frame_equal(over.runs, local.runs)
+    assert over.recommended == local.recommended
 
 
 def test_ctrl_c_cancels_what_is_queued(dask: LocalCluster, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from eastwest.mechanisms import (
     Verdict,
     Window,
 )
+from eastwest.optimize import OptimizeResult, optimize
 from eastwest.results import Result, load
 from eastwest.run import check, run
 from eastwest.sweep import SweepResult, sweep
@@ -47,6 +48,7 @@ __all__ = [
     "Congestion",
     "Head",
     "InputError",
+    "OptimizeResult",
     "Outcome",
     "Queue",
     "Result",
@@ -64,6 +66,7 @@ __all__ = [
     "explain",
     "load",
     "models",
+    "optimize",
     "plot",
     "run",
     "slowest",

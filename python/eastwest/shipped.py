@@ -10,6 +10,8 @@ _PACKAGE = Path(__file__).resolve().parent
 SCENARIOS = _PACKAGE / "scenarios"
 #: Folder of the shipped sweeps.
 SWEEPS = SCENARIOS / "sweeps"
+#: Folder of the shipped optimisations.
+OPTIMISATIONS = SCENARIOS / "optimisations"
 #: Folder of the shipped traces and flow-size distributions.
 DATA = _PACKAGE / "data"
 
@@ -28,10 +30,10 @@ def find(name: str) -> Path | None:
     return None
 
 
-def find_sweep(name: str) -> Path | None:
-    """Return the shipped sweep called ``name``, in whatever case."""
+def find_in(folder: Path, name: str) -> Path | None:
+    """Return the shipped file called ``name`` in a folder of these, in whatever case."""
     wanted = name.lower().removesuffix(".toml")
-    for path in sorted(SWEEPS.glob("*.toml")):
+    for path in sorted(folder.glob("*.toml")):
         if path.stem.lower() == wanted:
             return path
     return None

@@ -20,6 +20,7 @@ from eastwest.cli import (
     model_eee,
     new,
     observe,
+    optimize,
     report,
     routes,
     simulate,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.command("run")(simulate.run)
 app.command("check")(simulate.check)
 app.command("sweep")(sweep.sweep)
+app.command("optimize")(optimize.optimize)
 app.command("claims")(claims.claims)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)

@@ -16,7 +16,7 @@ from eastwest.results import Result
 def report(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="Result folders, or the folder of a sweep."),
+        typer.Argument(metavar="DIR...", help="Results, or a sweep, or an optimisation."),
     ],
     out: Annotated[
         Path | None,
@@ -27,7 +27,7 @@ def report(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Write a self-contained HTML page about one result, several compared, or a sweep."""
+    """Write a self-contained HTML page about results, a sweep or an optimisation."""
     from eastwest.report import write_picture, write_report  # noqa: PLC0415  slow to load
 
     page = write_report(folders, out)

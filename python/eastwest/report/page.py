@@ -48,13 +48,23 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the page about result folders, or about the folder of a sweep; return its path.
+    """Write the page about results, a sweep or an optimisation, by their folders; return its path.
 
-    Raises ``InputError`` where a sweep is named together with other folders.
+    Raises ``InputError`` where a sweep or an optimisation is named together with other folders.
     """
+    from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
+    from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415
+    from eastwest.report.optimize import optimize_page  # noqa: PLC0415
     from eastwest.report.sweeps import sweep_page  # noqa: PLC0415
     from eastwest.sweep.tables import SweepResult, read_summary  # noqa: PLC0415
 
+    searches = [folder for folder in folders if read_optimisation(folder) is not None]
+    if searches:
+        if len(folders) > 1:
+            raise InputError(f"{searches[0]} is the folder of an optimisation: report it alone")
+        target = out or searches[0] / "report.html"
+        write_text(target, optimize_page(OptimizeResult(searches[0])))
+        return target
     sweeps = [folder for folder in folders if read_summary(folder) is not None]
     if not sweeps:
         return write_page([Result(folder) for folder in folders], out)

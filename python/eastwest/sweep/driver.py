@@ -23,10 +23,9 @@ from eastwest.mechanisms.load import Recipe
 from eastwest.results import Result
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
-from eastwest.sweep.cluster import Cluster
 from eastwest.sweep.estimate import Estimate, Outlook
 from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
-from eastwest.sweep.pool import Here, Pool, Processes
+from eastwest.sweep.pool import Pool, start
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import (
     SWEEP_FORMAT,
@@ -47,7 +46,7 @@ ASK_FROM_S = 8 * 3600.0
 
 _LOOK_EVERY_S = 0.25
 #: How often a run is tried whose process dies.
-_TRIES = 3
+TRIES = 3
 
 
 @dataclass
@@ -219,15 +218,7 @@ class Driver:
             warm_up_ps=self.spec.warm_up_ps,
             mechanisms=self.mechanisms,
         )
-        if (jobs or dask) and self.mechanisms.classes:
-            named = ", ".join(self.mechanisms.classes)
-            raise InputError(
-                f"{named}: the processes of a sweep know classes by their files only; name the "
-                "Python file instead of the class, or run within this process with jobs=0"
-            )
-        if dask is not None:
-            return Cluster(setup, dask, self.store, say)
-        return Processes(setup, jobs) if jobs else Here(setup)
+        return start(setup, jobs, dask, self.store, say)
 
     def _resolved(self, number: int) -> Point:
         values = self.spec.at(number)
@@ -312,7 +303,7 @@ class Driver:
                 raise InputError(f"{self.store.folder(run.key)} has disappeared")
             self.store.forget_failure(run.key)
             self._take(run, found, reused=False)
-        elif event.what == "died" and run.tries < _TRIES:
+        elif event.what == "died" and run.tries < TRIES:
             run.tries += 1
             self._submit(run)
         else:

@@ -12,12 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from eastwest.errors import InputError
+from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
 from eastwest.units import clean
 
@@ -200,3 +203,23 @@ class Processes:
         # One that dies in a run fails that run; several that do not even start stop everything.
         what = "world" if self._stillborn >= _MOST_STILLBORN else "died"
         return Event(task.number if task else -1, what, message)
+
+
+def start(
+    setup: Setup, jobs: int, dask: str | None, store: Store, say: Callable[[str], None]
+) -> Pool:
+    """Return what runs tasks: the workers of a Dask scheduler, processes here, or this one.
+
+    Raises ``InputError`` where the user's mechanisms cannot be taken there.
+    """
+    if (jobs or dask) and setup.mechanisms.classes:
+        named = ", ".join(setup.mechanisms.classes)
+        raise InputError(
+            f"{named}: the processes of a sweep know classes by their files only; name the "
+            "Python file instead of the class, or run within this process with jobs=0"
+        )
+    if dask is not None:
+        from eastwest.sweep.cluster import Cluster  # noqa: PLC0415  built upon this file
+
+        return Cluster(setup, dask, store, say)
+    return Processes(setup, jobs) if jobs else Here(setup)

@@ -150,8 +150,8 @@ def read(
             Path(scenario).stem if isinstance(scenario, str) and "\n" not in scenario else "sweep"
         )
     else:
-        path = _find(source)
-        table, text = _read(path)
+        path = find_file(source)
+        table, text = read_file(path)
         base_dir = path.resolve().parent
         stem = _name_of_folder(path) or path.stem
     changed = {key: value for key, value in (changes or {}).items() if value is not None}
@@ -160,18 +160,20 @@ def read(
     table.update(changed)
     if changed or not text:
         text = "".join(f"{key} = {toml(value)}\n" for key, value in table.items())
-    reader = _Reader(table, base_dir, stem, text)
+    reader = Reader(table, base_dir, stem, text)
     return reader.spec(), reader.problems
 
 
-def _find(source: str | Path) -> Path:
+def find_file(source: str | Path, kind: str = "sweep") -> Path:
+    """Find a file by its path or the name of a shipped one; ``kind`` is what it is to be."""
     path = Path(source)
     if path.is_file():
         return path
-    found = shipped.find_sweep(str(source))
+    folder = shipped.SWEEPS if kind == "sweep" else shipped.OPTIMISATIONS
+    found = shipped.find_in(folder, str(source))
     if found is None:
-        names = ", ".join(sorted(p.stem for p in shipped.SWEEPS.glob("*.toml")))
-        raise FileNotFoundError(f"no sweep file {str(source)!r}; shipped sweeps: {names}")
+        names = ", ".join(sorted(p.stem for p in folder.glob("*.toml")))
+        raise FileNotFoundError(f"no {kind} file {str(source)!r}; shipped {kind}s: {names}")
     return found
 
 
@@ -182,9 +184,10 @@ def _name_of_folder(path: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str]:
+def read_file(path: Path) -> tuple[dict[str, Any], str]:
+    """Read TOML that people write: what is in it, and its text."""
     if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any sweep file")
+        raise InputError(f"{path}: larger than any such file")
     try:
         text = path.read_text(encoding="utf-8")
         _refuse_slow(path, text)
@@ -204,7 +207,7 @@ def _refuse_slow(path: Path, text: str) -> None:
             raise InputError(f"{path}: line {number}: a name with more than {_MOST_DOTS} dots")
 
 
-class _Reader:
+class Reader:
     """Reads one sweep, collecting problems."""
 
     def __init__(self, table: dict[str, Any], base_dir: Path, stem: str, text: str) -> None:
@@ -217,12 +220,18 @@ class _Reader:
         self.named: list[str] = []
 
     def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
+        """Note a problem."""
         shown = None if value is None else f"{value!r:.60}"
         self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
 
-    def spec(self) -> Spec:
+    def depth(self) -> None:
+        """Refuse what is nested too deeply to be looked at."""
         if _deeper_than(self.table, _MOST_DEPTH):
-            raise InputError(f"a sweep file nests at most {_MOST_DEPTH} levels of tables and lists")
+            raise InputError(f"such a file nests at most {_MOST_DEPTH} levels of tables and lists")
+
+    def spec(self) -> Spec:
+        """Read the whole sweep."""
+        self.depth()
         self._known(self.table, _KEYS, "")
         if self.table.get("sweep", SCHEMA) != SCHEMA:
             self.wrong("sweep", self.table["sweep"], f"the version of the format is {SCHEMA}")

@@ -79,7 +79,9 @@ def same_kind(low: Bound, high: Bound) -> bool:
     return low.kind == high.kind or {low.kind, high.kind} == {"whole", "number"}
 
 
-def between(low: Bound, high: Bound, shares: Iterable[float], log: bool) -> list[Setting]:
+def between(
+    low: Bound, high: Bound, shares: Iterable[float], log: bool, digits: int = 6
+) -> list[Setting]:
     """Return values at these shares (0 to 1) of the way from ``low`` to ``high``."""
     values: list[Setting] = []
     for share in shares:
@@ -91,7 +93,7 @@ def between(low: Bound, high: Bound, shares: Iterable[float], log: bool) -> list
             number = Fraction(math.exp(exponent))
         else:
             number = low.number + Fraction(share) * (high.number - low.number)
-        values.append(_show(number, low, high))
+        values.append(_show(number, low, high, digits))
     return values
 
 
@@ -118,14 +120,14 @@ def sample(kind: str, count: int, dimensions: int, seed: int) -> list[Sequence[f
     return [[float(x) for x in row] for row in rows]
 
 
-def _show(number: Fraction, low: Bound, high: Bound) -> Setting:
+def _show(number: Fraction, low: Bound, high: Bound, digits: int) -> Setting:
     kind, unit = low.kind, low.unit
     if kind == "whole" and high.kind == "whole":
         return round(number)
     if kind in {"whole", "number"}:
-        return float(f"{float(number):.6g}")
+        return float(f"{float(number):.{digits}g}")
     factor = _KINDS[kind][unit]
-    rounded = Fraction(f"{float(number / factor):.6g}") * factor
+    rounded = Fraction(f"{float(number / factor):.{digits}g}") * factor
     if kind in {"packets", "size"}:
         whole = round(rounded)
         if whole % factor:
@@ -135,8 +137,8 @@ def _show(number: Fraction, low: Bound, high: Bound) -> Setting:
         unit, factor = "s", _TIMES["s"]
     exact = rounded if kind == "share" else Fraction(round(rounded))
     shown = Decimal(exact.numerator) / Decimal(exact.denominator * factor)
-    digits = f"{shown:f}"
-    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} {unit}"
+    written = f"{shown:f}"
+    return f"{written.rstrip('0').rstrip('.') if '.' in written else written} {unit}"
 
 
 def text(value: Any) -> str:

@@ -1,0 +1,163 @@
+"""``eastwest optimize``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
+from eastwest.cli.options import (
+    DaskOption,
+    JobsOption,
+    JsonObjectOption,
+    StoreOption,
+    WithOption,
+    use_mechanisms,
+)
+from eastwest.cli.progress import SweepBar
+from eastwest.optimize import Plan, default_folder, load, run, sentence
+from eastwest.optimize.folder import OptimizeResult
+from eastwest.units import clean, count
+
+_MOST_ROWS = 12
+
+
+@guarded
+def optimize(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE.toml", help="An optimisation file, or the name of a shipped one: sleep."
+        ),
+    ],
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write; default: results/NAME-optimize.")
+    ] = None,
+    store: StoreOption = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try runs again that have failed before.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the folder of an earlier optimisation.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to a search of any length.")] = False,
+    as_json: JsonObjectOption = False,
+    mechanisms: WithOption = None,
+) -> None:
+    """Find the best settings of a scenario under limits: exit code 1 where nothing keeps them."""
+    recipe = use_mechanisms(mechanisms)
+    spec = load(file)
+    with SweepBar(errors(), spec.name) as bar:
+        try:
+            result = run(
+                spec,
+                out or default_folder(spec),
+                jobs=jobs,
+                dask=dask,
+                force=force,
+                retry=retry,
+                store=store,
+                mechanisms=recipe,
+                confirm=lambda plan, size: yes or _asked(plan, size),
+                announce=lambda plan, size: errors().print(
+                    Text(f"{clean(spec.name, 60)}: {sentence(plan, size)}", style="dim")
+                ),
+                progress=bar,
+                say=lambda line: errors().print(Text(line, style="dim")),
+            )
+        except KeyboardInterrupt:
+            interrupted("what has run is kept, the same command goes on from there")
+    if as_json:
+        typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
+    else:
+        _show(result)
+    if result.recommended is None:
+        raise typer.Exit(MISSED)
+
+
+def _asked(plan: Plan, size: int) -> bool:
+    """Ask on a terminal; elsewhere nobody can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fail(f"this is a long search: {sentence(plan, size)}; add --yes to run it")
+    return typer.confirm(f"This is a long search: {sentence(plan, size)}. Run it?", err=True)
+
+
+def _show(result: OptimizeResult) -> None:
+    """Print the front, the recommended point and why, and what became of the candidates."""
+    summary = result.summary
+    console = Console(highlight=False)
+    console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
+    console.print(_table(summary))
+    chosen = summary["recommended"]
+    if chosen is not None:
+        console.print(Text(f"Recommended: {clean(chosen['name'], 300)}", style="bold green"))
+        for path, value in chosen["settings"].items():
+            console.print(Text(f"  {path} = {clean(json.dumps(value, ensure_ascii=False), 300)}"))
+    console.print(Text(clean(summary["reason"], 2000)))
+    for candidate in summary["candidates"]:
+        console.print(Text(f"{clean(candidate['name'], 100)} {clean(candidate['verdict'], 500)}"))
+    for stage in summary["stages"]:
+        foretold = stage["foretold_next"]
+        if foretold is not None:
+            line = f"{clean(stage['name'], 60)} foretold the order of the next: {foretold:.2f}"
+            console.print(Text(f"{line} (1: the same, 0: not at all)", style="dim"))
+    runs = summary["runs"]
+    failed = f", {count(runs['failed'])} failed" if runs["failed"] else ""
+    reused = f"{count(runs['reused'])} of them from the store"
+    console.print(f"{count(runs['done'])} runs, {reused}{failed}", markup=False)
+    console.print(Text(clean(str(result.path), 400), style="bold green"))
+
+
+def _table(summary: Mapping[str, Any]) -> Table:
+    """Points of the front, the best score first, then candidates and the baseline."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("point", overflow="fold")
+    for goal in summary["goals"]:
+        table.add_column(clean(goal["metric"], 24), justify="right", no_wrap=True)
+    for limit in summary["limits"]:
+        table.add_column(clean(limit.split(" ")[0], 24), justify="right", no_wrap=True)
+    front = {*summary["front"]}
+    best = sorted(summary["finalists"], key=lambda p: float(p["score"]))
+    rows = [p for p in best if p["point"] in front][:_MOST_ROWS]
+    rows += [p for p in best if p not in rows and p["origin"] != "proposal"]
+    closest = summary["closest"]
+    if closest is not None and all(p["point"] != closest["point"] for p in rows):
+        rows.insert(0, closest)
+    for point in rows:
+        named = clean(point["name"], 120)
+        cells = [_goal(told) for told in point["goals"]]
+        cells += [_limit(told) for told in point["limits"]]
+        table.add_row(named, *cells)
+    return table
+
+
+def _goal(told: Mapping[str, Any]) -> Text:
+    """A goal as its change against the baseline, or as its mean where there is none."""
+    change = told["change"]
+    if change is None:
+        return Text(f"{told['value']['mean']:.4g}")
+    return Text(_change(change))
+
+
+def _limit(told: Mapping[str, Any]) -> Text:
+    shown = _change(told["change"]) if told["change"] else f"{told['value']['mean']:.4g}"
+    style = "" if told["surely"] else "yellow" if told["kept"] else "red"
+    return Text(shown, style=style)
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    mean, low, high = change["mean"], change["low"], change["high"]
+    if low is None or high is None:
+        return f"{100 * mean:+.1f} %"
+    return f"{100 * mean:+.1f} ± {50 * (high - low):.1f} %"

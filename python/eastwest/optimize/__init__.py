@@ -1,0 +1,134 @@
+"""Finding the best settings of a scenario under limits: ``eastwest optimize FILE.toml``.
+
+The guide is docs/guide/optimize.md. Order of work: spec.py reads the file, check.py holds it
+against the scenario, search.py proposes points (space.py) and measures them through evaluate.py,
+judge.py says what is better, verdict.py what has been found, folder.py writes what is left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eastwest import core
+from eastwest.errors import InputError
+from eastwest.mechanisms.load import Mechanism, Recipe
+from eastwest.mechanisms.load import load as take_in
+from eastwest.optimize.check import load, source_of
+from eastwest.optimize.evaluate import Evaluator
+from eastwest.optimize.folder import OptimizeResult, target, write
+from eastwest.optimize.search import Plan, Search
+from eastwest.optimize.spec import Spec
+from eastwest.optimize.verdict import Verdict
+from eastwest.results import DEFAULT_PARENT, folder_stem
+from eastwest.store import Store
+from eastwest.sweep import State, default_jobs
+from eastwest.sweep.driver import ASK_FROM_S
+from eastwest.units import count, span
+
+__all__ = ["OptimizeResult", "Plan", "default_folder", "load", "optimize", "run", "sentence"]
+
+
+def default_folder(spec: Spec) -> Path:
+    """Where an optimisation's folder goes when none is named."""
+    return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-optimize"
+
+
+def sentence(plan: Plan, jobs: int) -> str:
+    """What lies ahead, in a line."""
+    what = "all points of the space" if plan.exhaustive else "proposals"
+    return (
+        f"{count(plan.proposals)} {what}, up to {count(plan.runs)} runs, about {span(plan.wall_s)} "
+        f"on {jobs} process{'es' * (jobs > 1)} (from runs of the baseline)"
+    )
+
+
+def run(
+    spec: Spec,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    force: bool = False,
+    retry: bool = False,
+    store: str | Path | None = None,
+    mechanisms: Recipe | None = None,
+    confirm: Callable[[Plan, int], bool] = lambda *_: True,
+    announce: Callable[[Plan, int], None] = lambda *_: None,
+    progress: Callable[[State], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> OptimizeResult:
+    """Search, and write what was found.
+
+    Raises ``InputError`` where something is wrong with the file or its scenario, or where a search
+    of more than eight hours is not confirmed.
+    """
+    place = target(out, force)
+    place.check()
+    kept = Store(store)
+    kept.check()
+    kept.tidy()
+    evaluator = Evaluator(
+        source_of(spec),
+        kept,
+        default_jobs() if jobs is None else jobs,
+        dask=dask,
+        retry=retry,
+        mechanisms=mechanisms,
+        progress=progress,
+        say=say,
+    )
+
+    def planned(plan: Plan) -> None:
+        size = evaluator.pool.size
+        if plan.wall_s > ASK_FROM_S and not confirm(plan, size):
+            raise InputError(f"not started: {sentence(plan, size)}")
+        announce(plan, size)
+
+    try:
+        evaluator.pool.open()
+        search = Search(spec, evaluator)
+        search.run(planned)
+    finally:
+        evaluator.pool.close()
+    return write(search, Verdict(search), place)
+
+
+def optimize(
+    source: str | Path,
+    *,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    dask: str | None = None,
+    force: bool = False,
+    retry: bool = False,
+    yes: bool = False,
+    store: str | Path | None = None,
+    mechanisms: Sequence[Mechanism] = (),
+    progress: Callable[[State], None] = lambda _: None,
+) -> OptimizeResult:
+    """Find the best settings of a scenario under limits, as ``source`` (a file) describes it.
+
+    ``recommended`` of what is returned is the point to take, with its settings, what it changes
+    against the baseline and how well that is known; it is nothing where no point keeps the limits,
+    and ``summary["reason"]`` says why. Runs that the store has are taken from there, so the same
+    call goes on where it was interrupted. The other arguments are those of ``eastwest.sweep``.
+
+    Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
+    file, or where ``yes`` does not agree to more than eight hours.
+    """
+    wanted, recipe = take_in(mechanisms)
+    with core.using(wanted):
+        spec = load(source)
+        return run(
+            spec,
+            Path(out) if out is not None else default_folder(spec),
+            jobs=jobs,
+            dask=dask,
+            force=force,
+            retry=retry,
+            store=store,
+            mechanisms=recipe,
+            confirm=lambda *_: yes,
+            progress=progress,
+        )

@@ -1,0 +1,88 @@
+"""What the scenario thinks of an optimisation: every value of every axis, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eastwest import core, shipped
+from eastwest.core import Problem
+from eastwest.errors import InputError, ProblemsError
+from eastwest.optimize.space import Axis, Settings, Space
+from eastwest.optimize.spec import Spec, Stage, read
+from eastwest.run import Source, load_source
+from eastwest.sweep.values import text
+
+_MOST_PROBLEMS = 50
+_MOST_CHECKED = 200
+
+
+def load(origin: str | Path) -> Spec:
+    """Read a file; raises ``ProblemsError`` with everything that is wrong with it."""
+    spec, problems = read(origin)
+    if problems:
+        raise ProblemsError(problems[:_MOST_PROBLEMS])
+    try:
+        source = source_of(spec)
+    except (OSError, InputError) as error:
+        wrong: Problem = {
+            "path": "scenario", "value": None, "message": str(error), "hint": None,
+        }  # fmt: skip
+        raise ProblemsError([wrong]) from None
+    found: dict[tuple[str, str], Problem] = {}
+    for stage, settings in _variants(spec):
+        checked = core.check(
+            source.text, str(source.base_dir), str(shipped.DATA), overrides(spec, stage, settings)
+        )
+        for problem in checked["problems"]:
+            found.setdefault((problem["path"], problem["message"]), problem)
+        if len(found) >= _MOST_PROBLEMS:
+            break
+    if found:
+        raise ProblemsError([*found.values()][:_MOST_PROBLEMS])
+    return spec
+
+
+def source_of(spec: Spec) -> Source:
+    """Find the scenario: beside the file, or by the name of a shipped one."""
+    beside = spec.base_dir / spec.scenario
+    return load_source(beside if beside.exists() else spec.scenario)
+
+
+def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
+    """Settings of a point at a stage: those of all, the point's, the stage's."""
+    parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
+    return [(path, text(value)) for part in parts for path, value in part.items()]
+
+
+def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
+    """Points in which every value of every axis comes at least once, few in all."""
+    for stage in spec.stages:
+        yield stage, spec.baseline.settings
+    last = spec.stages[-1]
+    for candidate in spec.candidates:
+        yield last, candidate.settings
+    for number, axis in enumerate(spec.space.axes):
+        choices = range(axis.count) if axis.span is None else (0, axis.count - 1)
+        for choice in choices[:_MOST_CHECKED]:
+            yield last, _with(spec.space, number, choice)
+
+
+def _with(space: Space, number: int, choice: int) -> Settings:
+    """A point with this choice, in which the axis counts; else the first of all values."""
+    wanted = dict(space.axes[number].when)
+    for axis in reversed(space.axes[:number]):
+        if {*axis.paths} & {*wanted}:
+            wanted |= axis.when
+
+    def choose(place: int, axis: Axis) -> int:
+        if place == number:
+            return choice
+        for candidate in range(len(axis.rows)):
+            row = dict(zip(axis.paths, axis.row(candidate), strict=True))
+            if all(text(row[path]) in wanted.get(path, (text(row[path]),)) for path in row):
+                return candidate
+        return 0
+
+    return space.point(choose)[0]

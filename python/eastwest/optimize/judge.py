@@ -1,0 +1,188 @@
+"""What is better: limits first, then Pareto dominance, then one point to recommend.
+
+Everything is held against the baseline seed by seed (the same seeds for all points), so that what
+both runs of a pair share cancels. A point *misses* a limit by how far the mean over its seeds lies
+beyond the bound, as a share. Of two points the one that misses less is better; among points that
+miss nothing, one *dominates* another that is at least as good in all goals and better in one (Deb's
+constrained domination: K. Deb, An efficient constraint handling method for genetic algorithms,
+2000; fronts and crowding as in NSGA-II, Deb et al. 2002).
+
+The recommended point is the one on the front, among those that miss nothing, with the least
+*score*: the weighted sum of the logarithms of its goals over the baseline's. So a goal counts by
+the share it changes, not by its unit; halving one is worth doubling another of the same weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.optimize.spec import Goal, Limit
+from eastwest.stats import Interval, mean_interval, paired_interval
+
+#: Metrics of a run by name.
+Metrics = Mapping[str, float]
+#: Runs of a point by seed.
+Runs = Mapping[int, Metrics]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A goal or limit at a point: its mean, and its change against the baseline."""
+
+    value: Interval
+    #: As a share; nothing where the baseline is 0.
+    change: Interval | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a point stands to a limit."""
+
+    told: Told
+    #: How far beyond the bound the mean lies, as a share; 0 or less where it is met.
+    missed: float
+    #: Whether the whole interval is on the right side.
+    surely: bool
+
+
+def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
+    """Mean of a metric and of its change, seed by seed. Raises ``KeyError`` where it is missing."""
+    seeds = [seed for seed in ours if seed in base]
+    values = [ours[seed][metric] for seed in seeds]
+    against = [base[seed][metric] for seed in seeds]
+    change = None
+    if all(against):
+        shares = [
+            value / other - 1 if other > 0 else (value - other) / abs(other)
+            for value, other in zip(values, against, strict=True)
+        ]
+        change = mean_interval(shares, confidence)
+    elif not any(values) and not any(against):
+        change = mean_interval([0.0] * len(values), confidence)
+    return Told(mean_interval(values, confidence), change)
+
+
+def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
+    """How a point stands to a limit."""
+    found = told(limit.metric, ours, base, confidence)
+    sign = -1.0 if limit.least else 1.0
+    if limit.relative:
+        # Of nothing there is no share: anything more is too much.
+        interval = found.change or Interval(found.value.n, math.inf, None, None)
+        scale = 1.0
+    else:
+        interval, scale = found.value, abs(limit.bound) or 1.0
+    missed = sign * (interval.value - limit.bound) / scale
+    edge = interval.low if limit.least else interval.high
+    surely = edge is not None and sign * (edge - limit.bound) <= 0
+    return Kept(found, missed, surely)
+
+
+def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
+    """Means of the goals, turned so that less is better."""
+    return tuple(
+        math.fsum(run[goal.metric] for run in ours.values()) / len(ours) * (-1 if goal.more else 1)
+        for goal in goals
+    )
+
+
+def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
+    """Weighted sum of the logarithms of the goals of a run over the baseline's; less is better."""
+    total = 0.0
+    for goal in goals:
+        value, other = ours[goal.metric], base[goal.metric]
+        if value > 0 and other > 0:
+            gone = math.log(value / other)
+        else:  # no ratio: the difference, as a share of the larger
+            gone = (value - other) / (max(abs(value), abs(other)) or 1.0)
+        total += goal.weight * (-gone if goal.more else gone)
+    return total
+
+
+def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
+    """Mean of the score over the seeds."""
+    seeds = [seed for seed in ours if seed in base]
+    return math.fsum(score(goals, ours[seed], base[seed]) for seed in seeds) / len(seeds)
+
+
+def score_difference(
+    goals: Sequence[Goal], ours: Runs, theirs: Runs, base: Runs, confidence: float
+) -> Interval:
+    """Difference of the scores of two points, seed by seed."""
+    seeds = [seed for seed in ours if seed in theirs and seed in base]
+    return paired_interval(
+        [score(goals, ours[seed], base[seed]) for seed in seeds],
+        [score(goals, theirs[seed], base[seed]) for seed in seeds],
+        confidence,
+    )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What decides the order of a point among others."""
+
+    number: int
+    values: tuple[float, ...]
+    #: Sum of what it misses of its limits.
+    missed: float
+
+
+def dominates(a: Standing, b: Standing) -> bool:
+    """Whether ``a`` is better than ``b`` for certain: limits first."""
+    if a.missed > 0 or b.missed > 0:
+        return a.missed < b.missed
+    return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
+
+
+def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
+    """Points by rank: those that none dominates, then those that only these dominate, and so on."""
+    left, found = list(points), []
+    while left:
+        front = [p for p in left if not any(dominates(q, p) for q in left)]
+        numbers = {p.number for p in front}
+        left = [p for p in left if p.number not in numbers]
+        found.append(front)
+    return found
+
+
+def order(points: Sequence[Standing]) -> list[Standing]:
+    """Points from the best to the worst: by front, within one the least crowded first."""
+    ordered: list[Standing] = []
+    for front in fronts(points):
+        room = _room(front)
+        ordered += sorted(front, key=lambda p: (-room[p.number], p.number))
+    return ordered
+
+
+def _room(front: Sequence[Standing]) -> dict[int, float]:
+    """Crowding distance of the points of a front: how far their neighbours are."""
+    room = {p.number: 0.0 for p in front}
+    for place in range(len(front[0].values) if front else 0):
+        line = sorted(front, key=lambda p: (p.values[place], p.number))
+        width = line[-1].values[place] - line[0].values[place]
+        room[line[0].number] = room[line[-1].number] = math.inf
+        if width > 0:
+            for before, here, after in zip(line, line[1:], line[2:], strict=False):
+                room[here.number] += (after.values[place] - before.values[place]) / width
+    return room
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Spearman's rank correlation; nothing where all of one are equal or there are too few."""
+    if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
+        return None
+    from scipy.stats import spearmanr  # noqa: PLC0415  slow to load
+
+    return float(spearmanr(a, b).statistic)
+
+
+def as_json(interval: Interval | None) -> dict[str, Any] | None:
+    """An interval as values."""
+    if interval is None:
+        return None
+    return {
+        "n": interval.n, "mean": interval.value, "low": interval.low, "high": interval.high,
+    }  # fmt: skip

@@ -1,0 +1,296 @@
+"""The search: proposals in batches, the best of them from stage to stage, finalists with seeds.
+
+1. The baseline and the candidates that a file names are measured at every stage: all else is held
+   against the baseline, and what its runs take tells how long the search will.
+2. Proposals are measured at the first, cheapest stage. Where the space has no more points than
+   proposals are allowed, all of it is. Otherwise Optuna's tree-structured Parzen estimator proposes
+   (Bergstra et al. 2011; with limits: Watanabe and Hutter 2023), in batches of a fixed size: it
+   learns from a batch when all of it is in, in the order of the proposals. So with the same seed it
+   proposes the same, however many runs go on at once; and as runs come from the store, a search
+   that was interrupted proposes again what it did and goes on.
+3. Successive halving (Jamieson and Talwalkar 2016): of each stage the best go on to the next, with
+   more seeds or a larger scenario. Candidates and baseline always do.
+4. The last stage decides. How well the order of a stage foretold that of the next is told as a rank
+   correlation: a cheap stage that misleads shows there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eastwest import core
+from eastwest.errors import InputError
+from eastwest.optimize import judge
+from eastwest.optimize.check import overrides
+from eastwest.optimize.evaluate import Evaluator, Outcome
+from eastwest.optimize.space import Axis, Settings
+from eastwest.optimize.spec import Spec, Stage
+from eastwest.sweep.metrics import metrics_of
+from eastwest.sweep.values import text
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import Trial
+
+#: What installs what is missing.
+INSTALL = "pip install 'eastwest[optimize]'"
+
+BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
+
+
+@dataclass(eq=False)
+class Point:
+    """One combination of settings, and what was measured of it."""
+
+    number: int
+    name: str
+    origin: str
+    settings: Settings
+    #: Runs by seed, for every stage it has reached.
+    runs: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
+    outcomes: dict[int, dict[int, Outcome]] = field(default_factory=dict)
+    #: Why it has no measurement.
+    failure: str = ""
+
+    @property
+    def stage(self) -> int:
+        """Last stage it has reached."""
+        return max(self.outcomes, default=0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What lies ahead, told before proposals are measured."""
+
+    proposals: int
+    exhaustive: bool
+    runs: int
+    #: Time of all runs one after the other, from the baseline's.
+    work_s: float
+    wall_s: float
+
+
+class Search:
+    """One optimisation under way, and what it has found."""
+
+    def __init__(self, spec: Spec, evaluator: Evaluator) -> None:
+        self.spec = spec
+        self.evaluator = evaluator
+        self.proposals = spec.space.count(spec.trials)
+        self.exhaustive = self.proposals <= spec.trials
+        named = [(spec.baseline, BASELINE), *((each, CANDIDATE) for each in spec.candidates)]
+        self.points = [
+            Point(number, each.name, origin, each.settings)
+            for number, (each, origin) in enumerate(named)
+        ]
+        #: The baseline and candidates among them: what is proposed again is the same point.
+        self._by_settings = {_key(point.settings): point for point in reversed(self.points)}
+        #: How well each stage foretold the next, by its number.
+        self.foretold: dict[int, float | None] = {}
+        self._metrics = [g.metric for g in spec.goals] + [m.metric for m in spec.limits]
+        self._walls: dict[int, float] = {}
+
+    @property
+    def baseline(self) -> Point:
+        """What all is held against."""
+        return self.points[0]
+
+    def run(self, announce: Callable[[Plan], None]) -> None:
+        """Search. Raises ``InputError`` where the baseline fails or lacks a metric."""
+        study = None if self.exhaustive else _study(self.spec)
+        for stage in range(len(self.spec.stages)):
+            self._measure(self.points[:1], stage)
+        if self.baseline.failure:
+            raise InputError(f"the baseline fails: {self.baseline.failure}")
+        announce(self._plan())
+        for stage in range(len(self.spec.stages)):
+            self._measure(self.points[1:], stage)
+        self._propose(study)
+        alive = [point for point in self.points if point.origin == PROPOSAL]
+        for stage in range(1, len(self.spec.stages)):
+            before = self.order(stage - 1, alive)
+            alive = before[: self.spec.stages[stage - 1].kept(len(before))]
+            self.evaluator.ahead = self._later(stage + 1, len(alive))
+            self._measure(alive, stage)
+            self.foretold[stage - 1] = self._foretold(stage - 1, alive)
+
+    # What is better
+
+    def order(self, stage: int, points: Sequence[Point]) -> list[Point]:
+        """Points that were measured at a stage, from the best to the worst."""
+        standings = [self.standing(point, stage) for point in points if not point.failure]
+        return [self.points[s.number] for s in judge.order(standings)]
+
+    def standing(self, point: Point, stage: int) -> judge.Standing:
+        """What decides the order of a point at a stage."""
+        missed = sum(max(0.0, each.missed) for each in self.kept(point, stage))
+        return judge.Standing(
+            point.number, judge.values(self.spec.goals, point.runs[stage]), missed
+        )
+
+    def kept(self, point: Point, stage: int) -> list[judge.Kept]:
+        """How a point stands to each limit."""
+        base = self.baseline.runs[stage]
+        return [
+            judge.kept(limit, point.runs[stage], base, self.spec.confidence)
+            for limit in self.spec.limits
+        ]
+
+    # Measuring
+
+    def _measure(self, points: Sequence[Point], number: int) -> None:
+        stage = self.spec.stages[number]
+        points = [point for point in points if not point.failure]
+        wanted = [overrides(self.spec, stage, point.settings) for point in points]
+        for point, found in zip(points, self.evaluator.measure(wanted, stage.seeds), strict=True):
+            point.outcomes[number] = found
+            failed = [o for o in found.values() if o.result is None]
+            if failed:
+                point.failure = f"{stage.name}: {failed[0].failure}"
+                continue
+            point.runs[number] = {
+                seed: self._taken(outcome) for seed, outcome in sorted(found.items())
+            }
+        if points == [self.baseline] and not self.baseline.failure:
+            results = [o.result for o in self.baseline.outcomes[number].values()]
+            walls = [float(r.summary["wall_s"]) for r in results if r is not None]
+            self._walls[number] = sum(walls) / len(walls)
+
+    def _taken(self, outcome: Outcome) -> dict[str, float]:
+        """Metrics of a run; those of the file must be among them."""
+        assert outcome.result is not None
+        metrics = metrics_of(outcome.result, 0)
+        for name in self._metrics:
+            if name not in metrics:
+                near = difflib.get_close_matches(name, metrics, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(metrics))}"
+                raise InputError(f"a run has no metric {name!r}{hint}")
+        return metrics
+
+    def _plan(self) -> Plan:
+        spec = self.spec
+        proposals = min(self.proposals, spec.trials)
+        runs, work_s, points = 0, 0.0, proposals
+        for number, stage in enumerate(spec.stages):
+            many = (points + len(spec.candidates)) * len(stage.seeds)
+            runs += many
+            work_s += many * self._walls[number]
+            points = stage.kept(points)
+        self.evaluator.ahead = runs
+        return Plan(
+            proposals, self.exhaustive, runs, work_s, work_s / max(1, self.evaluator.pool.size)
+        )
+
+    def _later(self, first: int, points: int) -> int:
+        """Runs of the stages from this one on."""
+        runs = 0
+        for stage in self.spec.stages[first:]:
+            points = self.spec.stages[first - 1].kept(points)
+            runs += points * len(stage.seeds)
+        return runs
+
+    # Proposing
+
+    def _propose(self, study: Study | None) -> None:
+        spec = self.spec
+        if study is None:
+            every = [self._point(s, c) for s, c in spec.space.every()]
+            self.evaluator.ahead = self._later(1, len(every))
+            self._measure([point for point in every if 0 not in point.outcomes], 0)
+            return
+        asked = 0
+        while asked < spec.trials:
+            trials = [study.ask() for _ in range(min(spec.batch, spec.trials - asked))]
+            asked += len(trials)
+            points = [self._asked(trial) for trial in trials]
+            fresh = {p.number: p for p in points if 0 not in p.outcomes}
+            left = spec.trials - asked
+            self.evaluator.ahead = left * len(spec.stages[0].seeds) + self._later(1, spec.trials)
+            self._measure([*fresh.values()], 0)
+            for trial, point in zip(trials, points, strict=True):
+                self._tell(study, trial, point)
+
+    def _asked(self, trial: Trial) -> Point:
+        """Turn a trial of Optuna into a point."""
+
+        def choose(number: int, axis: Axis) -> int:
+            name = f"{number} {' '.join(axis.paths)}"
+            if axis.count == 1:
+                return 0
+            if axis.ordered:
+                return trial.suggest_int(name, 0, axis.count - 1)
+            return int(trial.suggest_categorical(name, range(axis.count)))
+
+        return self._point(*self.spec.space.point(choose))
+
+    def _point(self, settings: Settings, choices: dict[int, int]) -> Point:
+        """The point with these settings; made where there is none yet."""
+        key = _key(settings)
+        if key not in self._by_settings:
+            name = self.spec.space.say(choices)
+            point = Point(len(self.points), name, PROPOSAL, settings)
+            self.points.append(point)
+            self._by_settings[key] = point
+        return self._by_settings[key]
+
+    def _tell(self, study: Study, trial: Trial, point: Point) -> None:
+        from optuna.trial import TrialState  # noqa: PLC0415  an extra that only this needs
+
+        if point.failure:
+            study.tell(trial, state=TrialState.FAIL)
+            return
+        for limit, kept in zip(self.spec.limits, self.kept(point, 0), strict=True):
+            trial.set_constraint(limit.text(), min(kept.missed, 1e9))
+        study.tell(trial, list(judge.values(self.spec.goals, point.runs[0])))
+
+    def _foretold(self, stage: int, points: Sequence[Point]) -> float | None:
+        """Rank correlation of the scores of points at a stage and at the next."""
+        both = [p for p in points if not p.failure]
+        ranks = [
+            [judge.mean_score(self.spec.goals, p.runs[s], self.baseline.runs[s]) for p in both]
+            for s in (stage, stage + 1)
+        ]
+        return judge.rank_correlation(*ranks)
+
+
+def _key(settings: Settings) -> str:
+    return "\n".join(sorted(f"{path} = {text(value)}" for path, value in settings.items()))
+
+
+def _study(spec: Spec) -> Study:
+    try:
+        import optuna  # noqa: PLC0415  an extra that only this needs
+    except ImportError as error:
+        raise InputError(f"optimize needs the package optuna ({error}): {INSTALL}") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.TPESampler(
+            seed=spec.seed,
+            n_startup_trials=max(10, spec.batch),
+            multivariate=True,
+            group=True,
+            constant_liar=True,
+        )
+    return optuna.create_study(
+        directions=["minimize"] * len(spec.goals), sampler=sampler, study_name=spec.name
+    )
+
+
+def stage_name(stage: Stage) -> str:
+    """A stage in words: its name and how many seeds."""
+    many = len(stage.seeds)
+    return f"{stage.name} ({many} seed{'s' * (many > 1)})"
+
+
+def versions() -> dict[str, Any]:
+    """Versions that decide what is proposed."""
+    try:
+        import optuna  # noqa: PLC0415  an extra that only this needs
+    except ImportError:
+        return {"eastwest": core.version()}
+    return {"eastwest": core.version(), "optuna": optuna.__version__}

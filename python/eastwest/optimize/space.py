@@ -1,0 +1,132 @@
+"""The space of an optimisation: axes, which of them count for a point, and points as settings.
+
+An axis has values, or lies between two bounds: then in steps of a fiftieth of the way, with three
+significant digits, so that proposals can be read, and can be equal to earlier ones. An axis with a
+condition (``when``) counts only in points where other axes have the wanted values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eastwest.sweep.values import Bound, between, same_kind, text
+
+#: Steps from one bound of an axis to the other.
+STEPS = 50
+_DIGITS = 3
+
+#: A point: settings by path.
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Settings that are chosen together."""
+
+    paths: tuple[str, ...]
+    #: Values to choose from, one row a choice; none where the axis lies between bounds.
+    rows: tuple[tuple[Any, ...], ...]
+    #: Bounds, and whether the scale is logarithmic.
+    span: tuple[Bound, Bound, bool] | None = None
+    #: Short names of the rows.
+    names: tuple[str, ...] = ()
+    #: Values that other axes must have, as texts by path.
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many choices there are."""
+        return len(self.rows) if self.span is None else STEPS + 1
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a choice is more or less than another: bounds, or a list of quantities."""
+        if self.span is not None:
+            return True
+        bounds = [Bound.read(row[0]) for row in self.rows] if len(self.paths) == 1 else []
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < max(3, len(self.rows)):
+            return False
+        pairs = itertools.pairwise(known)
+        return all(same_kind(a, b) and a.number < b.number for a, b in pairs)
+
+    def row(self, choice: int) -> tuple[Any, ...]:
+        """Values of a choice."""
+        if self.span is None:
+            return self.rows[choice]
+        low, high, log = self.span
+        return (between(low, high, [choice / STEPS], log, _DIGITS)[0],)
+
+    def counts(self, settings: Settings) -> bool:
+        """Whether the axis counts beside what has been chosen already."""
+        return all(
+            path in settings and text(settings[path]) in wanted
+            for path, wanted in self.when.items()
+        )
+
+    def say(self, choice: int) -> str:
+        """A choice in words."""
+        return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
+
+
+@dataclass(frozen=True)
+class Space:
+    """Everything that can be chosen."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """All settings that are chosen."""
+        return [path for axis in self.axes for path in axis.paths]
+
+    def count(self, most: int) -> int:
+        """Number of points; one more than ``most`` where there are more than these."""
+        return sum(1 for _ in itertools.islice(self.every(), most + 1))
+
+    def point(self, choose: Callable[[int, Axis], int]) -> tuple[Settings, dict[int, int]]:
+        """Choose along every axis that counts; return settings, and choices by axis."""
+        settings: Settings = {}
+        choices: dict[int, int] = {}
+        for number, axis in enumerate(self.axes):
+            if axis.counts(settings):
+                choices[number] = choose(number, axis)
+                settings.update(zip(axis.paths, axis.row(choices[number]), strict=True))
+        return settings, choices
+
+    def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
+        """All points, the last axis changing fastest."""
+        yield from self._below({}, {})
+
+    def _below(
+        self, settings: Settings, choices: dict[int, int]
+    ) -> Iterator[tuple[Settings, dict[int, int]]]:
+        number = max((*choices, *self._skipped(settings, choices)), default=-1) + 1
+        if number == len(self.axes):
+            yield settings, choices
+            return
+        axis = self.axes[number]
+        for choice in range(axis.count):
+            added = dict(zip(axis.paths, axis.row(choice), strict=True))
+            yield from self._below({**settings, **added}, {**choices, number: choice})
+
+    def _skipped(self, settings: Settings, choices: dict[int, int]) -> list[int]:
+        """Axes right after the last chosen one that do not count."""
+        found, number = [], max(choices, default=-1) + 1
+        while number < len(self.axes) and not self.axes[number].counts(settings):
+            found.append(number)
+            number += 1
+        return found
+
+    def say(self, choices: Mapping[int, int]) -> str:
+        """A point in words."""
+        parts = []
+        for number, choice in sorted(choices.items()):
+            axis = self.axes[number]
+            name = axis.paths[0].rpartition(".")[2]
+            said = axis.say(choice)
+            parts.append(said if axis.names else f"{name} {said}")
+        return ", ".join(parts)

@@ -1,0 +1,267 @@
+"""What a search has found: the front, the point to take and why, or which limit nothing meets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from eastwest.optimize import judge
+from eastwest.optimize.search import CANDIDATE, Point, Search
+from eastwest.optimize.spec import Goal
+from eastwest.stats import Interval, paired_interval
+from eastwest.units import count
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A limit that stands in the way."""
+
+    text: str
+    #: How many of the finalists miss it.
+    missed_by: int
+    #: By how much the closest point misses it, as a share; nothing where some point meets it.
+    least: float | None
+
+
+class Verdict:
+    """What the last stage says."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.spec = search.spec
+        self.last = len(search.spec.stages) - 1
+        self.finalists = [p for p in search.points if self.last in p.runs]
+
+    @cached_property
+    def standings(self) -> dict[int, judge.Standing]:
+        """What decides the order of the finalists."""
+        return {p.number: self.search.standing(p, self.last) for p in self.finalists}
+
+    @cached_property
+    def feasible(self) -> list[Point]:
+        """Finalists that miss no limit."""
+        return [p for p in self.finalists if self.standings[p.number].missed <= 0]
+
+    @cached_property
+    def front(self) -> list[Point]:
+        """Those of them that no other beats; where none keeps the limits, none."""
+        standings = [self.standings[p.number] for p in self.feasible]
+        first = judge.fronts(standings)[0] if standings else []
+        return [self.search.points[s.number] for s in first]
+
+    @cached_property
+    def recommended(self) -> Point | None:
+        """The point on the front with the least score."""
+        return min(self.front, key=lambda p: (self.score(p), p.number), default=None)
+
+    @cached_property
+    def alike(self) -> list[Point]:
+        """Others on the front whose score these seeds cannot tell from the recommended one's."""
+        chosen = self.recommended
+        if chosen is None:
+            return []
+        found = []
+        for other in self.front:
+            if other is not chosen:
+                apart = judge.score_difference(
+                    self.spec.goals,
+                    other.runs[self.last],
+                    chosen.runs[self.last],
+                    self._base,
+                    self.spec.confidence,
+                )
+                if apart.low is None or apart.low <= 0:
+                    found.append(other)
+        return found
+
+    @property
+    def _base(self) -> dict[int, dict[str, float]]:
+        return self.search.baseline.runs[self.last]
+
+    def score(self, point: Point) -> float:
+        """Mean score over the seeds."""
+        return judge.mean_score(self.spec.goals, point.runs[self.last], self._base)
+
+    def told(self, point: Point, metric: str) -> judge.Told:
+        """A metric at a finalist."""
+        return judge.told(metric, point.runs[self.last], self._base, self.spec.confidence)
+
+    def kept(self, point: Point) -> list[judge.Kept]:
+        """How a finalist stands to the limits."""
+        return self.search.kept(point, self.last)
+
+    @cached_property
+    def binding(self) -> list[Binding]:
+        """Limits that stand in the way where no finalist keeps all; the hardest first."""
+        if self.feasible or not self.finalists:
+            return []
+        found = []
+        for place, limit in enumerate(self.spec.limits):
+            missed = [self.kept(p)[place].missed for p in self.finalists]
+            beyond = [m for m in missed if m > 0]
+            least = min(missed)
+            found.append(Binding(limit.text(), len(beyond), least if least > 0 else None))
+        found.sort(key=lambda b: (-(b.least or 0.0), -b.missed_by))
+        return [b for b in found if b.missed_by]
+
+    @cached_property
+    def closest(self) -> Point | None:
+        """Where nothing keeps the limits: the point that misses them by least."""
+        if self.feasible:
+            return None
+        return min(
+            self.finalists,
+            key=lambda p: (self.standings[p.number].missed, p.number),
+            default=None,
+        )
+
+    def reason(self) -> str:
+        """Why the recommended point is, or why there is none."""
+        chosen = self.recommended
+        if chosen is None:
+            return self._nothing()
+        others = len(self.front) - 1
+        if len(self.spec.goals) == 1:
+            why = "it has the best mean"
+        elif others:
+            why = "it has the least product of its goals over the baseline's"
+            if len({goal.weight for goal in self.spec.goals}) > 1:
+                why += ", by their weights"
+        else:
+            why = "nothing else is on the front"
+        said = f"Of {_points(len(self.front))} on the front, {why}."
+        if chosen is self.search.baseline:
+            said += " It is the baseline: nothing that was tried is better."
+        if self.alike:
+            names = ", ".join(p.name for p in self.alike[:3])
+            more = f" and {count(len(self.alike) - 3)} more" if len(self.alike) > 3 else ""
+            said += f" With these seeds it cannot be told from {names}{more}."
+        loose = [
+            limit.text()
+            for limit, kept in zip(self.spec.limits, self.kept(chosen), strict=True)
+            if not kept.surely
+        ]
+        if loose:
+            said += f" On average it keeps {'; '.join(loose)}; its interval reaches beyond."
+        return said
+
+    def _nothing(self) -> str:
+        if not self.finalists:
+            return "No point could be measured to the end."
+        hardest = self.binding[0]
+        if hardest.least is not None:
+            said = (
+                f"Nothing keeps the limits: {hardest.text} is missed by all "
+                f"{_points(len(self.finalists))} of the last stage, by {_share(hardest.least)} at "
+                "least."
+            )
+        else:
+            limits = "; ".join(b.text for b in self.binding)
+            said = f"Each limit is kept by some point, but none keeps all of them: {limits}."
+        closest = self.closest
+        if closest is not None:
+            missed = [
+                f"{limit.metric} by {_share(kept.missed)}"
+                for limit, kept in zip(self.spec.limits, self.kept(closest), strict=True)
+                if kept.missed > 0
+            ]
+            said += f" The closest is {closest.name}: it misses {', '.join(missed)}."
+        return said
+
+    def beaten(self, candidate: Point) -> list[Point]:
+        """Finalists that dominate a candidate."""
+        if candidate.number not in self.standings:
+            return []
+        ours = self.standings[candidate.number]
+        return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
+
+    def against(self, candidate: Point, goal: Goal) -> Interval | None:
+        """Change of a goal from a candidate to the recommended point, seed by seed."""
+        chosen = self.recommended
+        if chosen is None:
+            return None
+        ours, theirs = chosen.runs[self.last], candidate.runs[self.last]
+        pairs = [
+            (ours[seed][goal.metric] / theirs[seed][goal.metric], 1.0)
+            for seed in ours
+            if seed in theirs and theirs[seed][goal.metric]
+        ]
+        if not pairs:
+            return None
+        return paired_interval([a for a, _ in pairs], [b for _, b in pairs], self.spec.confidence)
+
+    def candidates(self) -> list[tuple[Point, str]]:
+        """What became of each candidate, in a sentence."""
+        found = []
+        for point in self.search.points:
+            if point.origin != CANDIDATE:
+                continue
+            if point.failure:
+                found.append((point, f"failed: {point.failure}"))
+                continue
+            beaten = self.beaten(point)
+            if point is self.recommended:
+                said = "is the recommended point"
+            elif point in self.front:
+                said = "is on the front: nothing is better in one goal and as good in all others"
+            elif self.standings[point.number].missed > 0:
+                missed = [
+                    limit.text()
+                    for limit, kept in zip(self.spec.limits, self.kept(point), strict=True)
+                    if kept.missed > 0
+                ]
+                said = f"misses {'; '.join(missed)}"
+            else:
+                said = f"is beaten in every goal by {_points(len(beaten))}"
+                if self.recommended in beaten:
+                    said += ", the recommended one among them"
+            found.append((point, said))
+        return found
+
+    def as_json(self, point: Point) -> dict[str, Any]:
+        """A finalist as values."""
+        limits = [
+            {
+                "limit": limit.text(),
+                "missed": kept.missed,
+                "kept": kept.missed <= 0,
+                "surely": kept.surely,
+                "value": judge.as_json(kept.told.value),
+                "change": judge.as_json(kept.told.change),
+            }
+            for limit, kept in zip(self.spec.limits, self.kept(point), strict=True)
+        ]
+        goals = []
+        for goal in self.spec.goals:
+            told = self.told(point, goal.metric)
+            goals.append(
+                {
+                    "metric": goal.metric,
+                    "value": judge.as_json(told.value),
+                    "change": judge.as_json(told.change),
+                }
+            )
+        return {
+            "point": point.number,
+            "name": point.name,
+            "origin": point.origin,
+            "settings": point.settings,
+            "goals": goals,
+            "limits": limits,
+            "score": self.score(point),
+        }
+
+
+def _points(number: int) -> str:
+    return f"{count(number)} point{'s' * (number != 1)}"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.3g} %" if share < 1e6 else "any share"
+
+
+def names(points: Sequence[Point]) -> list[str]:
+    """Names of points."""
+    return [point.name for point in points]
