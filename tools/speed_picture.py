@@ -1,0 +1,68 @@
+"""Draws the newest record of S1 against other simulators: ``python tools/speed_picture.py OUT``.
+
+Two panels from ``benches/results/*-s1-s2-peers.json``: packet-hops per second of CPU time of every
+simulator, and how many times as much Eastwest does, with least and greatest of the rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from eastwest.plot.style import BLUE, INK, ORANGE, log_axis, style
+
+RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
+
+
+def main() -> int:
+    """Draw the picture into the file that is named."""
+    record = json.loads(max(RESULTS.glob("*-s1-s2-peers.json")).read_text(encoding="utf-8"))
+    with style():
+        out = Path(sys.argv[1])
+        # without a date, the same record makes the same file
+        metadata = {"Date": None} if out.suffix == ".svg" else None
+        draw(record).savefig(out, metadata=metadata)
+    return 0
+
+
+def draw(record: dict[str, Any]) -> Figure:
+    """Speeds to the left, ratios to the right; logarithmic, for they differ by a hundred."""
+    figure = Figure(figsize=(9.4, 2.7), layout="constrained")
+    speeds, ratios = figure.subplots(1, 2)
+    rates: dict[str, list[float]] = {}
+    for run in record["s1"]:
+        rates.setdefault(run["simulator"], []).append(run["hops_per_cpu_s"] / 1e6)
+    order = sorted(rates, key=lambda name: statistics.median(rates[name]))
+    for place, name in enumerate(order):
+        middle = statistics.median(rates[name])
+        ink = ORANGE if name == "Eastwest" else BLUE
+        speeds.barh(place, middle, color=ink, height=0.62)
+        speeds.plot([min(rates[name]), max(rates[name])], [place, place], color=INK, lw=1)
+        speeds.text(1.25 * max(rates[name]), place, f"{middle:.3g}", va="center", color=INK)
+    speeds.set_yticks(range(len(order)), order)
+    log_axis(speeds, "x")
+    speeds.set_xlim(0.02, 90)
+    speeds.set_xlabel("million packet-hops per second of CPU time")
+    speeds.set_title(f"S1 on one core, {record['date']}")
+    found = sorted(record["ratios"], key=lambda ratio: ratio["hops_per_cpu_s"]["median"])
+    for place, ratio in enumerate(found):
+        spread = ratio["hops_per_cpu_s"]
+        ratios.barh(place, spread["median"], color=ORANGE, height=0.62)
+        ratios.plot([spread["min"], spread["max"]], [place, place], color=INK, lw=1)
+        text = f"{spread['median']:.3g} ×"
+        ratios.text(1.15 * spread["max"], place, text, va="center", color=INK)
+    ratios.set_yticks(range(len(found)), [ratio["against"] for ratio in found])
+    log_axis(ratios, "x")
+    ratios.set_xlim(1, 500)
+    ratios.set_xlabel("packet-hops per second of CPU time, Eastwest : other, in turns")
+    ratios.set_title("Eastwest against the others")
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(main())
