@@ -202,6 +202,11 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     } <= {*told}  # fmt: skip
     assert told["optimise"]["hint"] == "optimize"
     assert '"+1 %"' in told["limit.0.at_most"]["message"]
+    path.write_text(HEAD + GOALS + '[[axis]]\npath = "a"\nvalues = [1, 2]\n' * 101)
+    assert "more than 100" in read(path)[1][0]["message"]
+    values = ",".join(str(value) for value in range(10_001))
+    path.write_text(HEAD + GOALS + f'[[axis]]\npath = "a"\nvalues = [{values}]\n')
+    assert "more than 10,000 values" in read(path)[1][0]["message"]
     path.write_text('scenario = "first"\n')
     _, problems = read(path)
     assert {p["path"] for p in problems} == {"axis", "goal"}

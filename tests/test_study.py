@@ -103,6 +103,10 @@ def test_a_study_says_what_is_missing_runs_it_and_goes_on(
     assert outlook(missing_of(part, store)) == "all runs are there"
     with pytest.raises(SystemExit, match="no chapter9; there are"):
         command(["chapter9"], parts, finish)
+    with pytest.raises(SystemExit, match="--dask needs the address"):
+        command(["tiny", "--dask"], parts, finish)
+    command(["tiny", "--dask", "tcp://127.0.0.1:1"], parts, finish)  # nothing is missing: not asked
+    assert told[-1] == (10, True)
 
     # a run is taken to last as long as others of its point
     lost = store.folder(next((store.path / "runs").glob("*/*")).name)

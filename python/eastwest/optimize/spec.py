@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.core import Problem
-from eastwest.errors import InputError, ProblemsError
 from eastwest.optimize.space import Axis, Space
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.spec import Reader, find_file, flat, read_file
@@ -29,6 +28,8 @@ DEFAULT_TRIALS = 60
 DEFAULT_BATCH = 10
 MOST_TRIALS = 10_000
 _MOST_SEEDS = 1000
+_MOST_AXES = 100
+_MOST_CHOICES = 10_000
 
 _KEYS = (
     "optimize", "name", "scenario", "set", "axis", "goal", "limit", "baseline", "candidate",
@@ -137,6 +138,13 @@ class _Reader(Reader):
             self.wrong("scenario", None, "is missing: a file, or the name of a shipped scenario")
         settings = self._table("set")
         axes = [axis for n, entry in self._entries("axis") if (axis := self._axis(entry, n))]
+        if len(axes) > _MOST_AXES:
+            self.wrong("axis", None, f"there are more than {_MOST_AXES}")
+            axes = []
+        for axis in axes:
+            if len(axis.rows) > _MOST_CHOICES:
+                wanted = f"has more than {_MOST_CHOICES:,} values; take from and to"
+                self.wrong(axis.paths[0], None, wanted)
         if not axes and not self.problems:
             self.wrong("axis", None, "is missing: there is nothing to search")
         stages = self._stages()
@@ -358,13 +366,3 @@ class _Reader(Reader):
             return tuple(given)
         count = self._whole(entry, "seeds", f"{where}seeds", 1, 1, _MOST_SEEDS)
         return tuple(range(1, count + 1))
-
-
-def load(source: str | Path) -> Spec:
-    """Read a file; raises ``ProblemsError`` with everything that is wrong with it alone."""
-    spec, problems = read(source)
-    if problems:
-        raise ProblemsError(problems)
-    if spec.space.axes and len(spec.space.axes) > 100:
-        raise InputError("an optimisation has at most 100 axes")
-    return spec

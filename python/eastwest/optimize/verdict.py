@@ -122,16 +122,18 @@ class Verdict:
         chosen = self.recommended
         if chosen is None:
             return self._nothing()
-        others = len(self.front) - 1
-        if len(self.spec.goals) == 1:
-            why = "it has the best mean"
-        elif others:
-            why = "it has the least product of its goals over the baseline's"
-            if len({goal.weight for goal in self.spec.goals}) > 1:
-                why += ", by their weights"
+        if len(self.feasible) == 1:
+            said = "It is the only point that keeps the limits."
+        elif len(self.front) == 1:
+            said = "It is better than every other point that keeps the limits."
+        elif len(self.spec.goals) == 1:
+            said = f"Of {_points(len(self.front))} on the front, it has the best mean."
         else:
-            why = "nothing else is on the front"
-        said = f"Of {_points(len(self.front))} on the front, {why}."
+            weighted = len({goal.weight for goal in self.spec.goals}) > 1
+            said = (
+                f"Of {_points(len(self.front))} on the front, it has the least product of its "
+                f"goals over the baseline's{', by their weights' * weighted}."
+            )
         if chosen is self.search.baseline:
             said += " It is the baseline: nothing that was tried is better."
         if self.alike:
