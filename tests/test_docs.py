@@ -314,6 +314,7 @@ def test_commands_shown_are_understood(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenarios").symlink_to(shipped.SCENARIOS)
+    (tmp_path / "papers").symlink_to(ROOT / "papers")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for words in commands(page):
         if words[0] == "make":
