@@ -250,6 +250,8 @@ def test_an_address_without_a_scheduler_is_told_soon(monkeypatch: pytest.MonkeyP
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="jobs are processes of this machine"):
+        ew.sweep(SWEEP, dask="tcp://127.0.0.1:1", jobs=2)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"pip install 'eastwest\[dask\]'"):
         ew.sweep(SWEEP, dask="tcp://127.0.0.1:1")

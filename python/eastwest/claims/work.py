@@ -10,7 +10,7 @@ from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
 from eastwest.claims.spec import Claim, Metric
 from eastwest.claims.verdict import DIFFERS, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
-from eastwest.sweep import State, SweepResult, default_jobs, prepare
+from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
 #: Told before the runs of a claim: its id, the name of the runs, and how far they are.
@@ -32,7 +32,7 @@ class Runner:
     ) -> None:
         self.claim = claim
         self.quick = quick
-        self.jobs = default_jobs() if jobs is None else jobs
+        self.jobs = jobs
         self.dask = dask
         self.store = store
         self.progress = progress

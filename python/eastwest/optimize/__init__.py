@@ -22,7 +22,7 @@ from eastwest.optimize.spec import Spec
 from eastwest.optimize.verdict import Verdict
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
-from eastwest.sweep import State, default_jobs
+from eastwest.sweep import BOTH, State, default_jobs
 from eastwest.sweep.driver import ASK_FROM_S
 from eastwest.units import count, span
 
@@ -63,6 +63,8 @@ def run(
     Raises ``InputError`` where something is wrong with the file or its scenario, or where a search
     of more than eight hours is not confirmed.
     """
+    if dask is not None and jobs is not None:
+        raise InputError(BOTH)
     place = target(out, force)
     place.check()
     kept = Store(store)

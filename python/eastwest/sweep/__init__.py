@@ -27,6 +27,9 @@ from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
+#: Two ways of running at once exclude each other.
+BOTH = "jobs are processes of this machine; on a Dask cluster its workers decide: name one of them"
+
 
 def default_jobs() -> int:
     """One process for each core that this process may use."""
@@ -61,6 +64,8 @@ def prepare(
     With ``dask``, the address of a scheduler, its workers run it; ``say`` is told what a user
     should know of them.
     """
+    if dask is not None and jobs is not None:
+        raise InputError(BOTH)
     driver = Driver(
         spec,
         Store(store),
