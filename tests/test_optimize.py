@@ -94,8 +94,10 @@ set = { "fabric.queue.limit" = "10 packets" }
 trials = 10
 batch = 5
 [[stage]]
+name = "flows"
 seeds = 1
 keep = 2
+set = { fidelity = "flow" }
 [[stage]]
 seeds = 2
 """
@@ -521,6 +523,9 @@ def test_proposals_do_not_depend_on_the_number_of_processes(tiny: Path) -> None:
     two = ew.optimize("o.toml", out="two", store="b", jobs=2)
     assert_frame_equal(one.points, two.points)
     assert_frame_equal(one.runs, two.runs)
+    # Flows in place of packets tell of no packets: such runs are no packet runs.
+    digests = [set(part["digest"]) for _, part in one.runs.group_by("stage")]
+    assert len(digests) == 2 and not digests[0] & digests[1]
     chosen = one.recommended
     assert chosen is not None
     alone = ew.run("one/recommended.toml", seed=2, out="again")
