@@ -59,6 +59,11 @@ def column(name: str, dtype: str, values: Sequence[Any] | npt.NDArray[Any]) -> C
     return name, dtype, np.asarray(values).astype(kinds[dtype]).tobytes()
 
 
+def empty_columns(table: str) -> list[Column]:
+    """The columns of a table without rows."""
+    return [column(name, dtype, []) for name, dtype in formats.TABLES[table].items()]
+
+
 class FakeCore:
     """What ``eastwest._core`` offers; attributes change what happens."""
 
@@ -212,6 +217,8 @@ class Tables:
             "rounds": self.rounds(),
             "tcp_trace": self.tcp_trace(),
             "lpi": self.lpi(),
+            "streams": empty_columns("streams"),
+            "pfc": empty_columns("pfc"),
         }
 
     def jobs(self) -> list[Column]:

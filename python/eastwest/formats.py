@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 4
+RESULT_FORMAT = 5
 
 #: Tables this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -245,6 +245,40 @@ TABLES: dict[str, dict[str, str]] = {
         "wakes_s": "f64",
         "awake_s": "f64",
     },
+    "streams": {
+        "workload": "str",
+        "class": "str",
+        "src": "u32",
+        "dst": "u32",
+        "frames_sent": "u64",
+        "bytes_sent": "u64",
+        "frames_received": "u64",
+        "bytes_received": "u64",
+        "frames_lost": "u64",
+        "frames_reordered": "u64",
+        "first_s": "f64",
+        "last_s": "f64",
+        "throughput_bps": "f64",
+        "latency_us_mean": "f64",
+        "latency_us_max": "f64",
+        "jitter_us": "f64",
+        "fate": "str",
+    },
+    "pfc": {
+        "link": "u32",
+        "priority": "u32",
+        "output_most_bytes": "u64",
+        "pauses": "u64",
+        "paused_s": "f64",
+        "input_most_bytes": "u64",
+        "input_bytes": "u64",
+        "xoff_sent": "u64",
+        "xon_sent": "u64",
+        "xoff_repeated": "u64",
+        "headroom_bytes": "u64",
+        "qcn_samples": "u64",
+        "qcn_messages": "u64",
+    },
 }
 
 #: What came with a later format than the first: tables, and columns as ``table.column``.
@@ -286,6 +320,8 @@ SINCE: dict[str, int] = {
     "links.asleep_s": 4,
     "links.waking_s": 4,
     "links.wakes": 4,
+    "streams": 5,
+    "pfc": 5,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

@@ -144,6 +144,16 @@ class Result:
         return self.table("lpi")
 
     @cached_property
+    def streams(self) -> pl.DataFrame:
+        """Streams of raw Ethernet frames: what was sent, what arrived, how late and how evenly."""
+        return self.table("streams")
+
+    @cached_property
+    def pfc(self) -> pl.DataFrame:
+        """Pauses and buffers of every link and priority under data-centre bridging."""
+        return self.table("pfc")
+
+    @cached_property
     def latency(self) -> pl.DataFrame:
         """Histograms of per-packet end-to-end latency by class and kind of packet."""
         return self.table("latency")

@@ -7,5 +7,6 @@ pub mod frames;
 pub mod pcapng;
 pub mod power;
 pub mod samples;
+pub mod streams;
 pub mod table;
 pub mod tcp_trace;

@@ -1,5 +1,6 @@
 //! What a fabric is made of, as the scenario describes it. Every value is already checked.
 
+use crate::dcb::DcbConfig;
 use crate::energy::EnergyConfig;
 use crate::fault::Fault;
 use crate::queue::{
@@ -31,6 +32,8 @@ pub struct FabricConfig {
     pub shared_buffer: Option<SharedBufferConfig>,
     /// How ports choose among packets of different priority.
     pub scheduler: SchedulerConfig,
+    /// Data-centre bridging, on all ports.
+    pub dcb: DcbConfig,
     /// How switches choose among equal paths.
     pub routing: RoutingConfig,
     /// Hash and weights of this choice.

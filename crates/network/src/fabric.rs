@@ -1,6 +1,9 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, RoutingConfig, Topology};
+use crate::dcb::pfc::Wire;
+use crate::dcb::port::{Bridge, Site};
+use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
@@ -46,10 +49,10 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// Packets under way.
     pub pool: PacketPool,
-    routing: Routing,
+    pub(crate) routing: Routing,
     faults: Faults,
     /// The link up from every host.
-    up: Vec<u32>,
+    pub(crate) up: Vec<u32>,
     /// Links with lazy ports.
     lazy: Vec<u32>,
     energy: EnergyConfig,
@@ -72,6 +75,10 @@ pub struct Fabric {
     pub taps: Taps,
     /// States of links by their numbers, where they are known without packets.
     pub given_states: Vec<StateTimes>,
+    pub(crate) dcb: Arc<DcbConfig>,
+    pub(crate) deadlock: Option<Deadlock>,
+    /// The source of events that a deadlock sets off.
+    pub(crate) halt: u32,
 }
 
 impl Fabric {
@@ -90,12 +97,14 @@ impl Fabric {
             .map(|shared| shared.map(|c| Arc::new(SharedBuffer::new(c))))
             .collect();
         let watched = watched_links(config, graph.cables.len() * 2);
+        let dcb = Arc::new(config.dcb.clone());
         for (i, cable) in graph.cables.iter().enumerate() {
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
                 let place = (links.len(), from, to, cable.config);
                 let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
-                links.push(Link::new(&spec));
+                spec.bridge = bridge(&dcb, config, graph.hosts, place, seed);
+                links.push(Link::new(spec));
             }
             if cable.a < graph.hosts {
                 up[cable.a as usize] = 2 * i as u32;
@@ -135,6 +144,9 @@ impl Fabric {
             losses: Losses::default(),
             taps: Taps::default(),
             given_states: Vec::new(),
+            dcb,
+            deadlock: None,
+            halt: u32::MAX,
         };
         fabric.work_off(Time::ZERO);
         Ok(fabric)
@@ -265,6 +277,7 @@ impl Fabric {
                 events.set_sooner(link, key);
                 self.lose_dropped(now, link);
             }
+            Offer::Bridged => self.offer_bridged(now, link, passage, before, events),
         }
     }
 
@@ -295,7 +308,7 @@ impl Fabric {
     /// A packet is lost at a link.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
+    pub(crate) fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
         let packet = self.pool.get(passage.slot);
         self.links[link as usize].count_loss(now, &passage, packet, cause);
         let lost = self.take_lost(now, link, passage, cause);
@@ -407,6 +420,9 @@ impl Fabric {
 
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
+        if self.links[link as usize].is_bridged() {
+            return self.depart_bridged(key, link, events);
+        }
         if self.energy.host.both || self.energy.fabric.both {
             self.note_both_asleep(key.time(), link);
         }
@@ -533,6 +549,7 @@ fn link_spec(
     let at_dequeue = queue.decides_at_dequeue();
     let two_event = config.reference_ports
         || shared
+        || config.dcb.is_on()
         || measured
         || !classes.is_empty()
         || !queue.is_one_fifo()
@@ -558,8 +575,31 @@ fn link_spec(
         measured,
         shared: None,
         sleep,
+        bridge: None,
         seed: (seed, link as u64),
     }
+}
+
+/// What a port of a fabric with data-centre bridging has besides.
+fn bridge(
+    dcb: &Arc<DcbConfig>,
+    config: &FabricConfig,
+    hosts: u32,
+    (link, from, to, cable): (usize, u32, u32, crate::config::CableConfig),
+    seed: u64,
+) -> Option<Box<Bridge>> {
+    if !dcb.is_on() {
+        return None;
+    }
+    let (mtu, framing, min_frame) = (config.mtu, config.framing, config.min_frame);
+    let site = Site {
+        from_host: from < hosts,
+        to_host: to < hosts,
+        wire: Wire { mtu, framing, min_frame },
+        seed,
+        number: link as u64,
+    };
+    Some(Box::new(Bridge::new(dcb, &cable, &site)))
 }
 
 /// Links that somebody looks at between their own events: faults, or routing that goes by queues.

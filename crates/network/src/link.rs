@@ -28,6 +28,7 @@ mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
 use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
+use crate::dcb::port::Bridge;
 use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
@@ -44,7 +45,8 @@ use eastwest_types::{HostId, Packet, Span, Time};
 use meter::Meter;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use waiting::{Entry, Waiting};
+use waiting::Entry;
+pub(crate) use waiting::Waiting;
 
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,13 +66,13 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Passage {
     /// When its last bit reaches the far end of the link it is on.
-    arrive: Time,
+    pub(crate) arrive: Time,
     /// Where the packet lies.
     pub slot: u32,
     /// Receiving host.
     pub dst: HostId,
     /// A hash of what distinguishes this packet from others, for the digest.
-    identity: u32,
+    pub(crate) identity: u32,
     /// See [`Packet::ip_len`].
     ip_len: u16,
     /// See [`Packet::hash`].
@@ -128,19 +130,21 @@ pub enum Offer {
     /// It is in and others are lost for it, see [`Link::take_dropped`]; the link's next event is this
     /// one, not later than before.
     Displaced(Key),
+    /// The port is bridged: it has a way in of its own, see [`crate::dcb`].
+    Bridged,
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
-    on_wire: Ring<Passage>,
-    busy_until: Time,
+    pub(crate) on_wire: Ring<Passage>,
+    pub(crate) busy_until: Time,
     /// Picoseconds per byte, times 2¹⁶.
-    ps_per_byte_q16: u64,
-    delay: Span,
+    pub(crate) ps_per_byte_q16: u64,
+    pub(crate) delay: Span,
     /// IP bytes of the packets on the wire or, at eager ports, waiting.
-    held_bytes: u64,
+    pub(crate) held_bytes: u64,
 
     /// Counters, see [`Counters`].
     pub counters: Counters,
@@ -151,7 +155,7 @@ pub struct Link {
     pub to: u32,
     /// While no more packets than this are held, the queue lets every packet in.
     surely_fits: u32,
-    framing: u16,
+    pub(crate) framing: u16,
     min_frame: u16,
     /// Eager and without faults: what every packet does here is in [`Link::offer`] and
     /// [`Link::arrive`], and everything else is out of their way.
@@ -163,7 +167,7 @@ pub struct Link {
     /// Whether `begun` and what follows it are kept now.
     keeps_begun: bool,
 
-    waiting: Option<Box<Waiting>>,
+    pub(crate) waiting: Option<Box<Waiting>>,
     /// The discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
@@ -180,11 +184,11 @@ pub struct Link {
     sleeper: Option<Box<Sleeper>>,
     conditions: Option<Box<Conditions>>,
     /// Who was marked and who was lost; made with the first.
-    account: Option<Box<Account>>,
+    pub(crate) account: Option<Box<Account>>,
     /// Packets lost, whatever the cause.
     lost: u64,
     /// What is noted of every packet, at a port that is measured.
-    meter: Option<Box<Meter>>,
+    pub(crate) meter: Option<Box<Meter>>,
     /// Node that sends.
     pub from: u32,
     /// Rate and delay as configured.
@@ -224,13 +228,15 @@ pub struct LinkSpec {
     pub shared: Option<Arc<SharedBuffer>>,
     /// When it sleeps, if it does; not with [`Mode::Lazy`].
     pub sleep: Option<(Policy, Phy)>,
+    /// What it needs for data-centre bridging, which needs [`Mode::TwoEvent`].
+    pub bridge: Option<Box<Bridge>>,
     /// Seed of what disciplines draw, and the number of this link.
     pub seed: (u64, u64),
 }
 
 impl Link {
     /// A link without packets.
-    pub fn new(spec: &LinkSpec) -> Link {
+    pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
@@ -246,8 +252,10 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting = two_event
-            .then(|| Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone()));
+        let waiting = two_event.then(|| {
+            let bridge = spec.bridge.take();
+            Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), bridge)
+        });
         let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
         let mut queue = match waiting {
             None => Queue::new(&spec.queue, &place),
@@ -316,7 +324,7 @@ impl Link {
     }
 
     /// What a packet is counted with.
-    fn group(&self, packet: &Stored) -> Group {
+    pub(crate) fn group(&self, packet: &Stored) -> Group {
         let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
@@ -365,7 +373,7 @@ impl Link {
     }
 
     /// What the discipline knows of a packet that comes to a port with this backlog.
-    fn arrival<'p>(
+    pub(crate) fn arrival<'p>(
         &self,
         now: Time,
         passage: &Passage,
@@ -454,7 +462,7 @@ impl Link {
 
     #[cold]
     #[inline(never)]
-    fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
+    pub(crate) fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
         if pool.mark(slot) {
             let group = self.group(pool.get(slot));
             self.account.get_or_insert_default().of(group).marks += 1;
@@ -514,6 +522,10 @@ impl Link {
     fn next_key_elsewhere(&mut self, now: Time) -> Key {
         let first = self.first_key(now);
         match &self.waiting {
+            Some(w) if w.bridge.is_some() => match self.due_bridged() {
+                Time::NEVER => first,
+                due => first.min(Key::new(due.max(now), Class::Departure)),
+            },
             Some(w) if w.sent_at < Time::NEVER => first.min(Key::new(w.sent_at, Class::Departure)),
             _ => first,
         }
@@ -579,6 +591,9 @@ impl Link {
 
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+        if self.is_bridged() {
+            return Offer::Bridged;
+        }
         let asleep = self.sleeps(now);
         let clear_at = self.clear_for(now, asleep);
         let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);

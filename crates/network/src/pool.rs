@@ -102,6 +102,8 @@ pub struct PacketPool {
     slots: Vec<Stored>,
     /// Free slots; the last one freed is used first, while it is still in the cache.
     free: Vec<u32>,
+    /// By slot, the host that has sent the packet, where the network has to know.
+    sources: Vec<u32>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -180,6 +182,20 @@ impl PacketPool {
             *tos |= ecn::CE;
         }
         marked
+    }
+
+    /// Notes who has sent the packet in a slot.
+    pub(crate) fn set_source(&mut self, slot: u32, host: u32) {
+        let slot = slot as usize;
+        if slot >= self.sources.len() {
+            self.sources.resize(slot + 1, 0);
+        }
+        self.sources[slot] = host;
+    }
+
+    /// Who has sent the packet in a slot, where that was noted.
+    pub(crate) fn source(&self, slot: u32) -> HostId {
+        HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
     }
 
     /// Asks the processor to have this packet in its cache soon.

@@ -28,6 +28,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         host_queue: QueueConfig::DropTail(Limit::Packets(30)),
         shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
+        dcb: Default::default(),
         routing: RoutingConfig::Ecmp,
         equal_paths: EqualPaths::default(),
         energy: EnergyConfig::default(),

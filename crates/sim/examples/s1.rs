@@ -169,6 +169,7 @@ fn main() {
             host_queue: queue,
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
+            dcb: Default::default(),
             routing: RoutingConfig::Ecmp,
             equal_paths: EqualPaths::default(),
             energy: energy(&args),

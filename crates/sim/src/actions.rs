@@ -66,14 +66,24 @@ impl World {
             Action::Round { round, started, bytes } => {
                 self.records.round(workload, round, started, self.now, bytes);
             }
+            Action::Frame { from, to, bytes, class, stream } => {
+                self.frame(workload, (from, to), bytes, class, stream);
+            }
             Action::Finished => {
-                let driver = &mut self.drivers[usize::from(workload)];
-                if !driver.finished && !driver.background {
-                    self.unfinished -= 1;
+                if !self.awaits_frames(workload) {
+                    self.finish(workload);
                 }
-                driver.finished = true;
             }
         }
+    }
+
+    /// A workload has nothing more to do.
+    pub(crate) fn finish(&mut self, workload: u16) {
+        let driver = &mut self.drivers[usize::from(workload)];
+        if !driver.finished && !driver.background {
+            self.unfinished -= 1;
+        }
+        driver.finished = true;
     }
 
     /// Ends a connection that has no name any more.

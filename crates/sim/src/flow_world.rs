@@ -314,7 +314,9 @@ impl FlowWorld {
                 let bytes = self.net.received((client.slot() / 2) as u32);
                 self.tell(workload, Event::Received { conn, bytes });
             }
-            Action::Datagram { .. } => unreachable!("the scenario reader refuses datagrams"),
+            Action::Datagram { .. } | Action::Frame { .. } => {
+                unreachable!("the scenario reader refuses datagrams")
+            }
             Action::Job(_) | Action::Task(_) | Action::Round { .. } | Action::Finished => {
                 self.world.act(workload, action);
             }

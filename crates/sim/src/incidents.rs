@@ -20,8 +20,11 @@ impl World {
             self.fabric.settle(self.now);
         }
         while let Some(lost) = self.fabric.losses.take_before(before) {
-            let row = self.row_of(&lost);
-            self.records.events.push(row);
+            self.streams.lose(&lost);
+            if self.records.events.is_on() {
+                let row = self.row_of(&lost);
+                self.records.events.push(row);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! docs/reference/results.md.
 
 use crate::capture::Capture;
+use crate::dcb;
 use crate::energy;
 use crate::lpi::Naps;
 use crate::ports;
@@ -39,9 +40,10 @@ impl Results {
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
         let links = ports::links(&world);
         let f = &world.fabric;
+        let pfc = dcb::table(f, world.now);
         let [drops, depths, sojourn] = [ports::drops(f), ports::depths(f), ports::sojourn(f)];
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
-        let World { mut records, tracer, .. } = world;
+        let World { mut records, streams, tracer, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = records.flows.hand_out(&workloads, &classes);
@@ -61,6 +63,8 @@ impl Results {
             energy::power(&records),
             latency(&records, &classes),
             rounds(&records, &workloads),
+            eastwest_measure::streams::table(&streams.rows, &workloads, &classes),
+            pfc,
             tracer.rows.table(&Growth::NAMES),
             naps.table(),
         ];
@@ -349,6 +353,12 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
         "tcp": tcp_summary(w),
         "energy_j": energy::summary(w, bytes),
     });
+    if w.streams.any() {
+        summary["streams"] = w.streams.summary();
+    }
+    if let Some(bridging) = dcb::summary(w) {
+        summary["dcb"] = bridging;
+    }
     if let Some(approximate) = &w.approximate {
         summary["flow_mode"] = approximate.summary();
     }

@@ -8,15 +8,17 @@ use crate::lpi;
 use crate::messages::{Messages, Suffered};
 use crate::plan::{ClassPlan, Plan};
 use crate::records::Records;
+use crate::streams::Streams;
 use crate::switch_power::SwitchPower;
 use crate::tracer::Tracer;
 use crate::wakes::Wakes;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
+use eastwest_network::dcb::Cnm;
 use eastwest_network::fabric::Fabric;
 use eastwest_transport::tcp::{Notice, Sink, Stack};
-use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -90,6 +92,7 @@ pub struct World {
     pub(crate) unfinished: usize,
     pub(crate) classes: Vec<ClassPlan>,
     pub(crate) records: Records,
+    pub(crate) streams: Streams,
     pub(crate) connections: Connections,
     /// Connections and datagrams so far: stands for the client's port.
     pub(crate) opened: u64,
@@ -160,9 +163,11 @@ impl World {
         let mut fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         lpi::start(&mut fabric, &plan.measure);
         let links = fabric.links.len();
+        fabric.halt_with(links as u32 + FAULTS);
         let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
         let records = Records::new(&fabric, &plan);
-        fabric.losses.kept = records.events.is_on();
+        let streams = Streams::new(plan.workloads.iter().map(|w| &w.workload));
+        fabric.losses.kept = records.events.is_on() || streams.any();
         sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
         sources.set(links as u32 + FAULTS, change_key(&fabric));
         let workloads = plan.workloads.len();
@@ -198,6 +203,7 @@ impl World {
             unfinished,
             classes: plan.classes,
             records,
+            streams,
             connections: Connections::default(),
             opened: 0,
             stuck: None,
@@ -322,7 +328,7 @@ impl World {
                 let woken = self.wakes.pop();
                 let (workload, token) = woken.expect("the wake-up list stood in the tree");
                 self.sources.set(links + WAKES, self.wakes.first());
-                self.tell(workload, Event::Wake { token });
+                self.wake_up(workload, token);
             }
             SAMPLES => {
                 self.fabric.settle(self.now);
@@ -333,6 +339,11 @@ impl World {
                     Key::new(self.records.samples.next(), Class::Sample)
                 };
                 self.sources.set(links + SAMPLES, next);
+            }
+            FAULTS if self.fabric.deadlock().is_some() => {
+                // what it holds never moves again
+                self.sources.set(links + FAULTS, Key::NEVER);
+                self.unfinished = 0;
             }
             FAULTS => {
                 self.fabric.change(self.now, &mut self.sources);
@@ -355,8 +366,7 @@ impl World {
     fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
         if packet.notes & Packet::DATAGRAM != 0 {
-            self.records.datagram(packet, latency);
-            return;
+            return self.deliver_datagram(packet, latency);
         }
         let sack = self.fabric.pool.take_sack(packet.sack);
         let class = self.stack.endpoint(packet.dst_endpoint).class;
@@ -366,6 +376,17 @@ impl World {
         });
         if INSIDE {
             self.trace(packet.dst_endpoint);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_datagram(&mut self, packet: &Packet, latency: Span) {
+        if let Some(cnm) = Cnm::delivered(packet) {
+            return self.fabric.slow_down(self.now, &cnm, &mut self.sources);
+        }
+        self.records.datagram(packet, latency);
+        if packet.ack > 0 {
+            self.frame_arrived(packet, latency);
         }
     }
 

@@ -135,7 +135,7 @@ impl Ideal {
                 self.shut.retain(|s| s.0 != conn);
                 assert!(self.conns.remove(&conn).is_some(), "{conn:?} was not open");
             }
-            Action::Datagram { from, to, bytes, .. } => {
+            Action::Datagram { from, to, bytes, .. } | Action::Frame { from, to, bytes, .. } => {
                 assert_ne!(from, to);
                 self.datagrams.push(Datagram { sent: now, from, to, bytes });
             }

@@ -7,6 +7,7 @@ pub mod all_to_all;
 pub mod arrivals;
 pub mod datagrams;
 mod demand;
+pub mod ethernet;
 pub mod flow_list;
 mod flow_set;
 #[cfg(test)]
@@ -143,6 +144,19 @@ pub enum Action {
         /// Class it is measured in.
         class: ClassId,
     },
+    /// Send one frame of a stream, without connection.
+    Frame {
+        /// Sender.
+        from: HostId,
+        /// Receiver; never the same host.
+        to: HostId,
+        /// Bytes without link framing, at most the MTU.
+        bytes: u16,
+        /// Class it is measured in.
+        class: ClassId,
+        /// Number of the stream within the workload.
+        stream: u32,
+    },
     /// A job has finished.
     Job(Box<JobRecord>),
     /// A task has finished.
@@ -180,6 +194,8 @@ pub enum Workload {
     FlowList(flow_list::FlowList),
     /// Packets without connection.
     Datagrams(datagrams::Datagrams),
+    /// Frames without transport.
+    Ethernet(Box<ethernet::Ethernet>),
     /// Hadoop jobs.
     MapReduce(Box<mapreduce::MapReduce>),
 }
@@ -196,6 +212,7 @@ impl Workload {
             Workload::Service(w) => w.handle(now, event, out),
             Workload::FlowList(w) => w.handle(now, event, out),
             Workload::Datagrams(w) => w.handle(now, event, out),
+            Workload::Ethernet(w) => w.handle(now, event, out),
             Workload::MapReduce(w) => w.handle(now, event, out),
         }
     }
@@ -217,6 +234,7 @@ impl Workload {
             Workload::Service(w) => w.progress(),
             Workload::FlowList(w) => w.progress(),
             Workload::Datagrams(w) => w.progress(),
+            Workload::Ethernet(w) => w.progress(),
             Workload::MapReduce(w) => {
                 let (done, total) = w.progress();
                 (u64::from(done), u64::from(total))

@@ -57,7 +57,8 @@ def summary_table(result: Result) -> Table:
     grid.add_column(overflow="fold")
     for name, value in _rows(s, _failed_jobs(result)):
         grid.add_row(name, Text(value))
-    for name, said in (("mode", fidelity.error(s)), ("", fidelity.warning(s))):
+    said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
+    for name, said in said_of:
         if said:
             grid.add_row(name, Text(clean(said, 400), style="yellow"))
     notes = [str(note) for note in s.get("notes", [])]
@@ -109,6 +110,10 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"
         yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+    if pick(s, "streams", "count"):
+        arrived, sent = pick(s, "streams", "frames_received"), pick(s, "streams", "frames_sent")
+        got = rate(pick(s, "streams", "throughput_bps"))
+        yield "frames", f"{count(arrived)} of {count(sent)} arrived, {got} in all"
     yield from _latency(s.get("latency_us"))
     yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean"
     energy = pick(s, "energy_j", "total")
@@ -117,6 +122,20 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
         yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tally(s.get("tcp"))
+
+
+def deadlock(summary: Mapping[str, Any]) -> str | None:
+    """Which pauses wait for each other, if a deadlock has ended a run."""
+    bridging = summary.get("dcb")
+    found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):
+        return None
+    ports = [clean(str(port), 60) for port in found["cycle"]]
+    more = f" and {len(ports) - 12} more" if len(ports) > 12 else ""
+    return (
+        f"ended by a deadlock at {span(pick(found, 'at_s'))}: in priority {found.get('priority')} "
+        f"these ports wait for each other: {', '.join(ports[:12])}{more}"
+    )
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest import core, shipped
-from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
+from eastwest.cli.guard import BAD_INPUT, MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
-from eastwest.cli.show import print_summary, problem_lines
+from eastwest.cli.show import deadlock, print_summary, problem_lines
 from eastwest.memory import MemoryLimitError, parse
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
@@ -165,11 +165,16 @@ def run(
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
-        return
-    screen = Console(highlight=False)
-    print_summary(screen, result)
-    if threads > 1:
-        screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+    else:
+        screen = Console(highlight=False)
+        print_summary(screen, result)
+        if threads > 1:
+            screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
+    stuck = deadlock(result.summary)
+    if stuck:
+        if as_json:
+            errors().print(stuck, markup=False)
+        raise typer.Exit(MISSED)
 
 
 def _since(keeper: Keeper) -> str:

@@ -1,7 +1,48 @@
 //! Data-centre bridging: what makes Ethernet lossless and tells sources of congestion.
 //!
-//! * [`cnm`]: the message with which a switch tells a source of congestion.
+//! * [`pfc`]: priorities are paused hop by hop before a buffer overflows;
+//! * [`deadlock`]: pauses that wait for each other in a circle;
+//! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
+//! * [`reaction`](self): sources limit the rates of flows and recover;
+//! * `lanes`: a queue for each priority, and for each limited flow;
+//! * `port` and `switching`: how a port and a switch do all this.
+//!
+//! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::config::PortClass) share a
+//! link. A port with any of this is *bridged* and works in the two-event mode; others know nothing of it.
 
 pub mod cnm;
+pub mod deadlock;
+pub(crate) mod lanes;
+pub mod pfc;
+pub(crate) mod port;
+pub mod qcn;
+mod reaction;
+mod switching;
 
 pub use cnm::Cnm;
+pub use deadlock::Deadlock;
+pub use pfc::PfcConfig;
+pub use port::{InputCounts, OutputCounts};
+pub use qcn::QcnConfig;
+use serde::{Deserialize, Serialize};
+
+/// What of data-centre bridging a fabric has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DcbConfig {
+    /// Priority-based flow control.
+    pub pfc: Option<PfcConfig>,
+    /// Quantised congestion notification.
+    pub qcn: Option<QcnConfig>,
+}
+
+impl DcbConfig {
+    /// Whether ports are bridged.
+    pub fn is_on(&self) -> bool {
+        self.pfc.is_some() || self.qcn.is_some()
+    }
+
+    /// Lossless priorities, as bits.
+    pub(crate) fn lossless(&self) -> u8 {
+        self.pfc.as_ref().map_or(0, |c| c.priorities)
+    }
+}

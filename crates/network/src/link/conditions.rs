@@ -175,7 +175,7 @@ impl Link {
     }
 
     /// When the packet at `place` of the ring arrives that has been sent at `sent`.
-    pub(super) fn arrival_after(&self, sent: Time, place: usize) -> Time {
+    pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
         let at = sent + self.delay;
         match &self.conditions {
             Some(f) if f.jitter > Span::ZERO => {
@@ -197,7 +197,7 @@ impl Link {
     }
 
     /// Takes the packet in front off the wire if this is the key at which it is lost.
-    pub(super) fn lose_first(&mut self, key: Key) -> Option<(Passage, Cause)> {
+    pub(crate) fn lose_first(&mut self, key: Key) -> Option<(Passage, Cause)> {
         if self.conditions.is_none() || self.first_key(key.time()) != key {
             return None;
         }
@@ -252,7 +252,7 @@ mod tests {
     const FULL: Span = Span::from_ns(12_304);
 
     fn link(limit: u32, mode: Mode, jitter: Span, delay: Span) -> Link {
-        let mut link = Link::new(&LinkSpec {
+        let mut link = Link::new(LinkSpec {
             from: 0,
             to: 1,
             cable: CableConfig { rate: Rate::gbit(1), delay },
@@ -266,6 +266,7 @@ mod tests {
             classes: Vec::new(),
             measured: false,
             sleep: None,
+            bridge: None,
             shared: None,
             seed: (7, 3),
         });

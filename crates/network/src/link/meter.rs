@@ -36,14 +36,14 @@ impl Meter {
     }
 
     /// A packet comes and finds this.
-    pub(super) fn comes(&mut self, class: u8, waits: Backlog) {
+    pub(crate) fn comes(&mut self, class: u8, waits: Backlog) {
         let class = self.class(class);
         class.packets.add(waits.packets as u64);
         class.bytes.add(waits.bytes);
     }
 
     /// A packet is sent that has waited for so long.
-    pub(super) fn goes(&mut self, class: u8, waited: Span) {
+    pub(crate) fn goes(&mut self, class: u8, waited: Span) {
         self.class(class).sojourn.record(waited);
     }
 

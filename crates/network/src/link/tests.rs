@@ -28,6 +28,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         classes: Vec::new(),
         measured: false,
         sleep: None,
+        bridge: None,
         shared: None,
         seed: (7, 3),
     }
@@ -192,7 +193,7 @@ fn calm_red(weight: f64, ecn: bool) -> RedConfig {
 fn ports_with_red_are_calm_while_nothing_can_be_signalled() {
     for weight in [1.0, 0.02] {
         let queue = QueueConfig::Red(calm_red(weight, false));
-        let mut link = Link::new(&LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
+        let mut link = Link::new(LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
         let mut pool = PacketPool::default();
         let one = packet(1500, 0);
         let (mut now, mut calm) = (Time::ZERO, 0);
@@ -269,7 +270,7 @@ fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Poli
             let both = [mode, Mode::TwoEvent].map(|mode| {
                 let (jitter, queue) = (Span::from_ns(jitter), queue.clone());
                 let spec = LinkSpec { jitter, mtu, queue, sleep, ..spec(Limit::Packets(0), mode) };
-                let mut link = Link::new(&spec);
+                let mut link = Link::new(spec);
                 let log = play(&mut link, &offers);
                 let end = log.arrived.last().map_or(Time::ZERO, |a| a.0) + Span::from_us(1);
                 let counts = (link.account().drops(), link.account().marks());
@@ -299,7 +300,7 @@ fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Poli
 
 #[test]
 fn a_packet_takes_its_bytes_framing_and_the_way() {
-    let mut link = Link::new(&spec(Limit::Packets(10), Mode::Eager));
+    let mut link = Link::new(spec(Limit::Packets(10), Mode::Eager));
     let offers = [(Time(7), packet(1500, 0)), (Time(7), packet(40, 0))];
     let log = play(&mut link, &offers);
     let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
@@ -316,7 +317,7 @@ fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
             [(Limit::Packets(3), 4), (Limit::Bytes(4_500), 4), (Limit::Bytes(4_499), 3)]
         {
             let offers = vec![(Time::ZERO, packet(1500, 0)); 6];
-            let log = play(&mut Link::new(&spec(limit, mode)), &offers);
+            let log = play(&mut Link::new(spec(limit, mode)), &offers);
             assert_eq!(log.arrived.len(), fit, "{limit:?} {mode:?}");
             assert_eq!(log.lost.first(), Some(&(fit as u32)));
         }
@@ -327,7 +328,7 @@ fn the_limit_counts_what_waits_and_not_what_is_being_sent() {
 fn bytes_count_where_packets_are_larger_than_a_very_small_mtu() {
     for mode in [Mode::Eager, Mode::Lazy, Mode::TwoEvent] {
         let spec = LinkSpec { mtu: 68, ..spec(Limit::Bytes(4_000), mode) };
-        let log = play(&mut Link::new(&spec), &[(Time::ZERO, packet(80, 0)); 60]);
+        let log = play(&mut Link::new(spec), &[(Time::ZERO, packet(80, 0)); 60]);
         assert_eq!(log.arrived.len(), 51, "{mode:?}");
     }
 }
@@ -339,7 +340,7 @@ fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
         for (at, lost) in [(sent - 1, vec![2]), (sent, vec![])] {
             let offers =
                 [(Time(0), packet(1500, 0)), (Time(0), packet(1500, 0)), (Time(at), packet(40, 0))];
-            let log = play(&mut Link::new(&spec(Limit::Packets(1), mode)), &offers);
+            let log = play(&mut Link::new(spec(Limit::Packets(1), mode)), &offers);
             assert_eq!(log.lost, lost, "{mode:?} at {at}");
         }
     }
@@ -348,9 +349,9 @@ fn a_place_is_free_at_the_picosecond_the_next_packet_starts() {
 #[test]
 fn jitter_delays_each_packet_by_less_than_its_width_and_keeps_the_order() {
     let width = Span::from_us(30);
-    let plain = play(&mut Link::new(&spec(Limit::Packets(99), Mode::Eager)), &traffic(3, 1500));
+    let plain = play(&mut Link::new(spec(Limit::Packets(99), Mode::Eager)), &traffic(3, 1500));
     let spec = LinkSpec { jitter: width, ..spec(Limit::Packets(99), Mode::Eager) };
-    let shaken = play(&mut Link::new(&spec), &traffic(3, 1500));
+    let shaken = play(&mut Link::new(spec), &traffic(3, 1500));
     assert_eq!(plain.lost, shaken.lost);
     let mut moved = 0;
     for (a, b) in plain.arrived.iter().zip(&shaken.arrived) {
@@ -376,7 +377,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
         (at(6), packet(1500, 0)), // and so is the other
         (at(20), packet(1500, 4)),
     ];
-    let mut link = Link::new(&spec);
+    let mut link = Link::new(spec);
     let log = play(&mut link, &offers);
     assert_eq!(log.lost, [4, 6]);
     let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
@@ -390,7 +391,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
 #[should_panic(expected = "classes need two events")]
 fn classes_need_two_events() {
     let classes = SchedulerConfig::StrictPriority.classes();
-    Link::new(&LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });
+    Link::new(LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });
 }
 
 /// Bytes of each class among the packets that arrive while all classes wait.
@@ -402,7 +403,7 @@ fn shares(classes: &[PortClass], sizes: [u16; 3]) -> [u64; 3] {
         let class = n % 3;
         offers.push((Time::ZERO, packet(sizes[class], class as u8)));
     }
-    let log = play(&mut Link::new(&spec), &offers);
+    let log = play(&mut Link::new(spec), &offers);
     let mut bytes = [0; 3];
     for (_, slot) in &log.arrived[..9_000] {
         let class = *slot as usize % 3;
@@ -441,7 +442,7 @@ fn each_class_has_a_queue_of_its_own() {
     let mut marked = packet(1500, 4);
     marked.tos |= ecn::ECT0;
     offers.extend(vec![(Time::ZERO, marked); 3]);
-    let log = play(&mut Link::new(&spec), &offers);
+    let log = play(&mut Link::new(spec), &offers);
     assert_eq!((log.lost, log.marked), (vec![3], vec![4, 5, 6]));
 }
 
@@ -461,7 +462,7 @@ fn flows_share_by_bytes_and_a_new_one_goes_first() {
     offers.extend(vec![(Time::ZERO, flow(500, 2)); 600]);
     // when both have long been old ones a third sends a single packet
     offers.push((Time::ZERO + Span::from_us(2_000), flow(100, 3)));
-    let log = play(&mut Link::new(&spec), &offers);
+    let log = play(&mut Link::new(spec), &offers);
     assert!(log.lost.is_empty());
     let first: Vec<u32> = log.arrived.iter().take(400).map(|a| a.1).collect();
     let of = |range: std::ops::Range<u32>| first.iter().filter(|n| range.contains(n)).count();
@@ -478,7 +479,7 @@ fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
     let flow = |hash| Packet { hash, ..packet(1500, 0) };
     let mut offers = vec![(Time::ZERO, flow(1)); 11];
     offers.extend(vec![(Time(1), flow(2)); 3]);
-    let log = play(&mut Link::new(&spec), &offers);
+    let log = play(&mut Link::new(spec), &offers);
     assert_eq!(log.lost, [1, 2, 3]);
     assert_eq!(log.arrived.len(), 11);
 }

@@ -6,6 +6,8 @@
 
 use super::Passage;
 use crate::config::{PortClass, QueueConfig};
+use crate::dcb::lanes::{Came, Held, Lanes};
+use crate::dcb::port::Bridge;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
@@ -19,8 +21,14 @@ use std::sync::Arc;
 /// The packets of one class, in the order its discipline serves them.
 #[derive(Debug, Serialize, Deserialize)]
 enum Store {
-    Fifo { queue: Queue, packets: VecDeque<Passage>, bytes: u64 },
+    Fifo {
+        queue: Queue,
+        packets: VecDeque<Passage>,
+        bytes: u64,
+    },
     Flows(Box<FqCoDel>),
+    /// Of bridged ports, which have their own ways in and out.
+    Lanes(Box<Lanes>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +41,7 @@ struct Class {
 
 /// What waits at a two-event port.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     classes: Vec<Class>,
     /// Class of every differentiated services codepoint.
     #[serde(with = "codepoints")]
@@ -47,10 +55,12 @@ pub(super) struct Waiting {
     pub sent_at: Time,
     /// The memory of the switch, where its ports share one.
     shared: Option<Arc<SharedBuffer>>,
+    /// Of a bridged port.
+    pub bridge: Option<Box<Bridge>>,
 }
 
 /// What a class did with a packet that came.
-pub(super) enum Entry {
+pub(crate) enum Entry {
     /// It waits, marked or not.
     In { mark: bool },
     /// It is lost.
@@ -64,6 +74,7 @@ impl Waiting {
         queue: &QueueConfig,
         place: &Place,
         shared: Option<Arc<SharedBuffer>>,
+        bridge: Option<Box<Bridge>>,
     ) -> Waiting {
         let all = [PortClass { dscps: u64::MAX, weight: None, queue: None }];
         let classes = if classes.is_empty() { &all[..] } else { classes };
@@ -75,15 +86,19 @@ impl Waiting {
         }
         let made = classes.iter().zip(0u64..).map(|(class, number)| {
             let place = Place { number: place.number | number << 32, ..*place };
+            let queue = class.queue.as_ref().unwrap_or(queue);
             Class {
-                store: Store::new(class.queue.as_ref().unwrap_or(queue), &place),
+                store: match &bridge {
+                    None => Store::new(queue, &place),
+                    Some(bridge) => Store::Lanes(Box::new(bridge.lanes(queue, &place))),
+                },
                 quantum: class.weight.map(|w| i64::from(w) * i64::from(place.mtu)),
                 deficit: 0,
             }
         });
         let classes = made.collect();
         let dropped = Vec::new();
-        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared }
+        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared, bridge }
     }
 
     /// The class where packets with this codepoint wait.
@@ -115,6 +130,9 @@ impl Waiting {
             match &class.store {
                 Store::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
                 Store::Flows(flows) => lengths.extend(flows.iter().map(of)),
+                Store::Lanes(lanes) => {
+                    lengths.extend(lanes.iter().map(|(_, held)| of(&held.passage)))
+                }
             }
         }
         lengths
@@ -140,7 +158,7 @@ impl Waiting {
 
     /// Takes out the packet that is next in turn; tells whether it is to be marked.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(Passage, bool)> {
-        while let Some(number) = self.next_class() {
+        while let Some(number) = self.next_class(|class| class.store.backlog().packets > 0) {
             let class = &mut self.classes[number];
             let before = class.store.backlog().bytes;
             let next = class.store.pop(now, pool, &mut self.dropped);
@@ -156,6 +174,61 @@ impl Waiting {
         None
     }
 
+    /// The queues of a bridged port, by class.
+    pub fn lanes(&self) -> impl Iterator<Item = &Lanes> {
+        self.classes.iter().filter_map(|class| match &class.store {
+            Store::Lanes(lanes) => Some(&**lanes),
+            _ => None,
+        })
+    }
+
+    /// The same, to change them.
+    pub fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lanes> {
+        self.classes.iter_mut().filter_map(|class| match &mut class.store {
+            Store::Lanes(lanes) => Some(&mut **lanes),
+            _ => None,
+        })
+    }
+
+    /// Hands a packet to its class at a bridged port; tells with which link and priority it came.
+    pub fn push_bridged(
+        &mut self,
+        passage: Passage,
+        (came, priority): (u32, u8),
+        mut arrival: Arrival,
+    ) -> Came {
+        let class = self.class_of(arrival.packet.dscp());
+        match &mut self.classes[usize::from(class)].store {
+            Store::Lanes(lanes) => lanes.push(passage, came, priority, &mut arrival),
+            _ => unreachable!("the port is bridged"),
+        }
+    }
+
+    /// Takes out the packet of a bridged port that is next in turn among those that may go, with its
+    /// priority and whether it is to be marked.
+    pub fn pop_held(
+        &mut self,
+        now: Time,
+        paused: u8,
+        pool: &PacketPool,
+        dropped: &mut Vec<(Held, u8)>,
+    ) -> Option<(Held, u8, bool)> {
+        let ready = |class: &Class| match &class.store {
+            Store::Lanes(lanes) => lanes.ready(now, paused),
+            _ => false,
+        };
+        while let Some(number) = self.next_class(ready) {
+            let class = &mut self.classes[number];
+            let Store::Lanes(lanes) = &mut class.store else { break };
+            let Some(next) = lanes.pop(now, paused, pool, dropped) else {
+                continue; // its discipline has dropped everything
+            };
+            class.deficit -= i64::from(next.0.passage.ip_len);
+            return Some(next);
+        }
+        None
+    }
+
     /// What has been read from a checkpoint has a memory of its own for each port; this makes it the
     /// one of the switch again.
     pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
@@ -165,10 +238,9 @@ impl Waiting {
     }
 
     /// The class that is served next; none if nothing waits.
-    fn next_class(&mut self) -> Option<usize> {
-        let waits = |class: &Class| class.store.backlog().packets > 0;
+    fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
         let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
-        if strict.is_some() || !self.classes.iter().any(waits) {
+        if strict.is_some() || !self.classes.iter().any(&waits) {
             return strict;
         }
         loop {
@@ -200,6 +272,7 @@ impl Store {
         match self {
             Store::Fifo { packets, bytes, .. } => Backlog { packets: packets.len(), bytes: *bytes },
             Store::Flows(flows) => flows.backlog(),
+            Store::Lanes(lanes) => lanes.backlog(),
         }
     }
 
@@ -225,6 +298,7 @@ impl Store {
                 dropped.extend(out.into_iter().map(|passage| (passage, Cause::QueueFull)));
                 Entry::In { mark: false }
             }
+            Store::Lanes(_) => unreachable!("bridged ports have a way in of their own"),
         }
     }
 
@@ -237,6 +311,7 @@ impl Store {
         let (queue, packets, bytes) = match self {
             Store::Fifo { queue, packets, bytes } => (queue, packets, bytes),
             Store::Flows(flows) => return flows.pop(now, pool, dropped),
+            Store::Lanes(_) => unreachable!("bridged ports have a way out of their own"),
         };
         let plan = queue.at_dequeue(now, || {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };

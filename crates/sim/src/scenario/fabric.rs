@@ -6,6 +6,7 @@
 //! fabric of Alizadeh et al. 2010 stays below 250 µs); shallow ports of 200 packets (E-EON, table
 //! 5.1); NIC queues of 1000 packets (Linux, txqueuelen). Numbers of nodes and rates have no default.
 
+use super::dcb;
 use super::energy::{self, LinkRates};
 use super::graph;
 use super::nodes::{Nodes, cables_of, nodes_of};
@@ -16,6 +17,7 @@ use super::shapes::Shape;
 use super::{Context, Files, routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
+use eastwest_network::dcb::pfc::Wire;
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -92,11 +94,24 @@ pub fn read(
     let scheduler = read_scheduler(s, &ports, at_switch, notes);
     let switch_queue = s
         .table("queue", "Queue of every switch port.", |q| read_queue(q, &ports, at_switch, notes));
+    let at_host = if s.has("pfc") { dcb::room_of_hosts() } else { at_host };
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
         read_queue(q, &ports, at_host, notes)
     });
     let (routing, equal_paths) = routes::read(s, nodes.as_ref(), context, files);
     let energy = energy::read(s, &link_rates(topology.as_ref()));
+    let dcb = dcb::read(
+        s,
+        &dcb::Below {
+            wire: Wire { mtu, framing, min_frame },
+            cables: &cables(topology.as_ref()),
+            queues: [&switch_queue, &host_queue],
+            scheduler: &scheduler,
+            shared: shared_buffer.is_some(),
+            energy: &energy,
+        },
+        notes,
+    );
     let switch_power = switch_power::read(s);
     let config = FabricConfig {
         topology: topology
@@ -108,6 +123,7 @@ pub fn read(
         host_queue,
         shared_buffer,
         scheduler,
+        dcb,
         routing,
         equal_paths,
         processing_jitter,
@@ -188,6 +204,21 @@ fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     rates.sort_unstable();
     rates.dedup();
     rates
+}
+
+/// All kinds of cables, each once.
+fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
+    let mut cables = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            vec![*host, *uplink]
+        }
+        Some(Topology::Star { host, .. }) => vec![*host],
+        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| *c).collect(),
+        None => Vec::new(),
+    };
+    cables.sort_unstable_by_key(|c| (c.rate, c.delay));
+    cables.dedup();
+    cables
 }
 
 /// Rates of the cables of hosts and of those between switches.

@@ -40,7 +40,9 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         f.routing,
         RoutingConfig::Ecmp | RoutingConfig::Modulo | RoutingConfig::Explicit(_)
     );
-    let datagrams = |w: &super::WorkloadSpec| matches!(w.kind, WorkloadKind::Datagrams(_));
+    let datagrams = |w: &super::WorkloadSpec| {
+        matches!(w.kind, WorkloadKind::Datagrams(_) | WorkloadKind::Ethernet(_))
+    };
     [
         (own_queue, "fabric", "has a queue of your own, which only packets can meet"),
         (per_packet, "fabric", "has a routing that chooses for every packet"),

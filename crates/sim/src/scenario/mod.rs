@@ -5,9 +5,11 @@
 //! text of a result folder. Reading collects all problems of a file before it gives up.
 
 mod classes;
+mod dcb;
 mod describe;
 mod dscp;
 mod energy;
+mod ets;
 mod fabric;
 mod faults;
 mod fidelity;

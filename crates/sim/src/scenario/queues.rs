@@ -5,6 +5,7 @@
 //! (RFC 7567, section 4.2.1): they concern transports that ask for them only.
 
 use super::dscp::Dscp;
+use super::ets;
 use super::inert;
 use super::quantity::{Bytes, Fraction, Octets, Ratio};
 use super::reader::{Choice, Section, key};
@@ -425,7 +426,11 @@ pub fn read_scheduler(
         return scheduler;
     }
     match scheduler {
-        SchedulerConfig::Classes(_) => SchedulerConfig::Classes(map_codepoints(s, &classes)),
+        SchedulerConfig::Classes(_) => {
+            let mut mapped = map_codepoints(s, &classes);
+            ets::weigh(s, &classes.iter().map(|c| c.share).collect::<Vec<_>>(), &mut mapped);
+            SchedulerConfig::Classes(mapped)
+        }
         other => {
             if !classes.is_empty() {
                 s.wrong("class", "classes are only served with scheduler = \"classes\"");
@@ -442,6 +447,8 @@ struct ReadClass {
     /// Bit d is set for codepoint d, where it is named itself.
     dscps: u64,
     weight: Option<u32>,
+    /// Its share in percent, in place of a weight.
+    share: Option<u32>,
     queue: Option<QueueConfig>,
 }
 
@@ -467,6 +474,7 @@ fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String
             .range("1", "1000")
             .optional("strict: served before all with a weight and before later ones without"),
     );
+    let share = ets::read_share(c);
     let own = c.has("queue");
     let queue = c.table("queue", "Discipline of this class.", |q| {
         read_queue(q, ports, Room { alone: false, ..room }, notes)
@@ -484,6 +492,7 @@ fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String
         priorities: bits,
         dscps: dscps.iter().fold(0, |bits, dscp| bits | 1 << dscp.0),
         weight,
+        share,
         queue: own.then_some(queue),
     }
 }

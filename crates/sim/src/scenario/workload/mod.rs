@@ -3,6 +3,7 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod ethernet;
 mod flow_list;
 mod hadoop;
 mod hadoop_names;
@@ -24,6 +25,7 @@ use super::reader::{Section, key};
 use eastwest_types::{ClassId, Rate};
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
+use eastwest_workload::ethernet::{Ethernet, EthernetConfig};
 use eastwest_workload::flow_list::{FlowList, FlowListConfig};
 use eastwest_workload::incast::{Incast, IncastConfig};
 use eastwest_workload::mapreduce::{MapReduce, MapReduceConfig};
@@ -67,6 +69,8 @@ pub enum WorkloadKind {
     FlowList(FlowListConfig),
     /// Packets without connection.
     Datagrams(DatagramsConfig),
+    /// Frames without transport.
+    Ethernet(EthernetConfig),
     /// A Hadoop cluster with its jobs.
     MapReduce(Box<MapReduceConfig>),
 }
@@ -86,6 +90,9 @@ impl WorkloadKind {
             WorkloadKind::Service(c) => Workload::Service(Service::new(c.clone(), cluster)?),
             WorkloadKind::FlowList(c) => Workload::FlowList(FlowList::new(c.clone(), cluster)?),
             WorkloadKind::Datagrams(c) => Workload::Datagrams(Datagrams::new(c.clone(), cluster)?),
+            WorkloadKind::Ethernet(c) => {
+                Workload::Ethernet(Box::new(Ethernet::new(c.clone(), cluster)?))
+            }
             WorkloadKind::MapReduce(c) => {
                 Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
             }
@@ -147,6 +154,7 @@ enum Kind {
     Service,
     FlowList,
     Datagrams,
+    Ethernet,
     MapReduce,
 }
 
@@ -200,6 +208,11 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 "flows from a file: who sends how much to whom, and when",
             ),
             ("datagrams", Kind::Datagrams, "packets without connection, at Poisson or equal gaps"),
+            (
+                "ethernet",
+                Kind::Ethernet,
+                "frames without transport at a rate: to all others, or between given pairs",
+            ),
         ],
     )
 }
@@ -237,6 +250,7 @@ fn read_one(
         Kind::Datagrams => {
             WorkloadKind::Datagrams(patterns::datagrams(w, ground, class, background)?)
         }
+        Kind::Ethernet => WorkloadKind::Ethernet(ethernet::read(w, ground, class, background)?),
         Kind::MapReduce => {
             let class = (&class_name, class);
             let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;

@@ -269,7 +269,7 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
 
 /// Reads the number after which a workload without natural end stops; it needs one unless it runs
 /// in the background.
-fn read_count(
+pub(super) fn read_count(
     s: &mut Section,
     name: &'static str,
     doc: &'static str,

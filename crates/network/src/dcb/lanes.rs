@@ -1,0 +1,357 @@
+//! What waits in a class of a bridged port: a queue for each priority, so that one can be paused without
+//! the others, and, at hosts, one for each flow that QCN limits.
+//!
+//! Among those that may send, the packet that came first goes first: without pause and limits a class is
+//! one FIFO queue, as it is at ports without bridging. Each priority has a discipline of its own. It may
+//! mark packets of a lossless priority, and never drops them.
+
+use super::cnm::Cnm;
+use super::qcn::QcnConfig;
+use super::reaction::ReactionPoint;
+use crate::config::QueueConfig;
+use crate::link::Passage;
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::{Arrival, Backlog, Head, Place, Queue, Verdict};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Stands for the link that a packet came on where its own host or switch has made it.
+pub(crate) const OWN: u32 = u32::MAX;
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Held {
+    pub passage: Passage,
+    /// The link it came on, or [`OWN`].
+    pub came: u32,
+    /// Its number among those of the class.
+    number: u64,
+}
+
+/// A flow of a host that QCN limits or has limited a moment ago.
+#[derive(Debug, Serialize, Deserialize)]
+struct Limited {
+    point: ReactionPoint,
+    packets: VecDeque<Held>,
+    /// When its last packet began to be sent, and how many bytes on the link it had.
+    sent: (Time, u32),
+}
+
+impl Limited {
+    /// When its next packet may go.
+    fn next(&self) -> Time {
+        if self.point.is_free() {
+            return Time::ZERO;
+        }
+        self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1))
+    }
+}
+
+/// The flows that a host limits in one priority, by destination.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Limits(BTreeMap<u32, Limited>);
+
+/// A queue.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Lane {
+    queue: Queue,
+    packets: VecDeque<Held>,
+    /// Packets and bytes, those of limited flows among them.
+    held: Backlog,
+    /// The most bytes there ever were.
+    pub most: u64,
+    limits: Option<Box<Limits>>,
+    /// When it last sent a packet, or was empty.
+    pub moved: Time,
+}
+
+/// The queues of a class, by priority.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    /// Bit p is set where packets of priority p wait.
+    occupied: u8,
+    lossless: u8,
+    next_number: u64,
+}
+
+/// What becomes of a packet that comes.
+pub(crate) enum Came {
+    In { mark: bool },
+    Lost(Cause),
+}
+
+impl Lanes {
+    pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> Lanes {
+        let lane = |priority: u64| Lane {
+            queue: Queue::new(config, &Place { number: place.number | priority << 40, ..*place }),
+            packets: VecDeque::new(),
+            held: Backlog::default(),
+            most: 0,
+            limits: None,
+            moved: Time::ZERO,
+        };
+        Lanes { lanes: (0..8).map(lane).collect(), occupied: 0, lossless, next_number: 0 }
+    }
+
+    pub fn lane(&self, priority: u8) -> &Lane {
+        &self.lanes[usize::from(priority)]
+    }
+
+    /// Packets and bytes of all priorities.
+    pub fn backlog(&self) -> Backlog {
+        self.lanes.iter().fold(Backlog::default(), |all, lane| Backlog {
+            packets: all.packets + lane.held.packets,
+            bytes: all.bytes + lane.held.bytes,
+        })
+    }
+
+    /// Bytes that wait in a priority.
+    pub fn bytes(&self, priority: u8) -> u64 {
+        self.lanes[usize::from(priority)].held.bytes
+    }
+
+    /// Priorities with packets, as bits.
+    pub fn occupied(&self) -> u8 {
+        self.occupied
+    }
+
+    /// Hands in a packet; `arrival` says nothing of what waits.
+    pub fn push(
+        &mut self,
+        mut passage: Passage,
+        came: u32,
+        priority: u8,
+        arrival: &mut Arrival,
+    ) -> Came {
+        let lane = &mut self.lanes[usize::from(priority)];
+        arrival.backlog = lane.held;
+        let mut verdict = lane.queue.at_enqueue(arrival);
+        if let Some(cause) = verdict.loss() {
+            if self.lossless >> priority & 1 == 0 {
+                return Came::Lost(cause);
+            }
+            verdict = Verdict::Enqueue;
+        }
+        if lane.held.packets == 0 {
+            lane.moved = arrival.now;
+        }
+        passage.arrive = arrival.now;
+        let held = Held { passage, came, number: self.next_number };
+        self.next_number += 1;
+        match lane.limits.as_mut().and_then(|l| l.0.get_mut(&passage.dst.0)) {
+            Some(flow) => flow.packets.push_back(held),
+            None => lane.packets.push_back(held),
+        }
+        lane.held.packets += 1;
+        lane.held.bytes += u64::from(passage.ip_len());
+        lane.most = lane.most.max(lane.held.bytes);
+        self.occupied |= 1 << priority;
+        Came::In { mark: verdict == Verdict::Mark }
+    }
+
+    /// Whether a packet can go now.
+    pub fn ready(&self, now: Time, paused: u8) -> bool {
+        let free = self.occupied & !paused;
+        free != 0 && bits(free).any(|p| self.lanes[p].first(now).is_some())
+    }
+
+    /// When a limited flow may go on, if all that waits is limited.
+    pub fn next(&self, paused: u8) -> Time {
+        let flows = bits(self.occupied & !paused).filter_map(|p| self.lanes[p].limits.as_deref());
+        let waits = flows.flat_map(|l| l.0.values()).filter(|flow| !flow.packets.is_empty());
+        waits.map(Limited::next).min().unwrap_or(Time::NEVER)
+    }
+
+    /// When the timer of a limiter next rings.
+    pub fn next_timer(&self) -> Time {
+        let flows =
+            self.lanes.iter().filter_map(|l| l.limits.as_deref()).flat_map(|l| l.0.values());
+        flows.map(|flow| flow.point.timer_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes out the packet that is next, with its priority and whether it is to be marked; those that the
+    /// discipline drops go to `dropped`. `None` also where it has dropped all.
+    pub fn pop(
+        &mut self,
+        now: Time,
+        paused: u8,
+        pool: &PacketPool,
+        dropped: &mut Vec<(Held, u8)>,
+    ) -> Option<(Held, u8, bool)> {
+        let free = self.occupied & !paused;
+        let p = if free & free.wrapping_sub(1) == 0 {
+            free.trailing_zeros() as usize
+        } else {
+            let heads = bits(free).filter_map(|p| Some((self.lanes[p].first(now)?.1, p)));
+            heads.min()?.1
+        };
+        let (flow, _) = self.lanes.get(p)?.first(now)?;
+        let lossless = self.lossless >> p & 1 == 1;
+        let lane = &mut self.lanes[p];
+        let (held, mark) = lane.take(now, flow, lossless, pool, p as u8, dropped);
+        if lane.held.packets == 0 {
+            self.occupied &= !(1 << p);
+        }
+        Some((held?, p as u8, mark))
+    }
+
+    /// Empties a priority, for the watchdog.
+    pub fn empty(&mut self, now: Time, priority: u8) -> Vec<Held> {
+        let lane = &mut self.lanes[usize::from(priority)];
+        let mut all: Vec<Held> = lane.packets.drain(..).collect();
+        for flow in lane.limits.iter_mut().flat_map(|l| l.0.values_mut()) {
+            all.extend(flow.packets.drain(..));
+        }
+        lane.held = Backlog::default();
+        lane.moved = now;
+        self.occupied &= !(1 << priority);
+        all
+    }
+
+    /// All that waits, with its priority.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &Held)> {
+        (0u8..).zip(&self.lanes).flat_map(|(p, lane)| {
+            let flows = lane.limits.iter().flat_map(|l| l.0.values()).flat_map(|f| &f.packets);
+            lane.packets.iter().chain(flows).map(move |held| (p, held))
+        })
+    }
+
+    /// A message has come: the flow that it is about goes slower.
+    pub fn slow_down(
+        &mut self,
+        now: Time,
+        cnm: &Cnm,
+        line: Rate,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let lane = &mut self.lanes[usize::from(cnm.priority)];
+        let limits = lane.limits.get_or_insert_default();
+        let flow = limits.0.entry(cnm.congested.0).or_insert_with(|| {
+            // what waits of this flow waits apart from now on
+            let (own, rest) = std::mem::take(&mut lane.packets)
+                .into_iter()
+                .partition(|held| held.passage.dst == cnm.congested);
+            lane.packets = rest;
+            Limited { point: ReactionPoint::new(line), packets: own, sent: (Time::ZERO, 0) }
+        });
+        flow.point.slow_down(now, cnm.fb, config, random);
+    }
+
+    /// A packet begins to be sent.
+    pub fn sends(
+        &mut self,
+        now: Time,
+        priority: u8,
+        dst: u32,
+        bytes: u32,
+        qcn: Option<(&QcnConfig, &mut Stream)>,
+    ) {
+        let lane = &mut self.lanes[usize::from(priority)];
+        let (Some(limits), Some((config, random))) = (lane.limits.as_mut(), qcn) else { return };
+        if let Some(flow) = limits.0.get_mut(&dst) {
+            flow.sent = (now, bytes);
+            flow.point.sends(bytes, config, random);
+            if flow.point.is_free() && flow.packets.is_empty() {
+                limits.0.remove(&dst);
+            }
+        }
+    }
+
+    /// Timers of limiters ring.
+    pub fn ring(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
+        for lane in &mut self.lanes {
+            let Some(limits) = lane.limits.as_mut() else { continue };
+            for flow in limits.0.values_mut().filter(|flow| flow.point.timer_at <= now) {
+                if flow.point.is_free() {
+                    flow.point.timer_at = Time::NEVER;
+                } else {
+                    flow.point.times(now, config, random);
+                }
+            }
+            limits.0.retain(|_, flow| !flow.point.is_free() || !flow.packets.is_empty());
+        }
+    }
+
+    /// Rates of limited flows: priority, destination, rate.
+    pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
+        (0u8..).zip(&self.lanes).flat_map(|(p, lane)| {
+            let flows = lane.limits.iter().flat_map(|l| &l.0);
+            flows.map(move |(dst, flow)| (p, *dst, flow.point.rate()))
+        })
+    }
+}
+
+impl Lane {
+    /// Whose packet may go first, and its number: that of a limited flow by its destination, or of the
+    /// others.
+    fn first(&self, now: Time) -> Option<(Option<u32>, u64)> {
+        let plain = self.packets.front().map(|held| (held.number, None));
+        let Some(limits) = &self.limits else { return plain.map(|(number, _)| (None, number)) };
+        let flows = limits.0.iter().filter(|(_, flow)| flow.next() <= now);
+        let heads = flows.filter_map(|(dst, f)| Some((f.packets.front()?.number, Some(*dst))));
+        heads.chain(plain).min().map(|(number, dst)| (dst, number))
+    }
+
+    fn take(
+        &mut self,
+        now: Time,
+        flow: Option<u32>,
+        lossless: bool,
+        pool: &PacketPool,
+        priority: u8,
+        dropped: &mut Vec<(Held, u8)>,
+    ) -> (Option<Held>, bool) {
+        if let Some(dst) = flow {
+            let flow = self.limits.as_mut().and_then(|l| l.0.get_mut(&dst));
+            let held = flow.and_then(|flow| flow.packets.pop_front());
+            self.count_out(now, held.as_ref());
+            return (held, false);
+        }
+        let all = self.held;
+        let packets = &self.packets;
+        let plan = self.queue.at_dequeue(now, || {
+            let mut left = all;
+            packets.iter().map(move |held| {
+                left.packets -= 1;
+                left.bytes -= u64::from(held.passage.ip_len());
+                Head { since: held.passage.arrive, left, packet: pool.get(held.passage.slot) }
+            })
+        });
+        for _ in 0..if lossless { 0 } else { plan.drop } {
+            let held = self.packets.pop_front().expect("the plan drops what waits");
+            self.count_out(now, Some(&held));
+            dropped.push((held, priority));
+        }
+        let held = self.packets.pop_front();
+        self.count_out(now, held.as_ref());
+        (held, plan.mark)
+    }
+
+    fn count_out(&mut self, now: Time, held: Option<&Held>) {
+        if let Some(held) = held {
+            self.held.packets -= 1;
+            self.held.bytes -= u64::from(held.passage.ip_len());
+            self.moved = now;
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+pub(crate) fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
+}
+
+/// The time that bytes and packets take on a link, framing included.
+pub(crate) fn on_link(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
+    let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
+    Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
+}

@@ -1,0 +1,385 @@
+//! Priority-based flow control (IEEE 802.1Q, clause 36, once 802.1Qbb): no frame of a lossless priority is
+//! lost to congestion.
+//!
+//! A switch counts, for every input port and priority, the bytes that came in there and have not left yet.
+//! At XOFF it sends a PFC frame back over the cable: the neighbour stops that priority, after the frame it
+//! is sending. When the bytes are down to XON, another frame lets it go on. A pause lasts for a number of
+//! *quanta* of 512 bit times and is refreshed before it runs out. What can still come after XOFF needs
+//! *headroom*, see [`headroom`].
+//!
+//! PFC frames have 64 B, go ahead of all data at the next frame boundary, take their time on the link and
+//! are obeyed after propagation and the neighbour's response time. One frame carries the times of all
+//! priorities that changed meanwhile.
+
+use crate::config::CableConfig;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Priorities of IEEE 802.1Q.
+pub const PRIORITIES: usize = 8;
+
+/// Bits of a pause quantum.
+pub const QUANTUM_BITS: u64 = 512;
+
+/// Bytes of a PFC frame, FCS included (IEEE 802.3, 31A and 31B).
+pub const FRAME_BYTES: u32 = 64;
+
+/// Settings of PFC, on all links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PfcConfig {
+    /// Bit p is set where priority p is lossless.
+    pub priorities: u8,
+    /// Bytes of each input port that lossless priorities have together.
+    pub buffer: u64,
+    /// With so many bytes of a priority or more, its sender is paused.
+    pub xoff: u64,
+    /// With so many or fewer, it may go on.
+    pub xon: u64,
+    /// Length of a pause in quanta.
+    pub quanta: u16,
+    /// Pauses are told again after this share of their length, in 1/65536.
+    pub refresh: u16,
+    /// How long a port takes to obey a frame that has arrived.
+    pub response: Span,
+    /// A queue that was paused for so long is emptied; never where there is no watchdog.
+    pub watchdog: Option<Span>,
+}
+
+impl PfcConfig {
+    /// Whether a priority is lossless.
+    pub fn is_lossless(&self, priority: u8) -> bool {
+        self.priorities >> priority & 1 == 1
+    }
+
+    /// How long a pause of these many quanta lasts on a link.
+    pub fn pause(rate: Rate, quanta: u16) -> Span {
+        rate.time_for(u64::from(quanta) * QUANTUM_BITS / 8)
+    }
+
+    /// Time from one frame that pauses to the one that repeats it.
+    pub fn refresh_every(&self, rate: Rate) -> Span {
+        let pause = PfcConfig::pause(rate, self.quanta);
+        Span(((u128::from(pause.0) * u128::from(self.refresh)) >> 16) as u64)
+    }
+}
+
+/// What packets take on a link, beyond their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Largest packet.
+    pub mtu: u32,
+    /// Bytes of framing.
+    pub framing: u32,
+    /// Smallest packet, framing included.
+    pub min_frame: u32,
+}
+
+impl Wire {
+    fn largest(&self) -> u64 {
+        u64::from((self.mtu + self.framing).max(self.min_frame))
+    }
+
+    /// Bytes of a PFC frame on the link: 64 B, and of framing what is not among them (preamble and gap).
+    pub fn pfc_frame(&self) -> u64 {
+        u64::from(FRAME_BYTES.max(self.min_frame))
+    }
+}
+
+/// From the moment a switch decides to pause until the last bit that its neighbour still sends has
+/// arrived: the frame that the switch is sending just then, the PFC frame, propagation, response, the
+/// frame that the neighbour is sending just then, and propagation.
+pub fn reaction(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
+    let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
+    frames + cable.delay + cable.delay + response
+}
+
+/// Bytes that can come to an input port after it has reached XOFF: all that the link carries meanwhile,
+/// and the packet that went over the threshold.
+pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
+    let span = u128::from(reaction(cable, wire, response).0) * u128::from(cable.rate.0);
+    let bytes = span.div_ceil(8_000_000_000_000);
+    u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(u64::from(wire.mtu))
+}
+
+/// What a PFC frame says: quanta by priority, where it says anything; 0 lets go on.
+pub type Pauses = [Option<u16>; PRIORITIES];
+
+/// The frames of one link: those that wait for the next frame boundary, merged, and those under way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Control {
+    pending: Pauses,
+    /// When they take effect at the far end, and what they say.
+    on_wire: std::collections::VecDeque<(Time, Pauses)>,
+    /// Frames sent.
+    pub sent: u64,
+}
+
+impl Control {
+    /// Has this said at the next frame boundary.
+    pub fn say(&mut self, priority: u8, quanta: u16) {
+        self.pending[usize::from(priority)] = Some(quanta);
+    }
+
+    /// Whether a frame waits.
+    pub fn waits(&self) -> bool {
+        self.pending.iter().any(Option::is_some)
+    }
+
+    /// Sends what waits: it takes effect at `at`.
+    pub fn send(&mut self, at: Time) {
+        let said = std::mem::take(&mut self.pending);
+        self.on_wire.push_back((at, said));
+        self.sent += 1;
+    }
+
+    /// When the next frame takes effect.
+    pub fn next(&self) -> Time {
+        self.on_wire.front().map_or(Time::NEVER, |f| f.0)
+    }
+
+    /// Takes out the frame that takes effect by now.
+    pub fn take(&mut self, now: Time) -> Option<Pauses> {
+        (self.next() <= now).then(|| self.on_wire.pop_front().expect("it is due").1)
+    }
+}
+
+/// Pauses of one output port.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Paused {
+    until: [Time; PRIORITIES],
+    since: [Time; PRIORITIES],
+    /// Bit p is set where priority p is paused.
+    pub mask: u8,
+    /// Time in pause so far, ended pauses only.
+    total: [Span; PRIORITIES],
+    /// Pauses so far.
+    pub count: [u64; PRIORITIES],
+}
+
+impl Paused {
+    pub fn new() -> Paused {
+        Paused {
+            until: [Time::ZERO; PRIORITIES],
+            since: [Time::ZERO; PRIORITIES],
+            mask: 0,
+            total: [Span::ZERO; PRIORITIES],
+            count: [0; PRIORITIES],
+        }
+    }
+
+    /// Obeys a frame.
+    pub fn obey(&mut self, now: Time, said: &Pauses, rate: Rate) {
+        for (p, quanta) in said.iter().enumerate() {
+            match quanta {
+                None => {}
+                Some(0) => self.end(p, now),
+                Some(quanta) => {
+                    if self.mask >> p & 1 == 0 {
+                        self.mask |= 1 << p;
+                        self.since[p] = now;
+                        self.count[p] += 1;
+                    }
+                    self.until[p] = now + PfcConfig::pause(rate, *quanta);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, p: usize, at: Time) {
+        if self.mask >> p & 1 == 1 {
+            self.mask &= !(1 << p);
+            self.total[p] += at.since(self.since[p]);
+        }
+    }
+
+    /// Ends pauses that have run out.
+    pub fn expire(&mut self, now: Time) {
+        for p in 0..PRIORITIES {
+            if self.mask >> p & 1 == 1 && self.until[p] <= now {
+                self.end(p, self.until[p]);
+            }
+        }
+    }
+
+    /// When the next pause runs out.
+    pub fn next(&self) -> Time {
+        if self.mask == 0 {
+            return Time::NEVER;
+        }
+        let paused = (0..PRIORITIES).filter(|p| self.mask >> p & 1 == 1);
+        paused.map(|p| self.until[p]).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Since when a priority is paused, if it is.
+    pub fn since(&self, p: usize) -> Option<Time> {
+        (self.mask >> p & 1 == 1).then(|| self.since[p])
+    }
+
+    /// Time in pause until now.
+    pub fn total(&self, p: usize, now: Time) -> Span {
+        self.total[p] + self.since(p).map_or(Span::ZERO, |since| now.since(since))
+    }
+}
+
+/// The input side of a link at a switch: what came in and has not left.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    bytes: [u64; PRIORITIES],
+    /// The most there ever were.
+    pub most: [u64; PRIORITIES],
+    xoff: u64,
+    xon: u64,
+    headroom: u64,
+    lossless: u8,
+    /// Bit p is set while priority p is paused from here.
+    pub asked: u8,
+    /// When what is in force is said again.
+    pub refresh_at: Time,
+    /// Bit p is set where nothing of priority p has left since it was said last.
+    pub still: u8,
+    /// Frames' contents said: pauses, ends of them, repetitions.
+    pub said: [[u64; 3]; PRIORITIES],
+    /// Packets that did not fit.
+    pub overflows: u64,
+}
+
+impl Input {
+    /// An empty input of a link with this headroom; without PFC nothing is asked for.
+    pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
+        Input {
+            bytes: [0; PRIORITIES],
+            most: [0; PRIORITIES],
+            xoff: pfc.map_or(u64::MAX, |c| c.xoff),
+            xon: pfc.map_or(0, |c| c.xon),
+            headroom,
+            lossless: pfc.map_or(0, |c| c.priorities),
+            asked: 0,
+            refresh_at: Time::NEVER,
+            still: 0,
+            said: [[0; 3]; PRIORITIES],
+            overflows: 0,
+        }
+    }
+
+    /// Bytes of a priority that are in the switch.
+    pub fn bytes(&self, priority: u8) -> u64 {
+        self.bytes[usize::from(priority)]
+    }
+
+    /// With so many bytes or fewer of a priority its sender may go on.
+    pub fn xon(&self) -> u64 {
+        self.xon
+    }
+
+    /// Room beyond XOFF.
+    pub fn headroom(&self) -> u64 {
+        self.headroom
+    }
+
+    /// Whether there is room for a packet.
+    pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
+        let full = self.xoff.saturating_add(self.headroom);
+        let fits = self.lossless >> priority & 1 == 0
+            || self.bytes[usize::from(priority)] + u64::from(bytes) <= full;
+        self.overflows += u64::from(!fits);
+        fits
+    }
+
+    /// A packet has come in; tells whether its sender is to be paused now.
+    pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
+        let p = usize::from(priority);
+        self.bytes[p] += u64::from(bytes);
+        self.most[p] = self.most[p].max(self.bytes[p]);
+        let bit = 1 << p;
+        let ask = self.bytes[p] >= self.xoff && self.asked & bit == 0 && self.lossless & bit != 0;
+        if ask {
+            self.asked |= bit;
+            self.still |= bit;
+            self.said[p][0] += 1;
+        }
+        ask
+    }
+
+    /// A packet has left; tells whether its sender may go on now.
+    pub fn remove(&mut self, priority: u8, bytes: u32) -> bool {
+        let (p, bit) = (usize::from(priority), 1 << priority);
+        self.bytes[p] -= u64::from(bytes);
+        self.still &= !bit;
+        let release = self.asked & bit != 0 && self.bytes[p] <= self.xon;
+        if release {
+            self.asked &= !bit;
+            self.said[p][1] += 1;
+        }
+        release
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: CableConfig = CableConfig { rate: Rate::gbit(10), delay: Span::from_us(1) };
+
+    #[test]
+    fn a_quantum_is_512_bit_times_and_the_longest_pause_3_355_ms_at_10_gigabit() {
+        assert_eq!(PfcConfig::pause(TEN.rate, 1), Span(51_200));
+        let longest = PfcConfig::pause(TEN.rate, u16::MAX);
+        assert_eq!(longest, Span(65_535 * 51_200));
+        assert!((longest.as_secs_f64() * 1e3 - 3.355).abs() < 5e-4);
+    }
+
+    #[test]
+    fn headroom_is_what_a_link_carries_in_a_round_trip() {
+        let wire = Wire { mtu: 1500, framing: 38, min_frame: 84 };
+        // 2 · 1538 + 84 B of frames, 2 µs of cable and 3 µs of response at 1.25 B/ns, one packet
+        let bytes = headroom(&TEN, &wire, Span::from_us(3));
+        assert_eq!(bytes, 2 * 1538 + 84 + 2_500 + 3_750 + 1_500);
+        let faster = CableConfig { rate: Rate::gbit(40), ..TEN };
+        assert_eq!(headroom(&faster, &wire, Span::ZERO), 2 * 1538 + 84 + 10_000 + 1_500);
+    }
+
+    #[test]
+    fn pauses_begin_end_run_out_and_add_up() {
+        let us = |n| Time::ZERO + Span::from_us(n);
+        let mut paused = Paused::new();
+        let mut say = Pauses::default();
+        (say[3], say[5]) = (Some(1000), Some(200));
+        paused.obey(us(10), &say, TEN.rate); // 51.2 µs and 10.24 µs
+        assert_eq!((paused.mask, paused.next()), (0b101000, us(10) + Span(200 * 51_200)));
+        paused.expire(us(30));
+        assert_eq!(paused.mask, 0b1000);
+        let mut go = Pauses::default();
+        go[3] = Some(0);
+        paused.obey(us(40), &go, TEN.rate);
+        assert_eq!((paused.mask, paused.next()), (0, Time::NEVER));
+        assert_eq!(paused.total(3, us(99)), Span::from_us(30));
+        assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
+        assert_eq!((paused.count[3], paused.count[0]), (1, 0));
+    }
+
+    #[test]
+    fn an_input_pauses_at_xoff_goes_on_at_xon_and_refuses_beyond_its_headroom() {
+        let config = PfcConfig {
+            priorities: 0b1000,
+            buffer: 20_000,
+            xoff: 10_000,
+            xon: 7_000,
+            quanta: u16::MAX,
+            refresh: u16::MAX / 2,
+            response: Span::ZERO,
+            watchdog: None,
+        };
+        let mut input = Input::new(Some(&config), 5_000);
+        for n in 1..=10 {
+            assert!(input.admits(3, 1_500));
+            // 7 · 1500 is the first at or above 10,000
+            assert_eq!(input.add(3, 1_500), n == 7);
+        }
+        assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
+        for n in (0..10).rev() {
+            assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
+        }
+        assert_eq!((input.asked, input.most[3], input.overflows), (0, 15_000, 1));
+        assert_eq!(input.said[3], [1, 1, 0]);
+    }
+}

@@ -1,0 +1,465 @@
+//! A bridged port: the link that it feeds, what it is told to pause, what it has to say itself, and the
+//! input at the link's far end.
+
+use super::cnm::Cnm;
+use super::lanes::{Came, Held, Lanes, bits, on_link};
+use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
+use super::qcn::CongestionPoint;
+use super::{DcbConfig, pfc};
+use crate::config::QueueConfig;
+use crate::link::{Link, Passage};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::Place;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A packet that is being sent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Serving {
+    /// The link it came on, or [`OWN`](super::lanes::OWN).
+    pub came: u32,
+    pub priority: u8,
+    pub bytes: u32,
+}
+
+/// What a bridged port has beside its queues.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Bridge {
+    config: Arc<DcbConfig>,
+    /// Bytes of a PFC frame on the link.
+    frame_bytes: u64,
+    paused: Paused,
+    control: Control,
+    /// At the far end, if that is a switch.
+    input: Option<Input>,
+    /// Of the priorities that QCN looks at, at a switch.
+    points: Vec<Option<CongestionPoint>>,
+    random: Stream,
+    serving: Option<Serving>,
+    /// Whether QCN has ever limited a flow here.
+    limits: bool,
+    /// Packets that the watchdog has dropped.
+    watchdog_drops: u64,
+    /// What disciplines have dropped since somebody asked.
+    dropped: Vec<(Held, u8)>,
+}
+
+/// What of a priority came in at the far end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputCounts {
+    /// The most bytes that were in the switch at one time.
+    pub most_bytes: u64,
+    /// Bytes that are in it now.
+    pub bytes: u64,
+    /// Pauses asked for.
+    pub pauses: u64,
+    /// Ends of pauses.
+    pub releases: u64,
+    /// Repetitions.
+    pub repeats: u64,
+    /// Room beyond XOFF.
+    pub headroom_bytes: u64,
+}
+
+/// What a port has done in a priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputCounts {
+    /// The most bytes that waited.
+    pub most_bytes: u64,
+    /// How often it was paused.
+    pub pauses: u64,
+    /// For how long.
+    pub paused: Span,
+    /// Samples that its congestion point has taken.
+    pub samples: u64,
+    /// Messages that it has sent.
+    pub messages: u64,
+}
+
+/// Where a bridged port is.
+pub struct Site {
+    /// Whether a host feeds the link, and whether one is at its far end.
+    pub from_host: bool,
+    pub to_host: bool,
+    pub wire: Wire,
+    pub seed: u64,
+    pub number: u64,
+}
+
+impl Bridge {
+    /// A port that nobody pauses.
+    pub(crate) fn new(
+        config: &Arc<DcbConfig>,
+        cable: &crate::config::CableConfig,
+        site: &Site,
+    ) -> Bridge {
+        let mut random = Stream::new(site.seed, &format!("dcb/{}", site.number));
+        let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
+        let pfc = config.pfc.as_ref();
+        let points = match &config.qcn {
+            Some(c) if !site.from_host => (0..8)
+                .map(|p| (c.priorities >> p & 1 == 1).then(|| CongestionPoint::new(c, &mut random)))
+                .collect(),
+            _ => Vec::new(),
+        };
+        Bridge {
+            frame_bytes: site.wire.pfc_frame(),
+            paused: Paused::new(),
+            control: Control::default(),
+            input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
+            points,
+            random,
+            serving: None,
+            limits: false,
+            watchdog_drops: 0,
+            dropped: Vec::new(),
+            config: config.clone(),
+        }
+    }
+
+    /// Queues of a class of this port.
+    pub(crate) fn lanes(&self, queue: &QueueConfig, place: &Place) -> Lanes {
+        Lanes::new(queue, place, self.config.lossless())
+    }
+
+    /// Priorities that are paused, as bits.
+    pub(crate) fn mask(&self) -> u8 {
+        self.paused.mask
+    }
+
+    /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
+    /// repeated.
+    fn due(&self) -> Time {
+        let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
+        self.control.next().min(repeat)
+    }
+}
+
+/// What a bridged port does; on others these are not called.
+impl Link {
+    pub(crate) fn is_bridged(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|w| w.bridge.is_some())
+    }
+
+    fn bridge(&self) -> &Bridge {
+        self.waiting.as_ref().and_then(|w| w.bridge.as_deref()).expect("the port is bridged")
+    }
+
+    fn bridge_mut(&mut self) -> &mut Bridge {
+        self.waiting.as_mut().and_then(|w| w.bridge.as_deref_mut()).expect("the port is bridged")
+    }
+
+    /// What came in at the far end and is in the switch there.
+    pub(crate) fn input(&self) -> Option<&Input> {
+        self.waiting.as_ref()?.bridge.as_ref()?.input.as_ref()
+    }
+
+    pub(crate) fn input_mut(&mut self) -> Option<&mut Input> {
+        self.waiting.as_mut()?.bridge.as_mut()?.input.as_mut()
+    }
+
+    /// Whether the port sends nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|w| w.sent_at == Time::NEVER)
+    }
+
+    /// All that waits at a bridged port, with its priority.
+    pub(crate) fn waiting_packets(&self) -> impl Iterator<Item = (u8, &Held)> {
+        let w = self.waiting.as_ref().expect("the port is bridged");
+        w.lanes().flat_map(|lanes| lanes.iter())
+    }
+
+    /// Lets a packet in, to wait.
+    pub(crate) fn take_in(
+        &mut self,
+        now: Time,
+        passage: Passage,
+        (came, priority): (u32, u8),
+        pool: &mut PacketPool,
+    ) -> Result<(), Cause> {
+        let before = self.waiting.as_ref().expect("the port is bridged");
+        let rest = if before.sent_at == Time::NEVER { now } else { before.sent_at };
+        let clear_at = rest + on_link(before.backlog(), self.framing, self.ps_per_byte_q16);
+        let clear_at = if before.sent_at == Time::NEVER && before.backlog().packets > 0 {
+            clear_at.max(now + Span(1)) // paused: it has to wait, and needs room
+        } else {
+            clear_at
+        };
+        let arrival = self.arrival(now, &passage, Default::default(), clear_at, pool);
+        let send_time = arrival.send_time;
+        let group = self.meter.is_some().then(|| self.group(arrival.packet));
+        let w = self.waiting.as_mut().expect("the port is bridged");
+        if let (Some(meter), Some(group)) = (&mut self.meter, group) {
+            meter.comes(group.class, w.backlog_of(group.class));
+            self.account.get_or_insert_default().of(group).arrivals += 1;
+        }
+        let mark = match w.push_bridged(passage, (came, priority), arrival) {
+            Came::In { mark } => mark,
+            Came::Lost(cause) => return Err(cause),
+        };
+        if mark {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+        self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
+        self.busy_until = clear_at + send_time;
+        Ok(())
+    }
+
+    /// The feedback that the congestion point of this priority has for the source of a packet that has
+    /// just come.
+    pub(crate) fn sample(&mut self, priority: u8, bytes: u32) -> Option<u8> {
+        let w = self.waiting.as_mut()?;
+        let queue = w.lanes().map(|lanes| lanes.bytes(priority)).sum();
+        let b = w.bridge.as_deref_mut()?;
+        let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
+        let config = b.config.qcn.as_ref()?;
+        point.comes(bytes, queue, config, &mut b.random)
+    }
+
+    /// Sends what is next, if the port is idle: a PFC frame before all else.
+    pub(crate) fn start_bridged(&mut self, now: Time, pool: &mut PacketPool) {
+        if !self.is_idle() {
+            return;
+        }
+        let delay = self.delay;
+        let ps_per_byte_q16 = self.ps_per_byte_q16;
+        let b = self.bridge_mut();
+        if b.control.waits() {
+            let bytes = b.frame_bytes;
+            let sent_at = now + Span((bytes * ps_per_byte_q16) >> 16);
+            let response = b.config.pfc.as_ref().map_or(Span::ZERO, |c| c.response);
+            b.control.send(sent_at + delay + response);
+            self.counters.bytes += bytes;
+            self.waiting.as_mut().expect("the port is bridged").sent_at = sent_at;
+            return;
+        }
+        b.paused.expire(now);
+        let w = self.waiting.as_mut().expect("the port is bridged");
+        let Some((held, priority, mark)) = w.pop_bridged(now, pool) else { return };
+        let mut passage = held.passage;
+        let ip_len = u32::from(passage.ip_len());
+        let waited_since = passage.arrive;
+        if mark {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+        if let Some(meter) = &mut self.meter {
+            let w = self.waiting.as_ref().expect("the port is bridged");
+            meter.goes(w.class_of(pool.get(passage.slot).dscp()), now.since(waited_since));
+        }
+        let sent_at = now + self.send_time(ip_len);
+        passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
+        self.held_bytes += u64::from(ip_len);
+        self.on_wire.push(passage);
+        let wire_bytes = self.wire_bytes(ip_len);
+        let w = self.waiting.as_mut().expect("the port is bridged");
+        w.sent_at = sent_at;
+        let b = w.bridge.as_deref_mut().expect("the port is bridged");
+        b.serving = Some(Serving { came: held.came, priority, bytes: ip_len });
+        if b.limits {
+            w.note_sent(now, priority, passage.dst.0, wire_bytes);
+        }
+    }
+
+    /// Ends the transmission that is over by now; returns the packet that was sent, if it was one.
+    pub(crate) fn finish_bridged(&mut self, now: Time) -> Option<Serving> {
+        let w = self.waiting.as_mut().expect("the port is bridged");
+        if w.sent_at > now {
+            return None;
+        }
+        w.sent_at = Time::NEVER;
+        self.bridge_mut().serving.take()
+    }
+
+    /// Packets that disciplines have dropped.
+    pub(crate) fn take_dropped_held(&mut self) -> Vec<(Held, u8)> {
+        std::mem::take(&mut self.bridge_mut().dropped)
+    }
+
+    /// Has something said to the far end at the next frame boundary.
+    pub(crate) fn say(&mut self, priority: u8, quanta: u16) {
+        self.bridge_mut().control.say(priority, quanta);
+    }
+
+    /// What takes effect at the far end now.
+    pub(crate) fn take_said(&mut self, now: Time) -> Option<Pauses> {
+        self.bridge_mut().control.take(now)
+    }
+
+    /// Obeys what the far end says.
+    pub(crate) fn obey(&mut self, now: Time, said: &Pauses) {
+        let rate = self.cable.rate;
+        let paused = &mut self.bridge_mut().paused;
+        paused.expire(now);
+        paused.obey(now, said, rate);
+    }
+
+    /// When the next event is due that no packet on the wire brings.
+    pub(crate) fn due_bridged(&self) -> Time {
+        let w = self.waiting.as_ref().expect("the port is bridged");
+        let b = w.bridge.as_deref().expect("the port is bridged");
+        let mut due = w.sent_at.min(b.due());
+        if b.paused.mask != 0 {
+            due = due.min(b.paused.next()).min(self.watchdog_at());
+        }
+        if b.limits {
+            for lanes in w.lanes() {
+                due = due.min(lanes.next_timer());
+                if w.sent_at == Time::NEVER {
+                    due = due.min(lanes.next(b.paused.mask));
+                }
+            }
+        }
+        due
+    }
+
+    /// When the watchdog bites.
+    fn watchdog_at(&self) -> Time {
+        let b = self.bridge();
+        let Some(after) = b.config.pfc.as_ref().and_then(|c| c.watchdog) else {
+            return Time::NEVER;
+        };
+        let stuck = bits(b.paused.mask).filter_map(|p| Some(self.stuck_since(p)? + after));
+        stuck.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Since when a paused priority has packets and sends none.
+    fn stuck_since(&self, p: usize) -> Option<Time> {
+        let since = self.bridge().paused.since(p)?;
+        let w = self.waiting.as_ref()?;
+        let lanes = w.lanes().filter(|lanes| lanes.occupied() >> p & 1 == 1);
+        lanes.map(|lanes| lanes.lane(p as u8).moved.max(since)).min()
+    }
+
+    /// Lets the watchdog bite, and the timers of limiters ring; returns what the watchdog has dropped.
+    pub(crate) fn ring(&mut self, now: Time) -> Vec<(Held, u8)> {
+        let mut dropped = Vec::new();
+        self.bridge_mut().paused.expire(now);
+        let after = self.bridge().config.pfc.as_ref().and_then(|c| c.watchdog);
+        for p in bits(self.bridge().paused.mask) {
+            let (Some(after), Some(since)) = (after, self.stuck_since(p)) else { continue };
+            if since + after <= now {
+                let w = self.waiting.as_mut().expect("the port is bridged");
+                let held = w.lanes_mut().flat_map(|lanes| lanes.empty(now, p as u8));
+                dropped.extend(held.map(|held| (held, p as u8)));
+            }
+        }
+        self.bridge_mut().watchdog_drops += dropped.len() as u64;
+        if self.bridge().limits {
+            self.waiting.as_mut().expect("the port is bridged").ring(now);
+        }
+        dropped
+    }
+
+    /// Limits the flow that a message is about.
+    pub(crate) fn slow_down(&mut self, now: Time, cnm: &Cnm) {
+        let line = self.cable.rate;
+        let w = self.waiting.as_mut().expect("the port is bridged");
+        w.slow_down(now, cnm, line);
+    }
+
+    /// Rates of limited flows: priority, destination, rate.
+    pub fn limited_rates(&self) -> Vec<(u8, u32, Rate)> {
+        let w = self.waiting.iter().filter(|w| w.bridge.is_some());
+        w.flat_map(|w| w.lanes().flat_map(|lanes| lanes.rates())).collect()
+    }
+
+    /// What came in at the far end of a bridged link, by priority.
+    pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
+        let input = self.input()?;
+        Some(std::array::from_fn(|p| InputCounts {
+            most_bytes: input.most[p],
+            bytes: input.bytes(p as u8),
+            pauses: input.said[p][0],
+            releases: input.said[p][1],
+            repeats: input.said[p][2],
+            headroom_bytes: input.headroom(),
+        }))
+    }
+
+    /// What a bridged port has done, by priority.
+    pub fn output_counts(&self, now: Time) -> Option<[OutputCounts; PRIORITIES]> {
+        let w = self.waiting.as_ref()?;
+        let b = w.bridge.as_ref()?;
+        let point = |p: usize| b.points.get(p).and_then(Option::as_ref);
+        Some(std::array::from_fn(|p| OutputCounts {
+            most_bytes: w.lanes().map(|lanes| lanes.lane(p as u8).most).max().unwrap_or(0),
+            pauses: b.paused.count[p],
+            paused: b.paused.total(p, now),
+            samples: point(p).map_or(0, |c| c.samples),
+            messages: point(p).map_or(0, |c| c.messages),
+        }))
+    }
+
+    /// PFC frames sent by a bridged port, packets dropped by its watchdog, and packets for which there was
+    /// no room at the far end.
+    pub fn bridge_counts(&self) -> [u64; 3] {
+        let bridge = self.waiting.as_ref().and_then(|w| w.bridge.as_deref());
+        bridge.map_or([0; 3], |b| {
+            [b.control.sent, b.watchdog_drops, b.input.as_ref().map_or(0, |i| i.overflows)]
+        })
+    }
+}
+
+/// What the queues of a bridged port do together with the rest of it.
+pub(crate) mod queues {
+    use super::*;
+    use crate::link::Waiting;
+
+    impl Waiting {
+        /// Takes out the packet that is next in turn among those not paused.
+        pub fn pop_bridged(&mut self, now: Time, pool: &PacketPool) -> Option<(Held, u8, bool)> {
+            let mask = self.bridge.as_ref().expect("the port is bridged").mask();
+            let mut dropped = Vec::new();
+            let next = self.pop_held(now, mask, pool, &mut dropped);
+            if !dropped.is_empty() {
+                self.bridge.as_mut().expect("the port is bridged").dropped.extend(dropped);
+            }
+            next
+        }
+
+        /// A packet of a host with limits begins to be sent.
+        pub fn note_sent(&mut self, now: Time, priority: u8, dst: u32, bytes: u32) {
+            self.with_qcn(|lanes, config, random| {
+                lanes.sends(now, priority, dst, bytes, Some((config, random)));
+            });
+        }
+
+        /// Timers of limiters ring.
+        pub fn ring(&mut self, now: Time) {
+            self.with_qcn(|lanes, config, random| lanes.ring(now, config, random));
+        }
+
+        /// Limits a flow.
+        pub fn slow_down(&mut self, now: Time, cnm: &Cnm, line: Rate) {
+            let class = self.class_of(cnm.priority << 3);
+            self.bridge.as_mut().expect("the port is bridged").limits = true;
+            let mut number = 0;
+            self.with_qcn(|lanes, config, random| {
+                if number == class {
+                    lanes.slow_down(now, cnm, line, config, random);
+                }
+                number += 1;
+            });
+        }
+
+        fn with_qcn(
+            &mut self,
+            mut f: impl FnMut(&mut Lanes, &super::super::QcnConfig, &mut Stream),
+        ) {
+            let mut bridge = self.bridge.take().expect("the port is bridged");
+            if let Some(config) = &bridge.config.qcn {
+                self.lanes_mut().for_each(|lanes| f(lanes, config, &mut bridge.random));
+            }
+            self.bridge = Some(bridge);
+        }
+    }
+}
+
+/// How often and how a pause is said: quanta, and the time until it is said again.
+pub(crate) fn pause_of(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
+    let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
+    Some((pfc.quanta, pfc.refresh_every(rate)))
+}

@@ -1,0 +1,196 @@
+//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow that has been
+//! told to slow down. A flow is what a host sends to one destination in one priority.
+//!
+//! With feedback F, the current rate becomes the target and is cut to `CR·(1 − G_d·F)`, by half at most
+//! (63/128 with the standard's values). It recovers in cycles, which end when `byte_limit` bytes were sent
+//! (counter) and when `timer` has passed (timer), each counting its own:
+//!
+//! * *fast recovery*, the first five cycles of both: `CR ← (CR + TR)/2`;
+//! * *active increase*, once one of them is through its five: before that, `TR ← TR + 5 Mbit/s`;
+//! * *hyperactive increase*, once both are: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
+//!
+//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the first cycle is over
+//! cuts the rate and leaves the target alone; and a target more than ten times the rate at the end of a
+//! first cycle is divided by eight. At line rate the limiter goes.
+
+use super::qcn::QcnConfig;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// The limiter of one flow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ReactionPoint {
+    current: u64,
+    target: u64,
+    line: u64,
+    byte_cycles: u32,
+    time_cycles: u32,
+    bytes_left: i64,
+    /// When the timer's cycle ends.
+    pub timer_at: Time,
+}
+
+impl ReactionPoint {
+    /// A flow at line rate that is about to be told for the first time.
+    pub fn new(line: Rate) -> ReactionPoint {
+        ReactionPoint {
+            current: line.0,
+            target: line.0,
+            line: line.0,
+            // as if a cycle had gone by: the first message sets the target
+            byte_cycles: 1,
+            time_cycles: 1,
+            bytes_left: 0,
+            timer_at: Time::NEVER,
+        }
+    }
+
+    /// The rate of the moment.
+    pub fn rate(&self) -> Rate {
+        Rate(self.current)
+    }
+
+    /// Whether it limits nothing any more.
+    pub fn is_free(&self) -> bool {
+        self.current >= self.line
+    }
+
+    /// A message has come.
+    pub fn slow_down(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
+        let first = self.byte_cycles == 0 && self.time_cycles == 0;
+        if !(first && c.extra_fast_recovery) {
+            self.target = self.current;
+        }
+        let left = (1.0 - c.gain * f64::from(fb)).max(c.min_decrease);
+        self.current = ((self.current as f64 * left) as u64).max(c.min_rate.0).min(self.line);
+        (self.byte_cycles, self.time_cycles) = (0, 0);
+        self.bytes_left = c.around(c.byte_limit, random);
+        self.timer_at = now + jittered(c.timer, c, random);
+    }
+
+    /// A packet of the flow is sent.
+    pub fn sends(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
+        self.bytes_left -= i64::from(bytes);
+        if self.bytes_left <= 0 {
+            self.byte_cycles = self.byte_cycles.saturating_add(1);
+            let late = self.byte_cycles >= c.threshold;
+            self.bytes_left = c.around(if late { c.byte_limit / 2 } else { c.byte_limit }, random);
+            self.recover(self.byte_cycles == 1, c);
+        }
+    }
+
+    /// The timer's cycle is over.
+    pub fn times(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
+        self.time_cycles = self.time_cycles.saturating_add(1);
+        let late = self.time_cycles >= c.threshold;
+        let cycle = if late { Span(c.timer.0 / 2) } else { c.timer };
+        self.timer_at = now + jittered(cycle, c, random);
+        self.recover(self.time_cycles == 1, c);
+    }
+
+    fn recover(&mut self, first: bool, c: &QcnConfig) {
+        let (least, most) =
+            (self.byte_cycles.min(self.time_cycles), self.byte_cycles.max(self.time_cycles));
+        if first && self.target > self.current.saturating_mul(10) {
+            self.target /= 8;
+        } else if least > c.threshold {
+            let more = c.hyper_increase.0.saturating_mul(u64::from(least - c.threshold));
+            self.target = self.target.saturating_add(more);
+        } else if most > c.threshold {
+            self.target = self.target.saturating_add(c.active_increase.0);
+        }
+        self.target = self.target.min(self.line);
+        self.current = (self.current + self.target).div_ceil(2);
+    }
+}
+
+fn jittered(span: Span, c: &QcnConfig, random: &mut Stream) -> Span {
+    Span(c.around(span.0, random) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::qcn::tests::config;
+    use super::*;
+
+    const LINE: Rate = Rate::gbit(10);
+
+    fn slowed(fb: u8) -> (ReactionPoint, Stream) {
+        let mut random = Stream::new(1, "rp");
+        let mut point = ReactionPoint::new(LINE);
+        point.slow_down(Time::ZERO, fb, &config(), &mut random);
+        (point, random)
+    }
+
+    #[test]
+    fn the_worst_cut_is_63_of_128() {
+        let (point, _) = slowed(63);
+        assert_eq!(point.current, 10_000_000_000 * 65 / 128);
+        let cut = 1.0 - point.current as f64 / 1e10;
+        assert!((cut - 0.492).abs() < 5e-4, "{cut}");
+    }
+
+    #[test]
+    fn five_cycles_of_fast_recovery_regain_all_but_a_thirty_second_of_a_cut() {
+        let (mut point, mut random) = slowed(63);
+        let cut = LINE.0 - point.current;
+        for _ in 0..5 {
+            // 150 kB in full packets
+            (0..100).for_each(|_| point.sends(1500, &config(), &mut random));
+        }
+        let regained = 1.0 - (LINE.0 - point.current) as f64 / cut as f64;
+        assert!((regained - 0.96875).abs() < 1e-6, "{regained}");
+        assert_eq!(LINE.time_for(150_000), Span::from_us(120));
+    }
+
+    #[test]
+    fn after_fast_recovery_the_target_grows_by_5_and_then_by_50_megabits() {
+        let (c, mut random) = (config(), Stream::new(1, "rp"));
+        let mut point = ReactionPoint::new(LINE);
+        for _ in 0..3 {
+            point.slow_down(Time::ZERO, 63, &c, &mut random);
+            // a cycle between them, so that the target follows
+            (0..100).for_each(|_| point.sends(1500, &c, &mut random));
+        }
+        point.slow_down(Time::ZERO, 63, &c, &mut random);
+        let target = point.target;
+        (0..500).for_each(|_| point.sends(1500, &c, &mut random));
+        assert_eq!((point.byte_cycles, point.target), (5, target));
+        // the sixth cycle has half the bytes
+        (0..50).for_each(|_| point.sends(1500, &c, &mut random));
+        assert_eq!((point.byte_cycles, point.target), (6, target + 5_000_000));
+        for cycle in 1..=5 {
+            point.times(Time::ZERO, &c, &mut random);
+            assert_eq!(point.target, target + 5_000_000 * (1 + cycle));
+        }
+        point.times(Time::ZERO, &c, &mut random);
+        assert_eq!(point.target, target + 30_000_000 + 50_000_000);
+        // the least of both counts: the seventh of one alone adds the same again
+        point.times(Time::ZERO, &c, &mut random);
+        assert_eq!(point.target, target + 30_000_000 + 100_000_000);
+    }
+
+    #[test]
+    fn extra_fast_recovery_keeps_the_target_through_messages_in_a_row() {
+        let (mut point, mut random) = slowed(63);
+        point.slow_down(Time(1), 63, &config(), &mut random);
+        assert_eq!(point.target, LINE.0);
+        let plain = QcnConfig { extra_fast_recovery: false, ..config() };
+        let (mut point, mut random) = slowed(63);
+        let once = point.current;
+        point.slow_down(Time(1), 63, &plain, &mut random);
+        assert_eq!(point.target, once);
+    }
+
+    #[test]
+    fn no_rate_falls_below_its_least_and_far_targets_come_down_first() {
+        let (mut point, mut random) = slowed(63);
+        for _ in 0..100 {
+            point.slow_down(Time::ZERO, 63, &config(), &mut random);
+        }
+        assert_eq!((point.current, point.target), (100_000, LINE.0));
+        point.times(Time::ZERO, &config(), &mut random);
+        assert_eq!(point.target, LINE.0 / 8);
+    }
+}

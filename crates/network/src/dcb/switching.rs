@@ -1,0 +1,220 @@
+//! What a fabric does at bridged ports: it counts what comes in and leaves, has pauses said, obeyed and
+//! repeated, sends messages of congestion, and finds deadlocks.
+//!
+//! A packet counts at its input from its arrival at the switch until its last bit has left. What one port
+//! does to another, such as a pause that takes effect, happens at once, within the event that causes it.
+
+use super::cnm::Cnm;
+use super::deadlock::{self, Deadlock};
+use super::lanes::{OWN, bits};
+use super::port::pause_of;
+use crate::fabric::Fabric;
+use crate::link::Passage;
+use crate::losses::Cause;
+use crate::routing::View;
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::random::mix;
+use eastwest_engine::tournament::Tournament;
+use eastwest_types::Time;
+
+impl Fabric {
+    /// Hands a packet that came on link `before` to a bridged port.
+    #[inline(never)]
+    pub(crate) fn offer_bridged(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let at_host = before == link;
+        let came = if at_host { OWN } else { before };
+        let priority = self.pool.get(passage.slot).dscp() >> 3;
+        self.bring_in(now, link, passage, (came, priority), events);
+        if at_host && self.dcb.qcn.is_some() {
+            self.pool.set_source(passage.slot, self.links[link as usize].from);
+        }
+    }
+
+    /// Lets a packet in at a port, and counts it where it came in.
+    fn bring_in(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        (came, priority): (u32, u8),
+        events: &mut Tournament,
+    ) {
+        let bytes = u32::from(passage.ip_len());
+        if came != OWN
+            && let Some(input) = self.links[came as usize].input_mut()
+            && !input.admits(priority, bytes)
+        {
+            return self.lose(now, came, passage, Cause::SharedBuffer);
+        }
+        let port = &mut self.links[link as usize];
+        if let Err(cause) = port.take_in(now, passage, (came, priority), &mut self.pool) {
+            return self.lose(now, link, passage, cause);
+        }
+        let feedback = port.sample(priority, bytes);
+        if came != OWN
+            && let Some(input) = self.links[came as usize].input_mut()
+            && input.add(priority, bytes)
+        {
+            self.pause(now, came, priority, events);
+        }
+        self.start(now, link, events);
+        if let Some(fb) = feedback {
+            self.tell_source(now, link, &passage, (priority, fb), events);
+        }
+    }
+
+    /// Starts to send at a port that may have become able to.
+    fn start(&mut self, now: Time, link: u32, events: &mut Tournament) {
+        let port = &mut self.links[link as usize];
+        port.start_bridged(now, &mut self.pool);
+        let next = port.next_key(now);
+        events.set(link, next);
+        self.lose_held(now, link, events);
+    }
+
+    /// Loses what the discipline of a port has dropped.
+    fn lose_held(&mut self, now: Time, link: u32, events: &mut Tournament) {
+        for (held, priority) in self.links[link as usize].take_dropped_held() {
+            let bytes = u32::from(held.passage.ip_len());
+            self.lose(now, link, held.passage, Cause::Sojourn);
+            self.leave(now, held.came, priority, bytes, events);
+        }
+    }
+
+    /// The input of a link asks its sender to pause, for the first time.
+    fn pause(&mut self, now: Time, came: u32, priority: u8, events: &mut Tournament) {
+        let rate = self.links[came as usize].cable.rate;
+        let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
+        if let Some(input) = self.links[came as usize].input_mut() {
+            input.refresh_at = input.refresh_at.min(now + again);
+        }
+        let next = self.links[came as usize].next_key(now);
+        events.set(came, next);
+        self.links[came as usize ^ 1].say(priority, quanta);
+        self.start(now, came ^ 1, events);
+    }
+
+    /// Bytes that came on a link have left the switch.
+    fn leave(&mut self, now: Time, came: u32, priority: u8, bytes: u32, events: &mut Tournament) {
+        if came == OWN {
+            return;
+        }
+        let Some(input) = self.links[came as usize].input_mut() else { return };
+        if input.remove(priority, bytes) {
+            if input.asked == 0 {
+                input.refresh_at = Time::NEVER;
+                let next = self.links[came as usize].next_key(now);
+                events.set(came, next);
+            }
+            self.links[came as usize ^ 1].say(priority, 0);
+            self.start(now, came ^ 1, events);
+        }
+    }
+
+    /// Repeats the pauses that the input of a link has asked for. Where nothing has left since, all may be
+    /// stuck.
+    fn repeat(&mut self, now: Time, link: u32, events: &mut Tournament) {
+        let rate = self.links[link as usize].cable.rate;
+        let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
+        let watched = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_some());
+        let input = self.links[link as usize].input_mut().expect("it has asked");
+        let (asked, still) = (input.asked, input.still & input.asked);
+        input.refresh_at = now + again;
+        input.still = asked;
+        for p in bits(asked) {
+            input.said[p][2] += 1;
+        }
+        for p in bits(asked) {
+            self.links[link as usize ^ 1].say(p as u8, quanta);
+        }
+        self.start(now, link ^ 1, events);
+        if still != 0 && !watched && self.deadlock.is_none() {
+            self.deadlock = deadlock::find(now, &self.links);
+            if self.deadlock.is_some() {
+                events.set(self.halt, Key::new(now, Class::Change));
+            }
+        }
+    }
+
+    /// Carries out what is due at a bridged link.
+    #[inline(never)]
+    pub(crate) fn depart_bridged(&mut self, key: Key, link: u32, events: &mut Tournament) {
+        let (now, l) = (key.time(), link as usize);
+        while let Some(said) = self.links[l].take_said(now) {
+            if !self.links[l].is_down() {
+                self.links[l ^ 1].obey(now, &said);
+                self.start(now, link ^ 1, events);
+            }
+        }
+        if self.links[l].input().is_some_and(|input| input.refresh_at <= now) {
+            self.repeat(now, link, events);
+        }
+        if let Some((passage, cause)) = self.links[l].lose_first(key) {
+            self.lose(now, link, passage, cause);
+        }
+        if let Some(sent) = self.links[l].finish_bridged(now) {
+            self.leave(now, sent.came, sent.priority, sent.bytes, events);
+        }
+        for (held, priority) in self.links[l].ring(now) {
+            let bytes = u32::from(held.passage.ip_len());
+            self.lose(now, link, held.passage, Cause::Sojourn);
+            self.leave(now, held.came, priority, bytes, events);
+        }
+        self.start(now, link, events);
+    }
+
+    /// The congestion point of a port tells the source of a packet to slow down.
+    fn tell_source(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: &Passage,
+        (priority, fb): (u8, u8),
+        events: &mut Tournament,
+    ) {
+        let Some(config) = &self.dcb.qcn else { return };
+        let source = self.pool.source(passage.slot);
+        let cnm = Cnm { congested: passage.dst, source, priority, fb, port: link };
+        let mut packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
+        packet.hash = (mix(u64::from(link) << 32 | u64::from(source.0)) >> 49) as u16;
+        let own_priority = config.cnm_priority;
+        self.sent += 1;
+        let slot = self.pool.insert(&packet);
+        let (links, pool) = (&self.links, &self.pool);
+        // as if it came from where the congestion is
+        let view = || View { now, packet: pool.get(slot), links, came: link ^ 1 };
+        let switch = links[link as usize].from - self.graph.hosts;
+        let way = self.routing.next_link(switch, source, packet.hash, view);
+        let passage = Passage::new(slot, &packet);
+        if self.links.get(way as usize).is_none() {
+            return self.lose(now, link, passage, Cause::NoRoute);
+        }
+        self.bring_in(now, way, passage, (OWN, own_priority), events);
+    }
+
+    /// A message of congestion has reached its source: the flow that it is about goes slower.
+    pub fn slow_down(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
+        let link = self.up[cnm.source.0 as usize];
+        if self.links[link as usize].is_bridged() {
+            self.links[link as usize].slow_down(now, cnm);
+            self.start(now, link, events);
+        }
+    }
+
+    /// The deadlock that was found, if one was.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.deadlock.as_ref()
+    }
+
+    /// Has the event of this source set to the instant at which a deadlock is found.
+    pub fn halt_with(&mut self, source: u32) {
+        self.halt = source;
+    }
+}

@@ -1,0 +1,54 @@
+//! Enhanced transmission selection (IEEE 802.1Q, clause 37, once 802.1Qaz): `share` of a
+//! `[[fabric.class]]`.
+//!
+//! A class is strict, or has a share in whole percent of what strict classes leave; the shares of a port
+//! come to 100. They become the weights of deficit round robin in their smallest whole numbers, so that
+//! turns are short: 50 and 50 % are turns of one packet each.
+
+use super::quantity::Fraction;
+use super::reader::{Section, key};
+use eastwest_network::config::PortClass;
+
+/// Reads the share of a class, in percent.
+pub fn read_share(c: &mut Section) -> Option<u32> {
+    let share: Option<Fraction> = c.find(
+        key(
+            "share",
+            "Its share of what strict classes leave, as in ETS (802.1Qaz): whole percents that come to \
+             100 % over all classes that have one; in place of `weight`.",
+        )
+        .range("0.01", "1")
+        .optional("`weight` decides"),
+    );
+    let percent = share.map(|share| (share.0 * 100.0 + 0.5) as u32);
+    let whole =
+        share.is_none_or(|share| (share.0 * 100.0 - (share.0 * 100.0 + 0.5).floor()).abs() < 1e-9);
+    c.demand(whole, &["share"], || "is not a whole number of percents".to_owned());
+    c.demand(share.is_none() || !c.has("weight"), &["share", "weight"], || {
+        "stands beside `weight`: give one of them".to_owned()
+    });
+    percent
+}
+
+/// Gives classes with shares their weights.
+pub fn weigh(s: &mut Section, shares: &[Option<u32>], classes: &mut [PortClass]) {
+    if shares.iter().all(Option::is_none) || !s.good(&["class"]) {
+        return;
+    }
+    if classes.iter().any(|c| c.weight.is_some()) {
+        return s
+            .wrong("class", "some classes have a `weight` and others a `share`: give one of them");
+    }
+    let sum: u32 = shares.iter().flatten().sum();
+    if sum != 100 {
+        return s.wrong("class", format!("the shares come to {sum} %, not to 100 %"));
+    }
+    let divisor = shares.iter().flatten().copied().fold(0, gcd);
+    for (class, share) in classes.iter_mut().zip(shares) {
+        class.weight = share.map(|percent| percent / divisor);
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,115 @@
+//! `kind = "ethernet"`: raw Ethernet sources.
+//!
+//! The default size of a frame is that of the study of the Ethernet-federated data centre (Gusat et al.
+//! 2009), 1500 B.
+
+use super::Ground;
+use super::patterns::read_count;
+use crate::scenario::hosts;
+use crate::scenario::quantity::{Fraction, Octets};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{ClassId, HostId, Rate, Span};
+use eastwest_workload::arrivals::Arrivals;
+use eastwest_workload::ethernet::{BurstSpread, EthernetConfig, Pattern};
+
+/// Settings of raw Ethernet traffic.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    class: ClassId,
+    background: bool,
+) -> Option<EthernetConfig> {
+    let all = Some("all hosts");
+    let sources = hosts::read_list(s, "sources", "Hosts that send.", all, ground.nodes);
+    let doc = "Hosts that receive.";
+    let destinations = hosts::read_list(s, "destinations", doc, all, ground.nodes);
+    let pattern = s.choice(
+        "pattern",
+        "Who sends to whom.",
+        Some("uniform"),
+        &[
+            ("uniform", Pattern::Uniform, "every burst of a source goes to any other destination"),
+            ("pairs", Pattern::Pairs, "the first source sends to the first destination, and so on"),
+        ],
+    );
+    let bytes = s.get(
+        key::<Octets>("bytes", "Bytes of each frame, without fabric.framing (Gusat et al. 2009).")
+            .default("1500")
+            .range("46", "9216"),
+    );
+    if let Some(mtu) = ground.mtu {
+        s.demand(bytes.0 <= mtu, &["bytes"], || format!("is above the MTU of {mtu} B"));
+    }
+    let rate = read_rate(s, ground)?;
+    let arrivals = s.choice(
+        "arrivals",
+        "How gaps between bursts are spread.",
+        Some("poisson"),
+        &[
+            ("poisson", Arrivals::Poisson, "exponential gaps"),
+            ("periodic", Arrivals::Periodic, "equal gaps, each source with a phase of its own"),
+        ],
+    );
+    let burst: u32 = s.get(
+        key("burst", "Frames that come at one instant, on average.")
+            .default("1")
+            .range("1", "100000"),
+    );
+    let burst_spread = s.choice(
+        "burst_spread",
+        "How many frames a burst has.",
+        Some("fixed"),
+        &[
+            ("fixed", BurstSpread::Fixed, "always `burst`"),
+            ("geometric", BurstSpread::Geometric, "a geometric law with the mean `burst`"),
+        ],
+    );
+    let start = s.get(key("start", "When sending begins.").default("0 s").range("0 s", "480 h"));
+    let frames = read_count(s, "frames", "Frames of all sources together.", background);
+    let duration: Option<Span> = s.find(
+        key("duration", "For how long bursts come.")
+            .optional("without end, or until all frames have come")
+            .range("1 ns", "480 h"),
+    );
+    let everyone = || (0..ground.nodes.map_or(0, |n| n.hosts())).map(HostId).collect();
+    let few = ground.nodes.is_none_or(|n| n.hosts() as usize <= hosts::MOST_HOSTS);
+    s.demand(few || (sources.is_some() && destinations.is_some()), &["sources"], || {
+        format!("is required: there are more than {} hosts", hosts::MOST_HOSTS)
+    });
+    if !s.good(&["sources", "destinations"]) {
+        return None;
+    }
+    Some(EthernetConfig {
+        sources: sources.unwrap_or_else(everyone),
+        destinations: destinations.unwrap_or_else(everyone),
+        pattern,
+        bytes: bytes.0 as u16,
+        rate,
+        arrivals,
+        burst,
+        burst_spread,
+        start,
+        duration,
+        frames,
+        class,
+    })
+}
+
+/// `rate`, or `load` as a share of the hosts' rate.
+fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
+    let rate: Option<Rate> = s.find(
+        key("rate", "Mean rate of each source in bytes of frames, without fabric.framing.")
+            .optional("load decides")
+            .range("1 kbit/s", "10 Tbit/s"),
+    );
+    let load: Option<Fraction> = s.find(
+        key("load", "The same as a share of the rate of the (slowest) host cable.")
+            .optional("rate decides")
+            .range("0.000001", "1"),
+    );
+    s.demand(rate.is_some() != load.is_some(), &["rate", "load"], || {
+        "is required: one of rate and load, not both".to_owned()
+    });
+    let of_load = |load: Fraction| Rate((ground.host_rate.0 as f64 * load.0 + 0.5) as u64);
+    rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
+}

@@ -1,0 +1,7 @@
+//! Raw Ethernet and data-centre bridging in whole runs.
+
+mod dcb;
+mod ethernet;
+#[allow(dead_code)] // what the other tests look at besides
+#[path = "../whole/harness.rs"]
+mod harness;

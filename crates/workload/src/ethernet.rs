@@ -1,0 +1,361 @@
+//! Raw Ethernet sources: frames without any transport, each of a stream from one host to another.
+//!
+//! Every source is open loop: bursts of frames come at Poisson or equal gaps whatever the network does,
+//! and what the network does not take waits at the source. A frame's latency counts from its arrival
+//! there, so that wait is part of it. The traffic of the study *Benchmarking the Ethernet-federated data
+//! centre* (Gusat et al. 2009) is of this kind: *uniform*, where each frame goes to any of the others, and
+//! *congesting*, where given pairs of hosts send at a high load.
+//!
+//! Levels of the study's hierarchy of traffic: a burst is a number of frames (fixed or geometric) that come
+//! at one instant for one destination; gaps between bursts are such that the mean rate is the one asked
+//! for, in bytes of frames without what framing adds on a link.
+
+use crate::arrivals::Arrivals;
+use crate::demand::Objections;
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, HostId, Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Who sends to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Pattern {
+    /// Each burst of a source goes to one of the destinations, all equally likely, never to itself.
+    Uniform,
+    /// The first source sends to the first destination, and so on.
+    Pairs,
+}
+
+/// How many frames a burst has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum BurstSpread {
+    /// Always as many.
+    Fixed,
+    /// Geometric, with the given mean.
+    Geometric,
+}
+
+/// Settings of raw Ethernet traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EthernetConfig {
+    /// Who sends.
+    pub sources: Vec<HostId>,
+    /// Who receives.
+    pub destinations: Vec<HostId>,
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Bytes of each frame, without what framing adds on a link.
+    pub bytes: u16,
+    /// Mean rate of each source.
+    pub rate: Rate,
+    /// How gaps between bursts are spread.
+    pub arrivals: Arrivals,
+    /// Frames of a burst, on average.
+    pub burst: u32,
+    /// How many frames a burst has.
+    pub burst_spread: BurstSpread,
+    /// When sending begins.
+    pub start: Span,
+    /// For how long bursts come; `None` without end.
+    pub duration: Option<Span>,
+    /// Frames of all sources together; `None` without end.
+    pub frames: Option<u64>,
+    /// Class the frames are measured in.
+    pub class: ClassId,
+}
+
+impl EthernetConfig {
+    /// The least bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
+    pub const MIN_BYTES: u16 = 46;
+    /// Most streams of one workload.
+    pub const MOST_STREAMS: usize = 1_000_000;
+
+    /// The streams, by number: who sends, who receives. With [`Pattern::Uniform`] there is one for each
+    /// source and destination, also where both are the same host, which stays empty.
+    pub fn streams(&self) -> Vec<(HostId, HostId)> {
+        match self.pattern {
+            Pattern::Pairs => {
+                self.sources.iter().copied().zip(self.destinations.iter().copied()).collect()
+            }
+            Pattern::Uniform => {
+                let to = |from| self.destinations.iter().map(move |&dst| (from, dst));
+                self.sources.iter().flat_map(|&from| to(from)).collect()
+            }
+        }
+    }
+
+    fn object(&self, no: &mut Objections, cluster: &Cluster) {
+        no.require(!self.sources.is_empty(), || "sources: at least one is needed".into());
+        for (role, hosts) in [("sources", &self.sources), ("destinations", &self.destinations)] {
+            let mut hosts = hosts.clone();
+            if self.pattern == Pattern::Pairs {
+                // a host may be in several pairs
+                hosts.sort_unstable();
+                hosts.dedup();
+            }
+            no.require_hosts(role, &hosts, cluster);
+        }
+        let (from, to) = (self.sources.len(), self.destinations.len());
+        match self.pattern {
+            Pattern::Pairs => {
+                no.require(from == to, || {
+                    format!("destinations: {to} for {from} sources: pairs need as many")
+                });
+                for (a, b) in self.sources.iter().zip(&self.destinations) {
+                    no.require(a != b, || format!("destinations: host {} is its own", a.0));
+                }
+            }
+            Pattern::Uniform => {
+                no.require(
+                    to >= 2 || (to == 1 && !self.sources.contains(&self.destinations[0])),
+                    || "destinations: a source has nobody but itself to send to".into(),
+                );
+                no.require(from.saturating_mul(to) <= EthernetConfig::MOST_STREAMS, || {
+                    format!(
+                        "destinations: {from} sources times {to} destinations are more than {} \
+                         streams",
+                        EthernetConfig::MOST_STREAMS
+                    )
+                });
+            }
+        }
+        no.require(self.bytes >= EthernetConfig::MIN_BYTES, || {
+            format!("bytes: {} is less than Ethernet's {}", self.bytes, EthernetConfig::MIN_BYTES)
+        });
+        no.require(self.burst > 0, || "burst: at least one frame is needed".into());
+        no.require(self.rate.0 > 0, || "rate: must be above 0 bit/s".into());
+        no.require(self.rate.0 == 0 || self.mean_gap() > Span::ZERO, || {
+            "rate: means more than one burst each picosecond".into()
+        });
+        no.require(self.duration != Some(Span::ZERO), || "duration: must be above 0".into());
+        no.require(self.frames != Some(0), || "frames: at least one is needed".into());
+    }
+
+    fn mean_gap(&self) -> Span {
+        self.rate.time_for(u64::from(self.bytes) * u64::from(self.burst))
+    }
+}
+
+/// Raw Ethernet traffic in progress.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ethernet {
+    config: EthernetConfig,
+    mean_gap: Span,
+    end: Time,
+    /// A stream of random numbers of its own for every source: another source changes none.
+    random: Vec<Stream>,
+    sent: u64,
+    /// Sources that have not come to their end.
+    active: usize,
+}
+
+impl Ethernet {
+    /// Raw Ethernet traffic, or why there cannot be any.
+    pub fn new(config: EthernetConfig, cluster: &Cluster) -> Result<Ethernet, Vec<String>> {
+        let mut no = Objections::new();
+        config.object(&mut no, cluster);
+        no.unless_any(|| Ethernet {
+            mean_gap: config.mean_gap(),
+            end: config.duration.map_or(Time::NEVER, |d| Time::ZERO + config.start + d),
+            random: (0..config.sources.len())
+                .map(|source| Stream::new(cluster.seed, &format!("ethernet/{source}")))
+                .collect(),
+            sent: 0,
+            active: config.sources.len(),
+            config,
+        })
+    }
+
+    /// What it was made of.
+    pub fn config(&self) -> &EthernetConfig {
+        &self.config
+    }
+
+    /// Frames sent, and frames in all; 0 in all where no number was given.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.sent, self.config.frames.unwrap_or(0))
+    }
+
+    fn enough(&self) -> bool {
+        self.config.frames.is_some_and(|frames| self.sent >= frames)
+    }
+
+    /// Takes an event and adds what should follow. Finished means handed to the network cards; that the
+    /// frames have arrived is seen to by who carries them.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Begin => {
+                let start = now + self.config.start;
+                for source in 0..self.config.sources.len() {
+                    let wait = self.config.arrivals.first(self.mean_gap, &mut self.random[source]);
+                    self.wait_until(start + wait, source, out);
+                }
+            }
+            Event::Wake { token } if !self.enough() => {
+                let source = token as usize;
+                self.burst(source, out);
+                if self.enough() {
+                    out.push(Action::Finished);
+                    return;
+                }
+                let gap = self.config.arrivals.gap(self.mean_gap, &mut self.random[source]);
+                self.wait_until(now + gap, source, out);
+            }
+            // other sources after the last frame
+            Event::Wake { .. } => {}
+            Event::Delivered { .. } | Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("it opens no connections")
+            }
+        }
+    }
+
+    fn wait_until(&mut self, at: Time, source: usize, out: &mut Vec<Action>) {
+        if at < self.end {
+            return out.push(Action::Wake { at, token: source as u64 });
+        }
+        self.active -= 1;
+        if self.active == 0 {
+            out.push(Action::Finished);
+        }
+    }
+
+    fn burst(&mut self, source: usize, out: &mut Vec<Action>) {
+        let c = &self.config;
+        let random = &mut self.random[source];
+        let from = c.sources[source];
+        let stream = match c.pattern {
+            Pattern::Pairs => source,
+            Pattern::Uniform => {
+                let own = c.destinations.iter().position(|&to| to == from);
+                let others = c.destinations.len() - usize::from(own.is_some());
+                let drawn = random.below(others as u64) as usize;
+                let at = drawn + usize::from(own.is_some_and(|own| drawn >= own));
+                source * c.destinations.len() + at
+            }
+        };
+        let to = match c.pattern {
+            Pattern::Pairs => c.destinations[source],
+            Pattern::Uniform => c.destinations[stream % c.destinations.len()],
+        };
+        let frames = match c.burst_spread {
+            BurstSpread::Fixed => u64::from(c.burst),
+            BurstSpread::Geometric => geometric(c.burst, random),
+        };
+        let left = c.frames.map_or(u64::MAX, |frames| frames - self.sent);
+        for _ in 0..frames.min(left) {
+            let (bytes, class) = (c.bytes, c.class);
+            out.push(Action::Frame { from, to, bytes, class, stream: stream as u32 });
+            self.sent += 1;
+        }
+    }
+}
+
+/// A number of frames, at least one, with a geometric law of this mean.
+fn geometric(mean: u32, random: &mut Stream) -> u64 {
+    if mean <= 1 {
+        return 1;
+    }
+    let (u, p) = (1.0 - random.unit(), 1.0 / f64::from(mean));
+    // at most some thousand times the mean: no draw may fill the memory
+    (1.0 + libm::floor(libm::log(u) / libm::log1p(-p))).min(64.0 * f64::from(mean)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+
+    fn config() -> EthernetConfig {
+        let hosts: Vec<HostId> = (0..6).map(HostId).collect();
+        EthernetConfig {
+            sources: hosts.clone(),
+            destinations: hosts,
+            pattern: Pattern::Uniform,
+            bytes: 1500,
+            rate: Rate::gbit(6),
+            arrivals: Arrivals::Poisson,
+            burst: 1,
+            burst_spread: BurstSpread::Fixed,
+            start: Span::from_us(100),
+            duration: None,
+            frames: Some(60_000),
+            class: ClassId(0),
+        }
+    }
+
+    fn run(config: EthernetConfig) -> Ideal {
+        let mut ethernet = Ethernet::new(config, &cluster(8)).expect("possible");
+        let run = Ideal::run(|now, event, out| ethernet.handle(now, event, out));
+        assert!(run.finished);
+        run
+    }
+
+    #[test]
+    fn uniform_traffic_goes_to_all_others_alike_at_the_rate_asked_for() {
+        for (burst, burst_spread) in
+            [(1, BurstSpread::Fixed), (8, BurstSpread::Fixed), (8, BurstSpread::Geometric)]
+        {
+            let sent = run(EthernetConfig { burst, burst_spread, ..config() }).datagrams;
+            assert_eq!(sent.len(), 60_000);
+            let span = sent.last().unwrap().sent.since(Time::ZERO + Span::from_us(100));
+            let rate = 60_000.0 * 12_000.0 / span.as_secs_f64() / 6.0;
+            assert!((rate / 6e9 - 1.0).abs() < 0.03, "burst {burst}: {rate}");
+            for from in 0..6 {
+                for to in (0..6).filter(|to| *to != from) {
+                    let n = sent.iter().filter(|d| d.from.0 == from && d.to.0 == to).count();
+                    assert!((1_500..2_500).contains(&n), "{from} to {to}: {n} of about 2000");
+                }
+                assert!(!sent.iter().any(|d| d.from == d.to));
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_keep_to_themselves_and_a_duration_ends_all_sources() {
+        let sent = run(EthernetConfig {
+            sources: vec![HostId(0), HostId(1)],
+            destinations: vec![HostId(5), HostId(0)],
+            pattern: Pattern::Pairs,
+            arrivals: Arrivals::Periodic,
+            rate: Rate::gbit(12),
+            frames: None,
+            duration: Some(Span::from_us(100)),
+            ..config()
+        })
+        .datagrams;
+        // 1 µs each
+        assert_eq!(sent.len(), 200);
+        let to = |from| if from == 0 { 5 } else { 0 };
+        assert!(sent.iter().all(|d| d.to.0 == to(d.from.0)));
+    }
+
+    #[test]
+    fn bursts_have_the_mean_asked_for() {
+        let mut random = Stream::new(1, "bursts");
+        let drawn: Vec<u64> = (0..100_000).map(|_| geometric(10, &mut random)).collect();
+        let mean = drawn.iter().sum::<u64>() as f64 / 1e5;
+        assert!((mean - 10.0).abs() < 0.15, "{mean}");
+        assert_eq!(drawn.iter().min(), Some(&1));
+        let ones = drawn.iter().filter(|n| **n == 1).count() as f64 / 1e5;
+        assert!((ones - 0.1).abs() < 0.01, "{ones}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let wrong = EthernetConfig {
+            sources: vec![HostId(3)],
+            destinations: vec![HostId(3)],
+            bytes: 20,
+            rate: Rate(0),
+            burst: 0,
+            frames: Some(0),
+            ..config()
+        };
+        let reasons = Ethernet::new(wrong, &cluster(4)).expect_err("impossible");
+        assert_eq!(reasons.len(), 5, "{reasons:?}");
+        let odd =
+            EthernetConfig { destinations: vec![HostId(0)], pattern: Pattern::Pairs, ..config() };
+        let reasons = Ethernet::new(odd, &cluster(8)).expect_err("impossible");
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+    }
+}
