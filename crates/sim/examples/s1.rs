@@ -1,9 +1,11 @@
 //! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
 //! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
 //! TCP with an ACK for each segment, and `step`, `red`, `red-silent`, `red-now`,
-//! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep.
+//! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep, `pfc` and
+//! `qcn` for data-centre bridging at all ports.
 
 use eastwest_network::config::*;
+use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
 use eastwest_network::queue::{
@@ -35,6 +37,40 @@ fn energy(args: &[String]) -> EnergyConfig {
     };
     let class = ClassEnergy { policy, ..EnergyConfig::default().host };
     EnergyConfig { host: class, fabric: class }
+}
+
+/// PFC and QCN on all ports, with the values of the study and 150 KB a port.
+fn dcb(args: &[String]) -> DcbConfig {
+    let named = |name: &str| args.iter().any(|a| a == name);
+    let pfc = PfcConfig {
+        priorities: 1,
+        buffer: 150_000,
+        xoff: 120_000,
+        xon: 117_000,
+        quanta: u16::MAX,
+        refresh: u16::MAX / 2,
+        response: Span::from_ns(3_072),
+        watchdog: None,
+    };
+    let qcn = QcnConfig {
+        priorities: 1,
+        q_eq: 33_000,
+        weight: 2.0,
+        sample: 150_000,
+        jitter: 0.15,
+        cnm_priority: 7,
+        cnm_bytes: 64,
+        gain: 1.0 / 128.0,
+        min_decrease: 0.5,
+        min_rate: Rate(100_000),
+        byte_limit: 150_000,
+        timer: Span::from_ms(15),
+        threshold: 5,
+        active_increase: Rate::mbit(5),
+        hyper_increase: Rate::mbit(50),
+        extra_fast_recovery: true,
+    };
+    DcbConfig { pfc: named("pfc").then_some(pfc), qcn: named("qcn").then_some(qcn) }
 }
 
 /// TCP as scenario S1 asks: NewReno with SACK, an ACK for each segment.
@@ -169,7 +205,7 @@ fn main() {
             host_queue: queue,
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
-            dcb: Default::default(),
+            dcb: dcb(&args),
             routing: RoutingConfig::Ecmp,
             equal_paths: EqualPaths::default(),
             energy: energy(&args),
