@@ -284,7 +284,7 @@ impl Fabric {
     /// A packet goes to no link: there is no way, or it is a notification that has done its work.
     #[cold]
     #[inline(never)]
-    fn go_nowhere(&mut self, now: Time, link: u32, before: u32, passage: Passage) {
+    pub(crate) fn go_nowhere(&mut self, now: Time, link: u32, before: u32, passage: Passage) {
         if link != ABSORBED {
             return self.lose(now, before, passage, Cause::NoRoute);
         }

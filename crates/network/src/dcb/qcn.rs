@@ -147,7 +147,9 @@ pub(super) mod tests {
     fn feedback_is_minus_the_offset_plus_twice_the_growth_in_six_bits() {
         let c = config();
         assert_eq!(c.feedback(33_000, 33_000), 0);
-        assert_eq!(c.feedback(20_000, 0), 0, "below the set point, though growing: 27 kB of 165");
+        // below the set point, and growing: −13 + 2·20 of 165 kB
+        assert_eq!(c.feedback(20_000, 0), 10);
+        assert_eq!(c.feedback(20_000, 20_000), 0);
         // 33 kB above, no growth: 33 of 165 kB
         assert_eq!(c.feedback(66_000, 66_000), (63.0 * 33.0 / 165.0) as u8);
         // the same, having grown from nothing: 33 + 2·66 of 165

@@ -13,7 +13,6 @@ use crate::link::Passage;
 use crate::losses::Cause;
 use crate::routing::View;
 use eastwest_engine::order::{Class, Key};
-use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::Time;
 
@@ -182,8 +181,7 @@ impl Fabric {
         let Some(config) = &self.dcb.qcn else { return };
         let source = self.pool.source(passage.slot);
         let cnm = Cnm { congested: passage.dst, source, priority, fb, port: link };
-        let mut packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
-        packet.hash = (mix(u64::from(link) << 32 | u64::from(source.0)) >> 49) as u16;
+        let packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
         let own_priority = config.cnm_priority;
         self.sent += 1;
         let slot = self.pool.insert(&packet);
@@ -194,7 +192,7 @@ impl Fabric {
         let way = self.routing.next_link(switch, source, packet.hash, view);
         let passage = Passage::new(slot, &packet);
         if self.links.get(way as usize).is_none() {
-            return self.lose(now, link, passage, Cause::NoRoute);
+            return self.go_nowhere(now, way, link, passage);
         }
         self.bring_in(now, way, passage, (OWN, own_priority), events);
     }

@@ -323,6 +323,7 @@ mod tests {
             match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
                 Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
                 Offer::Queued | Offer::Displaced(_) => {}
+                Offer::Bridged => unreachable!("nothing is bridged here"),
                 Offer::Sooner(key) => self.next = key,
             }
         }

@@ -81,6 +81,7 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
                 log.lost.push(number);
             }
             Offer::Queued => {}
+            Offer::Bridged => unreachable!("nothing is bridged here"),
             Offer::Displaced(_) => log.take_dropped(link, &pool, *at),
             Offer::Sooner(key) => next = key,
         }
