@@ -174,9 +174,7 @@ fn ets_gives_each_class_its_share_and_strict_ones_what_they_want() {
 #[test]
 fn qcn_holds_the_queue_near_its_set_point_and_spares_the_pauses() {
     let text = |more: &str| {
-        format!("{}{FOUR_TO_ONE}", star(6, more))
-            .replace("frames = 12000", "frames = 120000")
-            .replace("timer = ", "timer = ")
+        format!("{}{FOUR_TO_ONE}", star(6, more)).replace("frames = 12000", "frames = 120000")
     };
     let pfc = outcome(&text("[fabric.pfc]"), &[]);
     let qcn = outcome(&text("[fabric.pfc]\n[fabric.qcn]"), &[]);
