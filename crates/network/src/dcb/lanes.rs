@@ -76,6 +76,8 @@ pub(crate) struct Lanes {
     occupied: u8,
     lossless: u8,
     next_number: u64,
+    /// Packets and bytes of all priorities.
+    total: Backlog,
 }
 
 /// What becomes of a packet that comes.
@@ -94,7 +96,13 @@ impl Lanes {
             limits: None,
             moved: Time::ZERO,
         };
-        Lanes { lanes: (0..8).map(lane).collect(), occupied: 0, lossless, next_number: 0 }
+        Lanes {
+            lanes: (0..8).map(lane).collect(),
+            occupied: 0,
+            lossless,
+            next_number: 0,
+            total: Backlog::default(),
+        }
     }
 
     pub fn lane(&self, priority: u8) -> &Lane {
@@ -103,10 +111,7 @@ impl Lanes {
 
     /// Packets and bytes of all priorities.
     pub fn backlog(&self) -> Backlog {
-        self.lanes.iter().fold(Backlog::default(), |all, lane| Backlog {
-            packets: all.packets + lane.held.packets,
-            bytes: all.bytes + lane.held.bytes,
-        })
+        self.total
     }
 
     /// Bytes that wait in a priority.
@@ -149,6 +154,8 @@ impl Lanes {
         lane.held.packets += 1;
         lane.held.bytes += u64::from(passage.ip_len());
         lane.most = lane.most.max(lane.held.bytes);
+        self.total.packets += 1;
+        self.total.bytes += u64::from(passage.ip_len());
         self.occupied |= 1 << priority;
         Came::In { mark: verdict == Verdict::Mark }
     }
@@ -183,16 +190,25 @@ impl Lanes {
         dropped: &mut Vec<(Held, u8)>,
     ) -> Option<(Held, u8, bool)> {
         let free = self.occupied & !paused;
-        let p = if free & free.wrapping_sub(1) == 0 {
-            free.trailing_zeros() as usize
+        if free == 0 {
+            return None;
+        }
+        let (p, flow) = if free & (free - 1) == 0 {
+            let p = free.trailing_zeros() as usize;
+            (p, self.lanes[p].first(now)?.0)
         } else {
-            let heads = bits(free).filter_map(|p| Some((self.lanes[p].first(now)?.1, p)));
-            heads.min()?.1
+            let heads = bits(free).filter_map(|p| {
+                let (flow, number) = self.lanes[p].first(now)?;
+                Some((number, p, flow))
+            });
+            heads.min().map(|(_, p, flow)| (p, flow))?
         };
-        let (flow, _) = self.lanes.get(p)?.first(now)?;
         let lossless = self.lossless >> p & 1 == 1;
         let lane = &mut self.lanes[p];
+        let before = lane.held;
         let (held, mark) = lane.take(now, flow, lossless, pool, p as u8, dropped);
+        self.total.packets -= before.packets - lane.held.packets;
+        self.total.bytes -= before.bytes - lane.held.bytes;
         if lane.held.packets == 0 {
             self.occupied &= !(1 << p);
         }
@@ -206,6 +222,8 @@ impl Lanes {
         for flow in lane.limits.iter_mut().flat_map(|l| l.0.values_mut()) {
             all.extend(flow.packets.drain(..));
         }
+        self.total.packets -= lane.held.packets;
+        self.total.bytes -= lane.held.bytes;
         lane.held = Backlog::default();
         lane.moved = now;
         self.occupied &= !(1 << priority);

@@ -194,6 +194,9 @@ impl Paused {
 
     /// Ends pauses that have run out.
     pub fn expire(&mut self, now: Time) {
+        if self.mask == 0 {
+            return;
+        }
         for p in 0..PRIORITIES {
             if self.mask >> p & 1 == 1 && self.until[p] <= now {
                 self.end(p, self.until[p]);

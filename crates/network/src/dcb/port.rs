@@ -41,6 +41,8 @@ pub struct Bridge {
     serving: Option<Serving>,
     /// Whether QCN has ever limited a flow here.
     limits: bool,
+    /// When the timer of a limiter next rings.
+    timer_at: Time,
     /// Packets that the watchdog has dropped.
     watchdog_drops: u64,
     /// What disciplines have dropped since somebody asked.
@@ -114,6 +116,7 @@ impl Bridge {
             random,
             serving: None,
             limits: false,
+            timer_at: Time::NEVER,
             watchdog_drops: 0,
             dropped: Vec::new(),
             config: config.clone(),
@@ -212,6 +215,9 @@ impl Link {
     /// just come.
     pub(crate) fn sample(&mut self, priority: u8, bytes: u32) -> Option<u8> {
         let w = self.waiting.as_mut()?;
+        if w.bridge.as_deref().is_none_or(|b| b.points.is_empty()) {
+            return None;
+        }
         let queue = w.lanes().map(|lanes| lanes.bytes(priority)).sum();
         let b = w.bridge.as_deref_mut()?;
         let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
@@ -273,6 +279,11 @@ impl Link {
         self.bridge_mut().serving.take()
     }
 
+    /// Whether disciplines have dropped packets.
+    pub(crate) fn has_dropped_held(&self) -> bool {
+        !self.bridge().dropped.is_empty()
+    }
+
     /// Packets that disciplines have dropped.
     pub(crate) fn take_dropped_held(&mut self) -> Vec<(Held, u8)> {
         std::mem::take(&mut self.bridge_mut().dropped)
@@ -305,11 +316,9 @@ impl Link {
             due = due.min(b.paused.next()).min(self.watchdog_at());
         }
         if b.limits {
-            for lanes in w.lanes() {
-                due = due.min(lanes.next_timer());
-                if w.sent_at == Time::NEVER {
-                    due = due.min(lanes.next(b.paused.mask));
-                }
+            due = due.min(b.timer_at);
+            if w.sent_at == Time::NEVER {
+                due = w.lanes().map(|lanes| lanes.next(b.paused.mask)).fold(due, Time::min);
             }
         }
         due
@@ -336,6 +345,10 @@ impl Link {
     /// Lets the watchdog bite, and the timers of limiters ring; returns what the watchdog has dropped.
     pub(crate) fn ring(&mut self, now: Time) -> Vec<(Held, u8)> {
         let mut dropped = Vec::new();
+        let b = self.bridge();
+        if b.timer_at > now && b.paused.mask == 0 {
+            return dropped;
+        }
         self.bridge_mut().paused.expire(now);
         let after = self.bridge().config.pfc.as_ref().and_then(|c| c.watchdog);
         for p in bits(self.bridge().paused.mask) {
@@ -347,7 +360,7 @@ impl Link {
             }
         }
         self.bridge_mut().watchdog_drops += dropped.len() as u64;
-        if self.bridge().limits {
+        if self.bridge().timer_at <= now {
             self.waiting.as_mut().expect("the port is bridged").ring(now);
         }
         dropped
@@ -430,6 +443,7 @@ pub(crate) mod queues {
         /// Timers of limiters ring.
         pub fn ring(&mut self, now: Time) {
             self.with_qcn(|lanes, config, random| lanes.ring(now, config, random));
+            self.set_timer();
         }
 
         /// Limits a flow.
@@ -443,6 +457,12 @@ pub(crate) mod queues {
                 }
                 number += 1;
             });
+            self.set_timer();
+        }
+
+        fn set_timer(&mut self) {
+            let first = self.lanes().map(Lanes::next_timer).min().unwrap_or(Time::NEVER);
+            self.bridge.as_mut().expect("the port is bridged").timer_at = first;
         }
 
         fn with_qcn(

@@ -63,7 +63,10 @@ impl Fabric {
         {
             self.pause(now, came, priority, events);
         }
-        self.start(now, link, events);
+        // a busy port goes on as it was
+        if self.links[link as usize].is_idle() {
+            self.start(now, link, events);
+        }
         if let Some(fb) = feedback {
             self.tell_source(now, link, &passage, (priority, fb), events);
         }
@@ -75,7 +78,9 @@ impl Fabric {
         port.start_bridged(now, &mut self.pool);
         let next = port.next_key(now);
         events.set(link, next);
-        self.lose_held(now, link, events);
+        if port.has_dropped_held() {
+            self.lose_held(now, link, events);
+        }
     }
 
     /// Loses what the discipline of a port has dropped.

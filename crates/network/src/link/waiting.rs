@@ -213,6 +213,17 @@ impl Waiting {
         pool: &PacketPool,
         dropped: &mut Vec<(Held, u8)>,
     ) -> Option<(Held, u8, bool)> {
+        if let [class] = self.classes.as_mut_slice() {
+            let Store::Lanes(lanes) = &mut class.store else { return None };
+            while lanes.occupied() & !paused != 0 {
+                let before = dropped.len();
+                let next = lanes.pop(now, paused, pool, dropped);
+                if next.is_some() || dropped.len() == before {
+                    return next;
+                }
+            }
+            return None;
+        }
         let ready = |class: &Class| match &class.store {
             Store::Lanes(lanes) => lanes.ready(now, paused),
             _ => false,
