@@ -82,6 +82,20 @@ trace_to = "2 min"
 """
 )
 
+LOSSLESS = (
+    "schema = 1"
+    + FABRIC
+    + """
+[fabric.pfc]
+priorities = [0]
+[[workload]]
+kind = "ethernet"
+name = "frames"
+load = 0.2
+frames = 200
+"""
+)
+
 
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
@@ -156,12 +170,13 @@ class Sketched(ew.Queue):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """A run of flows, one of jobs, and one without packets."""
+    """A run of flows, one of jobs, one without packets, and one of a lossless network."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
         ew.run(JOBS, out=folder / "jobs"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
+        ew.run(LOSSLESS, out=folder / "lossless"),
     ]
 
 
