@@ -63,6 +63,7 @@ impl World {
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
             Action::Job(job) => self.records.job(workload, *job),
             Action::Task(task) => self.records.task(workload, *task),
+            Action::Transaction(transaction) => self.records.transaction(workload, *transaction),
             Action::Round { round, started, bytes } => {
                 self.records.round(workload, round, started, self.now, bytes);
             }

@@ -1,10 +1,10 @@
-//! The digest of a run: SHA-256 over every flow, job, task and round as they finish, then every
+//! The digest of a run: SHA-256 over every flow, job, task, round and transaction as they finish, then every
 //! port's counters (with the running hash over each packet's fate) and the final clock. Two runs
 //! with one digest did the same to every packet.
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::link::Link;
-use eastwest_types::{JobRecord, PacketKind, TaskRecord, Time};
+use eastwest_types::{JobRecord, PacketKind, TaskRecord, Time, TransactionRecord};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -61,6 +61,15 @@ impl Digest {
     /// A round of a synchronized read has finished.
     pub fn round(&mut self, workload: usize, round: u32, started: Time, finished: Time) {
         self.words(4, &[(workload as u64) << 32 | u64::from(round), started.0, finished.0]);
+    }
+
+    /// A transaction has finished.
+    pub fn transaction(&mut self, workload: usize, t: &TransactionRecord) {
+        let id = (workload as u64) << 32 | u64::from(t.number);
+        self.words(8, &[id, u64::from(t.recorded), t.network.0, t.compute.0]);
+        for call in &t.calls {
+            self.words(8, &[call.sent.0, call.arrived.0, call.answered.0, call.done.0]);
+        }
     }
 
     /// The end of the run: 32 hexadecimal digits.

@@ -119,6 +119,14 @@ pub fn summary(w: &World, bytes: u64) -> Value {
     whole
 }
 
+/// Mean power of all links and switches.
+pub fn mean_watts(w: &World) -> f64 {
+    let run_s = w.now.since(Time::ZERO).as_secs_f64();
+    let links = Sum::over(w, &of_links(w), None).used.joules;
+    let switches = w.switch_power.joules(&w.fabric.graph, run_s).total();
+    if run_s > 0.0 { (links + switches) / run_s } else { 0.0 }
+}
+
 /// The table `power`: what links of each tier used in each interval, and their states.
 pub fn power(r: &Records) -> Table {
     let rows: Vec<_> = r.samples.power().collect();

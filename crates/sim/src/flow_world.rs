@@ -317,7 +317,11 @@ impl FlowWorld {
             Action::Datagram { .. } | Action::Frame { .. } => {
                 unreachable!("the scenario reader refuses datagrams")
             }
-            Action::Job(_) | Action::Task(_) | Action::Round { .. } | Action::Finished => {
+            Action::Job(_)
+            | Action::Task(_)
+            | Action::Transaction(_)
+            | Action::Round { .. }
+            | Action::Finished => {
                 self.world.act(workload, action);
             }
         }

@@ -24,5 +24,6 @@ pub mod scenario;
 mod streams;
 pub mod switch_power;
 mod tracer;
+mod transactions;
 mod wakes;
 pub mod world;

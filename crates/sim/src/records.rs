@@ -9,7 +9,7 @@ use eastwest_measure::flows::{FlowRow, FlowTable};
 use eastwest_measure::samples::Samples;
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
-use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time};
+use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecord};
 use serde::{Deserialize, Serialize};
 
 /// Samples × links that an adaptive series keeps at most.
@@ -51,6 +51,8 @@ pub struct Records {
     pub tasks_span: Option<(Time, Time)>,
     /// Finished rounds.
     pub rounds: Vec<Round>,
+    /// Finished transactions, with their workload.
+    pub transactions: Vec<(u16, TransactionRecord)>,
     /// Bytes per tier, queues and energy over time.
     pub samples: Samples,
     /// Names of the tiers, and the tier of every link.
@@ -95,6 +97,7 @@ impl Records {
             tasks_handed_out: 0,
             tasks_span: None,
             rounds: Vec::new(),
+            transactions: Vec::new(),
             samples,
             tiers,
             tier_of_link,

@@ -7,6 +7,7 @@ use crate::energy;
 use crate::lpi::Naps;
 use crate::ports;
 use crate::records::Records;
+use crate::transactions;
 use crate::world::World;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::flows::FlowTotals;
@@ -43,11 +44,13 @@ impl Results {
         let pfc = dcb::table(f, world.now);
         let [drops, depths, sojourn] = [ports::drops(f), ports::depths(f), ports::sojourn(f)];
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
+        let replayed =
+            [transactions::table(&world, &workloads), transactions::calls(&world, &workloads)];
         let World { mut records, streams, tracer, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = records.flows.hand_out(&workloads, &classes);
-        let tables = vec![
+        let mut tables = vec![
             jobs(&records, &workloads, &classes),
             tasks(&records.tasks, &workloads),
             counters(&records, &workloads),
@@ -68,6 +71,7 @@ impl Results {
             tracer.rows.table(&Growth::NAMES),
             naps.table(),
         ];
+        tables.extend(replayed);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }
     }
@@ -110,7 +114,7 @@ fn assert_conserved(w: &World) {
     assert!(f.pool.sacks_in_use() as u64 <= under_way, "SACK blocks are given back");
 }
 
-fn seconds(times: impl Iterator<Item = Time>) -> Column {
+pub(crate) fn seconds(times: impl Iterator<Item = Time>) -> Column {
     Column::F64(times.map(Time::as_secs_f64).collect())
 }
 
@@ -340,6 +344,7 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
         "rounds": {
             "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
         },
+        "transactions": transactions::summary(w),
         "latency_us": latency_summary(w),
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
         "drops": ports::lost(w.fabric.links.iter()),

@@ -8,6 +8,7 @@ mod packet;
 mod rate;
 mod record;
 mod time;
+mod transaction;
 
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
@@ -15,3 +16,4 @@ pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag};
 pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};
 pub use time::{Span, Time};
+pub use transaction::{CallRecord, TransactionRecord};

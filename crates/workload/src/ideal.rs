@@ -2,7 +2,7 @@
 //! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
 
 use crate::{Action, Cluster, Event};
-use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time};
+use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time, TransactionRecord};
 use std::collections::BTreeMap;
 
 /// A cluster of one rack.
@@ -56,6 +56,7 @@ pub(crate) struct Ideal {
     pub rows: Vec<Row>,
     pub rounds: Vec<Round>,
     pub datagrams: Vec<Datagram>,
+    pub transactions: Vec<TransactionRecord>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
     /// Sides that write no more.
     shut: Vec<(ConnId, Side)>,
@@ -142,6 +143,7 @@ impl Ideal {
             Action::Round { round, started, bytes } => {
                 self.rounds.push(Round { round, started, finished: now, bytes });
             }
+            Action::Transaction(record) => self.transactions.push(*record),
             Action::Job(_) | Action::Task(_) => {}
             Action::Abort { .. } | Action::Ask { .. } => panic!("{action:?} without failures"),
             Action::Finished => self.finished = true,

@@ -21,8 +21,11 @@ pub mod replay;
 pub mod service;
 pub mod sizes;
 pub mod stride;
+pub mod transactions;
 
-use eastwest_types::{ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time};
+use eastwest_types::{
+    ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time, TransactionRecord,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a workload knows of the fabric it runs on.
@@ -161,6 +164,8 @@ pub enum Action {
     Job(Box<JobRecord>),
     /// A task has finished.
     Task(Box<TaskRecord>),
+    /// A transaction has finished.
+    Transaction(Box<TransactionRecord>),
     /// A round of a synchronized read has finished.
     Round {
         /// Number of the round from 0.
@@ -196,6 +201,8 @@ pub enum Workload {
     Datagrams(datagrams::Datagrams),
     /// Frames without transport.
     Ethernet(Box<ethernet::Ethernet>),
+    /// Recorded transactions.
+    Transactions(Box<transactions::Transactions>),
     /// Hadoop jobs.
     MapReduce(Box<mapreduce::MapReduce>),
 }
@@ -213,6 +220,7 @@ impl Workload {
             Workload::FlowList(w) => w.handle(now, event, out),
             Workload::Datagrams(w) => w.handle(now, event, out),
             Workload::Ethernet(w) => w.handle(now, event, out),
+            Workload::Transactions(w) => w.handle(now, event, out),
             Workload::MapReduce(w) => w.handle(now, event, out),
         }
     }
@@ -235,6 +243,7 @@ impl Workload {
             Workload::FlowList(w) => w.progress(),
             Workload::Datagrams(w) => w.progress(),
             Workload::Ethernet(w) => w.progress(),
+            Workload::Transactions(w) => w.progress(),
             Workload::MapReduce(w) => {
                 let (done, total) = w.progress();
                 (u64::from(done), u64::from(total))

@@ -107,7 +107,7 @@ def calls_of(spans: pl.DataFrame) -> Calls:
     called = np.flatnonzero(remote | (parents < 0))
     above = parents[called]
     start, end = (spans[name].to_numpy() for name in ("start_ns", "end_ns"))
-    at_caller = _client_side(spans, parents)[above] & (above >= 0)
+    at_caller = client_side(spans, parents)[above] & (above >= 0)
     caller = np.where(above >= 0, node[above], 0)
     number = np.full(len(parents) + 1, -1, np.int64)
     number[called] = np.arange(len(called))
@@ -147,7 +147,7 @@ def _nodes(spans: pl.DataFrame) -> tuple[tuple[str, ...], Integers]:
     return (OUTSIDE, *names), node.to_numpy()
 
 
-def _client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
+def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
     """Which spans are the caller's side of a call to another node."""
     children = np.bincount(parents[parents >= 0], minlength=len(parents))
     kind = spans["kind"].fill_null("")

@@ -3,6 +3,7 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod calls;
 mod ethernet;
 mod flow_list;
 mod hadoop;
@@ -15,6 +16,7 @@ mod machine;
 mod mapreduce;
 mod patterns;
 mod scheduling;
+mod transactions;
 
 use super::classes::Classes;
 use super::fabric::{Fabric, host_rate};
@@ -33,6 +35,7 @@ use eastwest_workload::permutation::{Permutation, PermutationConfig};
 use eastwest_workload::poisson::{Poisson, PoissonConfig};
 use eastwest_workload::service::{Service, ServiceConfig};
 use eastwest_workload::stride::{Stride, StrideConfig};
+use eastwest_workload::transactions::{Transactions, TransactionsConfig};
 use eastwest_workload::{Cluster, Workload};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -71,6 +74,8 @@ pub enum WorkloadKind {
     Datagrams(DatagramsConfig),
     /// Frames without transport.
     Ethernet(EthernetConfig),
+    /// Recorded transactions.
+    Transactions(Box<TransactionsConfig>),
     /// A Hadoop cluster with its jobs.
     MapReduce(Box<MapReduceConfig>),
 }
@@ -92,6 +97,9 @@ impl WorkloadKind {
             WorkloadKind::Datagrams(c) => Workload::Datagrams(Datagrams::new(c.clone(), cluster)?),
             WorkloadKind::Ethernet(c) => {
                 Workload::Ethernet(Box::new(Ethernet::new(c.clone(), cluster)?))
+            }
+            WorkloadKind::Transactions(c) => {
+                Workload::Transactions(Box::new(Transactions::new((**c).clone(), cluster)?))
             }
             WorkloadKind::MapReduce(c) => {
                 Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
@@ -155,6 +163,7 @@ enum Kind {
     FlowList,
     Datagrams,
     Ethernet,
+    Transactions,
     MapReduce,
 }
 
@@ -213,6 +222,11 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 Kind::Ethernet,
                 "frames without transport at a rate: to all others, or between given pairs",
             ),
+            (
+                "transactions",
+                Kind::Transactions,
+                "recorded requests with all the calls they cause, from spans (Gusat et al. 2009)",
+            ),
         ],
     )
 }
@@ -251,6 +265,10 @@ fn read_one(
             WorkloadKind::Datagrams(patterns::datagrams(w, ground, class, background)?)
         }
         Kind::Ethernet => WorkloadKind::Ethernet(ethernet::read(w, ground, class, background)?),
+        Kind::Transactions => {
+            let config = transactions::read(w, ground, files, class)?;
+            WorkloadKind::Transactions(Box::new(config))
+        }
         Kind::MapReduce => {
             let class = (&class_name, class);
             let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;

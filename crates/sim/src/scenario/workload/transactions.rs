@@ -1,0 +1,334 @@
+//! `kind = "transactions"`: recorded transactions, replayed.
+//!
+//! The table of calls is read by [`calls`]; here are the settings: when transactions arrive, and where
+//! their components run.
+
+use super::Ground;
+use super::calls;
+use crate::scenario::files::Files;
+use crate::scenario::hosts;
+use crate::scenario::nodes::Nodes;
+use crate::scenario::problem::shorten;
+use crate::scenario::quantity::{FileName, Quantity, Ratio};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{ClassId, HostId, Span};
+use eastwest_workload::transactions::{Arrivals, Book, Placement, TransactionsConfig};
+use std::collections::BTreeMap;
+
+/// Largest file of calls.
+const MOST_FILE_BYTES: u64 = 512 << 20;
+/// Largest file of places.
+const MOST_PLACES_BYTES: u64 = 16 << 20;
+/// The file in a folder of `eastwest observe workload`.
+const FILE: &str = "transactions.tsv";
+
+/// Settings of a replay.
+pub fn read(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    class: ClassId,
+) -> Option<TransactionsConfig> {
+    let file: FileName = s.get(key(
+        "file",
+        "Table of calls, or a folder of `eastwest observe workload`, which has one.",
+    ));
+    let placement = read_placement(s, ground);
+    let doc = "Hosts from which first requests come, one drawn for each transaction.";
+    let said = Some("none: transactions begin where their first call is answered");
+    let clients = hosts::read_list(s, "clients", doc, said, ground.nodes);
+    let arrivals = read_arrivals(s);
+    let start =
+        s.get(key("start", "When the first can arrive.").default("0 s").range("0 s", "480 h"));
+    let count: Option<u64> = s.find(
+        key("transactions", "How many there are in all.")
+            .optional("as many as are recorded")
+            .range("1", "2147483648"),
+    );
+    if !s.good(&["file"]) || s.describing() {
+        return None;
+    }
+    let mut book = load(s, ground, files, &file.0)?;
+    let placement = placement.place(s, ground, files, &book)?;
+    let arrivals = arrivals.of(&mut book, s)?;
+    Some(TransactionsConfig {
+        count: count.unwrap_or(book.transactions.len() as u64),
+        drawn: arrivals.1,
+        arrivals: arrivals.0,
+        book,
+        placement,
+        clients: clients.unwrap_or_default(),
+        start,
+        class,
+    })
+}
+
+/// Reads the table of calls.
+fn load(s: &mut Section, ground: &Ground, files: &mut Files, name: &str) -> Option<Book> {
+    let within = match ground.context.is_folder(name) {
+        true => format!("{}/{FILE}", name.trim_end_matches('/')),
+        false => name.to_owned(),
+    };
+    let attached = match files.load(ground.context, &within, MOST_FILE_BYTES) {
+        Ok(attached) => attached,
+        Err(message) => {
+            s.wrong("file", message);
+            return None;
+        }
+    };
+    match calls::parse(&attached.bytes[..]) {
+        Ok(book) => {
+            s.resolve_as("file", FileName(attached.name).show());
+            Some(book)
+        }
+        Err(message) => {
+            s.wrong("file", format!("{}{message}", shorten(&within)));
+            None
+        }
+    }
+}
+
+/// How arrivals are spread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spread {
+    Recorded,
+    Poisson,
+    Periodic,
+}
+
+/// When transactions arrive, as the scenario says it.
+struct ArrivalKeys {
+    spread: Spread,
+    drawn: bool,
+    speed: f64,
+    mean_gap: Option<Span>,
+}
+
+fn read_arrivals(s: &mut Section) -> ArrivalKeys {
+    let spread = s.choice(
+        "arrivals",
+        "When transactions arrive.",
+        Some("recorded"),
+        &[
+            ("recorded", Spread::Recorded, "as recorded, times divided by speed"),
+            (
+                "poisson",
+                Spread::Poisson,
+                "exponential gaps: arrivals that know nothing of one another",
+            ),
+            ("periodic", Spread::Periodic, "equal gaps"),
+        ],
+    );
+    let speed = s.get(
+        key::<Ratio>("speed", "How much faster than recorded they arrive.")
+            .default("1")
+            .range("0.000001", "1000000"),
+    );
+    let mean_gap = s.find(
+        key("mean_gap", "Mean time from one to the next; with speed, divided by it.")
+            .optional("that of the recording")
+            .range("1 ns", "480 h"),
+    );
+    let drawn = s.choice(
+        "pick",
+        "Which of the recorded ones is next.",
+        Some("in-order"),
+        &[
+            ("in-order", false, "one after the other, again from the first after the last"),
+            ("random", true, "each drawn by the seed; not with recorded arrivals"),
+        ],
+    );
+    s.demand(spread != Spread::Recorded || mean_gap.is_none(), &["mean_gap", "arrivals"], || {
+        "needs arrivals that are not the recorded ones".to_owned()
+    });
+    ArrivalKeys { spread, drawn, speed: speed.0, mean_gap }
+}
+
+impl ArrivalKeys {
+    /// The arrivals of this book, which is made as much faster as was asked for.
+    fn of(self, book: &mut Book, s: &mut Section) -> Option<(Arrivals, bool)> {
+        let faster = |span: Span| Span::from_secs_f64_nearest(span.as_secs_f64() / self.speed);
+        let recorded = book.transactions.last().map_or(Span::ZERO, |last| last.start);
+        if self.spread == Spread::Recorded {
+            for transaction in &mut book.transactions {
+                transaction.start = faster(transaction.start);
+            }
+            return Some((Arrivals::Recorded, self.drawn));
+        }
+        let gaps = (book.transactions.len() as u64).saturating_sub(1).max(1);
+        let mean = faster(self.mean_gap.unwrap_or(Span(recorded.0 / gaps)));
+        if mean == Span::ZERO {
+            s.wrong("mean_gap", "is required: all recorded transactions arrive at one time");
+            return None;
+        }
+        match self.spread {
+            Spread::Poisson => Some((Arrivals::Poisson(mean), self.drawn)),
+            _ => Some((Arrivals::Periodic(mean), self.drawn)),
+        }
+    }
+}
+
+/// How components come to hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    ByName,
+    Block,
+    RoundRobin,
+    Random,
+    File,
+}
+
+/// Where components run, as the scenario says it.
+struct PlacementKeys {
+    rule: Rule,
+    hosts: Option<Vec<HostId>>,
+    per_host: Option<u32>,
+    places: Option<FileName>,
+}
+
+fn read_placement(s: &mut Section, ground: &Ground) -> PlacementKeys {
+    let rule = s.choice(
+        "placement",
+        "How components come to hosts; they are in the order in which the table first names them.",
+        Some("round-robin"),
+        &[
+            ("round-robin", Rule::RoundRobin, "over racks: neighbours are apart"),
+            ("block", Rule::Block, "as many as fit on a host, then the next: neighbours are close"),
+            ("random", Rule::Random, "shuffled by the seed"),
+            ("by-name", Rule::ByName, "a component runs on the host of its name"),
+            ("file", Rule::File, "as a CSV file says"),
+        ],
+    );
+    let doc = "Hosts that components run on.";
+    let hosts = hosts::read_list(s, "hosts", doc, Some("all hosts"), ground.nodes);
+    let per_host = s.find(
+        key("per_host", "Components on each host.")
+            .optional("as few as suffice")
+            .range("1", "1000000"),
+    );
+    let places: Option<FileName> = s.find(
+        key("places", "CSV file with the columns component (or instance) and host.")
+            .optional("none; needed with placement = \"file\""),
+    );
+    let listed = matches!(rule, Rule::ByName | Rule::File);
+    s.demand(!listed || hosts.is_none(), &["hosts", "placement"], || {
+        "has no effect with this placement".to_owned()
+    });
+    s.demand(rule == Rule::Block || per_host.is_none(), &["per_host", "placement"], || {
+        "needs placement = \"block\"".to_owned()
+    });
+    s.demand((rule == Rule::File) == places.is_some(), &["places", "placement"], || {
+        "and placement = \"file\" need each other".to_owned()
+    });
+    PlacementKeys { rule, hosts, per_host, places }
+}
+
+impl PlacementKeys {
+    fn place(
+        self,
+        s: &mut Section,
+        ground: &Ground,
+        files: &mut Files,
+        book: &Book,
+    ) -> Option<Placement> {
+        let nodes = ground.nodes?;
+        if !s.good(&["placement", "hosts", "per_host", "places"]) {
+            return None;
+        }
+        let hosts = self.hosts.unwrap_or_else(|| (0..nodes.hosts()).map(HostId).collect());
+        let placed = match self.rule {
+            Rule::Block => return Some(Placement::Block { hosts, per_host: self.per_host }),
+            Rule::RoundRobin => return Some(Placement::RoundRobin(hosts)),
+            Rule::Random => return Some(Placement::Random(hosts)),
+            Rule::ByName => by_name(nodes, book).map_err(|why| ("placement", why)),
+            Rule::File => {
+                let FileName(name) = self.places?;
+                let read = files.load(ground.context, &name, MOST_PLACES_BYTES);
+                let placed = read.and_then(|attached| {
+                    let placed = from_file(&attached.bytes, nodes, book)
+                        .map_err(|why| format!("{}{why}", shorten(&name)))?;
+                    s.resolve_as("places", FileName(attached.name).show());
+                    Ok(placed)
+                });
+                placed.map_err(|why| ("places", why))
+            }
+        };
+        match placed {
+            Ok(hosts) => Some(Placement::Given(hosts)),
+            Err((key, why)) => {
+                s.wrong(key, why);
+                None
+            }
+        }
+    }
+}
+
+fn host(nodes: &Nodes, name: &str) -> Result<HostId, String> {
+    let found = nodes.number(name).filter(|&n| n < nodes.hosts()).map(HostId);
+    found.ok_or_else(|| {
+        format!("there is no host \"{}\"; hosts are {}", shorten(name), nodes.host_names())
+    })
+}
+
+fn by_name(nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
+    book.components.iter().map(|component| host(nodes, component)).collect()
+}
+
+/// The hosts of all components, or the first thing that is wrong with the file, as `:line: what`.
+fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+    let headers = reader.byte_headers().map_err(|e| calls::broken(&e))?.clone();
+    let column = |names: &[&str]| {
+        headers.iter().position(|h| names.iter().any(|n| n.as_bytes() == h)).ok_or_else(|| {
+            format!(":1: has no column {}; it has the columns component and host", names[0])
+        })
+    };
+    let (of, at) = (column(&["component", "instance"])?, column(&["host"])?);
+    let mut places: BTreeMap<Vec<u8>, HostId> = BTreeMap::new();
+    let mut row = csv::ByteRecord::new();
+    while reader.read_byte_record(&mut row).map_err(|e| calls::broken(&e))? {
+        let line = row.position().map_or(0, csv::Position::line);
+        let name = String::from_utf8_lossy(&row[at]);
+        let host = host(nodes, &name).map_err(|why| format!(":{line}: {why}"))?;
+        if places.insert(row[of].to_vec(), host).is_some_and(|other| other != host) {
+            let shown = shorten(&String::from_utf8_lossy(&row[of]));
+            return Err(format!(":{line}: places \"{shown}\" on a second host"));
+        }
+    }
+    let of = |component: &String| {
+        let found = places.get(component.as_bytes()).copied();
+        found.ok_or_else(|| format!(": does not place \"{}\"", shorten(component)))
+    };
+    book.components.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_types::Rate;
+
+    #[test]
+    fn places_come_from_names_and_from_files() {
+        let cable = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) };
+        let nodes = Nodes::new(&Topology::Star { hosts: 4, host: cable });
+        let book = |names: &[&str]| Book {
+            components: names.iter().map(|n| (*n).to_owned()).collect(),
+            ..Book::default()
+        };
+        let (web, hosts) = (book(&["web", "db"]), book(&["h3", "h0"]));
+        assert_eq!(by_name(&nodes, &hosts), Ok(vec![HostId(3), HostId(0)]));
+        assert!(by_name(&nodes, &web).is_err_and(|e| e.contains("no host \"web\"")));
+        let of = |text: &str| from_file(text.as_bytes(), &nodes, &web);
+        assert_eq!(of("host,instance\nh2,web\nh1,db\n"), Ok(vec![HostId(2), HostId(1)]));
+        for (text, expected) in [
+            ("component\n", ":1: has no column host"),
+            ("component,host\nweb,h9\n", ":2: there is no host \"h9\""),
+            ("component,host\nweb,h1\nweb,h2\n", ":3: places \"web\" on a second host"),
+            ("component,host\nweb,h1\n", ": does not place \"db\""),
+        ] {
+            let found = of(text).expect_err(text);
+            assert!(found.contains(expected), "{text:?}: {found}");
+        }
+    }
+}

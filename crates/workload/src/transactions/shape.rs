@@ -1,0 +1,86 @@
+//! Who causes whom within a transaction, so that the end of a call finds what it sets off without a
+//! search: lists of numbers one behind the other, with where each call's begins.
+
+use super::Call;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Causes and effects of one transaction, and how many of them are open.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Shape {
+    children: Lists,
+    followers: Lists,
+    /// Per call: of those it comes after, how many are not done.
+    pub before: Vec<u32>,
+    /// Per call: of those it makes and waits for, how many are not done.
+    pub awaited: Vec<u32>,
+}
+
+impl Shape {
+    pub fn new(calls: &[Call]) -> Shape {
+        let n = calls.len();
+        let numbered = || calls.iter().zip(0u32..);
+        let mut awaited = vec![0; n];
+        for call in calls {
+            if let (Some(parent), true) = (call.parent, call.waited) {
+                awaited[parent as usize] += 1;
+            }
+        }
+        Shape {
+            children: Lists::new(n, || numbered().filter_map(|(c, i)| Some((c.parent?, i)))),
+            followers: Lists::new(n, || {
+                numbered().flat_map(|(c, i)| c.after.iter().map(move |&before| (before, i)))
+            }),
+            before: calls.iter().map(|c| c.after.len() as u32).collect(),
+            awaited,
+        }
+    }
+
+    /// The calls that a call makes.
+    pub fn children(&self, call: u32) -> &[u32] {
+        &self.children.items[self.children.range(call)]
+    }
+
+    /// Where the calls that come after a call are, for [`Shape::follower`].
+    pub fn followers_range(&self, call: u32) -> Range<usize> {
+        self.followers.range(call)
+    }
+
+    /// One of those.
+    pub fn follower(&self, at: usize) -> u32 {
+        self.followers.items[at]
+    }
+}
+
+/// Lists of numbers, one for each call.
+#[derive(Debug, Serialize, Deserialize)]
+struct Lists {
+    begins: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    /// From pairs of a list and what goes into it.
+    fn new<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Lists {
+        let mut begins = vec![0u32; n + 1];
+        for (list, _) in pairs() {
+            begins[list as usize + 1] += 1;
+        }
+        for i in 0..n {
+            begins[i + 1] += begins[i];
+        }
+        let mut next = begins.clone();
+        let mut items = vec![0; begins[n] as usize];
+        for (list, item) in pairs() {
+            let at = &mut next[list as usize];
+            items[*at as usize] = item;
+            *at += 1;
+        }
+        Lists { begins, items }
+    }
+
+    fn range(&self, list: u32) -> Range<usize> {
+        let list = list as usize;
+        self.begins[list] as usize..self.begins[list + 1] as usize
+    }
+}

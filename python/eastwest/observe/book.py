@@ -1,0 +1,287 @@
+"""Transactions of spans as a replay needs them: who waits for whom, and how long everybody computes.
+
+A span is a call of the node it was recorded on; a span of the caller's side with one span of another
+node below it is one call with it (``calls``). A caller's side without a called span is a call to
+what its attributes name (``peer.service`` …), as databases do not record; else it is computing.
+
+- A call is made *after* those of its siblings that had ended when it began, without those that one
+  of them came after itself: the time since the last of their ends, or since the caller's start, is
+  its *gap*.
+- The caller waits for calls that end before it does. From the end of the last of them, or its start,
+  to its own end is its *rest*.
+
+Between a caller's side and the called side lies what the recorded network took, and what the
+software of both hosts did. It cannot be told apart. As ``host`` it is counted as computing of the
+called component, so that a replay over a fast fabric takes as long as the recording did; as
+``network`` it is left out, and the simulated network takes its place.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.calls import client_side, parent_rows
+
+#: Attributes that say how large requests and responses are, the first there is; stable and older
+#: names of OpenTelemetry's semantic conventions.
+REQUEST_KEYS = (
+    "http.request.body.size",
+    "http.request.size",
+    "http.request_content_length",
+    "http.request_content_length_uncompressed",
+    "rpc.request.size",
+    "messaging.message.body.size",
+    "messaging.message.envelope.size",
+    "messaging.message_payload_size_bytes",
+)
+RESPONSE_KEYS = (
+    "http.response.body.size",
+    "http.response.size",
+    "http.response_content_length",
+    "http.response_content_length_uncompressed",
+    "rpc.response.size",
+)
+#: Attributes that name what a caller's side without a called span calls.
+PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", "server.address")
+
+#: What lies between the two sides of a call counts as.
+BETWEEN = ("host", "network")
+#: Most calls that are remembered as done before another, and largest message in bytes.
+MOST_AFTER = 1000
+MOST_BYTES = 10**12
+UNKNOWN = "(unknown)"
+
+
+@dataclass(slots=True)
+class Call:
+    """A call; times in nanoseconds."""
+
+    parent: int
+    component: str
+    service: str
+    operation: str
+    after: list[int]
+    gap_ns: int
+    rest_ns: int
+    waited: bool
+    #: 0: not known.
+    request_bytes: int = 0
+    response_bytes: int = 0
+    #: When the request left and the response came, from the arrival of the transaction.
+    sent_ns: int = 0
+    done_ns: int = 0
+
+
+@dataclass(slots=True)
+class Tree:
+    """A transaction: calls, each after its caller; ``start_ns`` since the first transaction."""
+
+    name: str
+    start_ns: int
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def response_ns(self) -> int:
+        """How long it took."""
+        return self.calls[0].done_ns
+
+
+@dataclass
+class Book:
+    """All transactions in order of arrival, and what was seen on the way."""
+
+    trees: list[Tree]
+    #: When the first arrived, nanoseconds since 1970.
+    began_ns: int
+    #: How what lies between the two sides of a call was counted, its sum and that of all calls.
+    between: str
+    between_ns: int = 0
+    remote: int = 0
+    #: Calls whose caller's side was not recorded, and calls whose called side was not.
+    without_caller: int = 0
+    without_called: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls of all transactions."""
+        return sum(len(tree.calls) for tree in self.trees)
+
+
+def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
+    """Make transactions of spans (all columns). Raises ``InputError`` where there are none."""
+    if between not in BETWEEN:
+        raise InputError(f"between {between!r:.40}: expected one of {', '.join(BETWEEN)}")
+    reader = _Reader(spans, between)
+    trees = [reader.tree(root) for root in reader.roots]
+    order = sorted(range(len(trees)), key=lambda i: (trees[i].start_ns, i))
+    trees = [trees[i] for i in order]
+    began = trees[0].start_ns
+    for tree in trees:
+        tree.start_ns -= began
+    made = reader.made
+    made.trees, made.began_ns = trees, began
+    return made
+
+
+def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
+    """Bytes that attributes say, 0 where they say none."""
+    text = spans["attributes"]
+    if text.null_count() == len(text):
+        return [0] * len(text)
+    found = [
+        pl.col("attributes")
+        .str.json_path_match(f"$['{key}']")
+        .cast(pl.Float64, strict=False)
+        .fill_nan(None)
+        for key in keys
+    ]
+    bytes_ = pl.coalesce(found).clip(0, MOST_BYTES).fill_null(0).cast(pl.Int64)
+    return spans.select(bytes_.alias("bytes"))["bytes"].to_list()
+
+
+class _Reader:
+    """Spans as lists, and the walk through their trees."""
+
+    def __init__(self, spans: pl.DataFrame, between: str) -> None:
+        parents = parent_rows(spans)
+        self.client = client_side(spans, parents).tolist()
+        self.kind_client = spans["kind"].is_in(["client", "producer"]).fill_null(False).to_list()
+        unknown = pl.lit(UNKNOWN)
+        named = spans.select(
+            pl.coalesce("instance", "service", unknown).alias("component"),
+            pl.coalesce("service", "instance", unknown).alias("service"),
+            pl.coalesce("operation", unknown).alias("operation"),
+            "trace_id",
+            "start_ns",
+            "end_ns",
+        )
+        self.component: list[str] = named["component"].to_list()
+        self.service: list[str] = named["service"].to_list()
+        self.operation: list[str] = named["operation"].to_list()
+        self.trace: list[str] = named["trace_id"].to_list()
+        self.start: list[int] = named["start_ns"].to_list()
+        self.end: list[int] = named["end_ns"].to_list()
+        self.request = sizes(spans, REQUEST_KEYS)
+        self.response = sizes(spans, RESPONSE_KEYS)
+        self.peer = _peers(spans)
+        self.below: dict[int, list[int]] = defaultdict(list)
+        self.roots: list[int] = []
+        for row, parent in enumerate(parents.tolist()):
+            if parent < 0:
+                self.roots.append(row)
+            else:
+                self.below[parent].append(row)
+        self.made = Book([], 0, between)
+
+    def tree(self, root: int) -> Tree:
+        """The transaction that begins with a span; its start is not shifted yet."""
+        trace = self.trace[root]
+        tree = Tree(trace, self.start[root])
+        zero = self.start[root]
+        # (the outer span, the call that makes it, and what else is known of the call)
+        waiting: list[tuple[int, int, list[int], int, bool]] = [(root, -1, [], 0, True)]
+        numbers: dict[int, int] = {}
+        while waiting:
+            outer, parent, after, gap, waited = waiting.pop()
+            inner, component, service = self._called(outer, parent)
+            number = len(tree.calls)
+            numbers[outer] = number
+            call = Call(
+                parent,
+                component,
+                service,
+                self.operation[inner],
+                [numbers[row] for row in after],
+                gap,
+                0,
+                waited,
+                self.request[inner] or self.request[outer],
+                self.response[inner] or self.response[outer],
+                self.start[outer] - zero,
+                max(self.start[outer], self.end[outer]) - zero,
+            )
+            tree.calls.append(call)
+            begin, end = self._inside(outer, inner)
+            children = self._order(inner, begin, end)
+            last = begin
+            for row, _, _, child_waited in children:
+                if child_waited:
+                    last = max(last, self.end[row])
+            call.rest_ns = max(0, end - last)
+            # the first is taken next, so that calls are numbered in the order of their starts
+            waiting.extend(
+                (row, number, before, gap, child_waited)
+                for row, before, gap, child_waited in reversed(children)
+            )
+        return tree
+
+    def _called(self, outer: int, parent: int) -> tuple[int, str, str]:
+        """The span of the called side, and who answers."""
+        below = self.below.get(outer, ())
+        if parent >= 0 and len(below) == 1 and self.client[outer]:
+            inner = below[0]
+            if self.component[inner] != self.component[outer]:
+                self.made.remote += 1
+                took = self.end[outer] - self.start[outer]
+                self.made.between_ns += max(0, took - (self.end[inner] - self.start[inner]))
+                return inner, self.component[inner], self.service[inner]
+        if not below and self.kind_client[outer] and self.peer[outer]:
+            self.made.remote += 1
+            self.made.without_called += 1
+            return outer, self.peer[outer], self.peer[outer]
+        return outer, self.component[outer], self.service[outer]
+
+    def _inside(self, outer: int, inner: int) -> tuple[int, int]:
+        """Start and end of what the called component does."""
+        row = inner if self.made.between == "network" else outer
+        return self.start[row], max(self.start[row], self.end[row])
+
+    def _order(
+        self, inner: int, begin: int, end: int
+    ) -> list[tuple[int, list[int], int, bool]]:
+        """The calls that a span makes, as they begin: what each comes after, its gap, and whether
+        it is waited for.
+        """
+        rows = sorted(
+            self.below.get(inner, ()), key=lambda row: (self.start[row], self.end[row], row)
+        )
+        found = []
+        open_: list[tuple[int, int]] = []
+        over: list[tuple[int, int]] = []
+        latest = begin
+        for row in rows:
+            start = max(begin, self.start[row])
+            while open_ and open_[0][0] <= start:
+                ended, other = heapq.heappop(open_)
+                over.append((ended, other))
+                latest = max(latest, self.start[other])
+            after: list[int] = []
+            # those that ended before another one of them began are waited for through that one
+            for ended, other in reversed(over):
+                if after and ended <= latest and self.start[other] < latest:
+                    break
+                if len(after) == MOST_AFTER:
+                    break
+                after.append(other)
+            since = max(begin, over[-1][0]) if over else begin
+            found.append((row, sorted(after), max(0, start - since), self.end[row] <= end))
+            heapq.heappush(open_, (max(start, self.end[row]), row))
+            if self.component[row] != self.component[inner] and not self.client[row]:
+                self.made.remote += 1
+                self.made.without_caller += 1
+        return found
+
+
+def _peers(spans: pl.DataFrame) -> list[str]:
+    """What the attributes of each span name as its other side; empty where they name none."""
+    text = spans["attributes"]
+    if text.null_count() == len(text):
+        return [""] * len(text)
+    found = [pl.col("attributes").str.json_path_match(f"$['{key}']") for key in PEER_KEYS]
+    peer = pl.coalesce(found).fill_null("").str.slice(0, 200)
+    return spans.select(peer.alias("peer"))["peer"].to_list()

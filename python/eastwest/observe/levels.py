@@ -1,0 +1,215 @@
+"""The hierarchy of a workload: work → transaction → flow → burst → packet.
+
+Each level has two random variables, a size and a gap (Gusat et al., *Benchmarking the
+Ethernet-Federated Datacenter*, section 1). What they are in spans is our reading:
+
+- *work*: a busy time, in which one transaction follows the other within ``IDLE`` times the mean gap
+  between arrivals. Size: its transactions; gap: the idle time before the next.
+- *transaction*: size: its flows; gap: time from one arrival to the next.
+- *flow*: the messages of a transaction from one component to another. Size: its bursts; gap: time
+  from the first message of one flow to that of the next in the transaction.
+- *burst*: a message, a request or a response. Size: bytes; gap: time from one to the next in a flow.
+- *packet*: size: bytes of payload by a segment size; gap: none within a burst: the network decides.
+
+To every variable exponential, lognormal, gamma, Weibull and Pareto distributions are fitted by
+maximum likelihood; the one with the least Kolmogorov–Smirnov distance is named, if that is at most
+``CLOSE``; else the sample itself stands for the variable (``empirical``). The distance is that to
+the sample from which the parameters come, so no probability is given with it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from eastwest.observe.book import Book, Tree
+
+Floats = npt.NDArray[np.float64]
+
+#: A work ends where nothing arrives for so many mean gaps.
+IDLE = 10.0
+#: Largest Kolmogorov–Smirnov distance of a fit that is named.
+CLOSE = 0.05
+#: Payload of a full packet: 1,500 bytes less 52 of IPv4 and TCP headers with time stamps.
+SEGMENT = 1448
+#: Values that a fit sees, evenly by rank; fewest of them.
+MOST_VALUES = 5_000
+LEAST_VALUES = 20
+#: Quantiles that stand for a sample.
+_QUANTILES = 101
+
+_CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
+    "exponential": (stats.expon, ("scale",)),
+    "lognormal": (stats.lognorm, ("sigma", "scale")),
+    "gamma": (stats.gamma, ("shape", "scale")),
+    "weibull": (stats.weibull_min, ("shape", "scale")),
+    "pareto": (stats.pareto, ("alpha", "scale")),
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A distribution fitted to a variable."""
+
+    name: str
+    parameters: dict[str, float]
+    #: Kolmogorov–Smirnov distance.
+    distance: float
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Size or gap of one level."""
+
+    level: str
+    what: str
+    unit: str
+    values: Floats
+    #: Candidates, the nearest first.
+    fits: tuple[Fit, ...]
+
+    @property
+    def best(self) -> Fit | None:
+        """The nearest candidate, if it is close enough."""
+        return self.fits[0] if self.fits and self.fits[0].distance <= CLOSE else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it for ``workload.json``."""
+        said: dict[str, Any] = {"level": self.level, "what": self.what, "unit": self.unit}
+        said["count"] = len(self.values)
+        if len(self.values):
+            grid = np.quantile(self.values, np.linspace(0, 1, _QUANTILES))
+            said |= {"mean": float(self.values.mean()), "deviation": float(self.values.std())}
+            said["quantiles"] = [float(f"{value:.6g}") for value in grid]
+        said["distribution"] = self.best.name if self.best else "empirical"
+        said["candidates"] = [
+            {"name": fit.name, "distance": round(fit.distance, 4), **fit.parameters}
+            for fit in self.fits
+        ]
+        return said
+
+
+def levels(book: Book) -> list[Variable]:
+    """All variables of a workload, from the top level down."""
+    samples = _Samples()
+    arrivals = np.array([tree.start_ns for tree in book.trees], np.float64) / 1e9
+    gaps = np.diff(arrivals)
+    works, idle = _works(gaps)
+    for tree in book.trees:
+        samples.add(tree)
+    flow = samples
+    return [
+        variable("work", "size", "transactions", works),
+        variable("work", "gap", "s", idle),
+        variable("transaction", "size", "flows", flow.flows),
+        variable("transaction", "gap", "s", gaps),
+        variable("flow", "size", "bursts", flow.bursts),
+        variable("flow", "gap", "s", flow.flow_gaps),
+        variable("burst", "size", "B", flow.bytes),
+        variable("burst", "gap", "s", flow.burst_gaps),
+        variable("packet", "size", "B", _packets(flow.bytes)),
+    ]
+
+
+def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats) -> Variable:
+    """A variable with all that fits it."""
+    found = np.asarray(values, np.float64)
+    return Variable(level, what, unit, found, fits(found))
+
+
+def fits(values: Floats) -> tuple[Fit, ...]:
+    """Distributions fitted to positive values, the nearest first; none where they say too little."""
+    if len(values) < LEAST_VALUES or values.min() == values.max():
+        return ()
+    ordered = np.sort(values)
+    place = np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_VALUES)).round().astype(int)
+    sample = ordered[place]
+    # a gap of nothing has no logarithm
+    positive = np.maximum(sample, max(1e-9, 1e-6 * float(sample.mean())))
+    found = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, (law, names) in _CANDIDATES.items():
+            fixed = {"floc": 0.0}
+            if name == "pareto":
+                fixed["fscale"] = float(positive.min())
+            try:
+                given = law.fit(positive, **fixed)
+            except (ValueError, RuntimeError):  # no maximum was found
+                continue
+            distance = float(stats.kstest(positive, law(*given).cdf).statistic)
+            shape = [*given[:-2], given[-1]]
+            if np.isfinite(distance) and all(np.isfinite(shape)):
+                parameters = dict(zip(names, map(float, shape), strict=True))
+                found.append(Fit(name, parameters, distance))
+    return tuple(sorted(found, key=lambda fit: fit.distance))
+
+
+def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
+    """Draw values: from the distribution that fits, else from the sample."""
+    best = of.best
+    if best is None:
+        return random.choice(of.values, count) if len(of.values) else np.zeros(count)
+    law, _ = _CANDIDATES[best.name]
+    *shape, scale = best.parameters.values()
+    drawn = law.rvs(*shape, loc=0.0, scale=scale, size=count, random_state=random)
+    return np.asarray(drawn, np.float64)
+
+
+class _Samples:
+    """What is seen of flows and bursts."""
+
+    def __init__(self) -> None:
+        self.flows: list[float] = []
+        self.bursts: list[float] = []
+        self.flow_gaps: list[float] = []
+        self.bytes: list[float] = []
+        self.burst_gaps: list[float] = []
+
+    def add(self, tree: Tree) -> None:
+        """Count a transaction's messages between components."""
+        times: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for call in tree.calls:
+            if call.parent < 0:
+                continue
+            caller = tree.calls[call.parent].component
+            if caller == call.component:
+                continue
+            times[caller, call.component].append(call.sent_ns)
+            times[call.component, caller].append(call.done_ns)
+            self.bytes += [call.request_bytes, call.response_bytes]
+        self.flows.append(len(times))
+        began = []
+        for each in times.values():
+            each.sort()
+            began.append(each[0])
+            self.bursts.append(len(each))
+            self.burst_gaps += [(b - a) / 1e9 for a, b in zip(each, each[1:], strict=False)]
+        began.sort()
+        self.flow_gaps += [(b - a) / 1e9 for a, b in zip(began, began[1:], strict=False)]
+
+
+def _works(gaps: Floats) -> tuple[Floats, Floats]:
+    """Transactions of each work, and the idle times between works."""
+    if not len(gaps):
+        return np.ones(1), np.zeros(0)
+    breaks = np.flatnonzero(gaps > IDLE * gaps.mean())
+    ends = np.concatenate([[-1], breaks, [len(gaps)]])
+    return np.diff(ends).astype(np.float64), gaps[breaks]
+
+
+def _packets(sizes: Sequence[float]) -> Floats:
+    """Payloads of the packets of messages."""
+    if not sizes:
+        return np.zeros(0)
+    of = np.minimum(np.asarray(sizes), 1000 * SEGMENT)
+    last = (of - 1) % SEGMENT + 1
+    full = np.full(int(min(((of - last) / SEGMENT).sum(), 1_000_000)), float(SEGMENT))
+    return np.concatenate([last, full])

@@ -1,0 +1,117 @@
+"""Bytes of requests and responses that spans do not say.
+
+A call takes the size that its span's attributes say. Without one it takes that of another call of
+the same operation, drawn at random, where any says it; else one from a stated distribution. The
+default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010,
+section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. How many come from where is told.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.observe.book import MOST_BYTES, Book, Call
+
+#: Requests and responses where nothing says their sizes.
+REQUEST = "1600"
+RESPONSE = "uniform:1600:2000"
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """A distribution of sizes: ``fixed``, ``uniform`` or ``lognormal``."""
+
+    kind: str
+    first: float
+    second: float = 0.0
+
+    def draw(self, random: np.random.Generator, count: int) -> list[int]:
+        """Give sizes in bytes, each at least 1."""
+        if self.kind == "fixed":
+            return [int(self.first)] * count
+        if self.kind == "uniform":
+            return [int(n) for n in random.integers(int(self.first), int(self.second) + 1, count)]
+        drawn = random.lognormal(np.log(self.first), self.second, count)
+        return [int(n) for n in np.clip(np.rint(drawn), 1, MOST_BYTES)]
+
+    def __str__(self) -> str:
+        """Say it as it is written, and read."""
+        if self.kind == "fixed":
+            return f"{self.first:.0f}"
+        return f"{self.kind}:{self.first:g}:{self.second:g}"
+
+
+def size_rule(text: str) -> SizeRule:
+    """Read a rule: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``."""
+    kind, *numbers = ["fixed", text] if ":" not in text else text.split(":")
+    wanted = {"fixed": 1, "uniform": 2, "lognormal": 2}
+    try:
+        values = [float(number) for number in numbers]
+    except ValueError:
+        values = []
+    sound = len(values) == wanted.get(kind) and all(np.isfinite(values))
+    if sound and kind == "lognormal":
+        sound = 1 <= values[0] <= MOST_BYTES and 0 <= values[1] <= 10
+    elif sound:
+        whole = all(value.is_integer() for value in values)
+        sound = whole and 1 <= values[0] <= values[-1] <= MOST_BYTES
+    if not sound:
+        raise InputError(
+            f"size {text!r:.60}: expected bytes (1600), uniform:LEAST:MOST or "
+            "lognormal:MEDIAN:SIGMA, from 1 byte to 1 TB"
+        )
+    return SizeRule(kind, *values)
+
+
+@dataclass
+class Origins:
+    """Of how many requests and responses the size came from where."""
+
+    attributes: int = 0
+    operation: int = 0
+    default: int = 0
+
+    def as_json(self) -> dict[str, int]:
+        """Give the counts by name."""
+        return asdict(self)
+
+
+def fill(
+    book: Book, request: SizeRule, response: SizeRule, seed: int
+) -> dict[str, dict[str, int]]:
+    """Give every call its sizes; say where those of requests and of responses come from."""
+    calls = [call for tree in book.trees for call in tree.calls]
+    rules = {"request_bytes": request, "response_bytes": response}
+    found = {}
+    for number, (name, rule) in enumerate(rules.items()):
+        random = np.random.default_rng([seed, number])
+        found[name] = _fill_one(calls, name, rule, random).as_json()
+    return found
+
+
+def _fill_one(
+    calls: list[Call], name: str, rule: SizeRule, random: np.random.Generator
+) -> Origins:
+    known: dict[tuple[str, str], list[int]] = defaultdict(list)
+    missing: list[Call] = []
+    for call in calls:
+        size = getattr(call, name)
+        if size:
+            known[call.service, call.operation].append(size)
+        else:
+            missing.append(call)
+    unknown = []
+    for call in missing:
+        others = known.get((call.service, call.operation))
+        if others:
+            setattr(call, name, others[int(random.integers(len(others)))])
+        else:
+            unknown.append(call)
+    for call, size in zip(unknown, rule.draw(random, len(unknown)), strict=True):
+        setattr(call, name, size)
+    said = len(calls) - len(missing)
+    return Origins(said, len(missing) - len(unknown), len(unknown))

@@ -1,0 +1,69 @@
+"""Transactions of any number that are like those of a recording.
+
+- ``trees``: every transaction is one of the recording, drawn at random, so that whatever goes
+  together in it stays together; only the time to the next arrival is drawn anew.
+- ``levels``: its structure is one of the recording; times are drawn anew, each from those that the
+  recording has for that operation, and so are sizes: what goes together within an operation's calls
+  is lost, and combinations appear that the recording has not.
+
+Times between arrivals come from the distribution that fits them, or from the recording's own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.observe.book import Book, Call, Tree
+from eastwest.observe.levels import Variable, draw
+
+#: How transactions are made.
+DRAWS = ("trees", "levels")
+#: Most calls of what is made.
+MOST_CALLS = 5_000_000
+
+
+def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Book:
+    """Make transactions. Raises ``InputError`` where there would be too many calls."""
+    if how not in DRAWS:
+        raise InputError(f"draw {how!r:.40}: expected one of {', '.join(DRAWS)}")
+    random = np.random.default_rng([seed, 2])
+    which = random.integers(len(book.trees), size=count)
+    calls = sum(len(book.trees[i].calls) for i in which.tolist())
+    if calls > MOST_CALLS:
+        raise InputError(f"{count:,} transactions have {calls:,} calls, at most {MOST_CALLS:,}")
+    between = np.maximum(draw(gaps, random, count), 0.0)
+    between[0] = 0.0
+    starts = np.rint(np.cumsum(between) * 1e9).astype(np.int64).tolist()
+    redrawn = _redrawing(book, random) if how == "levels" else None
+    trees = []
+    for number, (i, start) in enumerate(zip(which.tolist(), starts, strict=True)):
+        old = book.trees[i]
+        made = old.calls if redrawn is None else [redrawn(call) for call in old.calls]
+        trees.append(Tree(f"{number}-{old.name}"[:200], start, made))
+    return replace(book, trees=trees)
+
+
+def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
+    """What gives a call times and sizes of other calls of its operation."""
+    known: dict[tuple[str, str], list[Call]] = defaultdict(list)
+    for tree in book.trees:
+        for call in tree.calls:
+            known[call.service, call.operation].append(call)
+
+    def redrawn(call: Call) -> Call:
+        others = known[call.service, call.operation]
+        gap, rest, sizes = (others[int(i)] for i in random.integers(len(others), size=3))
+        return replace(
+            call,
+            gap_ns=gap.gap_ns,
+            rest_ns=rest.rest_ns,
+            request_bytes=sizes.request_bytes,
+            response_bytes=sizes.response_bytes,
+        )
+
+    return redrawn
