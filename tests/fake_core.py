@@ -219,6 +219,8 @@ class Tables:
             "lpi": self.lpi(),
             "streams": empty_columns("streams"),
             "pfc": empty_columns("pfc"),
+            "transactions": empty_columns("transactions"),
+            "calls": empty_columns("calls"),
         }
 
     def jobs(self) -> list[Column]:

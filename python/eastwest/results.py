@@ -164,6 +164,16 @@ class Result:
         return self.table("rounds")
 
     @cached_property
+    def transactions(self) -> pl.DataFrame:
+        """One row per finished transaction: response time, its network's and computing part."""
+        return self.table("transactions")
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """One row per call of a finished transaction: who answered, and when."""
+        return self.table("calls")
+
+    @cached_property
     def events(self) -> pl.DataFrame:
         """What happened to connections: drops, timeouts and recoveries, in order of time."""
         return self.table("events")

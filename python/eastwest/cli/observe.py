@@ -10,6 +10,8 @@ from eastwest.cli import (
     observe_import,
     observe_infer,
     observe_select,
+    observe_what_if,
+    observe_workload,
 )
 
 app = typer.Typer(
@@ -21,5 +23,7 @@ app.command("import")(observe_import.import_files)
 app.command("infer")(observe_infer.infer)
 app.command("graphs")(observe_graphs.graphs)
 app.command("select")(observe_select.select)
+app.command("workload")(observe_workload.workload)
+app.command("what-if")(observe_what_if.what_if)
 app.command("export")(observe_export.export)
 app.command("serve")(observe_export.serve)

@@ -17,18 +17,32 @@ from eastwest.results import load
 def export(
     result: Annotated[Path, typer.Argument(help="A result folder.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
-    start: Annotated[float, typer.Option(help="When the run began, in seconds since 1970.")] = 0.0,
+    start: Annotated[
+        float | None,
+        typer.Option(help="When the run began, in seconds since 1970; default: 0, spans: 2020."),
+    ] = None,
+    spans: Annotated[
+        bool, typer.Option("--spans", help="Its transactions as OTLP in JSON, a document a line.")
+    ] = False,
 ) -> None:
-    """Write a run's metrics over time as OpenMetrics text.
+    """Write a run's metrics over time as OpenMetrics text, or its transactions as spans.
 
-    `promtool tsdb create-blocks-from openmetrics FILE DIR` makes storage of Prometheus of it.
+    `promtool tsdb create-blocks-from openmetrics FILE DIR` makes storage of Prometheus of metrics;
+    what takes OpenTelemetry's OTLP takes the spans.
     """
-    from eastwest.observe import openmetrics, run_metrics  # noqa: PLC0415  slow to load
+    from eastwest.observe import openmetrics, otlp_write, run_metrics  # noqa: PLC0415  slow to load
 
-    if not (math.isfinite(start) and abs(start) < 1e11):
+    if start is not None and not (math.isfinite(start) and abs(start) < 1e11):
         fail(f"--start {start}: must be seconds since 1970")
     run = load(result)
-    lines = openmetrics.series(run_metrics.families(run), run_metrics.times_of(run), start)
+    if spans:
+        began = otlp_write.BEGAN_S if start is None else start
+        if not otlp_write.EARLIEST_S <= began <= otlp_write.LATEST_S:
+            fail(f"--start {start}: spans lie between 1980 and 2090")
+        write_whole(out, "".join(otlp_write.lines(run, int(began))).encode())
+        return
+    times = run_metrics.times_of(run)
+    lines = openmetrics.series(run_metrics.families(run), times, start or 0.0)
     write_whole(out, "".join(lines).encode())
 
 

@@ -1,14 +1,16 @@
-"""Transactions of spans as a replay needs them: who waits for whom, and how long everybody computes.
+"""Transactions of spans as a replay needs them: who waits for whom, how long everybody computes.
 
-A span is a call of the node it was recorded on; a span of the caller's side with one span of another
-node below it is one call with it (``calls``). A caller's side without a called span is a call to
-what its attributes name (``peer.service`` …), as databases do not record; else it is computing.
+A span is a call of the node it was recorded on; a span of the caller's side with one span of
+another node below it is one call with it (``calls``). A caller's side without a called span is a
+call to what its attributes name (``peer.service`` …), as databases do not record; else it is
+computing. Where a transaction begins with a caller's side, that is a client outside: the
+transaction begins with the called.
 
 - A call is made *after* those of its siblings that had ended when it began, without those that one
   of them came after itself: the time since the last of their ends, or since the caller's start, is
   its *gap*.
-- The caller waits for calls that end before it does. From the end of the last of them, or its start,
-  to its own end is its *rest*.
+- The caller waits for calls that end before it does. From the end of the last of them, or its
+  start, to its own end is its *rest*.
 
 Between a caller's side and the called side lies what the recorded network took, and what the
 software of both hosts did. It cannot be told apart. As ``host`` it is counted as computing of the
@@ -188,7 +190,7 @@ class _Reader:
         numbers: dict[int, int] = {}
         while waiting:
             outer, parent, after, gap, waited = waiting.pop()
-            inner, component, service = self._called(outer, parent)
+            inner, component, service = self._called(outer)
             number = len(tree.calls)
             numbers[outer] = number
             call = Call(
@@ -220,10 +222,10 @@ class _Reader:
             )
         return tree
 
-    def _called(self, outer: int, parent: int) -> tuple[int, str, str]:
+    def _called(self, outer: int) -> tuple[int, str, str]:
         """The span of the called side, and who answers."""
         below = self.below.get(outer, ())
-        if parent >= 0 and len(below) == 1 and self.client[outer]:
+        if len(below) == 1 and self.client[outer]:
             inner = below[0]
             if self.component[inner] != self.component[outer]:
                 self.made.remote += 1
@@ -241,11 +243,10 @@ class _Reader:
         row = inner if self.made.between == "network" else outer
         return self.start[row], max(self.start[row], self.end[row])
 
-    def _order(
-        self, inner: int, begin: int, end: int
-    ) -> list[tuple[int, list[int], int, bool]]:
-        """The calls that a span makes, as they begin: what each comes after, its gap, and whether
-        it is waited for.
+    def _order(self, inner: int, begin: int, end: int) -> list[tuple[int, list[int], int, bool]]:
+        """Give the calls that a span makes, as they begin.
+
+        Each with those it comes after, its gap, and whether it is waited for.
         """
         rows = sorted(
             self.below.get(inner, ()), key=lambda row: (self.start[row], self.end[row], row)

@@ -8,7 +8,7 @@ Ethernet-Federated Datacenter*, section 1). What they are in spans is our readin
 - *transaction*: size: its flows; gap: time from one arrival to the next.
 - *flow*: the messages of a transaction from one component to another. Size: its bursts; gap: time
   from the first message of one flow to that of the next in the transaction.
-- *burst*: a message, a request or a response. Size: bytes; gap: time from one to the next in a flow.
+- *burst*: a message, a request or a response. Size: bytes; gap: time to the next in the flow.
 - *packet*: size: bytes of payload by a segment size; gap: none within a burst: the network decides.
 
 To every variable exponential, lognormal, gamma, Weibull and Pareto distributions are fitted by
@@ -23,6 +23,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats)
 
 
 def fits(values: Floats) -> tuple[Fit, ...]:
-    """Distributions fitted to positive values, the nearest first; none where they say too little."""
+    """Distributions fitted to positive values, the nearest first; none for too few values."""
     if len(values) < LEAST_VALUES or values.min() == values.max():
         return ()
     ordered = np.sort(values)
@@ -137,11 +138,13 @@ def fits(values: Floats) -> tuple[Fit, ...]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name, (law, names) in _CANDIDATES.items():
-            fixed = {"floc": 0.0}
-            if name == "pareto":
-                fixed["fscale"] = float(positive.min())
+            least = float(positive.min())
             try:
-                given = law.fit(positive, **fixed)
+                given = (
+                    law.fit(positive, floc=0.0, fscale=least)
+                    if name == "pareto"
+                    else law.fit(positive, floc=0.0)
+                )
             except (ValueError, RuntimeError):  # no maximum was found
                 continue
             distance = float(stats.kstest(positive, law(*given).cdf).statistic)
@@ -191,9 +194,9 @@ class _Samples:
             each.sort()
             began.append(each[0])
             self.bursts.append(len(each))
-            self.burst_gaps += [(b - a) / 1e9 for a, b in zip(each, each[1:], strict=False)]
+            self.burst_gaps += [(b - a) / 1e9 for a, b in pairwise(each)]
         began.sort()
-        self.flow_gaps += [(b - a) / 1e9 for a, b in zip(began, began[1:], strict=False)]
+        self.flow_gaps += [(b - a) / 1e9 for a, b in pairwise(began)]
 
 
 def _works(gaps: Floats) -> tuple[Floats, Floats]:
@@ -209,7 +212,7 @@ def _packets(sizes: Sequence[float]) -> Floats:
     """Payloads of the packets of messages."""
     if not sizes:
         return np.zeros(0)
-    of = np.minimum(np.asarray(sizes), 1000 * SEGMENT)
+    of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)
     last = (of - 1) % SEGMENT + 1
     full = np.full(int(min(((of - last) / SEGMENT).sum(), 1_000_000)), float(SEGMENT))
     return np.concatenate([last, full])

@@ -2,8 +2,8 @@
 
 A call takes the size that its span's attributes say. Without one it takes that of another call of
 the same operation, drawn at random, where any says it; else one from a stated distribution. The
-default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010,
-section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. How many come from where is told.
+default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM
+2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. How many come from where is told.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from eastwest.errors import InputError
-from eastwest.observe.book import MOST_BYTES, Book, Call
+from eastwest.observe.book import MOST_BYTES, Book, Call, Tree
 
 #: Requests and responses where nothing says their sizes.
 REQUEST = "1600"
@@ -80,11 +80,9 @@ class Origins:
         return asdict(self)
 
 
-def fill(
-    book: Book, request: SizeRule, response: SizeRule, seed: int
-) -> dict[str, dict[str, int]]:
-    """Give every call its sizes; say where those of requests and of responses come from."""
-    calls = [call for tree in book.trees for call in tree.calls]
+def fill(book: Book, request: SizeRule, response: SizeRule, seed: int) -> dict[str, dict[str, int]]:
+    """Give calls between components their sizes; say where those come from."""
+    calls = [call for tree in book.trees for call in tree.calls if travels(tree, call)]
     rules = {"request_bytes": request, "response_bytes": response}
     found = {}
     for number, (name, rule) in enumerate(rules.items()):
@@ -93,9 +91,12 @@ def fill(
     return found
 
 
-def _fill_one(
-    calls: list[Call], name: str, rule: SizeRule, random: np.random.Generator
-) -> Origins:
+def travels(tree: Tree, call: Call) -> bool:
+    """Whether a call goes from one component to another, or begins a transaction."""
+    return call.parent < 0 or tree.calls[call.parent].component != call.component
+
+
+def _fill_one(calls: list[Call], name: str, rule: SizeRule, random: np.random.Generator) -> Origins:
     known: dict[tuple[str, str], list[int]] = defaultdict(list)
     missing: list[Call] = []
     for call in calls:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 
 #: Longest name or identifier, and longest set of attributes of one span, that is kept.
@@ -26,7 +28,8 @@ HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 #: Parents that are none, as sources write it.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
-#: Made once: ``json.dumps`` makes one at every call.
+#: For what the faster writer refuses: integers beyond 64 bits. Made once: ``json.dumps`` makes one
+#: at every call.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
 _STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
@@ -132,9 +135,18 @@ def written(attributes: Mapping[str, Any]) -> str | None:
     if not attributes:
         return None
     try:
+        text = orjson.dumps(attributes).decode()
+    except TypeError:
+        text = _written_slowly(attributes)
+    if len(text) > MOST_ATTRIBUTES:
+        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} signs", len(text))
+    return text
+
+
+def _written_slowly(attributes: Mapping[str, Any]) -> str:
+    """Write what orjson refuses: large integers, lone halves of UTF-16 pairs."""
+    try:
         text = _ENCODE(attributes)
     except (ValueError, RecursionError):
         raise SpanError("its attributes cannot be written") from None
-    if len(text) > MOST_ATTRIBUTES:
-        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} signs", len(text))
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    return text.encode(errors="replace").decode()

@@ -16,7 +16,7 @@ from eastwest.results import Result, pick
 
 _MOST_LABEL = 40
 #: What stands for a setting that a scenario does not have.
-_ABSENT = "–"
+ABSENT = "–"
 #: Settings named in the sentences at the top; the table has all.
 _MOST_NAMED = 6
 
@@ -93,7 +93,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
             ", ".join(
                 f"{path.rsplit('.', 1)[-1]} {values[place]}"
                 for path, values in different
-                if values[place] != _ABSENT
+                if values[place] != ABSENT
             )
             or f"result {place + 1}"
             for place in range(len(results))
@@ -217,7 +217,7 @@ def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     paths = list(dict.fromkeys(path for settings in everything for path in settings))
     rows = []
     for path in paths:
-        values = [settings.get(path, _ABSENT) for settings in everything]
+        values = [settings.get(path, ABSENT) for settings in everything]
         if len(set(values)) > 1:
             rows.append((shown(path, 120), values))
     return rows

@@ -37,7 +37,7 @@ def charts(named: Named) -> list[Chart]:
     return [chart for chart in drawn if chart is not None]
 
 
-def _curves(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
+def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
     """Cumulative shares of values in seconds, a curve each; its title is left open."""
     curves = [(key, np.sort(v[np.isfinite(v) & (v >= 0)])) for key, v in curves]
     curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
@@ -80,7 +80,7 @@ def runtimes(named: Named) -> Chart | None:
     curves = [(name, facts.jobs["runtime_s"].to_numpy().astype(float)) for name, facts in named]
     if max((v.size for _, v in curves), default=0) < 2:
         return None
-    chart = _curves("job-runtimes", curves, "time since submission", "jobs finished")
+    chart = curves_of("job-runtimes", curves, "time since submission", "jobs finished")
     if chart is not None:
         first = next(v for _, v in curves if v.size)
         half, most = np.quantile(first, [0.5, 0.95])
@@ -106,7 +106,7 @@ def completion(named: Named) -> Chart | None:
         for purpose in purposes["purpose"].to_list()[:MOST_CURVES]:
             part = done.filter(pl.col("purpose") == purpose)["fct_us"].to_numpy() / 1e6
             curves.append((shown(purpose, 30) if several else "", part))
-    chart = _curves("flow-completion", curves, "completion time", "flows complete")
+    chart = curves_of("flow-completion", curves, "completion time", "flows complete")
     if chart is not None:
         every = finished(named[0][1].result)["fct_us"] / 1e6
         half, most = every.quantile(0.5, "higher"), every.quantile(0.99, "higher")

@@ -2,14 +2,14 @@
 //! happened: same digest, same tables, same summary. What is not a checkpoint of the run is refused.
 
 use crate::digest::random_scenario;
-use crate::harness::{scenario, shipped};
+use crate::harness::{context, scenario, scenario_in, shipped};
 use crate::mechanisms::try_read;
 use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
 use eastwest_sim::checkpoint::{Identity, Refused, load, obstacle, plan, save};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::{Results, hand_out};
-use eastwest_sim::scenario::Scenario;
+use eastwest_sim::scenario::{Context, Scenario};
 use eastwest_sim::world::{RunError, World};
 
 fn identity(scenario: &Scenario) -> Identity {
@@ -45,7 +45,12 @@ fn assert_same(a: &Results, b: &Results) {
 
 /// Keeps a run after a third and again after two thirds of its events, and goes on each time.
 fn goes_on(text: &str, sets: &[(&str, &str)]) {
-    let scenario = scenario(text, sets);
+    goes_on_in(&context(), text, sets);
+}
+
+/// The same with files.
+pub fn goes_on_in(context: &Context, text: &str, sets: &[(&str, &str)]) {
+    let scenario = scenario_in(context, text, sets);
     let whole = finish(world(&scenario));
     let events = whole.summary["events"].as_u64().expect("a number of events");
     let first = kept(&scenario, events / 3);

@@ -26,4 +26,5 @@ mod queues;
 mod routes;
 mod small_queues;
 mod snapshot;
+mod transactions;
 mod unfinished;

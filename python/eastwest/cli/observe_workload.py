@@ -1,0 +1,127 @@
+"""``eastwest observe workload``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eastwest.cli.guard import guarded
+from eastwest.cli.observe_import import print_rows
+from eastwest.cli.observe_infer import SpansArgument
+from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.trace_input import SeedOption, Steps
+from eastwest.units import clean, count, percent, span
+
+
+@guarded
+def workload(
+    spans: SpansArgument,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the workload.")
+    ],
+    between: Annotated[
+        str,
+        typer.Option(
+            metavar="host|network",
+            help="What time between the two sides of a call was: computing, or the network's.",
+        ),
+    ] = "host",
+    request_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Requests of unknown size: 1600, uniform:LEAST:MOST or lognormal:MEDIAN:SIGMA.",
+        ),
+    ] = "1600",
+    response_bytes: Annotated[
+        str, typer.Option(metavar="SIZE", help="The same of responses.")
+    ] = "uniform:1600:2000",
+    transactions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=5_000_000, metavar="N", help="Make so many; default: those recorded."
+        ),
+    ] = None,
+    draw: Annotated[
+        str,
+        typer.Option(
+            metavar="trees|levels",
+            help="--transactions: draw whole ones, or times and sizes anew for each operation.",
+        ),
+    ] = "trees",
+    seed: SeedOption = 1,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the workload named by --out.")
+    ] = False,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Make a workload of spans: who waits for whom, computing times and sizes.
+
+    FOLDER gets the table that kind = "transactions" replays, a scenario to run it, cases to
+    compare, the messages in the study's trace format, and the fitted distributions of every level.
+    """
+    from eastwest.observe.load import open_spans  # noqa: PLC0415  slow to load
+    from eastwest.observe.replay import write  # noqa: PLC0415
+
+    with Steps("workload") as bar, open_spans(spans) as opened:
+        said = write(
+            opened,
+            out,
+            between=between,
+            request=request_bytes,
+            response=response_bytes,
+            transactions=transactions,
+            how=draw,
+            seed=seed,
+            force=force,
+            told=bar,
+        )
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), **said}, allow_nan=False))
+        return
+    print_rows(_rows(said, out))
+
+
+def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:
+    yield "workload", clean(str(out), 200)
+    number = f"{count(said['transactions'])} transactions, {count(said['calls'])} calls"
+    yield "has", f"{number} between {count(len(said['components']))} components"
+    if said["made"]:
+        yield (
+            "made",
+            f"drawn from {count(said['made']['from'])} recorded ones ({said['made']['how']})",
+        )
+    response = said["recorded_response_s"]
+    yield "took", f"{span(response['mean'])} on average, {span(response['max'])} at most"
+    between = said["between"]
+    per_call = between["seconds"] / max(1, between["calls"])
+    words = "computing" if between["counted_as"] == "host" else "the network's: left out"
+    yield "between", f"{span(per_call)} between the sides of a call on average, counted as {words}"
+    for name, found in said["sizes"].items():
+        whole = sum(found.values()) or 1
+        yield (
+            name.partition("_")[0],
+            (
+                f"{percent(found['attributes'] / whole)} of the sizes are in the spans, "
+                f"{percent(found['operation'] / whole)} are those of other calls of the operation, "
+                f"{percent(found['default'] / whole)} are assumed "
+                f"({said['sizes_default'][name.partition('_')[0]]} B)"
+            ),
+        )
+    for variable in said["levels"]:
+        if variable["count"]:
+            yield f"{variable['level']} {variable['what']}", _variable(variable)
+    yield "run it", f"eastwest run {clean(str(out / 'scenario.toml'), 200)}"
+
+
+def _variable(variable: dict[str, Any]) -> str:
+    mean = f"{variable['mean']:.4g} {variable['unit']} on average"
+    if not variable["candidates"]:
+        return f"{mean}, {count(variable['count'])} values"
+    nearest = variable["candidates"][0]
+    near = f"nearest {nearest['name']}, distance {nearest['distance']:.3f}"
+    return f"{mean}; {variable['distribution']} ({near})"

@@ -1,0 +1,151 @@
+"""A run's transactions as OpenTelemetry spans: OTLP in JSON, a document a line.
+
+What a data centre whose applications are traced would have recorded of the run. A call between two
+components is a span of kind client at the caller, from the request's leaving to the response's
+arrival, and one of kind server at the called, from the request's arrival to the response's leaving;
+a call within a component is one span of kind internal. Sizes are the attributes
+``http.request.body.size`` and ``http.response.body.size``. A component is an instance
+(``service.instance.id``) of its service on the host of the run.
+
+Identifiers follow from the digest of the run and the numbers of workload, transaction and call, so
+that the same run has the same spans.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from eastwest import core, shipped
+from eastwest.errors import InputError
+from eastwest.results import Result
+
+#: When a run begins: 2020-01-01, in seconds since 1970.
+BEGAN_S = 1_577_836_800
+#: When it can begin: 1980 to 2090.
+EARLIEST_S, LATEST_S = 315_532_800, 3_786_912_000
+#: Spans of a document: a line.
+_SPANS = 5_000
+_INTERNAL, _SERVER, _CLIENT = 1, 2, 3
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
+    """Documents of a run's transactions, each a line. Raises ``InputError`` where it has none."""
+    calls = result.calls
+    if not calls.height:
+        raise InputError(f'{result.path} has no transactions: they come from kind = "transactions"')
+    clients = dict(
+        zip(
+            result.transactions.select("workload", "transaction").rows(),
+            result.transactions["client"].to_list(),
+            strict=True,
+        )
+    )
+    writer = _Writer(result, began_s)
+    waiting: list[dict[str, Any]] = []
+    for row in calls.iter_rows(named=True):
+        if row["parent"] < 0:
+            if writer.count >= _SPANS:
+                yield writer.document()
+            waiting.clear()
+        waiting.append(row)
+        caller = waiting[row["parent"]] if row["parent"] >= 0 else None
+        writer.add(row, caller, clients[row["workload"], row["transaction"]])
+    yield writer.document()
+
+
+class _Writer:
+    """Spans of a document by their resource."""
+
+    def __init__(self, result: Result, began_s: int) -> None:
+        topology = core.topology(result.scenario, str(result.path), str(shipped.DATA), [])
+        self.hosts: list[str] = list(topology["nodes"])
+        self.digest = result.digest
+        self.began_ns = began_s * 10**9
+        self.spans: dict[tuple[str, str, int], list[dict[str, Any]]] = defaultdict(list)
+        self.count = 0
+
+    def add(self, row: dict[str, Any], caller: dict[str, Any] | None, client: int) -> None:
+        """Add a call; ``client`` is the host its transaction's first request came from, or −1."""
+        number = row["transaction"]
+        trace = self._id(row["workload"], number, -1, "trace")[:32]
+        server = self._id(row["workload"], number, row["call"], "called")[:16]
+        sizes = _pairs(
+            {
+                "http.request.body.size": row["request_bytes"],
+                "http.response.body.size": row["response_bytes"],
+            }
+        )
+        called = (row["service"], row["component"], row["host"])
+        if caller is not None:
+            asks = caller["service"], caller["component"], caller["host"]
+            above = self._id(row["workload"], number, caller["call"], "called")[:16]
+        elif client >= 0:
+            asks, above = ("client", f"client-{self.hosts[client]}", client), ""
+        else:
+            self._span(called, trace, server, "", row, _SERVER, ("arrived_s", "answered_s"), sizes)
+            return
+        if asks[1] == called[1]:
+            self._span(called, trace, server, above, row, _INTERNAL, ("sent_s", "done_s"), [])
+            return
+        outer = self._id(row["workload"], number, row["call"], "caller")[:16]
+        self._span(asks, trace, outer, above, row, _CLIENT, ("sent_s", "done_s"), sizes)
+        self._span(called, trace, server, outer, row, _SERVER, ("arrived_s", "answered_s"), sizes)
+
+    def _id(self, workload: str, transaction: int, call: int, side: str) -> str:
+        text = f"{self.digest}/{workload}/{transaction}/{call}/{side}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _span(
+        self,
+        where: tuple[str, str, int],
+        trace: str,
+        span: str,
+        above: str,
+        row: dict[str, Any],
+        kind: int,
+        times: tuple[str, str],
+        attributes: list[dict[str, Any]],
+    ) -> None:
+        begin, end = (self.began_ns + round(row[time] * 1e9) for time in times)
+        self.spans[where].append(
+            {
+                "traceId": trace,
+                "spanId": span,
+                "parentSpanId": above,
+                "name": row["operation"],
+                "kind": kind,
+                "startTimeUnixNano": str(begin),
+                "endTimeUnixNano": str(max(begin, end)),
+                "attributes": attributes,
+                "status": {},
+            }
+        )
+        self.count += 1
+
+    def document(self) -> str:
+        """Give the spans so far as a line, and begin anew."""
+        found = []
+        for (service, component, host), spans in self.spans.items():
+            place = {
+                "service.name": service or component,
+                "service.instance.id": component,
+                "host.name": self.hosts[host],
+            }
+            scope = {"scope": {"name": "eastwest"}, "spans": spans}
+            resource = {"attributes": _pairs(place)}
+            found.append({"resource": resource, "scopeSpans": [scope]})
+        self.spans.clear()
+        self.count = 0
+        return _ENCODE({"resourceSpans": found}) + "\n"
+
+
+def _pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
+    def value(of: Any) -> dict[str, str]:
+        return {"stringValue": of} if isinstance(of, str) else {"intValue": str(of)}
+
+    return [{"key": key, "value": value(of)} for key, of in attributes.items()]

@@ -1,0 +1,288 @@
+"""Writes the folder of a workload: what the simulator replays, and what is known of it.
+
+- ``transactions.tsv``: a call a line, as ``kind = "transactions"`` reads it;
+- ``messages.csv``: the study's trace format, a message a line: when, from and to which component,
+  priority, bytes and the transaction (Gusat et al., *Benchmarking the Ethernet-Federated
+  Datacenter*, section 1);
+- ``workload.json``: where it comes from, where sizes come from, and the fitted hierarchy;
+- ``scenario.toml``: a fabric to run it on, to be edited;
+- ``what-if.toml``: cases to compare, and ``sweep.toml``: a sweep along the study's axes (topology,
+  traffic; a sweep tables all metrics), to be edited.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eastwest import core
+from eastwest.errors import InputError
+from eastwest.files import sync_folder
+from eastwest.folders import NewFolder
+from eastwest.observe import sizes, synthetic
+from eastwest.observe.book import UNKNOWN, Book, book_of
+from eastwest.observe.form import TABLES
+from eastwest.observe.levels import Variable, levels
+from eastwest.observe.load import Spans
+from eastwest.traces.source import Told
+
+#: Format of the folders this version writes.
+WORKLOAD_FORMAT = 1
+#: Name of the file that describes the workload.
+ABOUT = "workload.json"
+#: Table of calls, and messages in the study's format.
+TABLE = "transactions.tsv"
+MESSAGES = "messages.csv"
+#: Priority of all messages in the study's format: spans say none.
+PRIORITY = 0
+
+COLUMNS = (
+    "transaction",
+    "call",
+    "parent",
+    "start_s",
+    "component",
+    "service",
+    "operation",
+    "request_bytes",
+    "response_bytes",
+    "after",
+    "gap_s",
+    "rest_s",
+    "waited",
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MOST_NAME = 200
+#: Hosts of a leaf in the scenario that is written.
+_PER_LEAF = 4
+
+
+def write(
+    spans: Spans,
+    out: Path,
+    *,
+    between: str,
+    request: str = sizes.REQUEST,
+    response: str = sizes.RESPONSE,
+    transactions: int | None = None,
+    how: str = "trees",
+    seed: int = 1,
+    force: bool = False,
+    told: Told | None = None,
+) -> dict[str, Any]:
+    """Write the folder of a workload and return what ``workload.json`` says.
+
+    With ``transactions``, so many are made (``synthetic``). Raises ``InputError`` for what is
+    wrong, and ``FolderError`` where the folder cannot be.
+    """
+    rules = sizes.size_rule(request), sizes.size_rule(response)
+    place = NewFolder(out, force, "a folder of a workload", ABOUT, parents=False)
+    place.check()
+    say = told or (lambda what, share: None)
+    say("reading", 0.0)
+    frame = spans.frame(*(name for name in TABLES["spans"] if name not in {"resource", "shift_ns"}))
+    say("transactions", 0.2)
+    book = book_of(frame, between)
+    lacks_sizes = sizes.fill(book, *rules, seed)
+    say("distributions", 0.5)
+    variables = levels(book)
+    recorded = len(book.trees)
+    if transactions is not None:
+        gaps = next(v for v in variables if (v.level, v.what) == ("transaction", "gap"))
+        if not len(gaps.values):
+            raise InputError(f"{spans.name}: has a single transaction: no time between arrivals")
+        book = synthetic.synthetic(book, gaps, transactions, how, seed)
+    say("writing", 0.7)
+    about = _about(spans, book, variables, lacks_sizes)
+    about |= {"sizes_default": {"request": str(rules[0]), "response": str(rules[1])}, "seed": seed}
+    about["made"] = {"from": recorded, "how": how} if transactions is not None else None
+    _write_folder(place, out, book, about)
+    return about
+
+
+def _write_folder(place: NewFolder, out: Path, book: Book, about: dict[str, Any]) -> None:
+    partial = out.parent / f".partial-{secrets.token_hex(8)}"
+    partial.mkdir()
+    try:
+        with (partial / TABLE).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(table(book))
+        with (partial / MESSAGES).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(messages(book))
+        components = len({call.component for tree in book.trees for call in tree.calls})
+        texts = {
+            ABOUT: json.dumps(about, indent=1, allow_nan=False) + "\n",
+            "scenario.toml": scenario(components),
+            "what-if.toml": WHAT_IF,
+            "sweep.toml": SWEEP,
+        }
+        for name, text in texts.items():
+            (partial / name).write_text(text, encoding="utf-8")
+        sync_folder(partial)
+        place.place(partial)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def table(book: Book) -> Iterator[str]:
+    """Lines of ``transactions.tsv``."""
+    yield "\t".join(COLUMNS) + "\n"
+    for tree in book.trees:
+        name = named(tree.name)
+        for number, call in enumerate(tree.calls):
+            first = number == 0
+            cells = (
+                name,
+                str(number),
+                "" if first else str(call.parent),
+                seconds(tree.start_ns) if first else "",
+                named(call.component),
+                named(call.service),
+                named(call.operation),
+                str(max(1, call.request_bytes)),
+                str(max(1, call.response_bytes)),
+                ",".join(map(str, call.after)),
+                seconds(call.gap_ns),
+                seconds(call.rest_ns),
+                "yes" if call.waited else "no",
+            )
+            yield "\t".join(cells) + "\n"
+
+
+def messages(book: Book) -> Iterator[str]:
+    """Lines of ``messages.csv``, in the order of time within each transaction."""
+    yield "timestamp_s,source,destination,priority,burst_bytes,transaction\n"
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    for tree in book.trees:
+        name = named(tree.name)
+        rows = []
+        for call in tree.calls:
+            if call.parent < 0:
+                continue
+            ends = named(tree.calls[call.parent].component), named(call.component)
+            if ends[0] != ends[1]:
+                rows.append((tree.start_ns + call.sent_ns, *ends, call.request_bytes))
+                rows.append((tree.start_ns + call.done_ns, ends[1], ends[0], call.response_bytes))
+        rows.sort(key=lambda row: row[0])
+        for at, source, destination, size in rows:
+            writer.writerow((seconds(at), source, destination, PRIORITY, size, name))
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def seconds(time_ns: int) -> str:
+    """Nanoseconds as seconds, without loss and without idle zeros."""
+    whole, rest = divmod(time_ns, 10**9)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
+
+
+def named(text: str) -> str:
+    """A name without what would make other columns or lines of it."""
+    return _CONTROL.sub(" ", text).strip()[:_MOST_NAME] or UNKNOWN
+
+
+def _about(
+    spans: Spans, book: Book, variables: list[Variable], lacks_sizes: dict[str, dict[str, int]]
+) -> dict[str, Any]:
+    calls = [call for tree in book.trees for call in tree.calls]
+    response = [tree.response_ns / 1e9 for tree in book.trees]
+    return {
+        "format": WORKLOAD_FORMAT,
+        "version": core.version(),
+        "spans": {"name": Path(spans.name).name, "files": spans.about.get("files", [])},
+        "transactions": len(book.trees),
+        "calls": len(calls),
+        "components": sorted({call.component for call in calls}),
+        "services": sorted({call.service for call in calls}),
+        "length_s": book.trees[-1].start_ns / 1e9,
+        "recorded_response_s": {"mean": sum(response) / len(response), "max": max(response)},
+        "between": {
+            "counted_as": book.between,
+            "calls": book.remote,
+            "seconds": book.between_ns / 1e9,
+            "without_caller": book.without_caller,
+            "without_called": book.without_called,
+        },
+        "sizes": lacks_sizes,
+        "levels": [variable.as_json() for variable in variables],
+    }
+
+
+def scenario(components: int) -> str:
+    """A fabric with a host for each component, and the replay on it."""
+    leaves = max(2, -(-components // _PER_LEAF))
+    return f"""\
+# The recorded transactions on a leaf-spine fabric with a host for each component.
+# Change it as you like; what-if.toml has cases to compare.
+schema = 1
+name = "transactions"
+seed = 1
+
+[fabric]
+kind = "leaf-spine"
+leaves = {leaves}
+hosts_per_leaf = {_PER_LEAF}
+spines = 2
+host_rate = "10 Gbit/s"
+uplink_rate = "10 Gbit/s"
+
+[tcp]
+profile = "linux"
+
+[[workload]]
+name = "transactions"
+kind = "transactions"
+file = "{TABLE}"
+placement = "round-robin"
+"""
+
+
+#: Cases to compare, in the folder of a workload.
+WHAT_IF = """\
+# Cases for `eastwest observe what-if FOLDER`: the first is what the others are compared with.
+scenario = "scenario.toml"
+
+[[case]]
+name = "as it is"
+
+[[case]]
+name = "hosts at 1 Gbit/s"
+set = { "fabric.host_rate" = "1 Gbit/s" }
+
+[[case]]
+name = "neighbours together"
+set = { "workload.transactions.placement" = "block" }
+
+[[case]]
+name = "ten times the load"
+set = { "workload.transactions.speed" = 10 }
+"""
+
+#: A sweep along the axes of the study's benchmark, in the folder of a workload.
+SWEEP = """\
+# Topology × traffic, every metric of a run in one table: eastwest sweep FOLDER/sweep.toml
+sweep = 1
+name = "transactions"
+scenario = "scenario.toml"
+seeds = 3
+
+[[axis]]
+path = "fabric.host_rate"
+values = ["1 Gbit/s", "10 Gbit/s"]
+
+[[axis]]
+path = "workload.transactions.placement"
+values = ["block", "round-robin", "random"]
+
+[[axis]]
+path = "workload.transactions.arrivals"
+values = ["recorded", "poisson"]
+"""
