@@ -102,16 +102,14 @@ def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:
     words = "computing" if between["counted_as"] == "host" else "the network's: left out"
     yield "between", f"{span(per_call)} between the sides of a call on average, counted as {words}"
     for name, found in said["sizes"].items():
-        whole = sum(found.values()) or 1
-        yield (
-            name.partition("_")[0],
-            (
-                f"{percent(found['attributes'] / whole)} of the sizes are in the spans, "
-                f"{percent(found['operation'] / whole)} are those of other calls of the operation, "
-                f"{percent(found['default'] / whole)} are assumed "
-                f"({said['sizes_default'][name.partition('_')[0]]} B)"
-            ),
-        )
+        whole, side = sum(found.values()) or 1, name.partition("_")[0]
+        words = {
+            "attributes": "of the sizes are in the spans",
+            "operation": "are those of other calls of the operation",
+            "default": f"are assumed ({said['sizes_default'][side]} B)",
+        }
+        shares = [f"{percent(found[k] / whole)} {text}" for k, text in words.items() if found[k]]
+        yield side, ", ".join(shares)
     for variable in said["levels"]:
         if variable["count"]:
             yield f"{variable['level']} {variable['what']}", _variable(variable)
