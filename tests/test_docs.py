@@ -29,7 +29,9 @@ from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.mechanisms import new as mechanisms
+from eastwest.observe import replay, what_if
 from eastwest.observe.grey import read_rules
+from eastwest.observe.load import open_spans
 from eastwest.optimize import default_folder as optimize_folder
 from eastwest.optimize import load as load_optimisation
 from eastwest.run import load_source
@@ -161,6 +163,13 @@ def documented() -> dict[str, list[list[str]]]:
     return {name: list(rows(body)) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+def a_workload(out: Path) -> Path:
+    """What `observe workload` leaves, of few spans."""
+    with open_spans(ROOT / "tests" / "data" / "spans" / "otel-proto__trace.json") as spans:
+        replay.write(spans, out, between="host")
+    return out
+
+
 class Sketched(ew.Queue):
     """A mechanism beside the built-in ones."""
 
@@ -170,13 +179,14 @@ class Sketched(ew.Queue):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """A run of flows, one of jobs, one without packets, and one of a lossless network."""
+    """A run of flows, one of jobs, one without packets, a lossless one, one of transactions."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
         ew.run(JOBS, out=folder / "jobs"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
         ew.run(LOSSLESS, out=folder / "lossless"),
+        ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
     ]
 
 
@@ -280,6 +290,12 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
             (tmp_path / "profiles.toml").write_text(text, encoding="utf-8")
             assert profiles_of(tmp_path)["linux"].because
             continue
+        if "case" in tomllib.loads(text):  # cases of what-if
+            folder = a_workload(tmp_path / f"shop-{number}")
+            (folder / what_if.FILE).write_text(text, encoding="utf-8")
+            for case in what_if.read_cases(folder):
+                assert ew.check(case.scenario, case.settings) == [], case.name
+            continue
         if "stitch" in tomllib.loads(text):  # rules that join spans
             (tmp_path / "rules.toml").write_text(text, encoding="utf-8")
             assert read_rules(tmp_path / "rules.toml")
@@ -342,19 +358,26 @@ def test_commands_shown_are_understood(
             name, given = parsed(words)
             if name == "new":  # the sketch in its place: nothing is compiled here
                 mechanisms.write(given["name"], mechanisms.Kind(given["kind"]), python=True)
+            leave_folder(name, given)
             if "scenario" in given:
                 follow(name, given)
             if name == "sweep":
                 follow_sweep(given)
-            if name == "optimize":
-                folder = given["out"] or optimize_folder(load_optimisation(given["file"]))
-                folder.mkdir(parents=True)
-                for file in ("scenario.toml", "recommended.toml"):
-                    (folder / file).write_text(load_source("first").text, encoding="utf-8")
             if name == "claims":
                 assert choose(find_claims(ROOT / "papers"), given["patterns"] or []), words
             for folder in given.get("folders") or []:
                 assert (Path(folder) / "scenario.toml").is_file(), words
+
+
+def leave_folder(name: str, given: dict[str, Any]) -> None:
+    """Leave the folder that `optimize` or `observe workload` would."""
+    if name == "optimize":
+        folder = given["out"] or optimize_folder(load_optimisation(given["file"]))
+        folder.mkdir(parents=True)
+        for file in ("scenario.toml", "recommended.toml"):
+            (folder / file).write_text(load_source("first").text, encoding="utf-8")
+    elif "between" in given:
+        a_workload(given["out"])
 
 
 def follow_sweep(given: dict[str, Any]) -> None:

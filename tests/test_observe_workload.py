@@ -189,7 +189,7 @@ def test_a_folder_runs_and_computing_is_what_was_recorded(nezha: Path, tmp_path:
     travelling = result.calls.filter(pl.col("network_us") > 0)["transaction"].unique().to_list()
     assert set(travelling) <= set(result.flows["job"].to_list()) <= set(range(found.height))
     assert result.summary["transactions"]["count"] == found.height
-    rows = list(csv.DictReader((nezha / "messages.csv").open()))
+    rows = list(csv.DictReader((nezha / "messages.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == result.flows.height
     assert set(rows[0]) == {
         "timestamp_s",

@@ -9,7 +9,7 @@ use eastwest_measure::table::{Column, Table};
 use eastwest_types::{CallRecord, Span, Time, TransactionRecord};
 use eastwest_workload::Workload;
 use eastwest_workload::transactions::{Book, Call, Transactions};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The replay that a workload is.
@@ -133,32 +133,21 @@ pub fn calls(world: &World, workloads: &[String]) -> Table {
 
 /// How many, how long they took, how many a second, and a second and watt.
 pub fn summary(world: &World) -> Value {
-    let r = &world.records;
-    let of = |wanted: Option<u16>| {
-        let mine = || r.transactions.iter().filter(move |t| wanted.is_none_or(|w| w == t.0));
-        let count = mine().count();
-        let mut row = json!({ "count": count });
-        if count > 0 {
-            let us = |of: fn(&TransactionRecord) -> Span| {
-                quantiles(mine().map(|(_, t)| of(t).as_us_f64()).collect())
-            };
-            row["response_us"] = us(TransactionRecord::response_time);
-            row["network_us"] = us(|t| t.network);
-            row["compute_us"] = us(|t| t.compute);
-            let (per_second, per_watt) = rates(world, mine().map(|(_, t)| t));
-            row["per_second"] = per_second.into();
-            row["per_second_per_watt"] = per_watt.into();
-        }
-        row
-    };
-    let mut whole = of(None);
-    if !r.transactions.is_empty() {
-        let replays = (0u16..).zip(&world.drivers);
-        let replays = replays.filter(|(_, d)| matches!(d.workload, Workload::Transactions(_)));
-        whole["by_workload"] =
-            replays.map(|(w, d)| (d.name.clone(), of(Some(w)))).collect::<Map<_, _>>().into();
+    let all = || world.records.transactions.iter().map(|(_, t)| t);
+    let count = all().count();
+    if count == 0 {
+        return json!({ "count": count });
     }
-    whole
+    let us =
+        |of: fn(&TransactionRecord) -> Span| quantiles(all().map(|t| of(t).as_us_f64()).collect());
+    let (per_second, per_watt) = rates(world, all());
+    json!({
+        "count": count,
+        "response_us": us(TransactionRecord::response_time),
+        "network_us": us(|t| t.network),
+        "compute_us": us(|t| t.compute),
+        "per_second": per_second, "per_second_per_watt": per_watt,
+    })
 }
 
 /// Transactions over the time from the first arrival to the last response; and that over the mean

@@ -5,7 +5,7 @@
   priority, bytes and the transaction (Gusat et al., *Benchmarking the Ethernet-Federated
   Datacenter*, section 1);
 - ``workload.json``: where it comes from, where sizes come from, and the fitted hierarchy;
-- ``scenario.toml``: a fabric to run it on, to be edited;
+- ``scenario.toml``: a fabric to run it on, and ``sort.toml``: beside a sort of Hadoop;
 - ``what-if.toml``: cases to compare, and ``sweep.toml``: a sweep along the study's axes (topology,
   traffic; a sweep tables all metrics), to be edited.
 """
@@ -61,7 +61,7 @@ COLUMNS = (
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
 #: Hosts of a leaf in the scenario that is written.
-_PER_LEAF = 4
+_PER_LEAF = 6
 
 
 def write(
@@ -119,6 +119,7 @@ def _write_folder(place: NewFolder, out: Path, book: Book, about: dict[str, Any]
         texts = {
             ABOUT: json.dumps(about, indent=1, allow_nan=False) + "\n",
             "scenario.toml": scenario(components),
+            "sort.toml": beside_a_sort(components),
             "what-if.toml": WHAT_IF,
             "sweep.toml": SWEEP,
         }
@@ -216,22 +217,16 @@ def _about(
     }
 
 
-def scenario(components: int) -> str:
-    """A fabric with a host for each component, and the replay on it."""
-    leaves = max(2, -(-components // _PER_LEAF))
+def fabric(components: int, rate: str) -> str:
+    """Two racks or more with a host for each component, and one to spare."""
+    leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\
-# The recorded transactions on a leaf-spine fabric with a host for each component.
-# Change it as you like; what-if.toml has cases to compare.
-schema = 1
-name = "transactions"
-seed = 1
-
 [fabric]
 kind = "leaf-spine"
 leaves = {leaves}
 hosts_per_leaf = {_PER_LEAF}
 spines = 2
-host_rate = "10 Gbit/s"
+host_rate = "{rate}"
 uplink_rate = "10 Gbit/s"
 
 [tcp]
@@ -242,6 +237,45 @@ name = "transactions"
 kind = "transactions"
 file = "{TABLE}"
 placement = "round-robin"
+hosts = ["h1..h{leaves * _PER_LEAF - 1}"]
+"""
+
+
+def scenario(components: int) -> str:
+    """The replay on a fabric of its own."""
+    return f"""\
+# The recorded transactions on a leaf-spine fabric with a host for each component.
+# Change it as you like; what-if.toml has cases to compare.
+schema = 1
+name = "transactions"
+seed = 1
+
+{fabric(components, "10 Gbit/s")}"""
+
+
+def beside_a_sort(components: int) -> str:
+    """The replay while Hadoop sorts on the same hosts."""
+    return f"""\
+# The recorded transactions while Hadoop sorts on the same hosts, which have slower links.
+schema = 1
+name = "transactions-and-sort"
+seed = 1
+
+{fabric(components, "1 Gbit/s")}
+[[class]]
+name = "transactions"
+priority = 6             # matters with fabric.scheduler = "strict-priority"
+
+[[workload]]
+name = "sort"
+kind = "mapreduce"
+class = "bulk"
+background = true        # the run ends with the transactions
+master = "h0"
+
+[[workload.job]]
+kind = "terasort"
+input = "6 GB"
 """
 
 
@@ -259,11 +293,21 @@ set = { "fabric.host_rate" = "1 Gbit/s" }
 
 [[case]]
 name = "neighbours together"
-set = { "workload.transactions.placement" = "block" }
+set = { "fabric.host_rate" = "1 Gbit/s", "workload.transactions.placement" = "block" }
 
 [[case]]
-name = "ten times the load"
-set = { "workload.transactions.speed" = 10 }
+name = "beside a sort"
+scenario = "sort.toml"
+
+[[case]]
+name = "… with deep buffers"
+scenario = "sort.toml"
+set = { "fabric.queue.limit" = "2000 packets" }
+
+[[case]]
+name = "… with a queue of its own"
+scenario = "sort.toml"
+set = { "fabric.scheduler" = "strict-priority" }
 """
 
 #: A sweep along the axes of the study's benchmark, in the folder of a workload.
