@@ -103,12 +103,12 @@ def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:
     yield "between", f"{span(per_call)} between the sides of a call on average, counted as {words}"
     for name, found in said["sizes"].items():
         whole, side = sum(found.values()) or 1, name.partition("_")[0]
-        words = {
+        origins = {
             "attributes": "of the sizes are in the spans",
             "operation": "are those of other calls of the operation",
             "default": f"are assumed ({said['sizes_default'][side]} B)",
         }
-        shares = [f"{percent(found[k] / whole)} {text}" for k, text in words.items() if found[k]]
+        shares = [f"{percent(found[k] / whole)} {text}" for k, text in origins.items() if found[k]]
         yield side, ", ".join(shares)
     for variable in said["levels"]:
         if variable["count"]:
