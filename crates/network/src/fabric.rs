@@ -77,6 +77,8 @@ pub struct Fabric {
     pub given_states: Vec<StateTimes>,
     pub(crate) dcb: Arc<DcbConfig>,
     pub(crate) deadlock: Option<Deadlock>,
+    /// When a deadlock was last looked for.
+    pub(crate) searched: Time,
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
 }
@@ -146,6 +148,7 @@ impl Fabric {
             given_states: Vec::new(),
             dcb,
             deadlock: None,
+            searched: Time::ZERO,
             halt: u32::MAX,
         };
         fabric.work_off(Time::ZERO);

@@ -279,6 +279,7 @@ impl World {
             }
             if key.time() > self.until {
                 self.now = self.until;
+                self.fabric.look_for_deadlock(self.until);
                 return Ok(true);
             }
             self.now = key.time();

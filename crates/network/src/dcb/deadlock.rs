@@ -1,7 +1,8 @@
 //! Pauses that wait for each other in a circle, and never end.
 //!
-//! A paused queue moves again when the input that has asked for the pause is down to XON. That input
-//! empties as queues of its switch send. So: every queue that nobody has paused moves; a paused one moves
+//! A pause is in force when it was asked for and is obeyed, and no frame is under way that ends it. A queue
+//! behind one moves again when the input that has asked for it is down to XON. That input empties as
+//! queues of its switch send. So: every queue that nobody has paused moves; a paused one moves
 //! if the bytes of the asking input in queues that do *not* move are no more than XON; repeat until nothing
 //! changes. What is left never moves, whatever else happens: more packets only make it worse, and packets
 //! elsewhere were all taken to leave. The check is exact, then: it finds a deadlock if and only if there
@@ -36,16 +37,27 @@ type Place = (u32, u8);
 pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {
+        if link.feeds_from_host() {
+            // all of it is the host's own
+            for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
+            {
+                waits.insert((number, priority), [(OWN, bytes)].into());
+            }
+            continue;
+        }
         for (priority, held) in link.waiting_packets() {
             let of = waits.entry((number, priority)).or_default();
             *of.entry(held.came).or_default() += u64::from(held.passage.ip_len());
         }
     }
-    // queues behind a pause that is in force
-    let asked = |&(link, priority): &Place| {
-        links[link as usize].input().is_some_and(|input| input.asked >> priority & 1 == 1)
+    // Queues behind a pause that is in force: asked for, obeyed, and not taken back by a frame under way.
+    // Before a pause is obeyed its sender still sends, and what it sends may be what lets it end.
+    let in_force = |&(link, priority): &Place| {
+        let port = &links[link as usize];
+        port.input().is_some_and(|input| input.asked >> priority & 1 == 1)
+            && port.is_held(&links[link as usize ^ 1], priority)
     };
-    let mut stuck: BTreeSet<Place> = waits.keys().copied().filter(asked).collect();
+    let mut stuck: BTreeSet<Place> = waits.keys().copied().filter(in_force).collect();
     // bytes of an input in queues that do not move
     let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
     for place in &stuck {

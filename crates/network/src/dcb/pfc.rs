@@ -64,7 +64,7 @@ impl PfcConfig {
 }
 
 /// What packets take on a link, beyond their bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
     /// Largest packet.
     pub mtu: u32,
@@ -75,8 +75,13 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// Bytes that a packet of so many IP bytes takes on the link.
+    pub fn bytes(&self, ip_len: u32) -> u32 {
+        (ip_len + self.framing).max(self.min_frame)
+    }
+
     fn largest(&self) -> u64 {
-        u64::from((self.mtu + self.framing).max(self.min_frame))
+        u64::from(self.bytes(self.mtu))
     }
 
     /// Bytes of a PFC frame on the link: 64 B, and of framing what is not among them (preamble and gap).
@@ -130,6 +135,12 @@ impl Control {
         let said = std::mem::take(&mut self.pending);
         self.on_wire.push_back((at, said));
         self.sent += 1;
+    }
+
+    /// Whether a frame that waits or is under way lets this priority go on.
+    pub fn releases(&self, priority: u8) -> bool {
+        let said = self.on_wire.iter().map(|(_, said)| said).chain([&self.pending]);
+        said.into_iter().any(|said| said[usize::from(priority)] == Some(0))
     }
 
     /// When the next frame takes effect.

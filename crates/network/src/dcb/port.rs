@@ -29,8 +29,10 @@ pub(crate) struct Serving {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bridge {
     config: Arc<DcbConfig>,
-    /// Bytes of a PFC frame on the link.
-    frame_bytes: u64,
+    /// What packets take on the link.
+    wire: Wire,
+    /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
+    from_host: bool,
     paused: Paused,
     control: Control,
     /// At the far end, if that is a switch.
@@ -108,7 +110,8 @@ impl Bridge {
             _ => Vec::new(),
         };
         Bridge {
-            frame_bytes: site.wire.pfc_frame(),
+            wire: site.wire,
+            from_host: site.from_host,
             paused: Paused::new(),
             control: Control::default(),
             input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
@@ -125,7 +128,8 @@ impl Bridge {
 
     /// Queues of a class of this port.
     pub(crate) fn lanes(&self, queue: &QueueConfig, place: &Place) -> Lanes {
-        Lanes::new(queue, place, self.config.lossless())
+        let lossless = if self.from_host { 0 } else { self.config.lossless() };
+        Lanes::new(queue, place, lossless)
     }
 
     /// Priorities that are paused, as bits.
@@ -167,6 +171,23 @@ impl Link {
     /// Whether the port sends nothing.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.as_ref().is_some_and(|w| w.sent_at == Time::NEVER)
+    }
+
+    /// Whether a host feeds the link.
+    pub(crate) fn feeds_from_host(&self) -> bool {
+        self.bridge().from_host
+    }
+
+    /// Whether a priority is paused at this port, and nothing is on its way that ends it.
+    pub(crate) fn is_held(&self, reverse: &Link, priority: u8) -> bool {
+        self.bridge().paused.mask >> priority & 1 == 1
+            && !reverse.bridge().control.releases(priority)
+    }
+
+    /// Bytes that wait in each priority.
+    pub(crate) fn bytes_waiting(&self) -> [u64; PRIORITIES] {
+        let w = self.waiting.as_ref().expect("the port is bridged");
+        std::array::from_fn(|p| w.lanes().map(|lanes| lanes.bytes(p as u8)).sum())
     }
 
     /// All that waits at a bridged port, with its priority.
@@ -234,7 +255,7 @@ impl Link {
         let ps_per_byte_q16 = self.ps_per_byte_q16;
         let b = self.bridge_mut();
         if b.control.waits() {
-            let bytes = b.frame_bytes;
+            let bytes = b.wire.pfc_frame();
             let sent_at = now + Span((bytes * ps_per_byte_q16) >> 16);
             let response = b.config.pfc.as_ref().map_or(Span::ZERO, |c| c.response);
             b.control.send(sent_at + delay + response);
@@ -424,9 +445,10 @@ pub(crate) mod queues {
     impl Waiting {
         /// Takes out the packet that is next in turn among those not paused.
         pub fn pop_bridged(&mut self, now: Time, pool: &PacketPool) -> Option<(Held, u8, bool)> {
-            let mask = self.bridge.as_ref().expect("the port is bridged").mask();
+            let bridge = self.bridge.as_ref().expect("the port is bridged");
+            let (mask, wire) = (bridge.mask(), bridge.wire);
             let mut dropped = Vec::new();
-            let next = self.pop_held(now, mask, pool, &mut dropped);
+            let next = self.pop_held(now, (mask, wire), pool, &mut dropped);
             if !dropped.is_empty() {
                 self.bridge.as_mut().expect("the port is bridged").dropped.extend(dropped);
             }

@@ -9,9 +9,10 @@
 //! * *active increase*, once one of them is through its five: before that, `TR ← TR + 5 Mbit/s`;
 //! * *hyperactive increase*, once both are: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
 //!
-//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the first cycle is over
-//! cuts the rate and leaves the target alone; and a target more than ten times the rate at the end of a
-//! first cycle is divided by eight. At line rate the limiter goes.
+//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the first cycle of bytes
+//! is over cuts the rate and leaves the target alone, and the bytes of that cycle count on; and a target
+//! more than ten times the rate at the end of a first cycle is divided by eight. At line rate the limiter
+//! goes.
 
 use super::qcn::QcnConfig;
 use eastwest_engine::random::Stream;
@@ -58,14 +59,13 @@ impl ReactionPoint {
 
     /// A message has come.
     pub fn slow_down(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
-        let first = self.byte_cycles == 0 && self.time_cycles == 0;
-        if !(first && c.extra_fast_recovery) {
+        if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
+            self.bytes_left = c.around(c.byte_limit, random);
         }
         let left = (1.0 - c.gain * f64::from(fb)).max(c.min_decrease);
         self.current = ((self.current as f64 * left) as u64).max(c.min_rate.0).min(self.line);
         (self.byte_cycles, self.time_cycles) = (0, 0);
-        self.bytes_left = c.around(c.byte_limit, random);
         self.timer_at = now + jittered(c.timer, c, random);
     }
 
@@ -181,6 +181,21 @@ mod tests {
         let once = point.current;
         point.slow_down(Time(1), 63, &plain, &mut random);
         assert_eq!(point.target, once);
+    }
+
+    #[test]
+    fn bytes_of_the_first_cycle_count_on_and_the_timer_does_not_end_it() {
+        let (c, (mut point, mut random)) = (config(), slowed(63));
+        (0..66).for_each(|_| point.sends(1500, &c, &mut random));
+        point.times(Time::ZERO, &c, &mut random);
+        point.slow_down(Time(1), 63, &c, &mut random);
+        // 99 kB before the message and 51 kB after it are the 150 kB of the cycle
+        assert_eq!((point.byte_cycles, point.target), (0, LINE.0));
+        (0..34).for_each(|_| point.sends(1500, &c, &mut random));
+        assert_eq!(point.byte_cycles, 1);
+        let rate = point.current;
+        point.slow_down(Time(2), 63, &c, &mut random);
+        assert_eq!(point.target, rate);
     }
 
     #[test]

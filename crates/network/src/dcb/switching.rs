@@ -127,7 +127,6 @@ impl Fabric {
     fn repeat(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
         let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
-        let watched = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_some());
         let input = self.links[link as usize].input_mut().expect("it has asked");
         let (asked, still) = (input.asked, input.still & input.asked);
         input.refresh_at = now + again;
@@ -139,11 +138,21 @@ impl Fabric {
             self.links[link as usize ^ 1].say(p as u8, quanta);
         }
         self.start(now, link ^ 1, events);
-        if still != 0 && !watched && self.deadlock.is_none() {
-            self.deadlock = deadlock::find(now, &self.links);
+        // all that are to repeat at one instant would find the same
+        if still != 0 && self.deadlock.is_none() && self.searched < now {
+            self.searched = now;
+            self.look_for_deadlock(now);
             if self.deadlock.is_some() {
                 events.set(self.halt, Key::new(now, Class::Change));
             }
+        }
+    }
+
+    /// Finds a deadlock, if there is one now and none was found before. A watchdog ends all of them.
+    pub fn look_for_deadlock(&mut self, now: Time) {
+        let unwatched = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
+        if unwatched && self.deadlock.is_none() {
+            self.deadlock = deadlock::find(now, &self.links);
         }
     }
 

@@ -7,6 +7,7 @@
 use super::Passage;
 use crate::config::{PortClass, QueueConfig};
 use crate::dcb::lanes::{Came, Held, Lanes};
+use crate::dcb::pfc::Wire;
 use crate::dcb::port::Bridge;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
@@ -209,7 +210,7 @@ impl Waiting {
     pub fn pop_held(
         &mut self,
         now: Time,
-        paused: u8,
+        (paused, wire): (u8, Wire),
         pool: &PacketPool,
         dropped: &mut Vec<(Held, u8)>,
     ) -> Option<(Held, u8, bool)> {
@@ -234,7 +235,8 @@ impl Waiting {
             let Some(next) = lanes.pop(now, paused, pool, dropped) else {
                 continue; // its discipline has dropped everything
             };
-            class.deficit -= i64::from(next.0.passage.ip_len);
+            // shares are of the link, so framing counts (802.1Qaz)
+            class.deficit -= i64::from(wire.bytes(u32::from(next.0.passage.ip_len)));
             return Some(next);
         }
         None

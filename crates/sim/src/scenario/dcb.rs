@@ -52,7 +52,7 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
         let doc = "Quantised congestion notification (802.1Qau) on all switches and hosts; two-event \
                    ports. Without it nobody is told.";
         let lossless = dcb.pfc.as_ref().map_or(1 << 3, |c| c.priorities);
-        let qcn = s.table("qcn", doc, |q| read_qcn(q, lossless, notes));
+        let qcn = s.table("qcn", doc, |q| read_qcn(q, lossless, below.wire.mtu, notes));
         dcb.qcn = qcn_given.then_some(qcn);
     }
     for (name, given) in [("pfc", pfc_given), ("qcn", qcn_given)] {
@@ -222,7 +222,7 @@ fn check_refresh(s: &mut Section, config: &PfcConfig, below: &Below) {
     }
 }
 
-fn read_qcn(s: &mut Section, lossless: u8, notes: &mut Vec<String>) -> QcnConfig {
+fn read_qcn(s: &mut Section, lossless: u8, mtu: u32, notes: &mut Vec<String>) -> QcnConfig {
     let doc = "Priorities that are congestion-controlled, 0 to 7.";
     let priorities = read_priorities(s, doc, Some(lossless));
     let bytes = |s: &mut Section, name, doc, default| {
@@ -285,12 +285,15 @@ fn read_qcn(s: &mut Section, lossless: u8, notes: &mut Vec<String>) -> QcnConfig
     let extra_fast_recovery = s.get(
         key(
             "extra_fast_recovery",
-            "Messages within the first cycle of recovery leave the target alone.",
+            "Messages within the first cycle of bytes leave the target alone.",
         )
         .default("true"),
     );
     s.demand(priorities >> cnm_priority & 1 == 0, &["cnm_priority", "priorities"], || {
         "is congestion-controlled itself".to_owned()
+    });
+    s.demand(u64::from(cnm_bytes.0) <= u64::from(mtu), &["cnm_bytes"], || {
+        format!("is more than fabric.mtu ({mtu} B), which headroom is reckoned with")
     });
     if cnm_bytes.0 > 256 && !s.describing() {
         notes.push(format!("qcn: messages of {} B are larger than the standard's", cnm_bytes.0));

@@ -78,21 +78,26 @@ impl Outcome {
         self.0.files.iter().find(|f| f.0 == name).map(|f| f.1.as_slice())
     }
 
-    /// A number of the summary by its path, such as `packets.sent`.
+    /// What the summary has at a path, such as `packets.sent`; null where it has nothing.
+    pub fn value(&self, path: &str) -> &serde_json::Value {
+        path.split('.').fold(&self.0.summary, |v, step| &v[step])
+    }
+
+    /// A number of the summary by its path.
     pub fn number(&self, path: &str) -> f64 {
-        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        let value = self.value(path);
         value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
     /// A whole number of the summary by its path.
     pub fn count(&self, path: &str) -> u64 {
-        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        let value = self.value(path);
         value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
     /// A text of the summary by its path.
     pub fn text(&self, path: &str) -> &str {
-        let value = path.split('.').fold(&self.0.summary, |v, step| &v[step]);
+        let value = self.value(path);
         value.as_str().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
