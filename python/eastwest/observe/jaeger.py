@@ -131,6 +131,8 @@ def _parent(
         return parent_of(span.get("parentSpanID"))
     if not isinstance(references, list) or not all(isinstance(r, dict) for r in references):
         raise SpanError("references are no list of objects", references)
+    if len(references) == 1 and references[0].get("traceID") == span.get("traceID"):
+        return parent_of(references[0].get("spanID"))
     own = [r for r in references if str(r.get("traceID", trace)).lower() == trace]
     own.sort(key=lambda r: r.get("refType") != "CHILD_OF")
     if len(references) > 1:
