@@ -6,6 +6,7 @@ pub mod flows;
 pub mod frames;
 pub mod pcapng;
 pub mod power;
+pub mod resequence;
 pub mod samples;
 pub mod streams;
 pub mod table;

@@ -19,6 +19,7 @@ from eastwest.claims.measures import (
     segments,
     selection,
     settings,
+    streams,
 )
 from eastwest.claims.measures.base import (
     MEASURES,
@@ -51,4 +52,5 @@ __all__ = [
     "segments",
     "selection",
     "settings",
+    "streams",
 ]
