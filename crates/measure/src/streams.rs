@@ -5,12 +5,13 @@
 //! `(Σx)² / (n Σx²)` of received bytes (Jain, Chiu and Hawe 1984): 1 where all got the same, 1/n where one
 //! got all.
 
+use crate::resequence::Resequencer;
 use crate::table::{Column, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// One stream.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StreamRow {
     /// Index of the workload it belongs to.
     pub workload: u16,
@@ -32,6 +33,8 @@ pub struct StreamRow {
     pub lost: u64,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
+    /// What its receiver holds to put frames in order.
+    pub order: Resequencer,
     /// When the first frame came up; never where none did.
     pub first: Time,
     /// When the last one so far arrived.
@@ -58,6 +61,7 @@ impl StreamRow {
             received_bytes: 0,
             lost: 0,
             reordered: 0,
+            order: Resequencer::default(),
             first: Time::NEVER,
             last: Time::ZERO,
             latency_sum_ps: 0,
@@ -78,6 +82,7 @@ impl StreamRow {
 
     /// A frame has arrived.
     pub fn receives(&mut self, now: Time, number: u32, bytes: u16, latency: Span) {
+        self.order.arrives(now, number);
         if self.received > 0 {
             self.jitter_sum_ps += u128::from(latency.0.abs_diff(self.latency_before.0));
         }
@@ -93,6 +98,12 @@ impl StreamRow {
         self.latency_sum_ps += u128::from(latency.0);
         self.latency_max = self.latency_max.max(latency);
         self.latency_before = latency;
+    }
+
+    /// A frame was lost.
+    pub fn loses(&mut self, at: Time, number: u32) {
+        self.lost += 1;
+        self.order.misses(at, number);
     }
 
     /// Frames that have neither arrived nor been lost.
@@ -153,6 +164,9 @@ pub fn table(rows: &[StreamRow], workloads: &[String], classes: &[String]) -> Ta
             ("bytes_received", u64s(|r| r.received_bytes)),
             ("frames_lost", u64s(|r| r.lost)),
             ("frames_reordered", u64s(|r| r.reordered)),
+            ("resequenced", u64s(|r| r.order.waited())),
+            ("resequenced_most", u64s(|r| r.order.most())),
+            ("resequenced_mean", f64s(|r| r.order.mean(r.first, r.last))),
             ("first_s", f64s(|r| r.first.as_secs_f64())),
             ("last_s", f64s(|r| r.last.as_secs_f64())),
             ("throughput_bps", f64s(StreamRow::throughput_bps)),
@@ -186,7 +200,7 @@ mod tests {
         r.receives(us(13), 3, 1000, Span::from_us(11));
         r.receives(us(14), 2, 1000, Span::from_us(13));
         assert_eq!((r.reordered, r.under_way(), FATES[r.fate() as usize]), (1, 1, "under-way"));
-        r.lost += 1;
+        r.loses(us(15), 4);
         assert_eq!(FATES[r.fate() as usize], "partial");
         let table = table(&[r, row()], &["w".to_owned()], &["c".to_owned()]);
         assert_eq!(table.rows(), 1);

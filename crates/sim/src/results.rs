@@ -361,6 +361,11 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     if w.streams.any() {
         summary["streams"] = w.streams.summary();
     }
+    if let Some(counts) = w.fabric.adaptive_counts() {
+        summary["adaptive"] = json!({
+            "marked": counts.marked, "absorbed": counts.absorbed, "moved": counts.moved,
+        });
+    }
     if let Some(bridging) = dcb::summary(w) {
         summary["dcb"] = bridging;
     }

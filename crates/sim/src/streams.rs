@@ -55,7 +55,7 @@ impl Streams {
     /// Counts a frame that was lost.
     pub fn lose(&mut self, lost: &Lost) {
         if lost.packet.notes == Packet::DATAGRAM && lost.packet.ack > 0 {
-            self.ends(lost.packet.ack as u32).0.lost += 1;
+            self.ends(lost.packet.ack as u32).0.loses(lost.at, lost.packet.seq as u32);
         }
     }
 
@@ -71,6 +71,8 @@ impl Streams {
             "count": used().count(),
             "frames_sent": sum(|r| r.sent), "frames_received": sum(|r| r.received),
             "frames_lost": sum(|r| r.lost), "frames_reordered": sum(|r| r.reordered),
+            "frames_resequenced": sum(|r| r.order.waited()),
+            "resequenced_most": used().map(|r| r.order.most()).max().unwrap_or(0),
             "bytes_sent": sum(|r| r.sent_bytes), "bytes_received": sum(|r| r.received_bytes),
             "throughput_bps": if run_s > 0.0 { bits / run_s } else { 0.0 },
             "jain": jain(used().map(|r| r.received_bytes as f64)),

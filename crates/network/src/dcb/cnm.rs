@@ -5,7 +5,7 @@
 //! [`Stored`] packet on its way, such as a switch that looks at messages passing by, can ask [`Cnm::of`]
 //! what it says. A message travels from the congestion point to the source, so at a switch that it came
 //! to on link `came`, the port towards the congestion point is `came ^ 1`; at the switch of the congestion
-//! point itself that is the congested port.
+//! point itself that is the congested port. Its hash is [`NOTE_HASH`], by which routing knows it.
 
 use crate::pool::Stored;
 use crate::routing::NOTE_HASH;

@@ -1,7 +1,7 @@
 """Values of runs with raw Ethernet streams: what they got, how fairly, and in what order.
 
-Of a fabric of two groups of hosts, *cold* streams stay inside of a group and *hot* ones go from one to
-the other; the first half of the hosts is one group.
+Of a fabric of two groups of hosts, *cold* streams stay inside of a group and *hot* ones go from one
+to the other; the first half of the hosts is one group.
 """
 
 from __future__ import annotations
