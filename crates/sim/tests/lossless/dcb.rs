@@ -129,7 +129,7 @@ fn bridged_runs_have_one_digest_and_go_on_from_checkpoints() {
 }
 
 /// Keeps a run in the middle and goes on from what was kept.
-fn goes_on(scenario: &Scenario, whole: &Outcome) {
+pub fn goes_on(scenario: &Scenario, whole: &Outcome) {
     let mut world = World::new(Plan::new(scenario).expect("a plan")).expect("a world");
     world.run_to(whole.count("events") / 2, &mut |_| true).expect_err("it stops half-way");
     let identity = Identity { build: "this".into(), plan: plan(scenario, false) };

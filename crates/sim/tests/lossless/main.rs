@@ -1,5 +1,6 @@
 //! Raw Ethernet and data-centre bridging in whole runs.
 
+mod adaptive;
 mod dcb;
 mod ethernet;
 #[allow(dead_code)] // what the other tests look at besides
