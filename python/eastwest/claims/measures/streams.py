@@ -72,3 +72,38 @@ def most_over_least_stream(result: Result) -> float:
     """Bytes of the stream that received most over those of the one that received least."""
     received = _streams(result)["bytes_received"]
     return float(received.max() or 0) / max(1.0, float(received.min() or 0))  # type: ignore[arg-type]
+
+
+def _received(result: Result) -> pl.DataFrame:
+    """Megabytes per second into each host that receives, by sampling interval."""
+    into = _hosts(result).filter(pl.col("packets") > 0).select("link")
+    samples = result.table("link_samples")
+    times = samples["time_s"].unique().sort()
+    if times.len() < 4:
+        raise MeasureError(f"{result.path} has too few samples of links")
+    step_s = float(times[1]) - float(times[0])
+    every = times.to_frame().join(into, how="cross")
+    carried = every.join(samples, on=["time_s", "link"], how="left")
+    return carried.select(
+        "time_s", "link", (pl.col("bytes").fill_null(0) / step_s / 1e6).alias("mbyte_s")
+    )
+
+
+@run_value("settled-least-mbyte-s")
+def settled_least_mbyte_s(result: Result) -> float:
+    """Megabytes per second into the receiving host that gets least in the second half of a run."""
+    received = _received(result)
+    half = float(result.summary["simulated_s"]) / 2
+    late = received.filter(pl.col("time_s") > half).group_by("link").agg(pl.col("mbyte_s").mean())
+    return float(late["mbyte_s"].min() or 0.0)  # type: ignore[arg-type]
+
+
+@run_value("most-over-least-briefly")
+def most_over_least_briefly(result: Result) -> float:
+    """Largest ratio of what two receiving hosts get in one sampling interval after the first."""
+    received = _received(result)
+    later = received.filter(pl.col("time_s") > received["time_s"].min())
+    extremes = later.group_by("time_s").agg(
+        pl.col("mbyte_s").max().alias("most"), pl.col("mbyte_s").min().alias("least")
+    )
+    return float((extremes["most"] / extremes["least"].clip(1e-3)).max() or 0.0)  # type: ignore[arg-type]
