@@ -39,7 +39,7 @@ from eastwest.sweep.spec import Spec
 
 HERE = Path(__file__).resolve().parent
 NAMES = {"none": "no congestion management", "qcn": "QCN", "adaptive": "QCN, adaptive routing"}
-COLOURS = {"none": INK, "qcn": ORANGE, "adaptive": GREEN}
+COLOURS = {"none": INK, "qcn": ORANGE, "adaptive": GREEN, "coloured": BLUE}
 #: Rate of a host's cable, and CPU seconds of a run.
 RATE_BPS, RUN_S = 10e9, 6.0
 HOSTS = 6
@@ -78,12 +78,13 @@ def over_load(table: pl.DataFrame) -> Figure:
             part = part.with_columns(pl.col("load").cast(pl.Float64)).sort("load")
             axes.errorbar((part["load"] * 100).to_list(), part["mean"].to_list(),
                           yerr=error(part), fmt="o-", color=colour, ms=3, lw=1.3, elinewidth=0.6,
-                          label=NAMES[name])  # fmt: skip
+                          label=NAMES.get(name, "QCN, computed routes"))  # fmt: skip
         axes.set_xlabel("load, % of the hosts' rate")
     left.axhline(5 / 9, color=BLUE, lw=0.8, ls=":")
     left.set_ylabel("received, of the hosts' rate")
     right.set_ylabel("mean latency, µs")
     right.set_yscale("log")
+    right.yaxis.set_major_formatter("{x:,.0f}")
     left.legend(fontsize=7)
     return figure
 

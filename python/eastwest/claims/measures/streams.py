@@ -75,8 +75,9 @@ def most_over_least_stream(result: Result) -> float:
 
 
 def _received(result: Result) -> pl.DataFrame:
-    """Megabytes per second into each host that receives, by sampling interval."""
-    into = _hosts(result).filter(pl.col("packets") > 0).select("link")
+    """Megabytes per second into each host that a stream goes to, by sampling interval."""
+    receivers = [f"h{number}" for number in _streams(result)["dst"].unique().to_list()]
+    into = _hosts(result).filter(pl.col("dst").is_in(receivers)).select("link")
     samples = result.table("link_samples")
     times = samples["time_s"].unique().sort()
     if times.len() < 4:
