@@ -215,6 +215,9 @@ class Tables:
             "power": self.power(),
             "latency": self.latency(),
             "rounds": self.rounds(),
+            "mpi_ranks": self.mpi_ranks(),
+            "mpi_states": self.mpi_states(),
+            "mpi_messages": self.mpi_messages(),
             "tcp_trace": self.tcp_trace(),
             "lpi": self.lpi(),
             "streams": empty_columns("streams"),
@@ -523,4 +526,49 @@ class Tables:
             column("started_s", "f64", []),
             column("finished_s", "f64", []),
             column("bytes", "u64", []),
+        ]
+
+    def mpi_ranks(self) -> list[Column]:
+        return [
+            column("workload", "str", []),
+            column("rank", "u32", []),
+            column("host", "u32", []),
+            column("finished_s", "f64", []),
+            column("compute_s", "f64", []),
+            column("sleep_s", "f64", []),
+            column("send_s", "f64", []),
+            column("receive_s", "f64", []),
+            column("wait_s", "f64", []),
+            column("collective_s", "f64", []),
+            column("messages", "u64", []),
+            column("bytes", "u64", []),
+            column("collective_messages", "u64", []),
+            column("collective_bytes", "u64", []),
+            column("collectives", "u64", []),
+        ]
+
+    def mpi_states(self) -> list[Column]:
+        return [
+            column("workload", "str", []),
+            column("rank", "u32", []),
+            column("state", "str", []),
+            column("call", "str", []),
+            column("began_s", "f64", []),
+            column("ended_s", "f64", []),
+        ]
+
+    def mpi_messages(self) -> list[Column]:
+        return [
+            column("workload", "str", []),
+            column("from", "u32", []),
+            column("to", "u32", []),
+            column("tag", "i64", []),
+            column("call", "str", []),
+            column("bytes", "u64", []),
+            column("protocol", "str", []),
+            column("over", "str", []),
+            column("sent_s", "f64", []),
+            column("matched_s", "f64", []),
+            column("arrived_s", "f64", []),
+            column("received_s", "f64", []),
         ]

@@ -72,6 +72,22 @@ name = "any"
 kind = "permutation"
 bytes = "1 KB"
 """
+RANKS = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "cg"
+kind = "mpi-cg"
+ranks = 8
+ranks_per_host = 2
+problem = "S"
+outer = 0
+inner = 1
+eager_limit = "1 KB"
+"""
 JOBS = (
     "schema = 1"
     + FABRIC
@@ -179,11 +195,12 @@ class Sketched(ew.Queue):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """A run of flows, one of jobs, one without packets, a lossless one, one of transactions."""
+    """A run of flows, one of jobs, one without packets, a lossless one, one of transactions, one of ranks."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
         ew.run(JOBS, out=folder / "jobs"),
+        ew.run(RANKS, out=folder / "ranks"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
         ew.run(LOSSLESS, out=folder / "lossless"),
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
@@ -236,6 +253,9 @@ def test_the_values_of_labels_are_documented(results: list[ew.Result]) -> None:
         ("drops", "ect"),
         ("depths", "unit"),
         ("latency", "kind"),
+        ("mpi_states", "state"),
+        ("mpi_messages", "protocol"),
+        ("mpi_messages", "over"),
     ):
         meaning = next(row[2] for row in pages[table] if row[0] == column)
         for result in results:
@@ -275,6 +295,9 @@ def assert_a_claim(text: str, folder: Path) -> None:
 def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
     for text in blocks(page, "csv"):  # a list of flows
         (tmp_path / "flows.csv").write_text(text, encoding="utf-8")
+    for rank, text in enumerate(blocks(page, "ti")):  # the ranks of an MPI program
+        (tmp_path / "cg").mkdir(exist_ok=True)
+        (tmp_path / "cg" / f"rank-{rank}.txt").write_text(text, encoding="utf-8")
     for number, text in enumerate(blocks(page, "toml")):
         if "optimize" in tomllib.loads(text):
             (tmp_path / "optimize.toml").write_text(text, encoding="utf-8")

@@ -31,6 +31,7 @@ from eastwest.mechanisms import (
     Window,
 )
 from eastwest.optimize import OptimizeResult, optimize
+from eastwest.paraver import paraver
 from eastwest.results import Result, load
 from eastwest.run import check, run
 from eastwest.sweep import SweepResult, sweep
@@ -67,6 +68,7 @@ __all__ = [
     "load",
     "models",
     "optimize",
+    "paraver",
     "plot",
     "run",
     "slowest",

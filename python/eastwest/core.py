@@ -10,7 +10,7 @@ import contextlib
 import functools
 import hashlib
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,12 +70,21 @@ def share_done(progress: Progress) -> float | None:
     return max(shares, default=None)
 
 
+#: A file that a scenario reads: its bytes, or where it is if it is too large to be held.
+Content = bytes | Path
+
+
+def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
+    """Return files that a scenario reads with their bytes."""
+    return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
+
+
 class CoreResult(TypedDict):
     """Everything that a finished simulation hands over."""
 
     summary_json: str
     scenario_toml: str
-    attached: list[tuple[str, bytes]]
+    attached: list[tuple[str, Content]]
     notes: list[str]
     tables: Tables
     files: list[tuple[str, bytes]]
@@ -265,7 +274,7 @@ def resolve(
     """Spell out every default of the scenario in ``text``, without simulating it."""
     with _door() as (module, more):
         resolved: Resolved = module.resolve(text, base_dir, data_dir, overrides, seed, *more)
-        return resolved
+        return {**resolved, "attached": held(resolved["attached"])}
 
 
 def schema() -> str:

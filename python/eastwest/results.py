@@ -325,7 +325,10 @@ def fill_folder(
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
         target = folder.joinpath(*steps)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        if isinstance(content, Path):
+            shutil.copyfile(content, target)
+        else:
+            target.write_bytes(content)
     for name, content in raw["files"]:
         if name != Path(name).name:
             raise ValueError(f"the simulator made a file with an impossible name: {name!r}")

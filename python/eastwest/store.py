@@ -149,7 +149,7 @@ class Store:
             for name, content in (extra or {}).items():
                 (partial / name).write_bytes(content)
 
-        return self._keep(key, fill, raw["attached"])
+        return self._keep(key, fill, core.held(raw["attached"]))
 
     def take_in(
         self, key: str, files: Mapping[str, bytes], inputs: Sequence[tuple[str, bytes]]

@@ -1,4 +1,4 @@
-"""A result as a timeline that https://ui.perfetto.dev opens: jobs, flows, losses, queues, naps.
+"""A result as a timeline that https://ui.perfetto.dev opens: jobs, ranks, flows, losses, queues.
 
 The file is in the Trace Event Format of Chrome (JSON, times in microseconds with three decimals):
 
@@ -6,6 +6,7 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
   where they overlap: those of one lane never do;
 - tasks are complete slices (``X``) on threads that stand for the slots of a host, with their stages
   as slices within;
+- ranks of MPI programs are threads with what they do, messages between them slices in lanes;
 - naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
 - queues and windows are counters (``C``).
@@ -46,8 +47,11 @@ _SHARES = {
     "queues": 0.15,
     "tcp": 0.06,
     "naps": 0.1,
+    "states": 0.18,
+    "messages": 0.3,
 }
 _JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS = 1, 2, 3, 4, 5
+_RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
 Row = dict[str, Any]
@@ -113,8 +117,11 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
         "queues": result.queues,
         "tcp": result.table("tcp_trace"),
         "naps": result.lpi,
+        "states": result.table("mpi_states"),
+        "messages": result.table("mpi_messages"),
     }
     per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1, "naps": 3}
+    per_row |= {"states": 1, "messages": 2}
     into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
     _jobs(into, tables["jobs"])
     _tasks(into, tables["tasks"])
@@ -123,6 +130,8 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     _queues(into, tables["queues"])
     _windows(into, tables["tcp"])
     _naps(into, tables["naps"])
+    _ranks(into, tables["states"])
+    _messages(into, tables["messages"])
     summary = result.summary
     return {
         "traceEvents": into.events,
@@ -167,8 +176,8 @@ def _rows(into: _Trace, table: str, rows: pl.DataFrame) -> Iterator[Row]:
         yield row
 
 
-def _ns(time_s: Any) -> int:
-    """A time in whole nanoseconds."""
+def nanoseconds(time_s: Any) -> int:
+    """Return a time of a result in whole nanoseconds."""
     if not isinstance(time_s, float) or not math.isfinite(time_s) or abs(time_s) > 1e9:
         raise InputError(f"the result is damaged: {time_s!r:.40} is not a time of a run")
     return round(time_s * 1e9)
@@ -208,7 +217,7 @@ def _longest(
     room = max(1, into.limit(kind) // per_row)
     kept = table
     if table.height > room:
-        ends = ("finish_s", "finished_s", "awake_s")
+        ends = ("finish_s", "finished_s", "awake_s", "ended_s", "received_s")
         end = next(column for column in ends if column in table.columns)
         kept = table.sort(pl.col(end) - pl.col(begin), descending=True, maintain_order=True)
         kept = kept.head(room)
@@ -242,8 +251,8 @@ def _jobs(into: _Trace, table: pl.DataFrame) -> None:
         (
             (
                 "all",
-                _ns(row["submitted_s"]),
-                _ns(row["finished_s"]),
+                nanoseconds(row["submitted_s"]),
+                nanoseconds(row["finished_s"]),
                 f"{clean(row['name'], 80)} (job {row['job']})",
                 {
                     "workload": clean(row["workload"]),
@@ -262,7 +271,9 @@ def _tasks(into: _Trace, table: pl.DataFrame) -> None:
     kept = _longest(into, "tasks", table, "assigned_s", 4)
     for row in _rows(into, "tasks", kept):
         host, kind = int(row["host"]), clean(row["kind"], 20)
-        times = [_ns(row[c]) for c in ("assigned_s", "started_s", "input_done_s", "finished_s")]
+        times = [
+            nanoseconds(row[c]) for c in ("assigned_s", "started_s", "input_done_s", "finished_s")
+        ]
         if times != sorted(times):
             raise InputError("the result is damaged: a task ends before it begins")
         lane = lanes.setdefault((host, kind), _Lanes()).place(times[0], max(times[3], times[0] + 1))
@@ -303,8 +314,8 @@ def _flow_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int, i
         dst = into.evidence.host(row["dst"])
         yield (
             f"{row['src']}-{row['dst']}",
-            _ns(row["start_s"]),
-            _ns(row["finish_s"]),
+            nanoseconds(row["start_s"]),
+            nanoseconds(row["finish_s"]),
             f"→ {dst} {size(row['bytes'])} {row['purpose']}",
             {
                 "flow": row["flow"],
@@ -340,7 +351,7 @@ def _events(into: _Trace, table: pl.DataFrame) -> None:
                 "s": "t",
                 "name": clean(name),
                 "cat": clean(row["what"], 20),
-                "ts": _us(_ns(row["time_s"])),
+                "ts": _us(nanoseconds(row["time_s"])),
                 "pid": pid,
                 "tid": tid,
                 "args": {"connection": row["connection"], "byte": row["stream_start"]},
@@ -364,11 +375,11 @@ def _with_zeros(rows: Iterable[tuple[float, int]], interval: float) -> Iterator[
     """Put an empty queue after a sample that no other follows: empty ones have no rows."""
     due: int | None = None
     for time_s, value in rows:
-        at = _ns(time_s)
+        at = nanoseconds(time_s)
         if due is not None and at > due + 1:
             yield due, 0
         yield at, value
-        due = at + _ns(interval)
+        due = at + nanoseconds(interval)
     if due is not None:
         yield due, 0
 
@@ -382,7 +393,9 @@ def _windows(into: _Trace, table: pl.DataFrame) -> None:
         dst = into.evidence.host(part["dst"][0])
         name = f"{into.evidence.host(int(str(src)))}->{dst} (connection {number}) cwnd"
         rows = zip(part["time_s"].to_list(), part["cwnd_bytes"].to_list(), strict=True)
-        into.events += _counters(pid, name, "bytes", ((_ns(at), value) for at, value in rows))
+        into.events += _counters(
+            pid, name, "bytes", ((nanoseconds(at), value) for at, value in rows)
+        )
 
 
 def _naps(into: _Trace, table: pl.DataFrame) -> None:
@@ -395,7 +408,7 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
     kept = _longest(into, "naps", table, "falls_asleep_s", 3)
     columns = ("falls_asleep_s", "asleep_s", "wakes_s", "awake_s")
     for row in _rows(into, "lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
-        times = [_ns(row[column]) for column in columns]
+        times = [nanoseconds(row[column]) for column in columns]
         if times != sorted(times):
             raise InputError("the result is damaged: a nap ends before it begins")
         tid = into.thread(pid, into.evidence.port(row["link"]))
@@ -404,6 +417,41 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
         for state, begin, end in zip(states, times, times[1:], strict=False):
             if end > begin:
                 into.events.append(_complete(state, begin, end, where, {}))
+
+
+def _ranks(into: _Trace, table: pl.DataFrame) -> None:
+    """Ranks of MPI programs: a thread each, a process for each program."""
+    programs: dict[str, int] = {}
+    kept = _longest(into, "states", table, "began_s", 1)
+    for row in _rows(into, "mpi_states", kept.sort("rank", "began_s", maintain_order=True)):
+        program = str(row["workload"])
+        number = programs.setdefault(program, len(programs))
+        pid = into.process(_RANKS + number, f"{clean(program, 60)} ranks")
+        tid = into.thread(pid, f"rank {row['rank']}")
+        begin, end = nanoseconds(row["began_s"]), nanoseconds(row["ended_s"])
+        if begin > end:
+            raise InputError("the result is damaged: a state ends before it begins")
+        where = {"pid": pid, "tid": tid, "cat": "mpi"}
+        into.events.append(_complete(clean(row["call"], 40), begin, end, where, {}))
+
+
+def _messages(into: _Trace, table: pl.DataFrame) -> None:
+    """Messages of MPI programs, from their send to their receipt, by the rank that sends."""
+    kept = _longest(into, "messages", table, "sent_s", 2)
+    for number, ((program,), part) in enumerate(kept.group_by("workload", maintain_order=True)):
+        pid = into.process(_MESSAGES + number, f"{clean(str(program), 60)} messages")
+        _slices(into, pid, f"message {number}", _message_slices(into, part))
+
+
+def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int, int, str, Row]]:
+    for row in _rows(into, "mpi_messages", part):
+        yield (
+            f"rank {row['from']}",
+            nanoseconds(row["sent_s"]),
+            nanoseconds(row["received_s"]),
+            f"{row['from']} → {row['to']} {size(row['bytes'])} {clean(row['call'], 40)}",
+            {"tag": row["tag"], "protocol": row["protocol"], "over": row["over"]},
+        )
 
 
 def _peaks(

@@ -95,12 +95,16 @@ fn read(
     read.map_err(|problems| refuse(py, &problems))
 }
 
-/// Sets what a scenario was resolved to: its text with every default, the files it reads, as
-/// (name, bytes), and what its author should know.
+/// Sets what a scenario was resolved to: its text with every default, the files it reads, as (name,
+/// bytes) or (name, path) where they are large, and what its author should know.
 fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     let attached = PyList::empty(d.py());
     for file in &scenario.attached {
-        attached.append((&file.name, PyBytes::new(d.py(), &file.bytes)))?;
+        let content = match &file.path {
+            Some(path) => path.into_pyobject(d.py())?.into_any(),
+            None => PyBytes::new(d.py(), &file.bytes).into_any(),
+        };
+        attached.append((&file.name, content))?;
     }
     d.set_item("scenario_toml", scenario.resolved())?;
     d.set_item("attached", attached)?;

@@ -70,6 +70,19 @@ impl World {
             Action::Frame { from, to, bytes, class, stream } => {
                 self.frame(workload, (from, to), bytes, class, stream);
             }
+            Action::MpiRank(rank) => {
+                let records = &mut self.records;
+                records.mpi.rank(workload, *rank, &mut records.digest);
+            }
+            Action::MpiState(state) => self.records.mpi.state(workload, state),
+            Action::MpiMessage(message) => {
+                let records = &mut self.records;
+                records.mpi.message(workload, *message, &mut records.digest);
+            }
+            Action::Fail(why) => {
+                let name = &self.drivers[usize::from(workload)].name;
+                self.stuck = Some(RunError::Stuck(format!("at {}, {name}: {why}", self.now)));
+            }
             Action::Finished => {
                 if !self.awaits_frames(workload) {
                     self.finish(workload);

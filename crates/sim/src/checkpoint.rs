@@ -22,6 +22,7 @@ use eastwest_network::config::{FabricConfig, QueueConfig, RoutingConfig, Schedul
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
 
 /// The first bytes of every checkpoint.
@@ -79,9 +80,27 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
     for file in &scenario.attached {
         hash.update(format!("\n{:?} {}\n", file.name, file.bytes.len()));
         hash.update(&file.bytes);
+        if let Some(path) = &file.path {
+            // what cannot be read fails the run itself
+            let _ = File::open(path).and_then(|mut file| io::copy(&mut file, &mut Into(&mut hash)));
+        }
     }
     hash.update([u8::from(reference)]);
     hex(&hash.finalize())
+}
+
+/// Hashes what is written to it.
+struct Into<'a>(&'a mut Sha256);
+
+impl Write for Into<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

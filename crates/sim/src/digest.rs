@@ -4,7 +4,9 @@
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::link::Link;
-use eastwest_types::{JobRecord, PacketKind, TaskRecord, Time, TransactionRecord};
+use eastwest_types::{
+    JobRecord, MpiMessage, MpiRank, PacketKind, TaskRecord, Time, TransactionRecord,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -70,6 +72,20 @@ impl Digest {
         for call in &t.calls {
             self.words(8, &[call.sent.0, call.arrived.0, call.answered.0, call.done.0]);
         }
+    }
+
+    /// A rank of an MPI program is through.
+    pub fn mpi_rank(&mut self, workload: u16, r: &MpiRank) {
+        let id = u64::from(workload) << 32 | u64::from(r.rank);
+        self.words(12, &[id, u64::from(r.host.0), r.finished.0, r.sent.0, r.sent.1]);
+    }
+
+    /// A message between ranks has been received.
+    pub fn mpi_message(&mut self, workload: u16, m: &MpiMessage) {
+        let ends = u64::from(m.from) << 32 | u64::from(m.to);
+        let times = [m.sent.0, m.arrived.0, m.matched.0, m.received.0];
+        self.words(13, &[u64::from(workload), ends, m.bytes]);
+        self.words(13, &times);
     }
 
     /// The end of the run: 32 hexadecimal digits.

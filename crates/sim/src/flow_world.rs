@@ -321,9 +321,11 @@ impl FlowWorld {
             | Action::Task(_)
             | Action::Transaction(_)
             | Action::Round { .. }
-            | Action::Finished => {
-                self.world.act(workload, action);
-            }
+            | Action::MpiRank(_)
+            | Action::MpiState(_)
+            | Action::MpiMessage(_)
+            | Action::Fail(_)
+            | Action::Finished => self.world.act(workload, action),
         }
     }
 

@@ -14,6 +14,7 @@ mod incidents;
 mod lpi;
 pub mod mechanisms;
 mod messages;
+mod mpi;
 pub mod parameters;
 pub mod plan;
 mod ports;

@@ -2,6 +2,7 @@
 
 use crate::digest::Digest;
 use crate::energy;
+use crate::mpi::MpiRecords;
 use crate::plan::Plan;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
@@ -53,6 +54,8 @@ pub struct Records {
     pub rounds: Vec<Round>,
     /// Finished transactions, with their workload.
     pub transactions: Vec<(u16, TransactionRecord)>,
+    /// Of MPI programs.
+    pub mpi: MpiRecords,
     /// Bytes per tier, queues and energy over time.
     pub samples: Samples,
     /// Names of the tiers, and the tier of every link.
@@ -98,6 +101,7 @@ impl Records {
             tasks_span: None,
             rounds: Vec::new(),
             transactions: Vec::new(),
+            mpi: MpiRecords::new(plan.measure.mpi_rows),
             samples,
             tiers,
             tier_of_link,

@@ -50,6 +50,7 @@ impl Results {
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = records.flows.hand_out(&workloads, &classes);
+        let [mpi_ranks, mpi_states, mpi_messages] = records.mpi.tables(&workloads);
         let mut tables = vec![
             jobs(&records, &workloads, &classes),
             tasks(&records.tasks, &workloads),
@@ -68,6 +69,9 @@ impl Results {
             rounds(&records, &workloads),
             eastwest_measure::streams::table(&streams.rows, &workloads, &classes),
             pfc,
+            mpi_ranks,
+            mpi_states,
+            mpi_messages,
             tracer.rows.table(&Growth::NAMES),
             naps.table(),
         ];
@@ -368,6 +372,9 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     }
     if let Some(bridging) = dcb::summary(w) {
         summary["dcb"] = bridging;
+    }
+    if let Some(mpi) = r.mpi.summary() {
+        summary["mpi"] = mpi;
     }
     if let Some(approximate) = &w.approximate {
         summary["flow_mode"] = approximate.summary();

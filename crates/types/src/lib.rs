@@ -3,6 +3,7 @@
 
 mod counters;
 mod ids;
+mod mpi;
 pub mod name;
 mod packet;
 mod rate;
@@ -12,6 +13,7 @@ mod transaction;
 
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
+pub use mpi::{Activity, MpiMessage, MpiRank, MpiState};
 pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag};
 pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};

@@ -26,11 +26,13 @@ pub enum Purpose {
     Control,
     /// A block that a datanode copies to another because replicas were lost.
     Rereplication,
+    /// A message between ranks of an MPI program.
+    Message,
 }
 
 impl Purpose {
     /// All purposes in the order of their numbers.
-    pub const ALL: [Purpose; 9] = [
+    pub const ALL: [Purpose; 10] = [
         Purpose::Flow,
         Purpose::Incast,
         Purpose::Request,
@@ -40,6 +42,7 @@ impl Purpose {
         Purpose::Replica,
         Purpose::Control,
         Purpose::Rereplication,
+        Purpose::Message,
     ];
 
     /// The name used in tables and JSON.
@@ -54,6 +57,7 @@ impl Purpose {
             Purpose::Replica => "replica",
             Purpose::Control => "control",
             Purpose::Rereplication => "re-replication",
+            Purpose::Message => "message",
         }
     }
 }

@@ -2,7 +2,9 @@
 //! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
 
 use crate::{Action, Cluster, Event};
-use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time, TransactionRecord};
+use eastwest_types::{
+    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Side, Span, Time, TransactionRecord,
+};
 use std::collections::BTreeMap;
 
 /// A cluster of one rack.
@@ -57,6 +59,11 @@ pub(crate) struct Ideal {
     pub rounds: Vec<Round>,
     pub datagrams: Vec<Datagram>,
     pub transactions: Vec<TransactionRecord>,
+    pub ranks: Vec<MpiRank>,
+    pub states: Vec<MpiState>,
+    pub messages: Vec<MpiMessage>,
+    /// Why the workload could not go on.
+    pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
     /// Sides that write no more.
     shut: Vec<(ConnId, Side)>,
@@ -145,6 +152,10 @@ impl Ideal {
             }
             Action::Transaction(record) => self.transactions.push(*record),
             Action::Job(_) | Action::Task(_) => {}
+            Action::MpiRank(rank) => self.ranks.push(*rank),
+            Action::MpiState(state) => self.states.push(state),
+            Action::MpiMessage(message) => self.messages.push(*message),
+            Action::Fail(why) => self.failed = Some(why),
             Action::Abort { .. } | Action::Ask { .. } => panic!("{action:?} without failures"),
             Action::Finished => self.finished = true,
         }

@@ -14,6 +14,7 @@ mod flow_set;
 mod ideal;
 pub mod incast;
 pub mod mapreduce;
+pub mod mpi;
 mod names;
 pub mod permutation;
 pub mod poisson;
@@ -24,7 +25,8 @@ pub mod stride;
 pub mod transactions;
 
 use eastwest_types::{
-    ClassId, ConnId, HostId, JobRecord, Purpose, Side, TaskRecord, Time, TransactionRecord,
+    ClassId, ConnId, HostId, JobRecord, MpiMessage, MpiRank, MpiState, Purpose, Side, TaskRecord,
+    Time, TransactionRecord,
 };
 use serde::{Deserialize, Serialize};
 
@@ -175,6 +177,14 @@ pub enum Action {
         /// Payload bytes of all senders in this round.
         bytes: u64,
     },
+    /// A rank of an MPI program is through.
+    MpiRank(Box<MpiRank>),
+    /// A rank has done one thing for a while.
+    MpiState(MpiState),
+    /// A message between ranks has been received.
+    MpiMessage(Box<MpiMessage>),
+    /// The workload cannot go on, and says why: the run ends without result.
+    Fail(String),
     /// This workload has nothing more to do. A workload that never ends never says so and must be
     /// declared background; the simulation ends when every other workload has finished.
     Finished,
@@ -205,6 +215,8 @@ pub enum Workload {
     Transactions(Box<transactions::Transactions>),
     /// Hadoop jobs.
     MapReduce(Box<mapreduce::MapReduce>),
+    /// Ranks of an MPI program.
+    Mpi(Box<mpi::Mpi>),
 }
 
 impl Workload {
@@ -222,6 +234,7 @@ impl Workload {
             Workload::Ethernet(w) => w.handle(now, event, out),
             Workload::Transactions(w) => w.handle(now, event, out),
             Workload::MapReduce(w) => w.handle(now, event, out),
+            Workload::Mpi(w) => w.handle(now, event, out),
         }
     }
 
@@ -230,7 +243,7 @@ impl Workload {
         matches!(self, Workload::MapReduce(_))
     }
 
-    /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs), for
+    /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs, records), for
     /// progress bars. The total is 0 where the workload has no end.
     pub fn progress(&self) -> (u64, u64) {
         match self {
@@ -244,6 +257,7 @@ impl Workload {
             Workload::Datagrams(w) => w.progress(),
             Workload::Ethernet(w) => w.progress(),
             Workload::Transactions(w) => w.progress(),
+            Workload::Mpi(w) => w.progress(),
             Workload::MapReduce(w) => {
                 let (done, total) = w.progress();
                 (u64::from(done), u64::from(total))

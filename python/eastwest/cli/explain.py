@@ -13,6 +13,7 @@ from eastwest.cli.guard import errors, fail, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.explain import explain as tell
 from eastwest.explain import slowest
+from eastwest.paraver import paraver
 from eastwest.results import Result
 from eastwest.timeline import MOST_EVENTS, trace, write
 
@@ -77,7 +78,13 @@ def timeline(
         int, typer.Option(min=100, help="Most events; beyond them the file is thinned.")
     ] = MOST_EVENTS,
 ) -> None:
-    """Write a timeline of a result, to open in ui.perfetto.dev."""
+    """Write a timeline of a result, to open in ui.perfetto.dev.
+
+    A name that ends in .prv makes a trace of its MPI programs for Paraver, with .pcf and .row.
+    """
+    if out is not None and out.suffix == ".prv":
+        typer.echo(str(paraver(Result(folder), out)))
+        return
     made = trace(Result(folder), most)
     notes = made["otherData"]["notes"]
     typer.echo(str(write(made, out or folder / "timeline.json")))

@@ -17,10 +17,13 @@ from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import Bar
 from eastwest.cli.simulate import OnBadRow
+from eastwest.errors import InputError
 from eastwest.traces.form import SOURCES, TABLES
+from eastwest.traces.mpi.form import FORMATS as MPI_SOURCES
 from eastwest.units import clean, count, percent, size, span
 
 if TYPE_CHECKING:
+    from eastwest.traces.mpi.take import Imported as MpiImported
     from eastwest.traces.take import Imported
 
 #: Lines of what was left out and noted; the rest is in trace.json.
@@ -47,7 +50,11 @@ def import_files(
     ],
     source_format: Annotated[
         str,
-        typer.Option("--format", metavar="auto|" + "|".join(SOURCES), help="Format of the files."),
+        typer.Option(
+            "--format",
+            metavar="auto|" + "|".join([*SOURCES, *MPI_SOURCES]),
+            help="Format of the files.",
+        ),
     ] = "auto",
     on_bad_row: Annotated[
         str,
@@ -55,16 +62,32 @@ def import_files(
             "--on-bad-row", metavar="stop|skip", help="What to do with a damaged row or record."
         ),
     ] = "stop",
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_536, help="Ranks to repeat the Chakra trace of one rank for."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the trace named by --out.")
     ] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Read recorded workloads into a trace: a folder of Parquet tables.
+    """Read recorded workloads into a trace: a folder of Parquet tables, or of MPI ranks.
 
     Formats: SWIM, Rumen, job histories of Hadoop 0.20 to 3, Spark event logs, CSV and Parquet;
-    packed with gzip or bzip2 or not. docs/mechanisms/traces.md says what each knows and lacks.
+    packed with gzip or bzip2 or not. docs/mechanisms/traces.md says what each knows and lacks. Of
+    MPI programs: SimGrid's time-independent traces (ti), Dimemas, OTF2, Chakra: docs/guide/mpi.md.
     """
+    from eastwest.traces.mpi import take as mpi  # noqa: PLC0415  slow to load
+
+    if source_format in MPI_SOURCES or (source_format == "auto" and mpi.find(files)):
+        taken = mpi.import_mpi(files, out, source_format=source_format, ranks=ranks, force=force)
+        if as_json:
+            typer.echo(json.dumps({"path": str(out), **taken.about}, allow_nan=False))
+        else:
+            _print_mpi(taken)
+        return
+    if ranks is not None:
+        raise InputError("--ranks is for Chakra traces")
     from eastwest.traces.take import import_trace  # noqa: PLC0415  slow to load
 
     action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
@@ -76,6 +99,24 @@ def import_files(
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
         return
     _print(imported)
+
+
+def _print_mpi(taken: MpiImported) -> None:
+    about = taken.about
+    calls = ", ".join(f"{count(n)} {clean(call, 30)}" for call, n in about["calls"].items())
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in (
+        ("trace", clean(str(taken.path), 200)),
+        ("from", f"{about['source']}, {count(len(about['files']))} named"),
+        ("ranks", count(about["ranks"])),
+        ("calls", calls),
+    ):
+        table.add_row(name, Text(text))
+    Console(highlight=False).print(table)
+    for note in about["notes"][:_MOST_LINES]:
+        errors().print(Text(f"eastwest: {clean(note, 300)}"))
 
 
 class _ReadBar(Bar):

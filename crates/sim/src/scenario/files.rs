@@ -32,8 +32,10 @@ impl Context {
 pub struct Attached {
     /// Its name in the resolved scenario, relative to the scenario's directory.
     pub name: String,
-    /// Its bytes.
+    /// Its bytes; none where it has a path.
     pub bytes: Arc<[u8]>,
+    /// Where it is, if it is too large to be held in memory: it is read as the run goes on.
+    pub path: Option<PathBuf>,
 }
 
 /// Folder of attached files beside a resolved scenario.
@@ -82,7 +84,7 @@ impl Files {
                 Some(same) if same.bytes == bytes => return same.clone(),
                 Some(_) => {}
                 None => {
-                    self.attached.push(Attached { name, bytes });
+                    self.attached.push(Attached { name, bytes, path: None });
                     break;
                 }
             }
@@ -91,8 +93,35 @@ impl Files {
     }
 }
 
-/// Reads a regular file that lies below `dir`, links followed.
-fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
+impl Files {
+    /// Attaches files without reading them: under one folder of its own, with their own names. Gives
+    /// the folder's name.
+    pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
+        for number in 1u32.. {
+            let prefix = if number == 1 { String::new() } else { format!("{number}-") };
+            let folder = format!("{FOLDER}/{prefix}{base}");
+            let within = format!("{folder}/");
+            let attached = || self.attached.iter().filter(|a| a.name.starts_with(&within));
+            let new = files.iter().map(|(name, path)| Attached {
+                name: format!("{within}{name}"),
+                bytes: Arc::from([]),
+                path: Some(path.clone()),
+            });
+            let new: Vec<Attached> = new.collect();
+            if attached().eq(new.iter()) {
+                return folder;
+            }
+            if attached().next().is_none() && self.attached.iter().all(|a| a.name != folder) {
+                self.attached.extend(new);
+                return folder;
+            }
+        }
+        unreachable!("there is always another number")
+    }
+}
+
+/// The place of a file or folder that lies below `dir`, links followed.
+pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => format!("is not there (looked in {})", dir.display()),
         _ => format!("cannot be read: {e}"),
@@ -102,6 +131,13 @@ fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
     if !path.starts_with(&dir_found) {
         return Err("leads out of the directory of the scenario".to_owned());
     }
+    Ok(path)
+}
+
+/// Reads a regular file that lies below `dir`, links followed.
+fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
+    let failed = |e: std::io::Error| format!("cannot be read: {e}");
+    let path = find_below(dir, name)?;
     // A named pipe would block for ever: look before opening.
     if !path.metadata().map_err(failed)?.is_file() {
         return Err("is not a regular file".to_owned());

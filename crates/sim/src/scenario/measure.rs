@@ -21,6 +21,8 @@ pub struct MeasureConfig {
     pub tcp_trace: Senders,
     /// Most rows of the table of windows.
     pub tcp_trace_rows: u64,
+    /// Most rows of the tables of MPI messages and of states of ranks, each.
+    pub mpi_rows: u64,
     /// What is captured.
     pub capture: CaptureConfig,
     /// Whose naps are logged.
@@ -149,9 +151,26 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .default("1000000")
             .range("1", MOST_ROWS),
     );
+    let mpi_rows = s.get(
+        key(
+            "mpi_rows",
+            "Most rows of the table of messages of MPI programs, and of that of their ranks' states.",
+        )
+        .default("1000000")
+        .range("0", MOST_ROWS),
+    );
     let capture = read_capture(s, nodes);
     let lpi = read_lpi(s, nodes);
-    MeasureConfig { sample_interval, events, ports, tcp_trace, tcp_trace_rows, capture, lpi }
+    MeasureConfig {
+        sample_interval,
+        events,
+        ports,
+        tcp_trace,
+        tcp_trace_rows,
+        mpi_rows,
+        capture,
+        lpi,
+    }
 }
 
 fn read_lpi(s: &mut Section, nodes: Option<&Nodes>) -> LpiConfig {

@@ -19,6 +19,7 @@ mod linux;
 mod mapreduce;
 mod marking;
 mod mechanisms;
+mod mpi;
 mod ordering;
 mod priority;
 mod queueing;

@@ -14,6 +14,7 @@ mod jobs;
 mod kinds;
 mod machine;
 mod mapreduce;
+mod mpi;
 mod patterns;
 mod scheduling;
 mod transactions;
@@ -31,6 +32,7 @@ use eastwest_workload::ethernet::{Ethernet, EthernetConfig};
 use eastwest_workload::flow_list::{FlowList, FlowListConfig};
 use eastwest_workload::incast::{Incast, IncastConfig};
 use eastwest_workload::mapreduce::{MapReduce, MapReduceConfig};
+use eastwest_workload::mpi::{Mpi, MpiConfig};
 use eastwest_workload::permutation::{Permutation, PermutationConfig};
 use eastwest_workload::poisson::{Poisson, PoissonConfig};
 use eastwest_workload::service::{Service, ServiceConfig};
@@ -78,6 +80,8 @@ pub enum WorkloadKind {
     Transactions(Box<TransactionsConfig>),
     /// A Hadoop cluster with its jobs.
     MapReduce(Box<MapReduceConfig>),
+    /// Ranks of an MPI program.
+    Mpi(Box<MpiConfig>),
 }
 
 impl WorkloadKind {
@@ -104,6 +108,7 @@ impl WorkloadKind {
             WorkloadKind::MapReduce(c) => {
                 Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
             }
+            WorkloadKind::Mpi(c) => Workload::Mpi(Box::new(Mpi::new((**c).clone(), cluster)?)),
         })
     }
 }
@@ -165,6 +170,8 @@ enum Kind {
     Ethernet,
     Transactions,
     MapReduce,
+    Mpi,
+    MpiCg,
 }
 
 /// Reads all of `[[workload]]`.
@@ -227,6 +234,8 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 Kind::Transactions,
                 "recorded requests with all the calls they cause, from spans (Gusat et al. 2009)",
             ),
+            ("mpi", Kind::Mpi, "an MPI program, replayed from the trace of its ranks"),
+            ("mpi-cg", Kind::MpiCg, "the messages of NAS CG, for any power of two of ranks"),
         ],
     )
 }
@@ -269,6 +278,8 @@ fn read_one(
             let config = transactions::read(w, ground, files, class)?;
             WorkloadKind::Transactions(Box::new(config))
         }
+        Kind::Mpi => WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, class)?)),
+        Kind::MpiCg => WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, class)?)),
         Kind::MapReduce => {
             let class = (&class_name, class);
             let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;

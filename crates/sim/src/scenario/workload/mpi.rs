@@ -1,0 +1,392 @@
+//! `kind = "mpi"` and `kind = "mpi-cg"`: ranks of MPI programs.
+//!
+//! A trace is a folder with a file for each rank, named so that the last number in a name is the
+//! rank, or one file with the lines of all ranks. The defaults and their sources are those of
+//! `eastwest-workload`.
+
+use super::Ground;
+use crate::scenario::files::{Files, find_below};
+use crate::scenario::problem::shorten;
+use crate::scenario::quantity::{ByteRate, Bytes, FileName, Octets, Quantity, Ratio};
+use crate::scenario::reader::{Choice, Section, key};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, HostId, Rate, Span};
+use eastwest_workload::mpi::cg::CgConfig;
+use eastwest_workload::mpi::check::{check, ranks_of};
+use eastwest_workload::mpi::collective::{
+    Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
+    ReduceScatterBy, ScanBy,
+};
+use eastwest_workload::mpi::{MpiConfig, Placement, Program, TraceFile, place};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Largest file of hosts.
+const MOST_HOSTS_FILE_BYTES: u64 = 16 << 20;
+
+/// Bytes that all ranks together may read of one file.
+const MOST_MERGED_BYTES: u64 = 64 << 30;
+
+/// A replay of a trace.
+pub fn replay(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    class: ClassId,
+) -> Option<MpiConfig> {
+    const DOC: &str = "Time-independent trace: a folder with a file for each rank (the last number in \
+                       a file's name is the rank), or one file with the lines of all.";
+    let trace: FileName = s.get(key("trace", DOC));
+    let mut settings = settings(s, ground, files, class);
+    if !s.good(&["trace"]) || s.describing() {
+        return None;
+    }
+    let found = find_below(&ground.context.base_dir, &trace.0)
+        .map_err(|message| vec![message])
+        .and_then(|path| {
+            program(&trace.0, &path).and_then(|(program, listed)| {
+                let summary = check(&program)?;
+                Ok((program, summary, listed))
+            })
+        });
+    match found {
+        Ok((program, summary, listed)) => {
+            let base = trace.0.rsplit('/').next().unwrap_or(&trace.0);
+            let folder = files.attach_folder(base, &listed);
+            let resolved = match &program {
+                Program::Merged(..) => format!("{folder}/{base}"),
+                _ => folder,
+            };
+            s.resolve_as("trace", FileName(resolved).show());
+            if let Some(settings) = &mut settings {
+                settings.records = summary.records;
+            }
+            finish(s, ground, settings?, program)
+        }
+        Err(messages) => {
+            messages.into_iter().for_each(|message| s.wrong("trace", message));
+            None
+        }
+    }
+}
+
+/// The pattern of NAS CG.
+pub fn cg(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    class: ClassId,
+) -> Option<MpiConfig> {
+    let ranks: u32 = s.get(key("ranks", "Ranks, a power of two.").range("1", "65536"));
+    s.demand(ranks.is_power_of_two(), &["ranks"], || "must be a power of two".to_owned());
+    let choices: Vec<Choice<usize>> =
+        (0..CgConfig::CLASSES.len()).map(|i| (CgConfig::CLASSES[i].0, i, PROBLEMS[i])).collect();
+    let problem = s.choice("problem", "Class of the benchmark: its size.", Some("A"), &choices);
+    let (_, rows, nonzeros, outer) = CgConfig::CLASSES[problem];
+    let outer = s
+        .find(
+            key("outer", "Timed outer iterations; one more goes before them.")
+                .optional("those of the class")
+                .range("0", "1000000"),
+        )
+        .unwrap_or(outer);
+    let inner = s.get(
+        key("inner", "Inner iterations of each outer one.")
+            .value(CgConfig::INNER)
+            .range("1", "1000000"),
+    );
+    let settings = settings(s, ground, files, class)?;
+    if !s.all_good() {
+        return None;
+    }
+    let config = CgConfig { ranks, rows, nonzeros, outer, inner };
+    let settings = Settings { records: config.records(), ..settings };
+    finish(s, ground, settings, Program::Cg(config))
+}
+
+/// What the classes of CG are, in their order.
+const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
+    "1,400 rows, 15 iterations",
+    "7,000 rows, 15 iterations",
+    "14,000 rows, 15 iterations",
+    "75,000 rows, 75 iterations",
+    "150,000 rows, 75 iterations",
+    "1,500,000 rows, 100 iterations",
+    "9,000,000 rows, 100 iterations",
+];
+
+/// What both kinds have in common.
+struct Settings {
+    placement: Placement,
+    per_host: u32,
+    flops_per_s: f64,
+    compute_scale: f64,
+    eager_limit: u64,
+    envelope: u32,
+    local_latency: Span,
+    local_rate: Rate,
+    algorithms: Algorithms,
+    records: u64,
+    class: ClassId,
+}
+
+fn settings(
+    s: &mut Section,
+    ground: &Ground,
+    files: &mut Files,
+    class: ClassId,
+) -> Option<Settings> {
+    let placement = placement(s, ground, files);
+    let per_host = s.get(
+        key("ranks_per_host", "Ranks that a host has room for, each with a core to itself.")
+            .default("1")
+            .range("1", "65536"),
+    );
+    let doc =
+        "Floating-point operations per second of a core: what compute records are divided by.";
+    let flops: Ratio =
+        s.get(key("flops_per_s", doc).value(Ratio(MpiConfig::FLOPS_PER_S)).range("1", "1e18"));
+    let scale: Ratio = s.get(
+        key("compute_scale", "What times of computing are multiplied by; 0 leaves them out.")
+            .default("1")
+            .range("0", "1e6"),
+    );
+    let eager: Bytes = s.get(
+        key(
+            "eager_limit",
+            "Largest message that is sent unasked; a longer one waits for its receive.",
+        )
+        .value(Bytes(MpiConfig::EAGER_LIMIT))
+        .range("0 B", "1000 TB"),
+    );
+    let envelope: Octets = s.get(
+        key("envelope", "Bytes that go with each message, and of the question for a long one.")
+            .value(Octets(MpiConfig::ENVELOPE))
+            .range("1", "65536"),
+    );
+    let local_latency = s.get(
+        key("local_latency", "Time that the smallest message takes within a host.")
+            .value(MpiConfig::LOCAL_LATENCY)
+            .range("0 s", "1 s"),
+    );
+    let local_rate: ByteRate = s.get(
+        key("local_rate", "Rate at which messages pass through a host's memory.")
+            .value(ByteRate(MpiConfig::LOCAL_RATE))
+            .range("1 MB/s", "10000 GB/s"),
+    );
+    let algorithms = s.table("collectives", "How collective calls are done.", algorithms);
+    Some(Settings {
+        placement: placement?,
+        per_host,
+        flops_per_s: flops.0,
+        compute_scale: scale.0,
+        eager_limit: eager.0,
+        envelope: envelope.0,
+        local_latency,
+        local_rate: local_rate.0,
+        algorithms,
+        records: 0,
+        class,
+    })
+}
+
+fn algorithms(s: &mut Section) -> Algorithms {
+    let barrier = s.choice("barrier", "Barriers.", Some("dissemination"), BarrierBy::ALL);
+    let bcast = s.choice("bcast", "Broadcasts.", Some("binomial"), BcastBy::ALL);
+    let reduce = s.choice("reduce", "Reductions to a root.", Some("binomial"), ReduceBy::ALL);
+    let allreduce =
+        s.choice("allreduce", "Reductions to all.", Some("recursive-doubling"), AllreduceBy::ALL);
+    let alltoall =
+        s.choice("alltoall", "Alltoall and alltoallv.", Some("pairwise"), AlltoallBy::ALL);
+    let gather = s.choice("gather", "Gather; gatherv is linear.", Some("binomial"), GatherBy::ALL);
+    let scatter =
+        s.choice("scatter", "Scatter; scatterv is linear.", Some("binomial"), GatherBy::ALL);
+    let allgather =
+        s.choice("allgather", "Allgather and allgatherv.", Some("ring"), AllgatherBy::ALL);
+    let reducescatter =
+        s.choice("reducescatter", "Reduce-scatter.", Some("pairwise"), ReduceScatterBy::ALL);
+    let scan = s.choice("scan", "Scan and exscan.", Some("recursive-doubling"), ScanBy::ALL);
+    Algorithms {
+        barrier,
+        bcast,
+        reduce,
+        allreduce,
+        alltoall,
+        gather,
+        scatter,
+        allgather,
+        reducescatter,
+        scan,
+    }
+}
+
+fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Placement> {
+    #[derive(Clone, Copy)]
+    enum By {
+        Block,
+        RoundRobin,
+        Random,
+        File,
+    }
+    let by = s.choice(
+        "placement",
+        "Which hosts the ranks are on.",
+        Some("block"),
+        &[
+            ("block", By::Block, "the first ranks on the first host, and so on"),
+            ("round-robin", By::RoundRobin, "one rank after the other over all hosts, and again"),
+            ("random", By::Random, "at random, by the seed"),
+            ("file", By::File, "as hosts_file says"),
+        ],
+    );
+    let doc = "File with the host of each rank, one in a line; with placement = \"file\".";
+    let file: Option<FileName> = s.find(key("hosts_file", doc).optional("no file"));
+    let listed = matches!(by, By::File);
+    s.demand(file.is_some() == listed, &["hosts_file"], || match listed {
+        true => "is required with placement = \"file\"".to_owned(),
+        false => "is read with placement = \"file\" only".to_owned(),
+    });
+    match (by, file) {
+        (By::Block, _) => Some(Placement::Block),
+        (By::RoundRobin, _) => Some(Placement::RoundRobin),
+        (By::Random, _) => Some(Placement::Random),
+        (By::File, Some(file)) => match hosts_of(&file.0, ground, files) {
+            Ok((hosts, name)) => {
+                s.resolve_as("hosts_file", FileName(name).show());
+                Some(Placement::List(hosts))
+            }
+            Err(message) => {
+                s.wrong("hosts_file", message);
+                None
+            }
+        },
+        (By::File, None) => None,
+    }
+}
+
+/// The hosts that a file names, and what it is called beside the resolved scenario.
+fn hosts_of(
+    name: &str,
+    ground: &Ground,
+    files: &mut Files,
+) -> Result<(Vec<HostId>, String), String> {
+    let attached = files.load(ground.context, name, MOST_HOSTS_FILE_BYTES)?;
+    let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
+    let Some(nodes) = ground.nodes else { return Err("the fabric is not known".to_owned()) };
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
+    let hosts: Result<Vec<HostId>, String> = lines
+        .map(|(number, line)| {
+            let host = line.parse::<u32>().ok().or_else(|| nodes.number(line));
+            host.filter(|&h| h < nodes.hosts()).map(HostId).ok_or_else(|| {
+                let (at, shown) = (number + 1, shorten(line));
+                let hosts = nodes.host_names();
+                format!("{}:{at}: there is no host \"{shown}\"; hosts are {hosts}", shorten(name))
+            })
+        })
+        .collect();
+    Ok((hosts?, attached.name))
+}
+
+/// The program of a trace, and its files by the names they get beside the resolved scenario.
+#[allow(clippy::type_complexity)]
+fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>), Vec<String>> {
+    let wrong = |message: String| vec![message];
+    if !path.is_dir() {
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let file = TraceFile { name: shorten(base), path: path.to_owned() };
+        let ranks = ranks_of(&file).map_err(|trouble| wrong(trouble.to_string()))?;
+        let bytes = path.metadata().map_or(0, |about| about.len());
+        if bytes.saturating_mul(u64::from(ranks)) > MOST_MERGED_BYTES {
+            return Err(wrong(format!(
+                "has {ranks} ranks in one file of {bytes} B, which each of them would read: split it \
+                 with eastwest trace import"
+            )));
+        }
+        let listed = vec![(base.to_owned(), path.to_owned())];
+        return Ok((Program::Merged(file, ranks), listed));
+    }
+    let unreadable = |e: std::io::Error| wrong(format!("cannot be read: {e}"));
+    let mut by_rank: BTreeMap<u32, (String, PathBuf)> = BTreeMap::new();
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let Ok(file) = entry.file_name().into_string() else { continue };
+        if !entry.path().is_file() || file.starts_with('.') {
+            continue;
+        }
+        let Some(rank) = last_number(&file) else { continue };
+        // links are followed: a trace may be made of links, but not to what is elsewhere
+        let place = find_below(path, &file).map_err(wrong)?;
+        if let Some((other, _)) = by_rank.insert(rank, (file.clone(), place)) {
+            let (a, b) = (shorten(&other), shorten(&file));
+            return Err(wrong(format!("{a} and {b} are both for rank {rank}")));
+        }
+        if by_rank.len() > MpiConfig::MOST_RANKS as usize {
+            return Err(wrong(format!("has more than {} ranks", MpiConfig::MOST_RANKS)));
+        }
+    }
+    if by_rank.is_empty() {
+        return Err(wrong("holds no file with a number in its name".to_owned()));
+    }
+    let missing = (0..).find(|rank| !by_rank.contains_key(rank)).unwrap_or(0);
+    if (missing as usize) < by_rank.len() {
+        let last = by_rank.keys().next_back().copied().unwrap_or(0);
+        return Err(wrong(format!("has files for ranks up to {last}, but none for {missing}")));
+    }
+    let listed: Vec<(String, PathBuf)> = by_rank.into_values().collect();
+    let files = listed
+        .iter()
+        .map(|(file, path)| TraceFile { name: shorten(file), path: path.clone() })
+        .collect();
+    Ok((Program::Files(files), listed))
+}
+
+/// The last number in a file's name, its ending left out.
+fn last_number(file: &str) -> Option<u32> {
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let digits = stem.rsplit(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty())?;
+    digits.parse().ok()
+}
+
+/// Puts ranks on hosts.
+fn finish(
+    s: &mut Section,
+    ground: &Ground,
+    settings: Settings,
+    program: Program,
+) -> Option<MpiConfig> {
+    let nodes = ground.nodes?;
+    let seed = Stream::new(ground.cluster.as_ref()?.seed, "workload/mpi").next_u64();
+    let (ranks, hosts) = (program.ranks(), nodes.hosts());
+    let placed = place(&settings.placement, ranks, hosts, settings.per_host, seed);
+    match placed {
+        Ok(hosts) => Some(MpiConfig {
+            program,
+            hosts,
+            flops_per_s: settings.flops_per_s,
+            compute_scale: settings.compute_scale,
+            eager_limit: settings.eager_limit,
+            envelope: settings.envelope,
+            local_latency: settings.local_latency,
+            local_rate: settings.local_rate,
+            algorithms: settings.algorithms,
+            records: settings.records,
+            class: settings.class,
+        }),
+        Err(message) => {
+            s.wrong("placement", message);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_a_name_is_the_rank() {
+        let names = ["rank-003.txt", "ti_trace12.txt", "cg.S.4_0", "2.ti", "cg.A.16-rank7.txt"];
+        assert_eq!(names.map(last_number), [Some(3), Some(12), Some(0), Some(2), Some(7)]);
+        assert_eq!(["readme.md", "LICENSE"].map(last_number), [None; 2]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Every algorithm for every number of ranks: all that is sent is received, nobody waits for ever,
+//! and data reach whom they must.
+
+use super::*;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a call moves: messages, bytes, rounds until the last rank is through, and which ranks' data
+/// have reached each rank.
+struct Moved {
+    messages: u64,
+    bytes: u64,
+    rounds: u32,
+    known: Vec<BTreeSet<u32>>,
+}
+
+/// A message: the round it was sent in, and whose data it carries.
+type Sent = (u32, BTreeSet<u32>);
+
+/// Plays a call among ranks, each with its own view of it; every message takes one round.
+fn play(by: &Algorithms, calls: &[Call]) -> Moved {
+    let ranks = calls.len() as u32;
+    let mut wires: BTreeMap<(u32, u32), VecDeque<Sent>> = BTreeMap::new();
+    let mut known: Vec<BTreeSet<u32>> = (0..ranks).map(|r| BTreeSet::from([r])).collect();
+    let mut steps = vec![0; calls.len()];
+    let mut sent = vec![false; calls.len()];
+    let mut through = vec![false; calls.len()];
+    let (mut messages, mut bytes, mut round) = (0, 0, 0);
+    while through.iter().any(|done| !done) {
+        let mut moved = false;
+        for rank in 0..ranks {
+            let r = rank as usize;
+            while !through[r] {
+                let Some(step) = by.step(&calls[r], rank, ranks, steps[r]) else {
+                    through[r] = true;
+                    moved = true;
+                    break;
+                };
+                if !sent[r] {
+                    for &(to, size) in &step.sends {
+                        assert!(to < ranks && to != rank, "{rank} sends to {to}");
+                        wires.entry((rank, to)).or_default().push_back((round, known[r].clone()));
+                        messages += 1;
+                        bytes += size;
+                    }
+                    sent[r] = true;
+                    moved = true;
+                }
+                let there = |from: &u32| {
+                    let wire = wires.get(&(*from, rank));
+                    wire.and_then(VecDeque::front).is_some_and(|(at, _)| *at < round)
+                };
+                if !step.receives.iter().all(there) {
+                    break;
+                }
+                for from in step.receives {
+                    let wire = wires.get_mut(&(from, rank)).expect("looked at above");
+                    let (_, data) = wire.pop_front().expect("looked at above");
+                    known[r].extend(data);
+                }
+                steps[r] += 1;
+                sent[r] = false;
+                moved = true;
+            }
+        }
+        round += 1;
+        assert!(moved || round < 3 || wires.values().any(|w| !w.is_empty()), "stuck: {steps:?}");
+        assert!(round < 10_000, "for ever: {steps:?}");
+    }
+    assert!(wires.values().all(VecDeque::is_empty), "messages nobody receives");
+    Moved { messages, bytes, rounds: round - 1, known }
+}
+
+/// All ranks make the same call.
+fn same(by: &Algorithms, call: Call, ranks: u32) -> Moved {
+    play(by, &vec![call; ranks as usize])
+}
+
+fn all_know_all(moved: &Moved) -> bool {
+    moved.known.iter().all(|k| k.len() == moved.known.len())
+}
+
+const RANKS: std::ops::RangeInclusive<u32> = 1..=19;
+
+#[test]
+fn barriers_hold_everybody_back_until_the_last_has_come() {
+    for ranks in RANKS {
+        for &(name, barrier, _) in BarrierBy::ALL {
+            let by = Algorithms { barrier, ..Algorithms::default() };
+            let moved = same(&by, Call::new(Kind::Barrier), ranks);
+            assert!(all_know_all(&moved), "{name} of {ranks}");
+            assert_eq!(moved.bytes, 0);
+        }
+    }
+}
+
+#[test]
+fn broadcasts_reach_all_from_any_root() {
+    for ranks in RANKS {
+        for &(name, bcast, _) in BcastBy::ALL {
+            let by = Algorithms { bcast, ..Algorithms::default() };
+            let root = ranks / 3;
+            let moved = same(&by, Call::new(Kind::Bcast).root(root).size(1000), ranks);
+            assert!(moved.known.iter().all(|k| k.contains(&root)), "{name} of {ranks}");
+            if bcast != BcastBy::ScatterRing {
+                let others = u64::from(ranks - 1);
+                assert_eq!((moved.messages, moved.bytes), (others, others * 1000), "{name}");
+            }
+        }
+    }
+    let by = Algorithms { bcast: BcastBy::ScatterRing, ..Algorithms::default() };
+    let moved = same(&by, Call::new(Kind::Bcast).size(8000), 8);
+    // 4 + 2·2 + 4·1 parts down the tree, and 7 rounds of 8 parts
+    assert_eq!(moved.bytes, 12_000 + 56_000);
+}
+
+#[test]
+fn reductions_gather_all_at_the_root_or_everywhere() {
+    for ranks in RANKS {
+        for &(name, reduce, _) in ReduceBy::ALL {
+            let by = Algorithms { reduce, ..Algorithms::default() };
+            let root = ranks / 2;
+            let moved = same(&by, Call::new(Kind::Reduce).root(root).size(8), ranks);
+            assert_eq!(moved.known[root as usize].len() as u32, ranks, "{name} of {ranks}");
+            assert_eq!(moved.messages, u64::from(ranks - 1), "{name} of {ranks}");
+        }
+        for &(name, allreduce, _) in AllreduceBy::ALL {
+            let by = Algorithms { allreduce, ..Algorithms::default() };
+            let moved = same(&by, Call::new(Kind::Allreduce).size(1003), ranks);
+            assert!(all_know_all(&moved), "{name} of {ranks}");
+        }
+    }
+}
+
+#[test]
+fn long_reductions_move_what_their_papers_say() {
+    let bytes = |allreduce, ranks| {
+        let by = Algorithms { allreduce, ..Algorithms::default() };
+        same(&by, Call::new(Kind::Allreduce).size(16_000), ranks)
+    };
+    let ring = bytes(AllreduceBy::Ring, 16);
+    assert_eq!((ring.bytes, ring.rounds), (2 * 15 * 16_000, 30), "2 (p - 1) n in 2 (p - 1) rounds");
+    let halving = bytes(AllreduceBy::Rabenseifner, 16);
+    assert_eq!((halving.bytes, halving.rounds), (2 * 15 * 16_000, 8), "the same in 2 log p");
+    let doubling = bytes(AllreduceBy::RecursiveDoubling, 16);
+    assert_eq!((doubling.bytes, doubling.rounds), (4 * 16 * 16_000, 4), "log p rounds of p n");
+    let folded = bytes(AllreduceBy::RecursiveDoubling, 11);
+    assert_eq!(folded.bytes, (3 * 8 + 2 * 3) * 16_000);
+}
+
+#[test]
+fn everyone_gets_everyones_part() {
+    for ranks in RANKS {
+        let sizes: Vec<u64> = (0..u64::from(ranks)).map(|r| 100 + r).collect();
+        let all: u64 = sizes.iter().sum();
+        for &(name, alltoall, _) in AlltoallBy::ALL {
+            let by = Algorithms { alltoall, ..Algorithms::default() };
+            assert!(all_know_all(&same(&by, Call::new(Kind::Alltoall).size(10), ranks)), "{name}");
+            let moved = same(&by, Call::new(Kind::Alltoallv).sizes(sizes.clone()), ranks);
+            assert!(all_know_all(&moved), "{name} of {ranks}");
+            assert_eq!(moved.bytes, all * u64::from(ranks - 1), "{name} of {ranks}");
+        }
+        for &(name, allgather, _) in AllgatherBy::ALL {
+            let by = Algorithms { allgather, ..Algorithms::default() };
+            let moved = same(&by, Call::new(Kind::Allgatherv).sizes(sizes.clone()), ranks);
+            assert!(all_know_all(&moved), "{name} of {ranks}");
+            assert_eq!(moved.bytes, all * u64::from(ranks - 1), "{name} of {ranks}");
+        }
+        for &(name, reducescatter, _) in ReduceScatterBy::ALL {
+            let by = Algorithms { reducescatter, ..Algorithms::default() };
+            let moved = same(&by, Call::new(Kind::ReduceScatter).sizes(sizes.clone()), ranks);
+            assert!(all_know_all(&moved), "{name} of {ranks}");
+            assert_eq!(moved.bytes, all * u64::from(ranks - 1), "{name} of {ranks}");
+        }
+    }
+}
+
+#[test]
+fn gathers_and_scatters_move_parts_along_their_tree() {
+    for ranks in RANKS {
+        let root = ranks - 1;
+        for &(name, gather, _) in GatherBy::ALL {
+            let by = Algorithms { gather, scatter: gather, ..Algorithms::default() };
+            let moved = same(&by, Call::new(Kind::Gather).root(root).size(7), ranks);
+            assert_eq!(moved.known[root as usize].len() as u32, ranks, "{name} of {ranks}");
+            let moved = same(&by, Call::new(Kind::Scatter).root(root).size(7), ranks);
+            assert!(moved.known.iter().all(|k| k.contains(&root)), "{name} of {ranks}");
+            assert_eq!(moved.messages, u64::from(ranks - 1), "{name} of {ranks}");
+        }
+    }
+    let moved = same(&Algorithms::default(), Call::new(Kind::Gather).size(10), 8);
+    assert_eq!(moved.bytes, 10 * (4 + 2 * 2 + 4), "half of the ranks send one part, …");
+}
+
+#[test]
+fn vectors_may_differ_between_ranks() {
+    let by = Algorithms::default();
+    let calls: Vec<Call> = (0..5)
+        .map(|r| Call::new(Kind::Alltoallv).sizes((0..5).map(|to| 10 * r + to).collect()))
+        .collect();
+    assert!(all_know_all(&play(&by, &calls)));
+    let gathered: Vec<Call> =
+        (0..5).map(|r| Call::new(Kind::Gatherv).root(2).size(r * 3)).collect();
+    assert_eq!(play(&by, &gathered).bytes, 3 * (1 + 3 + 4));
+    let scattered = Call::new(Kind::Scatterv).root(1).sizes(vec![1, 2, 3, 4, 5]);
+    assert_eq!(same(&by, scattered, 5).bytes, 13);
+}
+
+#[test]
+fn scans_know_all_before_them() {
+    for ranks in RANKS {
+        for &(name, scan, _) in ScanBy::ALL {
+            let by = Algorithms { scan, ..Algorithms::default() };
+            for kind in [Kind::Scan, Kind::Exscan] {
+                let moved = same(&by, Call::new(kind).size(8), ranks);
+                for (r, known) in moved.known.iter().enumerate() {
+                    let all: BTreeSet<u32> = (0..=r as u32).collect();
+                    assert_eq!(*known, all, "{name} of {ranks}, rank {r}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Trees: binomial ones, and the flat one in which the root talks to everybody.
+//!
+//! In the binomial tree of a root, a rank that is `d` away from it has the parent that lies at `d`
+//! without its lowest bit, and the children `d + 1, d + 2, d + 4 …` below that bit.
+
+use super::{Step, View};
+
+/// How far the subtree of a rank reaches: its lowest bit, or the power of two above all ranks.
+fn reach(relative: u32, ranks: u32) -> u32 {
+    match relative {
+        0 => ranks.next_power_of_two(),
+        d => 1 << d.trailing_zeros(),
+    }
+}
+
+/// Ranks in the subtree of one that is so far from the root and reaches so far.
+fn subtree(relative: u32, reach: u32, ranks: u32) -> u32 {
+    reach.min(ranks - relative)
+}
+
+/// The children of a rank, nearest first, with the size of their subtrees.
+fn children(relative: u32, ranks: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> + Clone {
+    let bits = reach(relative, ranks).trailing_zeros();
+    (0..bits).map(move |bit| relative + (1 << bit)).filter(move |&child| child < ranks).map(
+        move |child| {
+            let reach = 1 << (child - relative).trailing_zeros();
+            (child, subtree(child, reach, ranks))
+        },
+    )
+}
+
+fn parent(relative: u32) -> u32 {
+    relative & (relative - 1)
+}
+
+/// From the parent, then to the children, the largest subtree first; `size` is told the child and how
+/// many ranks are in its subtree.
+pub(super) fn down(v: View, size: impl Fn(u32, u32) -> u64, k: u32) -> Option<Step> {
+    let relative = v.relative();
+    let k = match (relative, k) {
+        (0, k) => k,
+        (_, 0) => return Some(Step::receive(v.absolute(parent(relative)))),
+        (_, k) => k - 1,
+    };
+    let (child, below) = children(relative, v.ranks).rev().nth(k as usize)?;
+    Some(Step::send(v.absolute(child), size(child, below)))
+}
+
+/// How many steps that takes a rank.
+pub(super) fn steps_down(v: View) -> u32 {
+    let relative = v.relative();
+    u32::from(relative > 0) + children(relative, v.ranks).count() as u32
+}
+
+/// From the children, the smallest subtree first, then to the parent.
+fn up(v: View, size: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
+    let relative = v.relative();
+    let mut below = children(relative, v.ranks);
+    let count = below.clone().count() as u32;
+    if let Some((child, _)) = below.nth(k as usize) {
+        return Some(Step::receive(v.absolute(child)));
+    }
+    let mine = subtree(relative, reach(relative, v.ranks), v.ranks);
+    (k == count && relative > 0).then(|| Step::send(v.absolute(parent(relative)), size(mine)))
+}
+
+pub(super) fn bcast(v: View, bytes: u64, k: u32) -> Option<Step> {
+    down(v, |_, _| bytes, k)
+}
+
+pub(super) fn reduce(v: View, bytes: u64, k: u32) -> Option<Step> {
+    up(v, |_| bytes, k)
+}
+
+pub(super) fn gather(v: View, k: u32) -> Option<Step> {
+    up(v, |below| u64::from(below) * v.call.size, k)
+}
+
+pub(super) fn scatter(v: View, k: u32) -> Option<Step> {
+    down(v, |_, below| u64::from(below) * v.call.size, k)
+}
+
+/// A reduce to the root and a broadcast from it.
+pub(super) fn up_and_down(v: View, bytes: u64, k: u32) -> Option<Step> {
+    let ups = steps_down(v);
+    if k < ups { up(v, |_| bytes, k) } else { down(v, |_, _| bytes, k - ups) }
+}
+
+/// The root receives from all at once.
+pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
+    let root = v.call.root;
+    match (k, v.rank == root) {
+        (0, true) => {
+            let receives = (0..v.ranks).filter(|&r| r != root).collect();
+            Some(Step { receives, sends: Vec::new() })
+        }
+        (0, false) => Some(Step::send(root, bytes)),
+        _ => None,
+    }
+}
+
+/// The root sends to all at once.
+pub(super) fn root_to_all(v: View, bytes: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
+    let root = v.call.root;
+    match (k, v.rank == root) {
+        (0, true) => {
+            let sends = (0..v.ranks).filter(|&r| r != root).map(|r| (r, bytes(r))).collect();
+            Some(Step { receives: Vec::new(), sends })
+        }
+        (0, false) => Some(Step::receive(root)),
+        _ => None,
+    }
+}
+
+pub(super) fn all_to_root_and_back(v: View, k: u32) -> Option<Step> {
+    match k {
+        0 => all_to_root(v, 0, 0),
+        1 => root_to_all(v, |_| 0, 0),
+        _ => None,
+    }
+}

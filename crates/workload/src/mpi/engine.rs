@@ -1,0 +1,233 @@
+//! Messages on their way: eager and rendezvous, over connections and through memory.
+
+use super::Mpi;
+use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
+use crate::Action;
+use eastwest_types::name::Name;
+use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
+
+/// What of a message travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// All of it, unasked.
+    Eager,
+    /// The question whether its data may come.
+    Ask,
+    /// The answer, from the receiver.
+    Clear,
+    /// Its data.
+    Data,
+}
+
+/// The tag with which a part of a message travels.
+fn tag_of(slot: u32, part: Part) -> u64 {
+    u64::from(slot) << 2 | part as u64
+}
+
+fn part_of(tag: u64) -> (u32, Part) {
+    let part = [Part::Eager, Part::Ask, Part::Clear, Part::Data][(tag & 3) as usize];
+    ((tag >> 2) as u32, part)
+}
+
+impl Mpi {
+    /// Wakes a rank later.
+    pub(super) fn wake_rank(&mut self, at: Time, rank: u32, out: &mut Vec<Action>) {
+        self.pending += 1;
+        out.push(Action::Wake { at, token: u64::from(rank) << 1 });
+    }
+
+    pub(super) fn woken(
+        &mut self,
+        now: Time,
+        token: u64,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        if token & 1 == 1 {
+            return self.arrived(now, token >> 1, out);
+        }
+        self.ready.push_back((token >> 1) as u32);
+        Ok(())
+    }
+
+    /// A rank sends. Gives the request where the send is not complete at once.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        (from, to): (u32, u32),
+        (communicator, tag): (u64, i64),
+        bytes: u64,
+        call: Name,
+        out: &mut Vec<Action>,
+    ) -> Option<u32> {
+        let r = &mut self.ranks[from as usize];
+        let counted = if communicator == WORLD { &mut r.sent } else { &mut r.sent_in_collectives };
+        counted.0 += 1;
+        counted.1 += bytes;
+        let asks = bytes > self.config.eager_limit;
+        let of = Of::Send { to, tag, bytes };
+        let send = asks
+            .then(|| self.requests.add(Request { rank: from, of, done: false, awaited: false }));
+        let message = Message {
+            from,
+            to,
+            communicator,
+            tag,
+            bytes,
+            call,
+            sent: now,
+            arrived: Time::NEVER,
+            matched: Time::NEVER,
+            send,
+            receive: None,
+        };
+        let slot = self.messages.add(message);
+        self.put(now, slot, if asks { Part::Ask } else { Part::Eager }, out);
+        send
+    }
+
+    /// A rank posts a receive: its request, which may be complete at once.
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        rank: u32,
+        wanted: Wanted,
+        out: &mut Vec<Action>,
+    ) -> Result<u32, String> {
+        let of = Of::Receive(wanted, None);
+        let request = self.requests.add(Request { rank, of, done: false, awaited: false });
+        let unexpected = &mut self.ranks[rank as usize].unexpected;
+        match first_message(unexpected, &self.messages, &wanted) {
+            Some(slot) => self.meet(now, slot, request, out)?,
+            None => self.ranks[rank as usize].posted.push_back(request),
+        }
+        Ok(request)
+    }
+
+    /// A message and a receive have met; the message, or the question for it, has arrived.
+    fn meet(
+        &mut self,
+        now: Time,
+        slot: u32,
+        request: u32,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let message = self.messages.get_mut(slot);
+        message.matched = now;
+        message.receive = Some(request);
+        let (from, to, tag, bytes) = (message.from, message.to, message.tag, message.bytes);
+        let (asks, call) = (message.send.is_some(), message.call);
+        if let Of::Receive(wanted, met) = &mut self.requests.get_mut(request).of {
+            *met = Some((from, tag));
+            if let Some(most) = wanted.most.filter(|most| *most < bytes) {
+                return Err(format!(
+                    "rank {to} receives at most {most} B from rank {from} with tag {tag}, but its \
+                     {call} has {bytes} B"
+                ));
+            }
+        }
+        if asks {
+            self.put(now, slot, Part::Clear, out);
+        } else {
+            self.received(now, slot, out);
+        }
+        Ok(())
+    }
+
+    /// A message has met its receive and is all there.
+    fn received(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
+        let m = self.messages.remove(slot);
+        let [from, to] = [m.from, m.to].map(|rank| self.config.hosts[rank as usize]);
+        out.push(Action::MpiMessage(Box::new(MpiMessage {
+            from: m.from,
+            to: m.to,
+            tag: m.tag,
+            call: m.call,
+            bytes: m.bytes,
+            rendezvous: m.send.is_some(),
+            network: from != to,
+            sent: m.sent,
+            arrived: m.arrived,
+            matched: m.matched,
+            received: now,
+        })));
+        m.receive.into_iter().chain(m.send).for_each(|request| self.complete(request));
+    }
+
+    /// A part of a message has arrived.
+    pub(super) fn arrived(
+        &mut self,
+        now: Time,
+        tag: u64,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let (slot, part) = part_of(tag);
+        let message = self.messages.get_mut(slot);
+        match part {
+            Part::Clear => self.put(now, slot, Part::Data, out),
+            Part::Data => {
+                message.arrived = now;
+                self.received(now, slot, out);
+            }
+            Part::Eager | Part::Ask => {
+                if part == Part::Eager {
+                    message.arrived = now;
+                }
+                let to = &mut self.ranks[message.to as usize];
+                let found = first_receive(&mut to.posted, &self.requests, self.messages.get(slot));
+                match found {
+                    Some(request) => self.meet(now, slot, request, out)?,
+                    None => to.unexpected.push_back(slot),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a part of a message on its way.
+    fn put(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
+        let message = *self.messages.get(slot);
+        let (from, to) = match part {
+            Part::Clear => (message.to, message.from),
+            Part::Eager | Part::Ask | Part::Data => (message.from, message.to),
+        };
+        let payload = match part {
+            Part::Eager | Part::Data => message.bytes,
+            Part::Ask | Part::Clear => 0,
+        };
+        self.pending += 1;
+        let tag = tag_of(slot, part);
+        let [a, b] = [from, to].map(|rank| self.config.hosts[rank as usize]);
+        if a == b {
+            let copied = self.config.local_rate.time_for(payload);
+            let arrives = now + self.config.local_latency + copied;
+            // one after the other, in the order in which they were sent
+            let last = self.local.entry((from, to)).or_insert(Time::ZERO);
+            *last = arrives.max(*last + Span(1));
+            out.push(Action::Wake { at: *last, token: tag << 1 | 1 });
+            return;
+        }
+        let (conn, side) = self.connection((from, to), out);
+        out.push(Action::Send {
+            conn,
+            from: side,
+            payload,
+            header: self.config.envelope,
+            tag,
+            purpose: if payload > 0 { Purpose::Message } else { Purpose::Control },
+            job: None,
+            record: payload > 0,
+        });
+    }
+
+    /// The connection between two ranks, and the side that the first one has.
+    fn connection(&mut self, (from, to): (u32, u32), out: &mut Vec<Action>) -> (ConnId, Side) {
+        let ends = (from.min(to), from.max(to));
+        let next = ConnId(self.conns.len() as u32);
+        let conn = *self.conns.entry(ends).or_insert_with(|| {
+            let [client, server] = [ends.0, ends.1].map(|rank| self.config.hosts[rank as usize]);
+            out.push(Action::Open { conn: next, client, server, class: self.config.class });
+            next
+        });
+        (conn, if from == ends.0 { Side::Client } else { Side::Server })
+    }
+}

@@ -1,0 +1,138 @@
+//! Requests and messages, and which message meets which receive.
+
+use eastwest_types::Time;
+use eastwest_types::name::Name;
+use serde::{Deserialize, Serialize};
+
+/// A table whose places are used again: as large as the most that were ever in it at once.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Slots<T> {
+    held: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Slots<T> {
+        Slots { held: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slots<T> {
+    pub fn add(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.held[slot as usize] = Some(value);
+                slot
+            }
+            None => {
+                self.held.push(Some(value));
+                self.held.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn remove(&mut self, slot: u32) -> T {
+        self.free.push(slot);
+        self.held[slot as usize].take().expect("it is in the table")
+    }
+
+    pub fn get(&self, slot: u32) -> &T {
+        self.held[slot as usize].as_ref().expect("it is in the table")
+    }
+
+    pub fn get_mut(&mut self, slot: u32) -> &mut T {
+        self.held[slot as usize].as_mut().expect("it is in the table")
+    }
+
+    pub fn in_use(&self) -> usize {
+        self.held.len() - self.free.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.held.iter().flatten()
+    }
+}
+
+/// The communicator of sends and receives of the program itself; collectives have one each.
+pub(super) const WORLD: u64 = 0;
+
+/// What a receive asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Wanted {
+    pub communicator: u64,
+    pub from: Option<u32>,
+    pub tag: Option<i64>,
+    /// The most bytes it takes.
+    pub most: Option<u64>,
+}
+
+impl Wanted {
+    fn takes(&self, message: &Message) -> bool {
+        self.communicator == message.communicator
+            && self.from.is_none_or(|from| from == message.from)
+            && self.tag.is_none_or(|tag| tag == message.tag)
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Of {
+    /// A receive, and the source and tag of the message it has met.
+    Receive(Wanted, Option<(u32, i64)>),
+    /// A rendezvous send.
+    Send { to: u32, tag: i64, bytes: u64 },
+}
+
+/// Something a rank waits for, or can.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub rank: u32,
+    pub of: Of,
+    /// Whether it is complete.
+    pub done: bool,
+    /// Whether its rank waits for it: it is forgotten when it is complete.
+    pub awaited: bool,
+}
+
+/// A message that is under way, or has arrived and not met its receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Message {
+    pub from: u32,
+    pub to: u32,
+    pub communicator: u64,
+    pub tag: i64,
+    pub bytes: u64,
+    #[serde(with = "eastwest_types::name")]
+    pub call: Name,
+    pub sent: Time,
+    pub arrived: Time,
+    pub matched: Time,
+    /// The request of its send: it asked first.
+    pub send: Option<u32>,
+    /// The request of the receive it has met.
+    pub receive: Option<u32>,
+}
+
+/// Takes the first posted receive that a message meets.
+pub(super) fn first_receive(
+    posted: &mut std::collections::VecDeque<u32>,
+    requests: &Slots<Request>,
+    message: &Message,
+) -> Option<u32> {
+    let takes = |request: &u32| match requests.get(*request).of {
+        Of::Receive(wanted, _) => wanted.takes(message),
+        Of::Send { .. } => false,
+    };
+    let at = posted.iter().position(takes)?;
+    posted.remove(at)
+}
+
+/// Takes the first message that a receive meets.
+pub(super) fn first_message(
+    unexpected: &mut std::collections::VecDeque<u32>,
+    messages: &Slots<Message>,
+    wanted: &Wanted,
+) -> Option<u32> {
+    let at = unexpected.iter().position(|m| wanted.takes(messages.get(*m)))?;
+    unexpected.remove(at)
+}

@@ -1,0 +1,413 @@
+//! One line of a time-independent trace: what a rank does next.
+//!
+//! The format is that of SimGrid ("time-independent traces", Casanova, Desprez, Markomanolis and
+//! Suter, *Simulation of MPI applications with time-independent traces*, CCPE 2015): a rank, the name
+//! of a call and its numbers, `0 send 1 7 3500 0`. Sizes count elements of a data type, which a record
+//! may name by its number and `init` sets for the rest: bytes, or after `init 1` doubles. Names are
+//! read in any case, as older traces write `allReduce`. A receive that names no size, or 0, takes a
+//! message of any size. Negative sources and tags stand for `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
+
+use super::collective::{Call, Kind};
+use serde::{Deserialize, Serialize};
+
+/// Largest message in bytes, 1000 TB: far beyond real ones, far below what overflows.
+const MOST_BYTES: f64 = 1e15;
+/// Most operations of one computation.
+const MOST_FLOPS: f64 = 1e24;
+/// Longest sleep in seconds.
+const MOST_SECONDS: f64 = 1e6;
+
+/// Bytes of the data types, by the numbers that SimGrid gives them: `MPI_DOUBLE`, `MPI_INT`,
+/// `MPI_CHAR`, …, `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Fortran's types
+/// have the sizes of their names.
+const TYPE_BYTES: [u64; 55] = [
+    8, 4, 1, 2, 8, 4, 1, 8, 1, 1, // 0: double, int, char, short, long, float, byte …
+    2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned ones, long double, wchar, bool, int8 …
+    8, 1, 2, 4, 8, 8, 16, 32, 8, 8, // 20: int64, uint8 …, complex, address, offset
+    8, 16, 16, 8, 8, 8, 16, 16, 4, 4, // 30: pairs; 38: Fortran's reals
+    8, 16, 8, 16, 32, 1, 2, 4, 8, 16, // 40: …, complex, integers
+    32, 0, 0, 1, 8, // 50: a last pair, bounds, packed, pointer
+];
+
+/// What a rank does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Record {
+    /// The rank begins; elements without type have this many bytes from here on.
+    Init {
+        /// Bytes of an element.
+        element: u64,
+    },
+    /// The rank is done with MPI.
+    Finalize,
+    /// So many floating-point operations.
+    Compute {
+        /// How many.
+        flops: f64,
+    },
+    /// It sleeps.
+    Sleep {
+        /// Seconds.
+        seconds: f64,
+    },
+    /// `MPI_Send`, or `MPI_Isend` where it does not block.
+    Send {
+        /// Rank it goes to.
+        to: u32,
+        /// Its tag.
+        tag: i64,
+        /// Its size.
+        bytes: u64,
+        /// Whether the call returns when the buffer may be used again.
+        blocking: bool,
+    },
+    /// `MPI_Recv`, or `MPI_Irecv` where it does not block.
+    Recv {
+        /// Rank it comes from; `None` for any.
+        from: Option<u32>,
+        /// Its tag; `None` for any.
+        tag: Option<i64>,
+        /// The most it may have; `None` for any size.
+        most: Option<u64>,
+        /// Whether the call returns when the message is there.
+        blocking: bool,
+    },
+    /// `MPI_Wait` for the first open request between two ranks.
+    Wait(Which),
+    /// `MPI_Test` of it.
+    Test(Which),
+    /// `MPI_Waitall` for all open requests.
+    WaitAll,
+    /// A call of all ranks.
+    Collective(Box<Call>),
+    /// A call that moves nothing (`comm_size`, `comm_dup`, …).
+    Nothing,
+}
+
+/// Which request a wait or test is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Which {
+    /// Rank that sends.
+    pub src: Option<u32>,
+    /// Rank that receives.
+    pub dst: Option<u32>,
+    /// Tag.
+    pub tag: Option<i64>,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What there is, safe to print.
+    pub found: String,
+    /// What should be there.
+    pub expected: String,
+}
+
+impl Fault {
+    pub(super) fn new(found: impl Into<String>, expected: impl Into<String>) -> Fault {
+        Fault { found: found.into(), expected: expected.into() }
+    }
+}
+
+/// Untrusted bytes cut to a few words, with everything escaped that a terminal might obey.
+pub fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 60;
+    let cut = &bytes[..bytes.len().min(MOST)];
+    let mut text: String = String::from_utf8_lossy(cut).escape_debug().collect();
+    if bytes.len() > MOST {
+        text.push('…');
+    }
+    format!("\"{text}\"")
+}
+
+/// The names of all calls, for those that are misspelt.
+const CALLS: &str = "init, finalize, compute, sleep, send, isend, recv, irecv, wait, waitall, test, \
+                     barrier, bcast, reduce, allreduce, alltoall, alltoallv, gather, gatherv, \
+                     allgather, allgatherv, scatter, scatterv, reducescatter, scan, exscan, \
+                     comm_size, comm_split, comm_dup, location";
+
+/// The rank of a line and what it does, among so many ranks and with elements of so many bytes where
+/// no type is named; `None` for a line that says nothing.
+pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Record)>, Fault> {
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Err(Fault::new(shown(line), "text"));
+    };
+    let mut words = text.split_ascii_whitespace();
+    let Some(first) = words.next() else { return Ok(None) };
+    if first.starts_with('#') {
+        return Ok(None);
+    }
+    let rank = first.parse::<u32>().ok().filter(|&r| r < ranks).ok_or_else(|| {
+        let most = ranks.saturating_sub(1);
+        Fault::new(shown(first.as_bytes()), format!("a rank of 0 to {most} at the start"))
+    })?;
+    let name =
+        words.next().ok_or_else(|| Fault::new("a rank alone", format!("a call: {CALLS}")))?;
+    let call = name.to_ascii_lowercase();
+    let fields = Fields { line, words: words.collect(), ranks, element, call: &call };
+    Ok(Some((rank, fields.record()?)))
+}
+
+/// The rank a line begins with, whatever follows.
+pub fn rank_of(line: &[u8]) -> Option<u32> {
+    let first = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+    std::str::from_utf8(first).ok()?.parse().ok()
+}
+
+/// The numbers of a record.
+struct Fields<'a> {
+    line: &'a [u8],
+    words: Vec<&'a str>,
+    ranks: u32,
+    element: u64,
+    call: &'a str,
+}
+
+impl Fields<'_> {
+    fn record(&self) -> Result<Record, Fault> {
+        Ok(match self.call {
+            "init" => Record::Init { element: if self.words.is_empty() { 1 } else { 8 } },
+            "finalize" => Record::Finalize,
+            "compute" => Record::Compute { flops: self.number(0, "operations", MOST_FLOPS)? },
+            "sleep" => Record::Sleep { seconds: self.number(0, "seconds", MOST_SECONDS)? },
+            "send" => self.send(true)?,
+            "isend" => self.send(false)?,
+            "recv" => self.recv(true)?,
+            "irecv" => self.recv(false)?,
+            "wait" => Record::Wait(self.which()?),
+            "test" => Record::Test(self.which()?),
+            "waitall" => Record::WaitAll,
+            "comm_size" | "comm_split" | "comm_dup" | "location" => Record::Nothing,
+            _ => Record::Collective(Box::new(self.collective()?)),
+        })
+    }
+
+    fn word(&self, at: usize, what: &str) -> Result<&str, Fault> {
+        self.words.get(at).copied().ok_or_else(|| {
+            Fault::new(shown(self.line), format!("{what} as number {} of {}", at + 1, self.call))
+        })
+    }
+
+    fn number(&self, at: usize, what: &str, most: f64) -> Result<f64, Fault> {
+        let word = self.word(at, what)?;
+        word.parse::<f64>().ok().filter(|x| (0.0..=most).contains(x)).ok_or_else(|| {
+            let expected = format!("{what} of {} of 0 to {most:e}", self.call);
+            Fault::new(shown(word.as_bytes()), expected)
+        })
+    }
+
+    /// Bytes of so many elements of the type at another place, if there is one.
+    fn bytes(&self, at: usize, kind: Option<usize>) -> Result<u64, Fault> {
+        let element = self.element_at(kind)?;
+        let elements = self.number(at, "a size", MOST_BYTES)?;
+        let bytes = elements * element as f64;
+        if bytes > MOST_BYTES {
+            let expected = format!("at most {MOST_BYTES:e} bytes");
+            return Err(Fault::new(shown(self.line), expected));
+        }
+        Ok((bytes + 0.5) as u64)
+    }
+
+    fn element_at(&self, kind: Option<usize>) -> Result<u64, Fault> {
+        let Some(word) = kind.and_then(|at| self.words.get(at)) else { return Ok(self.element) };
+        let number = word.parse::<i64>().ok();
+        // -1 stands for no type at all
+        if number == Some(-1) {
+            return Ok(self.element);
+        }
+        let found = number.and_then(|n| TYPE_BYTES.get(usize::try_from(n).ok()?));
+        found.copied().ok_or_else(|| {
+            let most = TYPE_BYTES.len() - 1;
+            Fault::new(shown(word.as_bytes()), format!("the number of a data type, 0 to {most}"))
+        })
+    }
+
+    fn integer(&self, at: usize, what: &str) -> Result<i64, Fault> {
+        let word = self.word(at, what)?;
+        word.parse().map_err(|_| {
+            Fault::new(shown(word.as_bytes()), format!("{what} of {}, a whole number", self.call))
+        })
+    }
+
+    fn rank(&self, at: usize, what: &str) -> Result<u32, Fault> {
+        let number = self.integer(at, what)?;
+        u32::try_from(number).ok().filter(|&r| r < self.ranks).ok_or_else(|| {
+            let most = self.ranks.saturating_sub(1);
+            Fault::new(
+                number.to_string(),
+                format!("{what} of {}, a rank of 0 to {most}", self.call),
+            )
+        })
+    }
+
+    /// A rank, or `None` for any.
+    fn any_rank(&self, at: usize, what: &str) -> Result<Option<u32>, Fault> {
+        match self.integer(at, what)? {
+            number if number < 0 => Ok(None),
+            _ => self.rank(at, what).map(Some),
+        }
+    }
+
+    fn any_tag(&self, at: usize) -> Result<Option<i64>, Fault> {
+        Ok(Some(self.integer(at, "a tag")?).filter(|tag| *tag >= 0))
+    }
+
+    fn send(&self, blocking: bool) -> Result<Record, Fault> {
+        let to = self.rank(0, "a destination")?;
+        let (tag, bytes) = (self.integer(1, "a tag")?, self.bytes(2, Some(3))?);
+        if tag < 0 {
+            return Err(Fault::new(tag.to_string(), "a tag of 0 or more: only receives take any"));
+        }
+        Ok(Record::Send { to, tag, bytes, blocking })
+    }
+
+    fn recv(&self, blocking: bool) -> Result<Record, Fault> {
+        let (from, tag) = (self.any_rank(0, "a source")?, self.any_tag(1)?);
+        let given = self.words.get(2).is_some_and(|word| !word.starts_with('-'));
+        let most = if given { Some(self.bytes(2, Some(3))?).filter(|n| *n > 0) } else { None };
+        Ok(Record::Recv { from, tag, most, blocking })
+    }
+
+    fn which(&self) -> Result<Which, Fault> {
+        Ok(Which {
+            src: self.any_rank(0, "a source")?,
+            dst: self.any_rank(1, "a destination")?,
+            tag: self.any_tag(2)?,
+        })
+    }
+
+    /// The root at some place; rank 0 where there is none.
+    fn root(&self, at: usize) -> Result<u32, Fault> {
+        if at < self.words.len() { self.rank(at, "a root") } else { Ok(0) }
+    }
+
+    /// Sizes for all ranks from some place on, in the type at another place.
+    fn sizes(&self, from: usize, kind: Option<usize>) -> Result<Vec<u64>, Fault> {
+        (from..from + self.ranks as usize).map(|at| self.bytes(at, kind)).collect()
+    }
+
+    fn flops(&self, at: usize) -> Result<f64, Fault> {
+        // -1 stands for a computation that was not measured
+        match self.words.get(at) {
+            Some(word) if word.starts_with('-') => Ok(0.0),
+            _ => self.number(at, "operations", MOST_FLOPS),
+        }
+    }
+
+    fn collective(&self) -> Result<Call, Fault> {
+        let n = self.ranks as usize;
+        let call = Call::new;
+        Ok(match self.call {
+            "barrier" => call(Kind::Barrier),
+            "bcast" => call(Kind::Bcast).root(self.root(1)?).size(self.bytes(0, Some(2))?),
+            "reduce" => call(Kind::Reduce)
+                .root(self.root(2)?)
+                .size(self.bytes(0, Some(3))?)
+                .flops(self.flops(1)?),
+            "allreduce" => {
+                call(Kind::Allreduce).size(self.bytes(0, Some(2))?).flops(self.flops(1)?)
+            }
+            "scan" => call(Kind::Scan).size(self.bytes(0, Some(2))?).flops(self.flops(1)?),
+            "exscan" => call(Kind::Exscan).size(self.bytes(0, Some(2))?).flops(self.flops(1)?),
+            "alltoall" => call(Kind::Alltoall).size(self.bytes(0, Some(2))?),
+            "alltoallv" => call(Kind::Alltoallv).sizes(self.sizes(1, Some(2 * n + 2))?),
+            "gather" => call(Kind::Gather).root(self.root(2)?).size(self.bytes(0, Some(3))?),
+            "gatherv" => {
+                call(Kind::Gatherv).root(self.root(n + 1)?).size(self.bytes(0, Some(n + 2))?)
+            }
+            "allgather" => call(Kind::Allgather).size(self.bytes(0, Some(2))?),
+            "allgatherv" => {
+                // counts may be followed by one or two types, or by displacements
+                let after = self.words.len().saturating_sub(n + 1);
+                let named = matches!(after, 1 | 2) || after > n;
+                let kind = named.then_some(n + 1);
+                call(Kind::Allgatherv).sizes(self.sizes(1, kind)?)
+            }
+            "scatter" => call(Kind::Scatter).root(self.root(2)?).size(self.bytes(0, Some(3))?),
+            "scatterv" => {
+                call(Kind::Scatterv).root(self.root(n + 1)?).sizes(self.sizes(0, Some(n + 2))?)
+            }
+            "reducescatter" => {
+                call(Kind::ReduceScatter).sizes(self.sizes(0, Some(n + 1))?).flops(self.flops(n)?)
+            }
+            _ => {
+                let found = shown(self.call.as_bytes());
+                return Err(Fault::new(format!("the call {found}"), format!("one of {CALLS}")));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(line: &str) -> Record {
+        let (_, record) = parse(line.as_bytes(), 4, 1).expect("a record").expect("not empty");
+        record
+    }
+
+    #[test]
+    fn sizes_are_elements_of_a_type() {
+        let bytes = |line: &str, element| match parse(line.as_bytes(), 4, element) {
+            Ok(Some((_, Record::Send { bytes, .. }))) => bytes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bytes("0 send 1 0 700 0", 1), 5600, "doubles");
+        assert_eq!(bytes("0 send 1 0 1e6", 1), 1_000_000);
+        assert_eq!(bytes("0 send 1 0 1e6", 8), 8_000_000, "the default of init 1");
+        assert_eq!(bytes("0 send 1 0 7 6", 8), 7, "bytes by name");
+        assert_eq!(one("0 init 1"), Record::Init { element: 8 });
+        assert_eq!(one("0 init"), Record::Init { element: 1 });
+    }
+
+    #[test]
+    fn receives_take_any_source_tag_and_size() {
+        let recv = |line: &str| match one(line) {
+            Record::Recv { from, tag, most, .. } => (from, tag, most),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(recv("0 recv 2 5 10"), (Some(2), Some(5), Some(10)));
+        assert_eq!(recv("0 recv -555 -444 0"), (None, None, None));
+        assert_eq!(recv("0 Irecv 1 -1 -1"), (Some(1), None, None));
+    }
+
+    #[test]
+    fn vectors_find_their_types_after_the_counts() {
+        let sizes = |line: &str| match one(line) {
+            Record::Collective(call) => call.sizes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sizes("0 allgatherv 2 2 2 2 1 0 0"), [16, 16, 16, 8]);
+        assert_eq!(sizes("0 allgatherv 2 2 2 2 1"), [2, 2, 2, 1]);
+        assert_eq!(sizes("0 allgatherv 2 2 2 2 1 0 2 4 6"), [2, 2, 2, 1], "displacements");
+        assert_eq!(sizes("1 alltoallv 9 1 2 3 4 9 1 2 3 4 1 1"), [4, 8, 12, 16]);
+        assert_eq!(sizes("0 reducescatter 5 5 5 4 1e6 1"), [20, 20, 20, 16]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            ("x send 1 0 1", "\"x\"", "a rank of 0 to 3"),
+            ("4 init", "\"4\"", "a rank of 0 to 3"),
+            ("0", "a rank alone", "a call"),
+            ("0 sned 1 0 1", "the call \"sned\"", "one of init"),
+            ("0 send 9 0 1", "9", "a rank of 0 to 3"),
+            ("0 send 1 -1 1", "-1", "only receives take any"),
+            ("0 send 1 0", "\"0 send 1 0\"", "a size as number 3 of send"),
+            ("0 send 1 0 nan", "\"nan\"", "a size of send"),
+            ("0 send 1 0 1 99", "\"99\"", "data type, 0 to 54"),
+            ("0 send 1 0 1e15 0", "0 send", "at most"),
+            ("0 compute -3", "\"-3\"", "operations of compute"),
+            ("0 alltoallv 1 2", "alltoallv", "a size as number 3"),
+            ("0 bcast 1 7", "7", "a root of bcast"),
+        ];
+        for (line, found, expected) in cases {
+            let fault = parse(line.as_bytes(), 4, 1).expect_err(line);
+            assert!(fault.found.contains(found), "{line}: {fault:?}");
+            assert!(fault.expected.contains(expected), "{line}: {fault:?}");
+        }
+        let hostile = parse(b"0 \x1b[31m 1", 4, 1).expect_err("no call");
+        assert!(!hostile.found.contains('\x1b'));
+    }
+}

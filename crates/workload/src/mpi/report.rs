@@ -1,0 +1,80 @@
+//! What there is to say when a program cannot go on.
+
+use super::Mpi;
+use super::matching::{Of, Request, WORLD};
+use super::rank::Doing;
+
+/// Ranks that a report names.
+const MOST_NAMED: usize = 8;
+/// Requests of a rank that a report names.
+const MOST_REQUESTS: usize = 3;
+
+fn describe(request: &Request) -> String {
+    let any = |number: Option<i64>| number.map_or("any".to_owned(), |n| n.to_string());
+    match request.of {
+        Of::Receive(wanted, met) => {
+            let from = any(wanted.from.map(i64::from));
+            let met = if met.is_some() { ", data under way" } else { "" };
+            match wanted.communicator {
+                WORLD => format!("a message from rank {from} with tag {}{met}", any(wanted.tag)),
+                _ => format!("a message from rank {from}{met}"),
+            }
+        }
+        Of::Send { to, tag, bytes } => {
+            format!("rank {to} to receive {bytes} B with tag {tag}")
+        }
+    }
+}
+
+impl Mpi {
+    /// Who waits for what.
+    pub(super) fn describe_deadlock(&self) -> String {
+        let waiting = || {
+            let ranks = self.ranks.iter().enumerate();
+            ranks.filter(|(_, r)| !matches!(r.doing, Doing::Through))
+        };
+        let count = waiting().count();
+        let mut lines: Vec<String> = waiting()
+            .take(MOST_NAMED)
+            .map(|(rank, r)| {
+                let awaited =
+                    || self.requests.iter().filter(|q| q.awaited && q.rank as usize == rank);
+                let mut what: Vec<String> = awaited().take(MOST_REQUESTS).map(describe).collect();
+                match awaited().count().saturating_sub(MOST_REQUESTS) {
+                    0 => {}
+                    more => what.push(format!("{more} more")),
+                }
+                format!("rank {rank} in {} for {}", r.call, what.join(", "))
+            })
+            .collect();
+        if count > MOST_NAMED {
+            lines.push(format!("{} more ranks", count - MOST_NAMED));
+        }
+        let all = self.ranks.len();
+        format!(
+            "deadlock: {count} of {all} ranks wait, and nothing is under way: {}",
+            lines.join("; ")
+        )
+    }
+
+    /// What was sent and never received.
+    pub(super) fn describe_unreceived(&self) -> String {
+        let count = self.messages.in_use();
+        let some: Vec<String> = self
+            .messages
+            .iter()
+            .take(MOST_NAMED)
+            .map(|m| {
+                format!(
+                    "{} of {} B from rank {} to rank {} with tag {}",
+                    m.call, m.bytes, m.from, m.to, m.tag
+                )
+            })
+            .collect();
+        let more = if count > MOST_NAMED { ", …" } else { "" };
+        format!(
+            "all ranks are through, but {count} messages were never received: {}{more}",
+            some.join(", ")
+        )
+    }
+}

@@ -1,0 +1,315 @@
+//! Programs in files, over an ideal network.
+
+use super::check::check;
+use super::*;
+use crate::ideal::{Ideal, cluster};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Activity, MpiMessage};
+use std::path::{Path, PathBuf};
+
+/// A folder for one test, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder =
+            std::env::temp_dir().join(format!("eastwest-mpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Folder(folder)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) -> TraceFile {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        TraceFile { name: name.to_owned(), path }
+    }
+
+    /// One file for each rank; lines get their rank.
+    fn program(&self, ranks: &[&str]) -> Program {
+        let files = ranks.iter().enumerate().map(|(rank, calls)| {
+            let lines = calls.split(';').map(|call| format!("{rank} {}\n", call.trim()));
+            self.file(&format!("rank-{rank}.txt"), lines.collect::<String>().as_bytes())
+        });
+        Program::Files(files.collect())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn config(program: Program) -> MpiConfig {
+    let ranks = program.ranks();
+    MpiConfig {
+        program,
+        hosts: (0..ranks).map(HostId).collect(),
+        flops_per_s: MpiConfig::FLOPS_PER_S,
+        compute_scale: 1.0,
+        eager_limit: MpiConfig::EAGER_LIMIT,
+        envelope: MpiConfig::ENVELOPE,
+        local_latency: MpiConfig::LOCAL_LATENCY,
+        local_rate: MpiConfig::LOCAL_RATE,
+        algorithms: Algorithms::default(),
+        records: 0,
+        class: ClassId(0),
+    }
+}
+
+fn play(config: MpiConfig) -> Ideal {
+    let mut mpi = Mpi::new(config, &cluster(64)).expect("possible");
+    Ideal::run(|now, event, out| mpi.handle(now, event, out))
+}
+
+fn run(name: &str, ranks: &[&str]) -> Ideal {
+    let folder = Folder::new(name);
+    let run = play(config(folder.program(ranks)));
+    assert_eq!(run.failed, None);
+    assert!(run.finished && run.open == 0);
+    assert_eq!(run.ranks.len(), ranks.len());
+    run
+}
+
+fn at(us: f64) -> Time {
+    Time::ZERO + Span::from_secs_f64_nearest(us / 1e6)
+}
+
+fn finished(run: &Ideal, rank: u32) -> Time {
+    run.ranks.iter().find(|r| r.rank == rank).expect("it is through").finished
+}
+
+fn only(run: &Ideal) -> &MpiMessage {
+    assert_eq!(run.messages.len(), 1);
+    &run.messages[0]
+}
+
+#[test]
+fn an_eager_send_returns_at_once_and_a_long_one_waits_for_its_receive() {
+    let eager =
+        run("eager", &["init; send 1 0 1000; finalize", "init; compute 2e5; recv 0 0 1000"]);
+    assert_eq!(finished(&eager, 0), Time::ZERO);
+    assert_eq!(finished(&eager, 1), at(200.0), "it had arrived after 50 µs");
+    let m = only(&eager);
+    assert_eq!((m.arrived, m.matched, m.received), (at(50.0), at(200.0), at(200.0)));
+    assert!(!m.rendezvous && m.network);
+    let long = run("long", &["send 1 0 1000000", "compute 2e5; recv 0 0 1000000"]);
+    // the answer to the question goes at 200 µs, the data when it is there
+    let m = only(&long);
+    assert_eq!((m.matched, m.arrived, m.received), (at(200.0), at(300.0), at(300.0)));
+    assert!(m.rendezvous);
+    assert_eq!((finished(&long, 0), finished(&long, 1)), (at(300.0), at(300.0)));
+    let spent = long.ranks.iter().find(|r| r.rank == 0).expect("through").spent;
+    assert_eq!(spent[Activity::Send as usize], Span::from_us(300));
+}
+
+#[test]
+fn messages_match_in_order_by_source_and_tag() {
+    let run = run(
+        "order",
+        &[
+            "send 1 7 10; send 1 8 20; send 1 7 30",
+            "recv 0 8 20; recv 0 7 10; recv 0 7 30",
+            "isend 3 1 1; isend 3 2 2; waitall",
+            "recv -1 -1 0; recv -1 -1 0",
+        ],
+    );
+    let sizes: Vec<u64> = run.messages.iter().filter(|m| m.to == 1).map(|m| m.bytes).collect();
+    assert_eq!(sizes, [20, 10, 30]);
+    let any: Vec<i64> = run.messages.iter().filter(|m| m.to == 3).map(|m| m.tag).collect();
+    assert_eq!(any, [1, 2], "a receive of anything takes what came first");
+}
+
+#[test]
+fn waits_are_for_the_first_open_request_between_two_ranks() {
+    let run = run(
+        "wait",
+        &[
+            "irecv 1 0 8; irecv 1 0 16; wait 1 0 0; compute 1e5; wait 1 0 0; wait 1 0 0",
+            "send 0 0 8; compute 1e6; send 0 0 16",
+            "irecv 3 5 1; test 3 2 5; compute 1e5; test 3 2 5; wait 3 2 5",
+            "send 2 5 1",
+        ],
+    );
+    assert_eq!(finished(&run, 0), at(1050.0), "the third wait has nothing to wait for");
+    assert_eq!(finished(&run, 2), at(100.0));
+}
+
+#[test]
+fn ranks_of_one_host_pass_messages_through_memory_in_their_order() {
+    let folder = Folder::new("memory");
+    let program = folder.program(&[
+        "isend 0 3 5000; irecv 0 3 5000; waitall; send 1 0 50000; send 1 0 1",
+        "recv 0 0 50000; recv 0 0 1",
+    ]);
+    let run = play(MpiConfig { hosts: vec![HostId(4); 2], ..config(program) });
+    assert_eq!((run.failed, run.opened), (None, 0));
+    let sizes: Vec<u64> = run.messages.iter().map(|m| m.bytes).collect();
+    assert_eq!(sizes, [5000, 50000, 1], "the short one does not overtake");
+    assert_eq!(run.messages[0].received, at(0.5 + 1.0), "5 kB at 5 GB/s");
+}
+
+#[test]
+fn collectives_take_the_rounds_of_their_algorithms() {
+    let calls = "bcast 8; barrier; allreduce 8 1e6; reduce 8 0; alltoall 8 8; allgather 8 8";
+    let run = run("collectives", &[calls; 8]);
+    // 3 rounds each, but 7 for alltoall and allgather, and a millisecond of adding; the leaves of the
+    // reduction are two rounds ahead of its root
+    assert_eq!(run.ended, at(f64::from(3 * 4 + 7 * 2 - 2) * 50.0 + 1000.0));
+    let rank = run.ranks[0];
+    assert_eq!((rank.collectives, rank.sent), (6, (0, 0)));
+    let sent: u64 = run.ranks.iter().map(|r| r.sent_in_collectives.0).sum();
+    assert_eq!(sent, run.messages.len() as u64);
+    assert_eq!(sent, 7 + 24 + 24 + 7 + 56 + 56);
+    assert!(run.peak <= 28, "a connection for each pair");
+}
+
+#[test]
+fn messages_of_collectives_never_meet_receives_of_the_program() {
+    run("apart", &["irecv 1 0 4; bcast 4; waitall", "bcast 4; send 0 0 4"]);
+    run("any", &["irecv -1 -1 0; reduce 4 0; waitall", "reduce 4 0; send 0 0 4"]);
+}
+
+fn fails(name: &str, ranks: &[&str]) -> String {
+    let folder = Folder::new(name);
+    let run = play(config(folder.program(ranks)));
+    assert!(!run.finished);
+    run.failed.expect("it cannot go on")
+}
+
+#[test]
+fn deadlocks_are_told_with_ranks_and_calls() {
+    let why = fails("cycle", &["send 1 3 1000000; recv 1 4 1", "send 0 4 1000000; recv 0 3 1"]);
+    assert!(why.starts_with("deadlock: 2 of 2 ranks wait"), "{why}");
+    assert!(why.contains("rank 0 in send for rank 1 to receive 1000000 B with tag 3"), "{why}");
+    let why = fails("tag", &["recv 1 5 1", "send 0 6 1", "compute 1e3"]);
+    assert!(why.contains("1 of 3") && why.contains("a message from rank 1 with tag 5"), "{why}");
+    let why = fails("barrier", &["barrier", "finalize"]);
+    assert!(why.contains("rank 0 in barrier for a message from rank 1"), "{why}");
+}
+
+#[test]
+fn programs_that_contradict_themselves_are_refused() {
+    let why = fails("unreceived", &["send 1 0 9; send 1 1 9", "recv 0 0 9"]);
+    assert!(why.contains("1 messages were never received: send of 9 B from rank 0 to"), "{why}");
+    let why = fails("short", &["send 1 2 9", "recv 0 2 8"]);
+    assert!(why.contains("at most 8 B") && why.contains("send has 9 B"), "{why}");
+    let why = fails("different", &["barrier; bcast 4 0", "barrier; bcast 4 1"]);
+    assert!(why.contains("that of rank 1 is bcast with root 1"), "{why}");
+    let why = fails("unknown", &["compute 5; sned 1", "finalize"]);
+    assert!(
+        why.starts_with("rank-0.txt:2: found the call \"sned\", expected one of init"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_check_names_all_files_with_trouble_and_weighs_sends_and_receives() {
+    let folder = Folder::new("check");
+    let wrong = check(&folder.program(&["send 1 0 1\n0 x", "init\n0 init", "init"]))
+        .expect_err("two files are wrong");
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(wrong[0].starts_with("rank-0.txt:2: found the call \"x\""), "{wrong:?}");
+    assert!(wrong[1].contains("rank-1.txt:2") && wrong[1].contains("lines of rank 1"), "{wrong:?}");
+    let wrong = check(&folder.program(&["send 1 7 1; send 1 7 1", "recv 0 7 1; recv 0 8 1"]))
+        .expect_err("one too many, one too few");
+    assert!(wrong[0].contains("rank 0 to rank 1 with tag 7: 1 more sends"), "{wrong:?}");
+    assert!(wrong[1].contains("tag 8: 1 more receives than sends"), "{wrong:?}");
+    let fine = check(&folder.program(&["send 1 7 3; barrier", "recv -1 7 1; barrier"]));
+    let expected = check::Summary { records: 4, messages: 1, bytes: 3, collectives: 2 };
+    assert_eq!(fine, Ok(expected));
+}
+
+#[test]
+fn one_file_may_hold_all_ranks() {
+    let folder = Folder::new("merged");
+    let file = folder.file("all.txt", b"0 init\n1 init\n\n1 recv 0 0 5\n0 send 1 0 5\n");
+    let run = play(config(Program::Merged(file, 2)));
+    assert_eq!((run.failed, run.messages.len()), (None, 1));
+}
+
+#[test]
+fn a_replay_kept_anywhere_goes_on_as_if_nothing_had_been() {
+    let folder = Folder::new("kept");
+    let long = "compute 1e4; isend 1 0 100000; irecv 1 0 100000; waitall; allreduce 2000 5e3; "
+        .repeat(500);
+    let other = long.replace("isend 1", "isend 0").replace("irecv 1", "irecv 0");
+    let program = folder.program(&[long.trim_end_matches("; "), other.trim_end_matches("; ")]);
+    let whole = play(config(program.clone()));
+    let mut mpi = Mpi::new(config(program), &cluster(2)).expect("possible");
+    let mut events = 0;
+    let kept = Ideal::run(|now, event, out| {
+        mpi.handle(now, event, out);
+        events += 1;
+        if events % 300 == 0 {
+            let bytes = postcard::to_allocvec(&mpi).expect("written");
+            assert!(bytes.len() < 4000, "{} bytes: no part of the trace is kept", bytes.len());
+            mpi = postcard::from_bytes(&bytes).expect("read");
+        }
+    });
+    assert!(events > 4_000 && whole.failed.is_none());
+    assert_eq!((kept.ended, &kept.messages), (whole.ended, &whole.messages));
+    assert_eq!(kept.states, whole.states);
+}
+
+#[test]
+fn damaged_traces_give_a_replay_or_a_reason() {
+    const GOOD: &str = "init;compute 10;irecv 1 1 700 0;send 1 1 700 0;wait 1 0 1;bcast 4 0 1;\
+                        alltoallv 9 1 2 9 1 2;allgatherv 2 2 1 0;reducescatter 5 5 1e2;test 1 0 1;\
+                        gather 3 3 0 0 0;waitall;barrier;finalize";
+    let mut random = Stream::new(1, "fuzz/mpi");
+    let folder = Folder::new("fuzz");
+    let mut outcomes = [0; 3];
+    for _ in 0..1500 {
+        let lines = |rank: u32, other: &str| {
+            let calls = GOOD.replace("1 1 700", &format!("{other} 1 700"));
+            let calls = calls.replace("1 0 1;", &format!("{other} {rank} 1;"));
+            calls.split(';').map(|call| format!("{rank} {call}\n")).collect::<String>()
+        };
+        let mut texts = [lines(0, "1").into_bytes(), lines(1, "0").into_bytes()];
+        let text = &mut texts[random.below(2) as usize];
+        for _ in 0..random.below(3) {
+            let place = random.below(text.len() as u64) as usize;
+            match random.below(5) {
+                0 => text[place] = random.below(256) as u8,
+                1 => text.truncate(place + 1),
+                2 => text.insert(place, b" \n\0-9e"[random.below(6) as usize]),
+                3 => {
+                    let from = random.below(text.len() as u64) as usize;
+                    text.copy_within(from..from + 1, place);
+                }
+                _ => drop(text.remove(place)),
+            }
+            text.push(b'\n');
+        }
+        let files = [folder.file("0", &texts[0]), folder.file("1", &texts[1])];
+        let program = Program::Files(files.to_vec());
+        let checked = check(&program);
+        let run = play(config(program));
+        match (checked, run.failed) {
+            (Ok(_), None) => outcomes[0] += 1,
+            (Ok(_), Some(why)) => {
+                outcomes[1] += 1;
+                assert!(!why.contains("expected"), "a check finds what cannot be read: {why}");
+            }
+            (Err(_), why) => {
+                outcomes[2] += 1;
+                assert!(why.is_none_or(|why| !why.contains('\0')), "hostile text is escaped");
+            }
+        }
+    }
+    assert!(outcomes.iter().all(|n| *n > 20), "{outcomes:?}");
+}
+
+#[test]
+fn lines_without_end_are_refused() {
+    let folder = Folder::new("endless");
+    let mut text = b"0 compute ".to_vec();
+    text.resize(3 << 20, b'1');
+    let program = Program::Files(vec![folder.file("0", &text)]);
+    let wrong = check(&program).expect_err("three million digits");
+    assert!(wrong[0].starts_with("0:1: a line of more than 1048576 bytes"), "{wrong:?}");
+    let gone = TraceFile { name: "gone".into(), path: Path::new("/nonexistent").into() };
+    let wrong = check(&Program::Files(vec![gone])).expect_err("no file");
+    assert!(wrong[0].starts_with("gone: cannot be read on from line 1"), "{wrong:?}");
+}

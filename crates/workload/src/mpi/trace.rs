@@ -1,0 +1,244 @@
+//! Where the records of a rank come from: a file that is read as the rank goes on, or a program.
+//!
+//! Of a file only a block is in memory; the rest of what is kept is where the next line begins, so a
+//! checkpoint holds no part of a trace. The file is opened for each block: there may be more ranks
+//! than a process may have files. A trace is untrusted: lines are bounded, and so is their number.
+
+use super::cg::Cg;
+use super::record::{Fault, Record, parse, rank_of, shown};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read at once.
+const BLOCK: usize = 16 << 10;
+/// Longest line: a call with sizes for 16,384 ranks fits.
+const LONGEST_LINE: usize = 1 << 20;
+/// Most lines of a file.
+const MOST_LINES: u64 = 1_000_000_000;
+
+/// A file of a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TraceFile {
+    /// Its name for messages, as the user gave it.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// What drives the ranks.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Program {
+    /// A file for each rank, in their order.
+    Files(Vec<TraceFile>),
+    /// One file with the lines of so many ranks.
+    Merged(TraceFile, u32),
+    /// The pattern of NAS CG.
+    Cg(super::cg::CgConfig),
+}
+
+impl Program {
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        match self {
+            Program::Files(files) => files.len() as u32,
+            Program::Merged(_, ranks) => *ranks,
+            Program::Cg(config) => config.ranks,
+        }
+    }
+
+    /// The records of a rank, up to the first trouble.
+    pub fn records(&self, rank: u32) -> impl Iterator<Item = Result<Record, Trouble>> + use<> {
+        let mut source = Some(self.source(rank));
+        std::iter::from_fn(move || {
+            let next = source.as_mut()?.next().transpose();
+            if !matches!(next, Some(Ok(_))) {
+                source = None;
+            }
+            next
+        })
+    }
+
+    /// The records of a rank from their beginning.
+    pub(super) fn source(&self, rank: u32) -> Source {
+        let ranks = self.ranks();
+        match self {
+            Program::Files(files) => Source::File(Lines::new(&files[rank as usize], rank, ranks)),
+            Program::Merged(file, _) => {
+                Source::File(Lines { merged: true, ..Lines::new(file, rank, ranks) })
+            }
+            Program::Cg(config) => Source::Cg(Cg::new(*config, rank)),
+        }
+    }
+}
+
+/// What is wrong with a trace, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trouble {
+    /// Name of the file.
+    pub file: String,
+    /// Line from 1; 0 for the file as a whole.
+    pub line: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Trouble {
+    /// `cg/rank-003.txt:17: found "0 sned 1", expected …`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.what),
+            line => write!(f, "{}:{line}: {}", self.file, self.what),
+        }
+    }
+}
+
+/// The records of one rank, one after the other.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Source {
+    File(Lines),
+    Cg(Cg),
+}
+
+impl Source {
+    /// The next record; `None` when there are no more.
+    pub fn next(&mut self) -> Result<Option<Record>, Trouble> {
+        match self {
+            Source::File(lines) => lines.next(),
+            Source::Cg(cg) => Ok(cg.next()),
+        }
+    }
+}
+
+/// The lines of one rank in a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Lines {
+    file: TraceFile,
+    rank: u32,
+    ranks: u32,
+    /// Whether the file has lines of other ranks too.
+    merged: bool,
+    /// Bytes of an element without type.
+    element: u64,
+    /// Where the next line begins, and its number from 0.
+    offset: u64,
+    line: u64,
+    /// What has been read from there on, and whether the file ends with it.
+    #[serde(skip)]
+    block: Vec<u8>,
+    #[serde(skip)]
+    used: usize,
+    #[serde(skip)]
+    at_end: bool,
+}
+
+impl Lines {
+    fn new(file: &TraceFile, rank: u32, ranks: u32) -> Lines {
+        Lines {
+            file: file.clone(),
+            rank,
+            ranks,
+            merged: false,
+            element: 1,
+            offset: 0,
+            line: 0,
+            block: Vec::new(),
+            used: 0,
+            at_end: false,
+        }
+    }
+
+    fn trouble(&self, what: String) -> Trouble {
+        Trouble { file: self.file.name.clone(), line: self.line, what }
+    }
+
+    fn next(&mut self) -> Result<Option<Record>, Trouble> {
+        while let Some(length) = self.whole_line()? {
+            let line = &self.block[self.used..self.used + length];
+            let foreign = self.merged && rank_of(line).is_some_and(|r| r != self.rank);
+            let parsed = if foreign { Ok(None) } else { parse(line, self.ranks, self.element) };
+            let parsed = parsed.and_then(|found| match found {
+                Some((rank, _)) if rank != self.rank => Err(Fault::new(
+                    format!("{} of rank {rank}", shown(line)),
+                    format!("lines of rank {} only", self.rank),
+                )),
+                other => Ok(other),
+            });
+            self.line += 1;
+            self.used += length;
+            self.offset += length as u64;
+            if self.line > MOST_LINES {
+                return Err(self.trouble(format!("more than {MOST_LINES} lines")));
+            }
+            match parsed {
+                Ok(None) => {}
+                Ok(Some((_, record))) => {
+                    if let Record::Init { element } = record {
+                        self.element = element;
+                    }
+                    return Ok(Some(record));
+                }
+                Err(Fault { found, expected }) => {
+                    return Err(self.trouble(format!("found {found}, expected {expected}")));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The length of the next line, its end included, all of which is in the block; `None` at the end.
+    fn whole_line(&mut self) -> Result<Option<usize>, Trouble> {
+        let mut looked = 0;
+        loop {
+            let rest = &self.block[self.used..];
+            if let Some(at) = rest[looked..].iter().position(|&byte| byte == b'\n') {
+                return Ok(Some(looked + at + 1));
+            }
+            if self.at_end {
+                return Ok((!rest.is_empty()).then_some(rest.len()));
+            }
+            looked = rest.len();
+            if looked > LONGEST_LINE {
+                self.line += 1;
+                return Err(self.trouble(format!("a line of more than {LONGEST_LINE} bytes")));
+            }
+            self.fill().map_err(|error| {
+                self.trouble(format!("cannot be read on from line {}: {error}", self.line + 1))
+            })?;
+        }
+    }
+
+    fn fill(&mut self) -> std::io::Result<()> {
+        self.block.drain(..self.used);
+        self.used = 0;
+        let mut file = open(&self.file.path)?;
+        let held = self.block.len();
+        file.seek(SeekFrom::Start(self.offset + held as u64))?;
+        let want = BLOCK.max(held) as u64;
+        let read = file.take(want).read_to_end(&mut self.block)?;
+        self.at_end = (read as u64) < want;
+        Ok(())
+    }
+}
+
+/// The largest rank that a line of a file begins with.
+pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
+    let mut lines = Lines::new(file, 0, u32::MAX);
+    let mut largest = None;
+    while let Some(length) = lines.whole_line()? {
+        largest = largest.max(rank_of(&lines.block[lines.used..lines.used + length]));
+        lines.used += length;
+        lines.offset += length as u64;
+        lines.line += 1;
+    }
+    Ok(largest)
+}
+
+/// Opens a regular file: a named pipe would block for ever.
+fn open(path: &Path) -> std::io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    File::open(path)
+}

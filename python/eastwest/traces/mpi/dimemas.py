@@ -1,0 +1,228 @@
+"""Traces of Dimemas (``.dim``): the computing and the calls of tasks, as its generator writes them.
+
+Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and the older ones with names
+(``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
+of its synchronism is set; bit 0, rendezvous, is left to the simulation's ``eager_limit``. A receive
+is a blocking one (0), an immediate one (1) or the wait for such (2); Dimemas waits for no send.
+Collectives must be of all tasks. Threads other than the first, one-sided operations and unknown
+records are refused; events, blocks and offsets are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from eastwest.errors import InputError
+from eastwest.traces.mpi.ranks import BYTE, RankFiles
+from eastwest.traces.source import Source
+from eastwest.units import clean
+
+_HEADER = re.compile(rb"#DIMEMAS:.*?:(\d{1,9})\(")
+_NAMED = re.compile(r'"([^"]*)"\s*\{([^{}]*)(\{[^{}]*\})?\s*\}\s*;;')
+#: Numbers of the named records that are read.
+_NAMES = {
+    "CPU burst": "1",
+    "NX send": "2",
+    "NX recv": "3",
+    "global OP": "10",
+    "1sided OP": "30",
+}
+_PASSED = {"20", "40", "41", "block begin", "block end", "user event"}
+#: Global operations by their number: the call, and what is written of sizes and root.
+_OPERATIONS = (
+    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+    "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
+)  # fmt: skip
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass
+class _Reading:
+    """A trace being read."""
+
+    name: str
+    ranks: int
+    into: RankFiles
+    line: int = 0
+    #: Members of communicators.
+    members: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def fail(self, what: str) -> InputError:
+        return InputError(f"{self.name}:{self.line}: {what}")
+
+
+def looks_like(start: bytes) -> bool:
+    """Tell whether a file begins as a trace of Dimemas."""
+    return start.startswith((b"#DIMEMAS", b"SDDFA"))
+
+
+def read(source: Source, into: RankFiles) -> int:
+    """Read a trace; return its number of ranks."""
+    lines = source.lines(_LONGEST_LINE)
+    _, header = next(lines, (0, b""))
+    found = _HEADER.match(header)
+    if found is None:
+        shown = clean(header[:60].decode(errors="replace"), 60)
+        raise InputError(
+            f'{source.name}:1: found {shown!r}, expected #DIMEMAS:"name":1:TASKS(threads …)'
+        )
+    reading = _Reading(source.name, int(found[1]), into, 1)
+    for rank in range(min(reading.ranks, 1 << 16)):
+        into.put(rank, "init")
+    for reading.line, raw in lines:
+        text = raw.decode(errors="replace").strip()
+        if not text or text.startswith(("#", "s:", "SDDFA", "}", "int", "double", "char", "//")):
+            continue
+        for kind, words in _records(reading, text):
+            _take(reading, kind, words)
+    for rank in range(reading.ranks):
+        into.put(rank, "finalize")
+    return reading.ranks
+
+
+def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
+    """Give the records of a line: what kind, and their fields."""
+    if text.startswith("d:"):
+        yield "d", text.split(":")[1:]
+    elif text[0].isdigit():
+        kind, *words = text.split(":")
+        if kind in {"2", "3"} and len(words) > 3:
+            del words[3]  # the thread of the other side
+        yield kind, words
+    elif text.startswith('"'):
+        for name, fields, inner in _NAMED.findall(text):
+            if name.endswith("definition"):
+                if name == "communicator definition":
+                    first = [word.strip() for word in fields.split(",")][:2]
+                    members = inner.strip("{} ").split(",")
+                    yield "d", ["1", *first, *(word.strip() for word in members)]
+                continue
+            yield _NAMES.get(name, name), [word.strip() for word in fields.split(",")]
+        if not _NAMED.search(text) and not text.endswith("{"):
+            raise reading.fail(f"found {clean(text, 60)!r}, expected a record")
+    else:
+        raise reading.fail(f"found {clean(text, 60)!r}, expected a record")
+
+
+def _take(reading: _Reading, kind: str, words: list[str]) -> None:
+    if kind in _PASSED:
+        return
+    if kind == "d":
+        _define(reading, words)
+        return
+    if kind == "30":
+        raise reading.fail("found a one-sided operation, which a replay cannot do")
+    if kind not in {"1", "2", "3", "10"}:
+        raise reading.fail(
+            f"found a record {clean(kind, 30)!r}, expected CPU bursts (1), sends (2), receives "
+            "(3), global operations (10) or events (20)"
+        )
+    task, thread = _int(reading, words, 0, "a task"), _int(reading, words, 1, "a thread")
+    if not 0 <= task < reading.ranks:
+        raise reading.fail(f"found task {task}, expected 0 to {reading.ranks - 1}")
+    if thread != 0:
+        raise reading.fail(f"found thread {thread} of task {task}: only thread 0 is replayed")
+    if kind == "1":
+        reading.into.compute(task, _seconds(reading, words))
+    elif kind == "10":
+        _collective(reading, task, words)
+    else:
+        _message(reading, task, kind, words)
+
+
+def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
+    other, size, tag, communicator, how = (
+        _int(reading, words, at, what)
+        for at, what in enumerate(("a task", "a size", "a tag", "a communicator", "a kind"), 2)
+    )
+    members = reading.members.get(communicator)
+    if members is not None and not {task, other} <= members:
+        raise reading.fail(f"task {task} or {other} is not in communicator {communicator}")
+    tag = _apart(reading, tag, communicator)
+    if kind == "2":
+        call = "isend" if how & 2 else "send"
+        reading.into.put(task, call, other, tag, size, BYTE)
+    elif how == 2:
+        reading.into.put(task, "wait", other, task, tag)
+    else:
+        call = "irecv" if how == 1 else "recv"
+        reading.into.put(task, call, other, tag, size, BYTE)
+
+
+def _apart(reading: _Reading, tag: int, communicator: int) -> int:
+    """Return a tag that keeps the messages of communicators apart."""
+    if len(reading.members) <= 1 or tag < 0:
+        return tag
+    return tag + (communicator << 40)
+
+
+def _collective(reading: _Reading, task: int, words: list[str]) -> None:
+    number, communicator, root, _, sent, received = (
+        _int(reading, words, at, what)
+        for at, what in enumerate(
+            ("an operation", "a communicator", "a root", "a thread", "bytes", "bytes"), 2
+        )
+    )
+    if not 0 <= number < len(_OPERATIONS):
+        raise reading.fail(f"found operation {number}, expected 0 to {len(_OPERATIONS) - 1}")
+    members = reading.members.get(communicator, frozenset(range(reading.ranks)))
+    if len(members) != reading.ranks:
+        raise reading.fail(
+            f"found {_OPERATIONS[number]} of communicator {communicator}, which has "
+            f"{len(members)} of {reading.ranks} tasks: only those of all tasks can be replayed"
+        )
+    put, call, n = reading.into.put, _OPERATIONS[number], reading.ranks
+    if call == "barrier":
+        put(task, call)
+    elif call == "bcast":
+        put(task, call, max(sent, received), root, BYTE)
+    elif call in {"reduce", "allreduce", "scan"}:
+        put(task, call, max(sent, received), 0, *([root] if call == "reduce" else []), BYTE)
+    elif call in {"gather", "gatherv", "scatter", "scatterv"}:
+        # sizes of single ranks are not recorded: what one sends or gets is shared evenly
+        kind = call.removesuffix("v")
+        part = sent if kind == "gather" else received
+        put(task, kind, part, part, root, BYTE, BYTE)
+    elif call in {"allgather", "allgatherv"}:
+        put(task, "allgather", sent, sent, BYTE, BYTE)
+    elif call in {"alltoall", "alltoallv"}:
+        put(task, "alltoall", sent // n, received // n, BYTE, BYTE)
+    else:
+        put(task, "reducescatter", *[max(sent, received) // n] * n, 0, BYTE)
+    if call.endswith("v"):
+        reading.into.note(f"{call}: Dimemas keeps no sizes of single ranks; taken as equal parts")
+
+
+def _define(reading: _Reading, words: list[str]) -> None:
+    """Take the definition of a communicator: its number, its size, its tasks."""
+    if words[:1] != ["1"]:
+        return
+    number, count = _int(reading, words, 1, "a communicator"), _int(reading, words, 2, "a size")
+    tasks = [_int(reading, words, at, "a task") for at in range(3, len(words))]
+    if len(tasks) != count or any(not 0 <= task < reading.ranks for task in tasks):
+        raise reading.fail(f"communicator {number}: expected {count} tasks below {reading.ranks}")
+    reading.members[number] = frozenset(tasks)
+
+
+def _int(reading: _Reading, words: list[str], at: int, what: str) -> int:
+    word = words[at] if at < len(words) else ""
+    try:
+        number = int(word) if len(word) < 20 else None
+    except ValueError:
+        number = None
+    if number is None:
+        raise reading.fail(f"found {clean(word, 30)!r}, expected {what} as field {at + 1}")
+    return number
+
+
+def _seconds(reading: _Reading, words: list[str]) -> float:
+    word = words[2] if len(words) > 2 else ""
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise reading.fail(f"found {clean(word, 30)!r}, expected seconds of computing")
+    return seconds

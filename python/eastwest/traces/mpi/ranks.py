@@ -1,0 +1,111 @@
+"""Time-independent traces being written: a folder with a file of calls for each rank.
+
+Computing is written as operations at ``FLOPS_PER_S``: a second is 10⁹ of them, so a replay with the
+default ``flops_per_s = 1e9`` takes the recorded times. Sizes are bytes: data type 6, ``MPI_BYTE``.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from eastwest.errors import InputError
+from eastwest.files import sync_folder, write_whole
+from eastwest.folders import NewFolder
+
+#: Operations that stand for a second of computing.
+FLOPS_PER_S = 10**9
+#: Name of the file that describes the trace.
+ABOUT = "trace.json"
+#: Most ranks.
+MOST_RANKS = 65_536
+#: Data type of sizes in bytes.
+BYTE = 6
+_FLUSH = 1 << 20
+#: Most names of calls that are counted.
+_MOST_CALLS = 200
+
+
+class RankFiles:
+    """Rank files in a folder that appears when they are whole: a context manager."""
+
+    def __init__(self, out: Path, force: bool = False) -> None:
+        self._folder = NewFolder(out, force, "a trace", ABOUT, parents=False)
+        self._folder.check()
+        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
+        self._lines: dict[int, list[str]] = {}
+        self._waiting = 0
+        #: Calls written so far, by name.
+        self.calls: dict[str, int] = {}
+        #: What the user should know.
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self._partial, ignore_errors=True)
+        self._partial.mkdir()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def put(self, rank: int, call: str, *numbers: int | float) -> None:
+        """Add a call of a rank."""
+        if not 0 <= rank < MOST_RANKS:
+            raise InputError(f"there is a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
+        self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
+
+    def add(self, rank: int, words: list[str]) -> None:
+        """Add a line of a rank as it is."""
+        line = " ".join(words)
+        self._lines.setdefault(rank, []).append(line)
+        call = words[1].lower()
+        if call in self.calls or len(self.calls) < _MOST_CALLS:
+            self.calls[call] = self.calls.get(call, 0) + 1
+        self._waiting += len(line)
+        if self._waiting > _FLUSH:
+            self._flush()
+
+    def compute(self, rank: int, seconds: float) -> None:
+        """Add a computation that took so long."""
+        if seconds > 0:
+            self.put(rank, "compute", round(seconds * FLOPS_PER_S))
+
+    def note(self, text: str) -> None:
+        """Keep a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _flush(self) -> None:
+        for rank, lines in self._lines.items():
+            with (self._partial / f"rank-{rank:05}.txt").open("a", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+        self._lines.clear()
+        self._waiting = 0
+
+    def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
+        """Give the folder its name, with a file for each of so many ranks; return what is said."""
+        if ranks < 1:
+            raise InputError("the trace has no rank")
+        self._flush()
+        for rank in range(ranks):
+            (self._partial / f"rank-{rank:05}.txt").touch()
+        said = {
+            "format": "time-independent trace",
+            "ranks": ranks,
+            "calls": dict(sorted(self.calls.items())),
+            "notes": self.notes,
+            **about,
+        }
+        write_whole(self._partial / ABOUT, (json.dumps(said, indent=2) + "\n").encode())
+        sync_folder(self._partial)
+        self._folder.place(self._partial)
+        return said

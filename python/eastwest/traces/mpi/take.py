@@ -1,0 +1,109 @@
+"""Imports traces of MPI programs: finds their format and writes them as rank files."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.traces.mpi import chakra, dimemas, otf2, ti
+from eastwest.traces.mpi.form import FORMATS
+from eastwest.traces.mpi.ranks import RankFiles
+from eastwest.traces.source import Source
+
+_START = 1 << 16
+
+
+@dataclass
+class Imported:
+    """An import that has ended."""
+
+    path: Path
+    #: What ``trace.json`` says.
+    about: dict[str, Any]
+
+
+def find(files: Sequence[Path]) -> str | None:
+    """Return the format of files if it is one of MPI programs."""
+    first = files[0]
+    if first.is_dir():
+        inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
+        return "ti" if inside and ti.looks_like(_start(sorted(inside)[0])) else None
+    if not first.is_file():
+        return None
+    if otf2.looks_like(first):
+        return "otf2"
+    start = _start(first)
+    looks = {
+        "ti": tarfile.is_tarfile(first) or ti.looks_like(start) or ti.is_list(first, start),
+        "dimemas": dimemas.looks_like(start),
+        "chakra": chakra.looks_like(start, first.name),
+    }
+    return next((name for name, like in looks.items() if like), None)
+
+
+def import_mpi(
+    files: Sequence[str | Path],
+    out: str | Path,
+    *,
+    source_format: str = "auto",
+    ranks: int | None = None,
+    force: bool = False,
+) -> Imported:
+    """Read ``files`` of one format and write the folder ``out``.
+
+    ``ranks`` repeats the Chakra trace of one rank for so many. Raises ``InputError`` where a file
+    cannot be used.
+    """
+    paths = [Path(file) for file in files]
+    found = find(paths) if source_format == "auto" else source_format
+    if found not in FORMATS:
+        raise InputError(f"{paths[0]}: is of no known format of MPI programs")
+    if ranks is not None and found != "chakra":
+        raise InputError("--ranks is for Chakra traces: others know their ranks")
+    with RankFiles(Path(out), force) as into:
+        count = _read(found, paths, ranks, into)
+        names = [path.name for path in paths]
+        return Imported(Path(out), into.finish(count, {"source": found, "files": names}))
+
+
+def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> int:
+    if found == "ti":
+        return _read_ti(paths, into)
+    if found == "chakra":
+        with ExitStack() as stack:
+            ordered = sorted(paths, key=lambda path: (ti.rank_of(path.name) or 0, path.name))
+            sources = [stack.enter_context(Source(path)) for path in ordered]
+            return chakra.read(sources, ranks, into)
+    if len(paths) > 1:
+        raise InputError(f"{paths[1]}: a trace of {found} is one file")
+    if found == "otf2":
+        return otf2.read(paths[0], into)
+    with Source(paths[0]) as source:
+        return dimemas.read(source, into)
+
+
+def _read_ti(paths: list[Path], into: RankFiles) -> int:
+    first = paths[0]
+    if len(paths) == 1 and first.is_dir():
+        inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
+        return ti.read_files(sorted(inside), into)
+    if len(paths) == 1 and first.is_file():
+        if tarfile.is_tarfile(first):
+            return ti.read_archive(first, into)
+        start = _start(first)
+        if not ti.looks_like(start) and ti.is_list(first, start):
+            listed = start.decode(errors="replace").split()
+            return ti.read_files([first.parent / name for name in listed], into)
+        with Source(first) as source:
+            return ti.read_merged(source, into)
+    return ti.read_files(paths, into)
+
+
+def _start(path: Path) -> bytes:
+    with Source(path) as source:
+        return source.peek(_START)
