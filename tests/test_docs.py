@@ -195,7 +195,7 @@ class Sketched(ew.Queue):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """A run of flows, one of jobs, one without packets, a lossless one, one of transactions, one of ranks."""
+    """Runs of flows, of jobs, of ranks, without packets, without loss, and of transactions."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
