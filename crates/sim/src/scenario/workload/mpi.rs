@@ -342,7 +342,11 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
 
 /// The last number in a file's name, its ending left out.
 fn last_number(file: &str) -> Option<u32> {
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    // an ending with a number in it is none: `cg.S.4_0` is rank 0
+    let stem = match file.rsplit_once('.') {
+        Some((stem, ending)) if !ending.contains(|c: char| c.is_ascii_digit()) => stem,
+        _ => file,
+    };
     let digits = stem.rsplit(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty())?;
     digits.parse().ok()
 }
