@@ -100,6 +100,24 @@ trace_to = "2 min"
 """
 )
 
+ADAPTIVE = """
+schema = 1
+[fabric]
+kind = "two-groups"
+host_rate = "10 Gbit/s"
+uplink_rate = "10 Gbit/s"
+routing = "adaptive"
+[fabric.pfc]
+[fabric.qcn]
+[[class]]
+name = "frames"
+priority = 3
+[[workload]]
+kind = "ethernet"
+name = "frames"
+load = 0.2
+frames = 200
+"""
 LOSSLESS = (
     "schema = 1"
     + FABRIC
@@ -203,6 +221,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run(RANKS, out=folder / "ranks"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
         ew.run(LOSSLESS, out=folder / "lossless"),
+        ew.run(ADAPTIVE, out=folder / "adaptive"),
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
     ]
 

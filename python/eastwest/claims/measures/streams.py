@@ -6,10 +6,13 @@ to the other; the first half of the hosts is one group.
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from eastwest.claims.measures.base import MeasureError, run_value
 from eastwest.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def _streams(result: Result) -> pl.DataFrame:
@@ -22,6 +25,8 @@ def _streams(result: Result) -> pl.DataFrame:
 
 def _hosts(result: Result) -> pl.DataFrame:
     """Cables into hosts."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
     return result.links.filter(pl.col("tier") == "host-down")
 
 
@@ -38,6 +43,8 @@ def stream_throughput_share(result: Result) -> float:
 @run_value("cold-over-hot")
 def cold_over_hot(result: Result) -> float:
     """Mean bytes received of a stream inside of a group over those of a stream between groups."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
     streams, half = _streams(result), _hosts(result).height // 2
     inside = (pl.col("src") < half) == (pl.col("dst") < half)
     cold = streams.filter(inside)["bytes_received"].mean()
@@ -76,6 +83,8 @@ def most_over_least_stream(result: Result) -> float:
 
 def _received(result: Result) -> pl.DataFrame:
     """Megabytes per second into each host that a stream goes to, by sampling interval."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
     receivers = [f"h{number}" for number in _streams(result)["dst"].unique().to_list()]
     into = _hosts(result).filter(pl.col("dst").is_in(receivers)).select("link")
     samples = result.table("link_samples")
@@ -93,6 +102,8 @@ def _received(result: Result) -> pl.DataFrame:
 @run_value("settled-least-mbyte-s")
 def settled_least_mbyte_s(result: Result) -> float:
     """Megabytes per second into the receiving host that gets least in the second half of a run."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
     received = _received(result)
     half = float(result.summary["simulated_s"]) / 2
     late = received.filter(pl.col("time_s") > half).group_by("link").agg(pl.col("mbyte_s").mean())
@@ -102,6 +113,8 @@ def settled_least_mbyte_s(result: Result) -> float:
 @run_value("most-over-least-briefly")
 def most_over_least_briefly(result: Result) -> float:
     """Largest ratio of what two receiving hosts get in one sampling interval after the first."""
+    import polars as pl  # noqa: PLC0415  large: not before it is needed
+
     received = _received(result)
     later = received.filter(pl.col("time_s") > received["time_s"].min())
     extremes = later.group_by("time_s").agg(
