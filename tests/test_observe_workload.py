@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import statistics
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -293,7 +296,68 @@ def test_what_if_compares_cases_on_one_page(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["observe", "what-if", *folders, "-o", str(tmp_path / "again")])
     assert done.exit_code == 0, done.output
     results = [ew.load(folder) for folder in folders]
-    assert "× " in page([Shown(str(n), r) for n, r in enumerate(results)], "t") or "%" in text
+    shown = [Shown(str(n), (result,)) for n, result in enumerate(results)]
+    assert "× " in page(shown, "t") or "%" in text
+
+
+def test_several_seeds_give_intervals_and_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EASTWEST_STORE", str(tmp_path / "store"))
+    small(tmp_path)
+    (tmp_path / "w" / "what-if.toml").write_text(
+        'scenario = "scenario.toml"\n[[case]]\nname = "base"\n[[case]]\nname = "slow"\n'
+        'set = { "fabric.host_rate" = "10 Mbit/s" }\n',
+        encoding="utf-8",
+    )
+    command = ["observe", "what-if", str(tmp_path / "w"), "-o", str(tmp_path / "out"), "--json"]
+    command += ["--jobs", "1"]
+
+    def cases(*more: str) -> list[dict[str, Any]]:
+        done = CliRunner().invoke(app, [*command, *more])
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        assert len(said["seeds"]) == len(said["cases"][0]["digests"])
+        return list(said["cases"])
+
+    kept = tmp_path / "store" / "costs.jsonl"
+    one = cases("--seed", "1")
+    assert one[0]["intervals"]["transactions.response_us.p50"]["low"] is None
+    assert len(kept.read_text().splitlines()) == 2
+    three = cases("--seeds", "3", "--seed", "1")
+    assert len(kept.read_text().splitlines()) == 6, "the runs of seed 1 are there"
+    assert three == cases("--seeds", "3", "--seed", "1")
+    assert len(kept.read_text().splitlines()) == 6, "all of them are there"
+    assert [case["digests"][0] for case in three] == [case["digest"] for case in one]
+    # The numbers of the page are those of the runs, by a second way.
+    for case in three:
+        values = [
+            float(np.mean(ew.load(folder).transactions["response_us"].to_numpy()))
+            for folder in case["results"]
+        ]
+        found = case["intervals"]["transactions.response_us.mean"]
+        half = 4.302652729911275 * statistics.stdev(values) / math.sqrt(3)  # t of 2 degrees, 97.5 %
+        assert found["mean"] == pytest.approx(statistics.mean(values), rel=1e-9)
+        assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-6, abs=1e-9)
+    ratio = three[1]["intervals"]["transactions.response_us.mean"]["of_first"]
+    assert ratio["low"] <= ratio["mean"] <= ratio["high"] and ratio["mean"] > 1
+    text = (tmp_path / "out" / "what-if.html").read_text(encoding="utf-8")
+    assert "means over 3 seeds" in text and 'id="intervals"' in text
+
+
+def test_what_if_says_which_case_cannot_run(tmp_path: Path) -> None:
+    small(tmp_path)
+    file = tmp_path / "w" / "what-if.toml"
+    file.write_text(
+        'scenario = "scenario.toml"\n[[case]]\nname = "base"\n[[case]]\nname = "odd"\n'
+        'set = { "fabric.host_rat" = "1 Gbit/s" }\n',
+        encoding="utf-8",
+    )
+    command = ["observe", "what-if", str(file), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "s"), "--jobs", "0"])
+    assert done.exit_code == 2 and "'odd'" in done.output and "host_rate" in done.output
+    with pytest.raises(InputError, match="1 to 100"):
+        what_if.run_cases(what_if.read_cases(file), seeds=101)
 
 
 def test_files_of_cases_are_checked_whole(tmp_path: Path) -> None:

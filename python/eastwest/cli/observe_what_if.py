@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
+from rich.text import Text
 
-from eastwest import core
-from eastwest.cli.guard import fail, guarded
+from eastwest.cli.guard import errors, fail, guarded, interrupted
 from eastwest.cli.observe_import import print_rows
-from eastwest.cli.options import JsonObjectOption
-from eastwest.cli.progress import describe
+from eastwest.cli.options import DaskOption, JobsOption, JsonObjectOption, StoreOption
 from eastwest.cli.trace_input import Steps
 from eastwest.errors import FolderError
-from eastwest.units import clean, percent, span
+from eastwest.units import clean, count, percent, span
 
 if TYPE_CHECKING:
     from eastwest.report.what_if import Shown
+    from eastwest.sweep import State
 
 
 @guarded
@@ -33,45 +33,37 @@ def what_if(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the page and the runs."),
+        typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the page."),
     ],
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all runs.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace runs that are there.")] = False,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Runs of each case, each with a seed.")
+    ] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The first seed; default: the scenario's.")
+    ] = None,
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
+    store: StoreOption = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try runs again that have failed before.")
+    ] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Run the same transactions under several circumstances, and compare them on one page.
 
     The page, what-if.html in FOLDER, has response times, transactions per second and per watt, and
-    where the time goes by service. Files in FOLDER are replaced.
+    where the time goes by service; with several seeds their means with 95 % intervals. Runs are
+    kept in the run store: what is there is not run again. The page is replaced.
     """
-    from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
-    from eastwest.report.page import write_text  # noqa: PLC0415
-    from eastwest.report.what_if import Shown, page  # noqa: PLC0415
-    from eastwest.results import load  # noqa: PLC0415
+    from eastwest.report.page import write_text  # noqa: PLC0415  slow to load
+    from eastwest.report.what_if import page  # noqa: PLC0415
 
     if not out.parent.is_dir():
         raise FolderError(f"{out}: there is no folder {out.parent}")
     if out.exists() and not out.is_dir():
         raise FolderError(f"{out} is in the way: it is not a folder")
-    if all((given / "summary.json").is_file() for given in cases):
-        if len(cases) < 2:
-            fail("CASES: a comparison takes at least two results")
-        shown = [Shown(given.resolve().name, load(given)) for given in cases]
-        for each in shown:
-            work.check(each.result, each.name)
-        title = "What if"
-    else:
-        if len(cases) > 1:
-            fail("CASES: name one file of cases, or only result folders")
-        listed = work.read_cases(cases[0])
-        title = f"What if: {cases[0].resolve().name if cases[0].is_dir() else cases[0].stem}"
-        with Steps("what-if") as bar:
-
-            def told(place: int, state: core.Progress) -> None:
-                bar(f"{clean(listed[place].name, 30)}: {describe(state)}", place / len(listed))
-
-            results = work.run_cases(listed, out, seed=seed, force=force, told=told)
-        shown = [Shown(case.name, result) for case, result in zip(listed, results, strict=True)]
+    given = Given(first_seed=seed, seeds=seeds, jobs=jobs, dask=dask, store=store, retry=retry)
+    shown, title = _shown(cases, given)
     out.mkdir(exist_ok=True)
     write_text(out / "what-if.html", page(shown, title))
     said = _said(shown, out)
@@ -81,15 +73,70 @@ def what_if(
     print_rows(_rows(said))
 
 
+class Given(TypedDict):
+    """What the command was told of how to run; see ``eastwest.observe.what_if.run_cases``."""
+
+    first_seed: int | None
+    seeds: int
+    jobs: int | None
+    dask: str | None
+    store: Path | None
+    retry: bool
+
+
+def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
+    """Load results, or run cases; return them with the title of the page."""
+    from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
+    from eastwest.report.what_if import Shown  # noqa: PLC0415
+    from eastwest.results import load  # noqa: PLC0415
+
+    if all((case / "summary.json").is_file() for case in cases):
+        if len(cases) < 2:
+            fail("CASES: a comparison takes at least two results")
+        shown = [Shown(case.resolve().name, (load(case),)) for case in cases]
+        for each in shown:
+            work.check(each.results[0], each.name)
+        title = "What if"
+    else:
+        if len(cases) > 1:
+            fail("CASES: name one file of cases, or only result folders")
+        listed = work.read_cases(cases[0])
+        title = f"What if: {cases[0].resolve().name if cases[0].is_dir() else cases[0].stem}"
+        with Steps("what-if") as bar:
+
+            def told(place: int, state: State) -> None:
+                runs = f"{count(state.done)}/{count(state.planned)} runs"
+                share = (place + state.done / max(1, state.planned)) / len(listed)
+                bar(f"{clean(listed[place].name, 30)}: {runs}", share)
+
+            try:
+                results = work.run_cases(
+                    listed,
+                    **given,
+                    told=told,
+                    say=lambda line: errors().print(Text(line, style="dim")),
+                )
+            except KeyboardInterrupt:
+                interrupted("finished runs are kept, the same command goes on from there")
+        shown = [Shown(c.name, tuple(runs)) for c, runs in zip(listed, results, strict=True)]
+    return shown, title
+
+
 def _said(shown: list[Shown], out: Path) -> dict[str, Any]:
+    from eastwest.report.what_if import intervals  # noqa: PLC0415  slow to load
+
     return {
         "page": str(out / "what-if.html"),
+        "seeds": [result.summary["seed"] for result in shown[0].results],
         "cases": [
             {
                 "name": case.name,
-                "result": str(case.result.path),
-                "digest": case.result.digest,
-                "transactions": case.result.summary["transactions"],
+                "result": str(case.results[0].path),
+                "digest": case.results[0].digest,
+                "results": [str(result.path) for result in case.results],
+                "digests": [result.digest for result in case.results],
+                "transactions": case.results[0].summary["transactions"],
+                "intervals": intervals(case, shown[0]),
             }
             for case in shown
         ],
@@ -98,15 +145,28 @@ def _said(shown: list[Shown], out: Path) -> dict[str, Any]:
 
 def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for case in said["cases"]:
-        found = case["transactions"]
-        response, network = found["response_us"], found["network_us"]
-        share = network["mean"] / response["mean"] if response["mean"] else 0.0
+        found = case["intervals"]
+        response = {key: found[f"transactions.response_us.{key}"] for key in ("mean", "p50", "p99")}
+        network = found["transactions.network_us.mean"]["mean"]
+        share = network / response["mean"]["mean"] if response["mean"]["mean"] else 0.0
+        rate, per_watt = (
+            found[f"transactions.{key}"]["mean"] for key in ("per_second", "per_second_per_watt")
+        )
         yield (
             clean(case["name"], 40),
             (
-                f"median {span(response['p50'] / 1e6)}, p99 {span(response['p99'] / 1e6)}, "
-                f"{percent(share)} the network's; {found['per_second']:.4g} a second, "
-                f"{found['per_second_per_watt']:.3g} per watt"
+                f"median {_with_interval(response['p50'])}, p99 {_with_interval(response['p99'])}, "
+                f"{percent(share)} the network's; {rate:.4g} a second, {per_watt:.3g} per watt"
             ),
         )
+    if len(said["seeds"]) > 1:
+        yield "", f"means of {len(said['seeds'])} seeds, ± half of their 95 % intervals"
     yield "page", clean(said["page"], 200)
+
+
+def _with_interval(found: dict[str, Any]) -> str:
+    """A time, and half the width of its interval where it has one."""
+    text = span(found["mean"] / 1e6)
+    if found["low"] is None:
+        return text
+    return f"{text} ± {span((found['high'] - found['low']) / 2e6)}"

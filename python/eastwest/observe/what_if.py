@@ -1,4 +1,4 @@
-"""What if: the same transactions under other circumstances, run one case after the other.
+"""What if: the same transactions under other circumstances, each case with one or more seeds.
 
 A file of cases names a scenario and what each case sets in it; the first case is what the others
 are compared with:
@@ -17,25 +17,34 @@ set = { "fabric.host_rate" = "1 Gbit/s" }
 name = "beside a shuffle"
 scenario = "shuffle.toml"      # another scenario with the same transactions
 ```
+
+Cases run as sweeps of one point do: through the run store, on several cores or on a cluster. So
+what was run before, by whatever command, is not run again.
 """
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eastwest import core
-from eastwest.errors import InputError
+from eastwest import core, shipped
+from eastwest.errors import InputError, ProblemsError
 from eastwest.results import Result
-from eastwest.run import run
+from eastwest.run import load_source
+from eastwest.store import Store
+from eastwest.sweep import State, prepare
+from eastwest.sweep.check import load
 from eastwest.units import clean
 
 #: The file of cases in the folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
+#: Most seeds of a case: all transactions of all of them are held in memory.
+MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60
 _MOST_SETTINGS = 100
@@ -120,35 +129,83 @@ def _known(table: dict[str, Any], names: set[str], where: str, problems: list[st
 
 
 def run_cases(
-    cases: list[Case],
-    out: Path,
+    cases: Sequence[Case],
     *,
-    seed: int | None = None,
-    force: bool = False,
-    told: Callable[[int, core.Progress], None] | None = None,
-) -> list[Result]:
-    """Run all cases into ``out/cases/1`` … and return their results.
+    first_seed: int | None = None,
+    seeds: int = 1,
+    jobs: int | None = None,
+    dask: str | None = None,
+    store: str | Path | None = None,
+    retry: bool = False,
+    told: Callable[[int, State], None] = lambda *_: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[list[Result]]:
+    """Run all cases with as many seeds, from ``first_seed`` (default: the scenario's) upwards.
 
-    Raises ``InputError`` where a case has no finished transactions.
+    Returns for each case its results in the order of the seeds, the same for all cases; they lie in
+    the store, which is asked first. ``jobs``, ``dask``, ``store`` and ``retry`` are those of
+    ``eastwest.sweep``; ``told`` hears the number of a case and how far its runs are. Raises
+    ``InputError`` where a run fails or has no finished transactions.
     """
-    results = []
-    for number, case in enumerate(cases, 1):
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds: must be from 1 to {MOST_SEEDS}, not {seeds}")
+    first = _own_seed(cases[0]) if first_seed is None else first_seed
+    numbers = list(range(first, first + seeds))
+    found = []
+    # Sweeps leave folders with tables of all metrics; here the runs themselves are what is wanted.
+    with tempfile.TemporaryDirectory(prefix="eastwest-what-if-") as folder:
+        for place, case in enumerate(cases):
 
-        def progress(state: core.Progress, place: int = number - 1) -> None:
-            if told is not None:
+            def progress(state: State, place: int = place) -> None:
                 told(place, state)
 
-        result = run(
-            case.scenario,
-            dict(case.settings),
-            seed,
-            out / "cases" / str(number),
-            force=force,
-            progress=progress,
-        )
-        check(result, case.name)
-        results.append(result)
-    return results
+            try:
+                spec = load(_sweep_of(case, numbers))
+                out = Path(folder) / str(place)
+                driver = prepare(
+                    spec,
+                    out,
+                    jobs=jobs,
+                    dask=dask,
+                    store=Store(store).path,
+                    retry=retry,
+                    confirm=lambda _: True,
+                    progress=progress,
+                    say=say,
+                )
+            except ProblemsError as error:
+                where = f"case {clean(case.name, _MOST_NAME)!r}: "
+                raise ProblemsError(
+                    [{**one, "path": f"{where}{one['path']}"} for one in error.problems]
+                ) from None
+            swept = driver.run(out)
+            for failure in swept.failures:
+                raise InputError(
+                    f"case {clean(case.name, _MOST_NAME)!r}, seed {failure['seed']}: "
+                    f"{clean(str(failure['message']), 1000)}"
+                )
+            found.append([swept.run(0, number) for number in numbers])
+            for result in found[-1]:
+                check(result, case.name)
+    return found
+
+
+def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
+    """A case as a sweep of one point."""
+    return {
+        "name": case.name,
+        "scenario": str(case.scenario.resolve()),
+        "set": dict(case.settings),
+        "seeds": seeds,
+        "keep": "tables",
+    }
+
+
+def _own_seed(case: Case) -> int:
+    """The seed that a case's scenario has by itself."""
+    source = load_source(case.scenario)
+    resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), [], None)
+    return int(tomllib.loads(resolved["scenario_toml"]).get("seed", 1))
 
 
 def check(result: Result, name: str) -> None:

@@ -1,16 +1,23 @@
-"""The page of what-if: the same transactions under several circumstances, side by side."""
+"""The page of what-if: the same transactions under several circumstances, side by side.
+
+A case may have been run with several seeds, the same ones for all cases. Its numbers are then means
+over the seeds with their 95 % intervals (Student t), and changes against the first case those of
+runs of one seed with each other (paired), see ``stats``.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from eastwest import core, units
+from eastwest import core, stats, units
 from eastwest.report import spread, words
 from eastwest.report.compare import ABSENT, change, differences
 from eastwest.report.draw import SHADES, WIDTH, Chart, Scale, linear
@@ -23,6 +30,8 @@ _GAP = 12
 #: Services with a colour of their own, the network beside them.
 _MOST_SERVICES = SHADES - 2
 _MOST_ROWS = 40
+#: Runs in the table of folders.
+_MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
 #: Settings of a workload that say what it does.
 _TELLING = {"name", "kind", "input", "shuffle", "output", "load", "bytes", "file"}
@@ -32,10 +41,10 @@ OTHERS = "others"
 
 @dataclass(frozen=True)
 class Shown:
-    """A case with its result."""
+    """A case with its results, one for each seed, in the same order for all cases."""
 
     name: str
-    result: Result
+    results: tuple[Result, ...]
 
 
 @dataclass(frozen=True)
@@ -71,102 +80,232 @@ ROWS = (
 
 def page(cases: Sequence[Shown], title: str) -> str:
     """Give the page. The first case is what the others are compared with."""
-    results = [case.result for case in cases]
+    first = [case.results[0] for case in cases]
+    runs = len(cases[0].results)
     names = [shown(case.name, 60) for case in cases]
-    by_service = [_by_service(result) for result in results]
-    charts = [chart for chart in (_response(names, results), _slower(names, results)) if chart]
-    if len(charts) == 1:
-        charts[0].wide = True
-    where = _where(names, by_service)
+    by_service = [[_by_service(result) for result in case.results] for case in cases]
+    drawn = (_response(names, cases), _slower(names, cases), _intervals_chart(names, cases))
+    charts = [chart for chart in drawn if chart]
+    if len(charts) % 2:
+        charts[-1].wide = True
+    where = _where(names, [_mean_by_service(found) for found in by_service])
+    seeds = [str(result.summary.get("seed", "?")) for result in cases[0].results]
     return render(
         "what_if.html.j2",
         {"charts": {c.name: c.script() for c in [*charts, where]}, "topology": None},
         title=shown(title, 100),
         about=" · ".join(
             (
-                f"{len(cases)} cases",
-                f"{units.count(results[0].transactions.height)} transactions in the first",
+                f"{len(cases)} cases" + f" with {runs} seeds each" * (runs > 1),
+                f"{units.count(first[0].transactions.height)} transactions in the first",
                 f"Eastwest {core.version()}",
             )
         ),
+        seeds=runs,
         names=names,
-        sentences=_sentences(names, results),
-        metrics=_metrics(results),
+        sentences=_sentences(names, cases),
+        metrics=_metrics(cases),
         charts=charts,
         where=where,
         services=_services(by_service),
-        operations=_operations(results),
-        differences=_settings(differences(results)),
+        operations=_operations(cases),
+        differences=_settings(differences(first)),
         folder_rows=[
-            [name, shown(result.path, 300), shown(result.digest, 64)[:12]]
-            for name, result in zip(names, results, strict=True)
-        ],
-        fabrics=[[name, _fabric(result)] for name, result in zip(names, results, strict=True)],
+            [name, seed, shown(result.path, 300), shown(result.digest, 64)[:12]]
+            for name, case in zip(names, cases, strict=True)
+            for seed, result in zip(seeds, case.results, strict=True)
+        ][:_MOST_FOLDERS],
+        fabrics=[[name, _fabric(result)] for name, result in zip(names, first, strict=True)],
     )
 
 
-def _value(result: Result, row: Row) -> float | None:
-    value = pick(result.summary, *row.path)
-    return None if value is None else value * row.factor
+def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
+    """Numbers of a case by their path in the summary, and their ratios to those of ``base``.
+
+    Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (nothing for one seed), and the same of the
+    ratio to the base of the same seed. Units are the summary's.
+    """
+    found = {}
+    for row in ROWS:
+        values = _values(case, row)
+        if values is None:
+            continue
+        interval = stats.mean_interval([value / row.factor for value in values])
+        ratio = _ratio(values, _values(base, row))
+        found[".".join(row.path)] = {
+            "n": interval.n,
+            "mean": interval.value,
+            "low": interval.low,
+            "high": interval.high,
+            "of_first": None
+            if ratio is None
+            else {"mean": ratio.value, "low": ratio.low, "high": ratio.high},
+        }
+    return found
 
 
-def _metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
+#: Values of one number, one for each seed; nothing where a run lacks it.
+Values = list[float] | None
+
+
+def _values(case: Shown, row: Row) -> Values:
+    values = [pick(result.summary, *row.path) for result in case.results]
+    known = [value * row.factor for value in values if value is not None]
+    return known if len(known) == len(values) else None
+
+
+def _ratio(values: Values, base: Values) -> stats.Interval | None:
+    """How many times the base, of each seed by itself."""
+    if values is None or base is None or not all(base):
+        return None
+    return stats.mean_interval([v / b for v, b in zip(values, base, strict=True)])
+
+
+def _metrics(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     rows = []
     for row in ROWS:
-        values = [_value(result, row) for result in results]
-        if all(value is None for value in values):
-            continue
-        rows.append((row.title, _cells(values, row.write)))
+        values = [_values(case, row) for case in cases]
+        if any(value is not None for value in values):
+            rows.append((row.title, _cells(values, row.write)))
     return rows
 
 
-def _cells(
-    values: Sequence[float | None], write: Callable[[float | None], str]
-) -> list[tuple[str, str]]:
+#: A value, its interval, and its change against the first case, in words.
+Cell = tuple[str, str, str]
+
+
+def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -> list[Cell]:
     """Write values, each with its change against the first."""
-    first = values[0]
     cells = []
-    for place, value in enumerate(values):
+    for place, values in enumerate(all_values):
+        if values is None:
+            cells.append((write(None), "", ""))
+            continue
+        mean = stats.mean_interval(values)
         text = ""
-        if place and value is not None and first and value != first:
-            text = change(value / first)
-        cells.append((write(value), text))
+        if place and values != all_values[0] and (ratio := _ratio(values, all_values[0])):
+            text = _change(ratio)
+        cells.append((write(mean.value), _between(mean, write), text))
     return cells
 
 
-def _sentences(names: Sequence[str], results: Sequence[Result]) -> list[str]:
+def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> str:
+    """An interval in words; nothing where there is none, or where it is the same number twice."""
+    if interval.low is None or interval.high is None:
+        return ""
+    low, high = write(max(0.0, interval.low)), write(interval.high)
+    return "" if low == high else f"{low} to {high}"
+
+
+def _change(ratio: stats.Interval) -> str:
+    """A change with its interval."""
+    between = _between(ratio, lambda value: change(value or 0.0))
+    return change(ratio.value) + (f" ({between})" if between else "")
+
+
+def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
     median, tail = ROWS[2], ROWS[4]
+
+    def mean(case: Shown, row: Row) -> float | None:
+        values = _values(case, row)
+        return None if values is None else math.fsum(values) / len(values)
+
     said = [
-        f"“{names[0]}”: half of the transactions take up to "
-        f"{units.span(_value(results[0], median))}, 99 % up to "
-        f"{units.span(_value(results[0], tail))}; "
-        f"{units.percent(_network_share(results[0]))} of the time is the network's."
+        f"“{names[0]}”: half of the transactions take up to {units.span(mean(cases[0], median))}, "
+        f"99 % up to {units.span(mean(cases[0], tail))}; "
+        f"{units.percent(_network_share(cases[0]))} of the time is the network's."
     ]
-    base = [_value(results[0], row) for row in (median, tail)]
-    for name, result in zip(names[1:], results[1:], strict=True):
-        now = [_value(result, row) for row in (median, tail)]
-        changes = [
-            change(value / before) if value is not None and before else "–"
-            for value, before in zip(now, base, strict=True)
-        ]
+    for name, case in zip(names[1:], cases[1:], strict=True):
+        changes = []
+        for row in (median, tail):
+            ratio = _ratio(_values(case, row), _values(cases[0], row))
+            changes.append("–" if ratio is None else _change(ratio))
         said.append(
-            f"“{name}”: the median is {units.span(now[0])} ({changes[0]}), the 99th percentile "
-            f"{units.span(now[1])} ({changes[1]}); "
-            f"{units.percent(_network_share(result))} is the network's."
+            f"“{name}”: the median is {units.span(mean(case, median))} ({changes[0]}), the 99th "
+            f"percentile {units.span(mean(case, tail))} ({changes[1]}); "
+            f"{units.percent(_network_share(case))} is the network's."
+        )
+    if len(cases[0].results) > 1:
+        said.append(
+            f"Numbers are means over {len(cases[0].results)} seeds, intervals cover the true mean "
+            "with 95 %; changes compare runs of the same seed."
         )
     return said
 
 
-def _network_share(result: Result) -> float | None:
-    network = pick(result.summary, "transactions", "network_us", "mean")
-    whole = pick(result.summary, "transactions", "response_us", "mean")
-    return None if network is None or not whole else network / whole
+def _network_share(case: Shown) -> float | None:
+    shares = []
+    for result in case.results:
+        network = pick(result.summary, "transactions", "network_us", "mean")
+        whole = pick(result.summary, "transactions", "response_us", "mean")
+        if network is None or not whole:
+            return None
+        shares.append(network / whole)
+    return math.fsum(shares) / len(shares)
 
 
-def _response(names: Sequence[str], results: Sequence[Result]) -> Chart | None:
+def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
+    """Median and 99th percentile of every case with their intervals, against the first."""
+    if len(cases[0].results) < 2:
+        return None
+    rows = (ROWS[2], ROWS[4])
+    found = [
+        [(at, _ratio(_values(case, row), _values(cases[0], row))) for at, case in enumerate(cases)]
+        for row in rows
+    ]
+    known = [r for series in found for _, r in series if r is not None]
+    if not known:
+        return None
+    highs = [r.value if r.high is None else r.high for r in known]
+    lows = [r.value if r.low is None else r.low for r in known]
+    chart = Chart(
+        "intervals",
+        "How sure the differences are",
+        f"Median and 99th percentile of response times in units of those of “{names[0]}” with the "
+        "same seed: mean over the seeds, bar: its 95 % interval.",
+        Scale("linear", 0.0, len(names), "case"),
+        Scale(
+            "linear",
+            min(0.98, *lows),
+            1 + 1.05 * max(0.02, *(h - 1 for h in highs)),
+            "times as long",
+            "times",
+        ),
+        legend=["median", "99th percentile"],
+        key="dot",
+        css="sizes",
+        wide=True,
+    )
+    cells: list[list[list[Any]]] = [[] for _ in names]
+    for number, series in enumerate(found):
+        for place, ratio in series:
+            if ratio is None:
+                continue
+            at = place + 0.43 + 0.14 * number
+            low, high = (e if e is not None else ratio.value for e in (ratio.low, ratio.high))
+            x, y = chart.points([at] * 3, [low, ratio.value, high])
+            chart.add(f"whisker s{number}", f"M{x[0]:.0f} {y[0]:.1f}V{y[2]:.1f}", number)
+            chart.dots([at], [ratio.value], number, "dots big")
+            cells[place].append([chart.legend[number], _change(ratio), number])
+    heads = list(names)
+    chart.data = {
+        "type": "cells",
+        "categories": [shown(name, 14) for name in names]
+        if len(names) <= 12
+        else [""] * len(names),
+        "heads": heads,
+        "cells": cells,
+    }
+    return chart
+
+
+def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     curves = [
-        (name, result.transactions["response_us"].to_numpy() / 1e6)
-        for name, result in zip(names, results, strict=True)
+        (
+            name,
+            np.concatenate([r.transactions["response_us"].to_numpy() for r in case.results]) / 1e6,
+        )
+        for name, case in zip(names, cases, strict=True)
     ]
     chart = spread.curves_of("response-times", curves, "response time", "transactions done")
     if chart is not None:
@@ -176,12 +315,13 @@ def _response(names: Sequence[str], results: Sequence[Result]) -> Chart | None:
     return chart
 
 
-def _slower(names: Sequence[str], results: Sequence[Result]) -> Chart | None:
-    """How much slower each transaction is than the same one in the first case."""
-    base = _once(results[0])
+def _slower(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
+    """How much slower each transaction is than the same one in the first case, seed by seed."""
+    base = _once(cases[0])
     curves = []
-    for name, result in zip(names[1:], results[1:], strict=True):
-        pairs = base.join(_once(result), on=["workload", "recorded"], how="inner", suffix="_now")
+    for name, case in zip(names[1:], cases[1:], strict=True):
+        on = ["run", "workload", "recorded"]
+        pairs = base.join(_once(case), on=on, how="inner", suffix="_now")
         if pairs.height:
             ratio = (pairs["response_us_now"] / pairs["response_us"]).to_numpy()
             curves.append((name, np.sort(ratio[np.isfinite(ratio)])))
@@ -220,13 +360,15 @@ def _slower(names: Sequence[str], results: Sequence[Result]) -> Chart | None:
     return chart
 
 
-def _once(result: Result) -> pl.DataFrame:
-    """The mean response time of each recorded transaction."""
-    return (
+def _once(case: Shown) -> pl.DataFrame:
+    """The mean response time of each recorded transaction, in every run by itself."""
+    return pl.concat(
         result.transactions.group_by("workload", "recorded")
         .agg(pl.col("response_us").mean())
         .filter(pl.col("response_us") > 0)
         .sort("workload", "recorded")
+        .with_columns(pl.lit(number).alias("run"))
+        for number, result in enumerate(case.results)
     )
 
 
@@ -244,6 +386,12 @@ def _by_service(result: Result) -> dict[str, float]:
     for service, compute in sums.iter_rows():
         found[str(service)] = compute / 1e6 / count
     return found
+
+
+def _mean_by_service(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Means over runs; services in the order of the first."""
+    order = dict.fromkeys(name for found in runs for name in found)
+    return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
 def _where(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
@@ -288,30 +436,41 @@ def _where(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Char
 
 
 def _services(
-    by_service: Sequence[dict[str, float]],
-) -> list[tuple[str, list[tuple[str, str]]]]:
+    by_service: Sequence[Sequence[dict[str, float]]],
+) -> list[tuple[str, list[Cell]]]:
     """Mean time on the critical path of a transaction, a row a service."""
-    order = list(dict.fromkeys(name for found in by_service for name in found))
+    order = list(dict.fromkeys(name for runs in by_service for found in runs for name in found))
     return [
-        (shown(name, 60), _cells([found.get(name) for found in by_service], units.span))
+        (shown(name, 60), _cells(_each(by_service, name), units.span))
         for name in order[:_MOST_ROWS]
     ]
 
 
-def _operations(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
+    """A number of every case, one for each seed; nothing where a run lacks it."""
+    found: list[Values] = []
+    for case in runs:
+        values = [one[name] for one in case if name in one]
+        found.append(values if len(values) == len(case) else None)
+    return found
+
+
+def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     """99th percentile of the time that calls between components take, a row a service."""
-    found = []
-    for result in results:
-        length = ((pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")).alias("p99")
-        name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
-        called = result.calls.filter(pl.col("parent") >= 0)
-        rows = called.group_by(name).agg(length, pl.len()).sort("name")
-        found.append({str(name): float(p99) for name, p99, _ in rows.iter_rows()})
-    order = sorted(found[0], key=lambda name: (-found[0][name], name))
+    found = [[_call_times(result) for result in case.results] for case in cases]
+    order = sorted(found[0][0], key=lambda name: (-found[0][0][name], name))
     return [
-        (shown(name, 60), _cells([each.get(name) for each in found], units.span))
-        for name in order[:_MOST_ROWS]
+        (shown(name, 60), _cells(_each(found, name), units.span)) for name in order[:_MOST_ROWS]
     ]
+
+
+def _call_times(result: Result) -> dict[str, float]:
+    """99th percentile of the seconds that calls between components take, by service."""
+    length = ((pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")).alias("p99")
+    name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
+    called = result.calls.filter(pl.col("parent") >= 0)
+    rows = called.group_by(name).agg(length, pl.len()).sort("name")
+    return {str(service): float(p99) for service, p99, _ in rows.iter_rows()}
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
