@@ -37,8 +37,8 @@ def select(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A CSV or Parquet file, a result folder, or the address of a Prometheus server "
-            "such as http://localhost:9090.",
+            help="A CSV or Parquet file, a folder or a glob of them, a result folder, or the "
+            "address of a Prometheus server such as http://localhost:9090.",
         ),
     ],
     target: Annotated[str, typer.Option(help="The metric that others are to tell of.")],
@@ -84,6 +84,13 @@ def select(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the selection: .png, .svg or .pdf.")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Select on the workers of this Dask scheduler, which read the files themselves.",
+        ),
+    ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Select metrics that tell most of a target and least of each other (mRMR).
@@ -109,9 +116,12 @@ def select(
     span_s, step_s = (
         quantity(f"--{n}", t, "time") / 1e12 for n, t in (("last", last), ("step", step))
     )
-    table = _source(source, time_column, query, _until(until), span_s, step_s)
-    with Bar(errors(), "selecting") as bar:
-        found = select_metrics(table, target, wanted, progress=bar.show)
+    if dask is not None:
+        found = _on_cluster(source, time_column, target, wanted, dask)
+    else:
+        table = _source(source, time_column, query, _until(until), span_s, step_s)
+        with Bar(errors(), "selecting") as bar:
+            found = select_metrics(table, target, wanted, progress=bar.show)
     _write(found, csv_file, plot)
     if as_json:
         typer.echo(json.dumps(found.as_json(), allow_nan=False, ensure_ascii=False))
@@ -125,12 +135,28 @@ def _source(
     if source.startswith(("http://", "https://")):
         return prometheus.fetch(source, query, until_s - last_s, until_s, step_s)
     path = Path(source)
-    if path.is_dir():
+    if (path / "summary.json").is_file():
         from eastwest.observe.run_metrics import metrics  # noqa: PLC0415  slow to load
         from eastwest.results import load  # noqa: PLC0415
 
         return metrics(load(path))
-    return read(path, time_column)
+    if path.is_file():
+        return read(path, time_column)
+    from eastwest.observe import parts  # noqa: PLC0415  slow to load
+
+    return parts.look(parts.find(source), time_column).read()
+
+
+def _on_cluster(
+    source: str, time_column: str | None, target: str, wanted: Wanted, address: str
+) -> Selection:
+    from eastwest.observe import parts, spread  # noqa: PLC0415  slow to load
+
+    if source.startswith(("http://", "https://")) or (Path(source) / "summary.json").is_file():
+        fail("--dask takes files of metrics; a server's and a run's are selected from here")
+    table = parts.look(parts.find(source), time_column)
+    with Bar(errors(), "selecting") as bar:
+        return spread.select(table, target, wanted, address, progress=bar.show)
 
 
 def _until(text: str | None) -> float:

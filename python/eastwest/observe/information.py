@@ -17,6 +17,7 @@ axis by bisection: ten times as fast.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -66,15 +67,36 @@ class Discretised:
         if not 2 <= bins <= MOST_BINS:
             raise ValueError(f"there must be 2 to {MOST_BINS} classes, not {bins}")
         self._bins = bins
-        self._classes = [classes(values[:, i], bins) for i in range(values.shape[1])]
-        self._entropies = [_entropy(np.bincount(each, minlength=bins)) for each in self._classes]
+        self._columns = [_column(values[:, i], bins) for i in range(values.shape[1])]
 
     def between(self, first: int, second: int) -> float:
         """Mutual information of two columns, in nats."""
+        return self.against(first, self._columns[second])
+
+    def column(self, number: int) -> Column:
+        """A column as others need it that are somewhere else."""
+        return self._columns[number]
+
+    def against(self, number: int, other: Column) -> float:
+        """Mutual information of a column and another one of as many rows and classes, in nats."""
+        own = self._columns[number]
         cells = np.bincount(
-            self._classes[first] * self._bins + self._classes[second], minlength=self._bins**2
+            own.classes.astype(np.intp) * self._bins + other.classes, minlength=self._bins**2
         )
-        return max(0.0, self._entropies[first] + self._entropies[second] - _entropy(cells))
+        return max(0.0, own.entropy + other.entropy - _entropy(cells))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column cut into classes; entropy in nats."""
+
+    classes: NDArray[np.uint8]
+    entropy: float
+
+
+def _column(values: Numbers, bins: int) -> Column:
+    found = classes(values, bins)
+    return Column(found.astype(np.uint8), _entropy(np.bincount(found, minlength=bins)))
 
 
 def _entropy(counts: NDArray[np.int64]) -> float:

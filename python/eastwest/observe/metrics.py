@@ -27,6 +27,8 @@ Numbers = NDArray[np.float64]
 
 #: Most values that a table may hold: 8 bytes each.
 MOST_VALUES = 400_000_000
+#: Rows of a CSV file from which it is told what its columns are.
+_INFERRED = 10_000
 #: Columns that are taken for times where none is named, in small letters.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
 
@@ -54,29 +56,42 @@ class Metrics:
 
     def place(self, name: str) -> int:
         """Number of the column of a metric. Raises ``InputError`` with the nearest name."""
-        if name in self.names:
-            return self.names.index(name)
-        plain = {each.lower(): each for each in reversed(self.names)}
-        near = [plain[n] for n in difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.4)]
-        some = ", ".join(clean(each, 60) for each in self.names[:8])
-        more = f" and {len(self.names) - 8} others" if len(self.names) > 8 else ""
-        hint = f"did you mean {clean(near[0], 80)}?" if near else f"there are {some}{more}"
-        raise InputError(f"there is no metric {clean(name, 80)!r}; {hint}")
+        return place_of(self.names, name)
 
     def without(self, patterns: Sequence[str], keep: str) -> Metrics:
         """Leave out metrics that fit a glob, but never ``keep``.
 
         Raises ``InputError`` where a pattern fits no metric.
         """
-        gone: set[str] = set()
-        for pattern in patterns:
-            # [ and ] stand in many names of metrics, so a whole name is always itself
-            fitting = {n for n in self.names if n == pattern or fnmatch.fnmatchcase(n, pattern)}
-            if not fitting:
-                raise InputError(f"no metric fits {clean(pattern, 80)!r}, which is to be left out")
-            gone |= fitting
-        kept = [i for i, name in enumerate(self.names) if name == keep or name not in gone]
+        kept = without(self.names, patterns, keep)
         return Metrics(tuple(self.names[i] for i in kept), self.values[:, kept], self.times_s)
+
+
+def place_of(names: Sequence[str], name: str) -> int:
+    """Place of a name among others. Raises ``InputError`` with the nearest one."""
+    if name in names:
+        return names.index(name)
+    plain = {each.lower(): each for each in reversed(names)}
+    near = [plain[n] for n in difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.4)]
+    some = ", ".join(clean(each, 60) for each in names[:8])
+    more = f" and {len(names) - 8} others" if len(names) > 8 else ""
+    hint = f"did you mean {clean(near[0], 80)}?" if near else f"there are {some}{more}"
+    raise InputError(f"there is no metric {clean(name, 80)!r}; {hint}")
+
+
+def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[int]:
+    """Places of the names that fit none of the globs, or are ``keep``.
+
+    Raises ``InputError`` where a pattern fits no name.
+    """
+    gone: set[str] = set()
+    for pattern in patterns:
+        # [ and ] stand in many names of metrics, so a whole name is always itself
+        fitting = {n for n in names if n == pattern or fnmatch.fnmatchcase(n, pattern)}
+        if not fitting:
+            raise InputError(f"no metric fits {clean(pattern, 80)!r}, which is to be left out")
+        gone |= fitting
+    return [i for i, name in enumerate(names) if name == keep or name not in gone]
 
 
 def joined(series: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Metrics:
@@ -89,7 +104,7 @@ def joined(series: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Met
                 f"{clean(name, 80)}: {len(times)} times and {len(values)} values: unequal length"
             )
     grid = np.unique(np.concatenate([np.asarray(t, dtype=float) for t, _ in series.values()]))
-    _room(len(grid), len(series), "the series")
+    room(len(grid), len(series), "the series")
     table = np.full((len(grid), len(series)), np.nan)
     for column, (times, values) in enumerate(series.values()):
         table[np.searchsorted(grid, np.asarray(times, dtype=float)), column] = values
@@ -103,42 +118,70 @@ def read(path: Path, time: str | None = None) -> Metrics:
     ``time`` names the column of times; without it, one that is called so is taken. Columns of text
     are left out. Raises ``InputError`` where the file is not such a table.
     """
+    frame = frame_of(path)
+    room(frame.height, frame.width, str(path))
+    return of_frame(frame, time, path)
+
+
+def frame_of(
+    path: Path, columns: Sequence[str] | None = None, rows: int | None = None
+) -> pl.DataFrame:
+    """Read a file, or some of its columns, or its first rows.
+
+    Raises ``InputError`` where it is no table, or larger than what is held at once.
+    """
     import polars as pl  # noqa: PLC0415  slow to load
 
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
+    wanted = None if columns is None else list(columns)
     try:
         if path.name.endswith(".parquet"):
-            rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-            _room(rows, len(pl.read_parquet_schema(path)), str(path))
-            frame = pl.read_parquet(path)
-        else:
-            frame = pl.read_csv(path, infer_schema_length=10_000, null_values=["", "NaN", "null"])
+            scan = pl.scan_parquet(path, glob=False)
+            if rows is None:
+                width = len(pl.read_parquet_schema(path)) if wanted is None else len(wanted)
+                room(scan.select(pl.len()).collect().item(), width, str(path))
+            return pl.read_parquet(path, columns=wanted, n_rows=rows, glob=False)
+        return pl.read_csv(
+            path,
+            columns=wanted,
+            n_rows=rows,
+            infer_schema_length=_INFERRED,
+            null_values=["", "NaN", "null"],
+            glob=False,
+        )
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         what = str(error).splitlines()[0] if str(error) else "unreadable"
         raise InputError(f"{path}: not a table of metrics: {clean(what, 300)}") from None
-    _room(frame.height, frame.width, str(path))
-    return _of_frame(frame, time, path)
 
 
-def _room(rows: int, columns: int, where: str) -> None:
+def room(rows: int, columns: int, where: str) -> None:
+    """Refuse more values than are held at once."""
     if rows * columns > MOST_VALUES:
         raise InputError(
             f"{where}: {rows:,} rows of {columns:,} metrics are more than {MOST_VALUES:,} values; "
-            "take fewer metrics or a longer step"
+            "take fewer metrics, a longer step, or a cluster (--dask)"
         )
 
 
-def _of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
+def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
+    """The column of times, and those of numbers."""
     import polars as pl  # noqa: PLC0415
 
     column = _time_column(frame.columns, time, path)
-    times_s = None if column is None else _seconds(frame[column], path)
-    numeric = [
+    return column, [
         name
         for name, kind in frame.schema.items()
         if name != column and (kind.is_numeric() or kind in {pl.Boolean, pl.Null})
     ]
+
+
+def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
+    """Make metrics of a table, in the order of their times."""
+    import polars as pl  # noqa: PLC0415
+
+    column, numeric = columns_of(frame, time, path)
+    times_s = None if column is None else _seconds(frame[column], path)
     if not numeric or frame.height == 0:
         raise InputError(f"{path}: has no metrics: a column of numbers for each, and rows of them")
     values = np.column_stack(

@@ -139,29 +139,98 @@ def select(
     and which share of it. Raises ``InputError`` where nothing is left to select from.
     """
     wanted = wanted or Wanted()
-    place = metrics.place(target)
-    table = _prepared(metrics.without(wanted.exclude, target), target, wanted.most_missing)
+    metrics.place(target)
+    progress("lags", 0.0)
+    block = block_of(metrics.without(wanted.exclude, target), target, wanted)
+    refuse_nothing([block.told], wanted)
+    values, bins = block.values, block.told.bins
+    relevance, picks = _selected(values, wanted, bins, lambda share: progress("selection", share))
+    often, stable = _bootstrap(values, wanted, bins, lambda share: progress("bootstrap", share))
+    return selection(target, [block.told], relevance, picks, often, stable)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What there is to say of some candidates besides their values."""
+
+    names: tuple[str, ...]
+    #: Rows by which each leads the target.
+    lags: tuple[int, ...]
+    #: Rows to select from, and classes of discretised metrics.
+    rows: int
+    bins: int
+    constant: tuple[str, ...]
+    missing: tuple[str, ...]
+    filled: int
+    #: Those that are the target under another name.
+    same: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some candidates without gaps, each as it was its lag before; behind them the target."""
+
+    told: Told
+    values: Numbers
+
+
+def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
+    """Prepare candidates, which are all metrics but the target; there may be none.
+
+    What becomes of one does not depend on the others. Raises ``InputError`` where the target cannot
+    be told of.
+    """
+    table = _prepared(metrics, target, wanted.most_missing)
     rows = len(table.target) - wanted.lags
     if rows < FEWEST_ROWS:
         raise InputError(
-            f"{clean(metrics.names[place], 80)}: {rows} rows to select from (those with a value, "
+            f"{clean(target, 80)}: {rows} rows to select from (those with a value, "
             f"less the lags); {FEWEST_ROWS} are needed"
         )
     bins = wanted.bins or default_bins(rows)
-    progress("lags", 0.0)
     lags = best_lags(table.values, table.target, wanted.lags, bins)
-    values = np.column_stack(
-        (shifted(table.values, lags, wanted.lags), table.target[wanted.lags :])
-    )
-    relevance, picks = _selected(values, wanted, bins, lambda share: progress("selection", share))
-    often, stable = _bootstrap(values, wanted, bins, lambda share: progress("bootstrap", share))
+    moved = [shifted(table.values, lags, wanted.lags)] if table.names else []
+    same = [
+        name
+        for name, values in zip(table.names, table.values.T, strict=True)
+        if np.array_equal(values, table.target)
+    ]
+    told = Told(
+        table.names, tuple(lags.tolist()), rows, bins, table.constant, table.missing, table.filled,
+        tuple(same),
+    )  # fmt: skip
+    return Block(told, np.column_stack((*moved, table.target[wanted.lags :])))
+
+
+def refuse_nothing(blocks: Sequence[Told], wanted: Wanted) -> None:
+    """Raise ``InputError`` where no candidate is left."""
+    if not any(block.names for block in blocks):
+        constant = sum(len(block.constant) for block in blocks)
+        missing = sum(len(block.missing) for block in blocks)
+        raise InputError(
+            f"no metric is left to select: {constant} are constant, {missing} lack more "
+            f"than {wanted.most_missing:.0%} of their values"
+        )
+
+
+def selection(
+    target: str,
+    blocks: Sequence[Told],
+    relevance: Sequence[float],
+    picks: Sequence[mrmr.Pick],
+    often: Sequence[float] | None,
+    stable: float | None,
+) -> Selection:
+    """Put together what was found; candidates are numbered through all blocks."""
+    names = [name for block in blocks for name in block.names]
+    lags = [lag for block in blocks for lag in block.lags]
     chosen = tuple(
         Chosen(
-            table.names[pick.column],
+            names[pick.column],
             pick.relevance,
             pick.redundancy,
             pick.score,
-            int(lags[pick.column]),
+            lags[pick.column],
             None if often is None else often[pick.column],
         )
         for pick in picks
@@ -169,15 +238,15 @@ def select(
     return Selection(
         target=target,
         chosen=chosen,
-        rows=rows,
-        candidates=len(table.names),
-        bins=bins,
-        constant=table.constant,
-        missing=table.missing,
-        filled=table.filled,
-        notes=_notes(table, target),
+        rows=blocks[0].rows,
+        candidates=len(names),
+        bins=blocks[0].bins,
+        constant=tuple(name for block in blocks for name in block.constant),
+        missing=tuple(name for block in blocks for name in block.missing),
+        filled=sum(block.filled for block in blocks),
+        notes=_notes([name for block in blocks for name in block.same], target),
         stability=stable,
-        relevance=dict(zip(table.names, relevance, strict=True)),
+        relevance=dict(zip(names, relevance, strict=True)),
     )
 
 
@@ -215,12 +284,7 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
             continue
         names.append(name)
         columns.append(values)
-    if not columns:
-        raise InputError(
-            f"no metric is left to select: {len(constant)} are constant, {len(missing)} lack more "
-            f"than {most_missing:.0%} of their values"
-        )
-    table = np.column_stack(columns)
+    table = np.column_stack(columns) if columns else np.empty((len(aim), 0))
     return _Table(tuple(names), table, aim, tuple(constant), tuple(missing), filled)
 
 
@@ -266,13 +330,9 @@ def _bootstrap(
     """How often each candidate is selected on resampled rows, and how stable that is."""
     if wanted.bootstrap == 0:
         return None, None
-    block = stability.default_block(len(values))
 
-    def selection(replicate: int) -> Sequence[int]:
-        rows = stability.resampled(len(values), block, wanted.seed, replicate)
-        if wanted.method is Method.NEIGHBOURS:
-            rows = np.unique(rows)  # a row twice would be its own nearest neighbour
-        drawn = values[rows]
+    def selected(replicate: int) -> Sequence[int]:
+        drawn = values[drawn_rows(len(values), wanted, replicate)]
         varied = np.flatnonzero(drawn.max(axis=0) > drawn.min(axis=0))
         progress(replicate / wanted.bootstrap)
         if len(varied) < 2 or varied[-1] != values.shape[1] - 1:
@@ -280,16 +340,18 @@ def _bootstrap(
         _, picks = _selected(drawn[:, varied], wanted, bins, lambda _: None)
         return [int(varied[pick.column]) for pick in picks]
 
-    return stability.frequencies(values.shape[1] - 1, wanted.bootstrap, selection)
+    return stability.frequencies(values.shape[1] - 1, wanted.bootstrap, selected)
 
 
-def _notes(table: _Table, target: str) -> tuple[str, ...]:
+def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
+    """Numbers of the rows of a replicate of the bootstrap."""
+    drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
+    # a row twice would be its own nearest neighbour
+    return np.unique(drawn) if wanted.method is Method.NEIGHBOURS else drawn
+
+
+def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
     """Say what makes a selection worth less than it looks."""
-    same = [
-        name
-        for name, values in zip(table.names, table.values.T, strict=True)
-        if np.array_equal(values, table.target)
-    ]
     return tuple(
         f"{clean(name, 80)} is {clean(target, 80)} itself under another name: leave it out "
         "(exclude) unless that is what you look for"

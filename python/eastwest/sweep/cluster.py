@@ -110,12 +110,10 @@ class Cluster:
         """
         if self._client is not None:
             return
-        self._client = _connected(self.address, self._name)
+        self._client = connected(self.address, self._name)
         try:
             self._client.subscribe_topic(self._name, self._told)
-            with core.using(core.Extras()):
-                self._plain_build = core.build()
-            self._ask_builds()
+            self._plain_build = ask_builds(self._client)
             self._send_mechanisms()
         except BaseException:
             self.close()
@@ -173,21 +171,6 @@ class Cluster:
                 client.close(timeout=5)
 
     # Before the first run
-
-    def _ask_builds(self) -> None:
-        """Refuse workers that would not give the same results."""
-        assert self._client is not None
-        answers = self._client.run(eval, _ASK, on_error="return")
-        wrong = []
-        for worker, theirs in sorted(answers.items()):
-            if isinstance(theirs, BaseException) and not isinstance(theirs, ImportError):
-                wrong.append(f"worker {worker} does not answer: {theirs}")
-            elif theirs != self._plain_build:
-                has = None if isinstance(theirs, ImportError) else str(theirs)
-                wrong.append(other_build(worker, has, self._plain_build))
-        if wrong:
-            more = f"; and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
-            raise InputError("; ".join(clean(line, 500) for line in wrong[:_MOST_NAMED]) + more)
 
     def _send_mechanisms(self) -> None:
         recipe = self._setup.mechanisms
@@ -379,7 +362,7 @@ class Cluster:
             )
 
 
-def _connected(address: str, name: str) -> Client:
+def connected(address: str, name: str) -> Client:
     """Connect to a scheduler. Raises ``InputError`` where there is none."""
     try:
         from distributed import Client  # noqa: PLC0415  an extra that only this needs
@@ -402,3 +385,25 @@ def _connected(address: str, name: str) -> Client:
             f"--dask {clean(address, 200)}: {clean(str(error), 300)}; expected the address of a "
             "scheduler, such as tcp://10.0.0.1:8786"
         ) from None
+
+
+def ask_builds(client: Client) -> str:
+    """Refuse workers that would not give the same results; return the build that all have.
+
+    Raises ``InputError`` with those that are of another one. Mechanisms of the user's own are not
+    counted: they travel.
+    """
+    with core.using(core.Extras()):
+        ours = core.build()
+    answers = client.run(eval, _ASK, on_error="return")
+    wrong = []
+    for worker, theirs in sorted(answers.items()):
+        if isinstance(theirs, BaseException) and not isinstance(theirs, ImportError):
+            wrong.append(f"worker {worker} does not answer: {theirs}")
+        elif theirs != ours:
+            has = None if isinstance(theirs, ImportError) else str(theirs)
+            wrong.append(other_build(worker, has, ours))
+    if wrong:
+        more = f"; and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+        raise InputError("; ".join(clean(line, 500) for line in wrong[:_MOST_NAMED]) + more)
+    return ours

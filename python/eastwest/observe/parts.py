@@ -1,0 +1,112 @@
+"""Tables of metrics in many files: the same columns in each, rows one file after the other.
+
+Such as a Parquet or CSV file for each day. What is asked for is read, some columns at a time, so
+that a table may be larger than memory. Columns may stand in another order in each file; all must
+have the same ones.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.observe.metrics import Metrics, columns_of, frame_of, of_frame, place_of, room
+from eastwest.units import clean
+
+#: Files of a table, and rows of each that are looked at for their columns.
+MOST_FILES = 100_000
+_LOOKED_AT = 10_000
+_ENDINGS = (".parquet", ".csv", ".csv.gz")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Files with the same metrics, and their names in the order of the first file."""
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    #: Column of times.
+    time: str | None
+
+    def place(self, name: str) -> int:
+        """Number of a metric. Raises ``InputError`` with the nearest name."""
+        return place_of(self.names, name)
+
+    def read(self, names: Sequence[str] | None = None) -> Metrics:
+        """Read metrics of all files, in the order of their times.
+
+        Raises ``InputError`` where that is more than is held at once.
+        """
+        names = self.names if names is None else names
+        wanted = [*([] if self.time is None else [self.time]), *names]
+        parts, rows = [], 0
+        for path in self.files:
+            frame = frame_of(path, wanted)
+            rows += frame.height
+            room(rows, len(names), f"{self.files[0].parent}")
+            if not frame.height:
+                continue
+            parts.append(_part(of_frame(frame, self.time, path), names, path))
+        if not parts:
+            raise InputError(f"{self.files[0]}: has no rows, nor have the files beside it")
+        values = np.concatenate([part.values for part in parts])
+        times = [part.times_s for part in parts if part.times_s is not None]
+        if not times:
+            return Metrics(tuple(names), values)
+        times_s = np.concatenate(times)
+        order = np.argsort(times_s, kind="stable")
+        return Metrics(tuple(names), values[order], times_s[order])
+
+
+def find(source: str | Path) -> list[Path]:
+    """The files of a folder, or those that fit a glob, in the order of their names."""
+    path = Path(source)
+    if path.is_dir():
+        found = [each for each in path.iterdir() if each.name.endswith(_ENDINGS)]
+    elif path.is_file():
+        found = [path]
+    else:
+        fitting = glob.iglob(str(source))  # noqa: PTH207  any folder of it may be a pattern
+        found = [Path(each) for each in fitting if Path(each).is_file()]
+    if not found:
+        raise InputError(
+            f"{clean(str(source), 200)}: there is no such file, no folder with files that end in "
+            f"{', '.join(_ENDINGS)}, and no file that fits it as a glob"
+        )
+    if len(found) > MOST_FILES:
+        raise InputError(f"{clean(str(source), 200)}: more than {MOST_FILES:,} files")
+    return sorted(path.absolute() for path in found)
+
+
+def look(files: Sequence[Path], time: str | None = None) -> Parts:
+    """Find out what columns there are. Raises ``InputError`` where files differ in them."""
+    first = files[0]
+    column, numeric = columns_of(frame_of(first, rows=_LOOKED_AT), time, first)
+    if not numeric:
+        raise InputError(f"{first}: has no metrics: a column of numbers for each, and rows of them")
+    for path in files[1:]:
+        own, names = columns_of(frame_of(path, rows=_LOOKED_AT), time, path)
+        if own != column:
+            raise InputError(f"{path}: times are in {own!r}, in {first.name} in {column!r}")
+        for lacks, has, of in ((set(numeric) - set(names), first, path),
+                               (set(names) - set(numeric), path, first)):  # fmt: skip
+            if lacks:
+                raise InputError(
+                    f"{of}: there is no metric {clean(min(lacks), 80)!r}, which {has.name} has: "
+                    "files of one table have the same metrics"
+                )
+    return Parts(tuple(files), tuple(numeric), column)
+
+
+def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
+    """Give the metrics of a file in the order that is wanted."""
+    for name in names:
+        if name not in metrics.names:
+            raise InputError(f"{path}: {clean(name, 80)} is no column of numbers here")
+    order = [metrics.names.index(name) for name in names]
+    return Metrics(tuple(names), metrics.values[:, order], metrics.times_s)

@@ -1,0 +1,236 @@
+"""Selects metrics on the workers of a Dask cluster, from tables larger than one memory.
+
+Candidates are shared out in blocks of columns. A worker reads the columns of its block and the
+target from the files (which it must find under the same paths), keeps them, and answers what they
+tell of the target and of each chosen metric, whose classes travel: one byte a row. What is done to
+a block is what ``select`` does to a whole table, in the same order of additions: the selection is
+the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eastwest.errors import InputError
+from eastwest.observe import mrmr, stability
+from eastwest.observe.information import Column, Discretised
+from eastwest.observe.metrics import without
+from eastwest.observe.parts import Parts
+from eastwest.observe.select import (
+    Block,
+    Method,
+    Selection,
+    Told,
+    Wanted,
+    block_of,
+    drawn_rows,
+    refuse_nothing,
+    selection,
+)
+from eastwest.sweep.cluster import ask_builds, connected
+from eastwest.units import clean
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: Columns of a block, at most.
+MOST_COLUMNS = 64
+#: Blocks for each thread of a worker, where there are columns enough.
+_FOR_EACH = 4
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """A block cut into classes on some rows."""
+
+    #: Places in the block of the candidates that change on these rows.
+    varied: NDArray[np.int64]
+    #: Their classes, and those of the target; nothing where that does not change.
+    estimator: Discretised | None
+
+    def relevance(self) -> list[float]:
+        """What each candidate tells of the target."""
+        if self.estimator is None:
+            return []
+        last = len(self.varied)
+        return [self.estimator.between(place, last) for place in range(last)]
+
+
+def select(
+    parts: Parts,
+    target: str,
+    wanted: Wanted,
+    address: str,
+    *,
+    columns: int | None = None,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Selection:
+    """Select metrics as ``eastwest.observe.select.select`` does, on a cluster.
+
+    ``address`` is that of the scheduler, ``columns`` the number of columns of a block (default:
+    so many that all workers have some, at most 64). Raises ``InputError`` for nearest neighbours,
+    which need a whole table in one memory, where no scheduler answers, where workers are of another
+    build or cannot read the files, and for all that the local selection refuses.
+    """
+    if wanted.method is not Method.DISCRETISED:
+        raise InputError(
+            "method: nearest neighbours are not shared out over a cluster; discretised is"
+        )
+    parts.place(target)
+    kept = [parts.names[i] for i in without(parts.names, wanted.exclude, target)]
+    candidates = [name for name in kept if name != target]
+    client = connected(address, f"eastwest-{secrets.token_hex(6)}")
+    try:
+        ask_builds(client)
+        threads = max(1, sum(client.nthreads().values()))
+        if columns is None:
+            columns = min(MOST_COLUMNS, -(-len(candidates) // (_FOR_EACH * threads)))
+        size = max(1, columns)
+        shares = [candidates[at : at + size] for at in range(0, len(candidates), size)] or [[]]
+        return _Spread(client, wanted, progress).selection(parts, target, shares)
+    finally:
+        client.close(timeout=5)
+
+
+class _Spread:
+    """One selection on a cluster."""
+
+    def __init__(
+        self, client: Client, wanted: Wanted, progress: Callable[[str, float], None]
+    ) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._progress = progress
+
+    def selection(self, parts: Parts, target: str, shares: Sequence[Sequence[str]]) -> Selection:
+        wanted = self._wanted
+        self._progress("reading", 0.0)
+        blocks = [
+            self._client.submit(_block, parts, target, list(names), wanted, pure=False)
+            for names in shares
+        ]
+        told: list[Told] = []
+        for number, block in enumerate(blocks):
+            told.append(self._client.submit(_told, block, pure=False).result())
+            self._progress("reading", (number + 1) / len(blocks))
+        refuse_nothing(told, wanted)
+        relevance, picks = self._selected(
+            self._cut(blocks, None), lambda share: self._progress("selection", share)
+        )
+        often, stable = None, None
+        if wanted.bootstrap:
+            begins = np.cumsum([0, *(len(one.names) for one in told)])
+
+            def again(replicate: int) -> list[int]:
+                self._progress("bootstrap", replicate / wanted.bootstrap)
+                return self._replicate(blocks, begins, replicate)
+
+            often, stable = stability.frequencies(int(begins[-1]), wanted.bootstrap, again)
+        return selection(target, told, relevance, picks, often, stable)
+
+    def _cut(self, blocks: Sequence[Future[Block]], replicate: int | None) -> list[Any]:
+        submit: Callable[..., Any] = self._client.submit
+        return [submit(_classes, block, self._wanted, replicate, pure=False) for block in blocks]
+
+    def _selected(
+        self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
+    ) -> tuple[list[float], list[mrmr.Pick]]:
+        """Relevance of all candidates, and those chosen, by their number among those that vary."""
+        submit: Callable[..., Any] = self._client.submit
+        found: list[list[float]] = self._client.gather(
+            [submit(_Classes.relevance, one, pure=False) for one in cut]
+        )
+        relevance = [value for one in found for value in one]
+        count = min(self._wanted.count, len(relevance))
+        begins = np.cumsum([0, *map(len, found)])
+        shared: dict[int, list[float]] = {}
+
+        def information(candidate: int, chosen: int) -> float:
+            if chosen not in shared:
+                block = int(np.searchsorted(begins, chosen, side="right")) - 1
+                column = submit(_column, cut[block], chosen - int(begins[block]), pure=False)
+                told: list[list[float]] = self._client.gather(
+                    [submit(_against, one, column, pure=False) for one in cut]
+                )
+                shared[chosen] = [value for one in told for value in one]
+                progress(len(shared) / max(1, count))
+            return shared[chosen][candidate]
+
+        return relevance, mrmr.select(relevance, information, count, self._wanted.scheme)
+
+    def _replicate(
+        self, blocks: Sequence[Future[Block]], begins: NDArray[np.int64], replicate: int
+    ) -> list[int]:
+        """What is selected on the rows of a replicate, by number among all candidates."""
+        cut = self._cut(blocks, replicate)
+        varied: list[NDArray[np.int64] | None] = self._client.gather(
+            [self._client.submit(_varied, one, pure=False) for one in cut]
+        )
+        places = [
+            begin + one
+            for begin, one in zip(begins.tolist(), varied, strict=False)
+            if one is not None
+        ]
+        if len(places) < len(blocks) or not sum(map(len, places)):
+            return []  # the target does not change on these rows, or nothing else does
+        numbers = np.concatenate(places)
+        _, picks = self._selected(cut)
+        return [int(numbers[pick.column]) for pick in picks]
+
+
+# What workers do.
+
+
+def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:
+    """Read and prepare some candidates."""
+    lost = next((path for path in parts.files if not path.is_file()), None)
+    if lost is not None:
+        from distributed import get_worker  # noqa: PLC0415  only where Dask is
+
+        raise InputError(
+            f"{clean(str(lost), 300)}: worker {get_worker().address} has no such file: workers "
+            "read the files themselves, under the same paths"
+        )
+    return block_of(parts.read([target, *names]), target, wanted)
+
+
+def _told(block: Block) -> Told:
+    return block.told
+
+
+def _drawn(block: Block, wanted: Wanted, replicate: int | None) -> Any:
+    if replicate is None:
+        return block.values
+    return block.values[drawn_rows(len(block.values), wanted, replicate)]
+
+
+def _varied(cut: _Classes) -> NDArray[np.int64] | None:
+    return None if cut.estimator is None else cut.varied
+
+
+def _classes(block: Block, wanted: Wanted, replicate: int | None) -> _Classes:
+    """Cut a block into classes, on all rows or on those of a replicate."""
+    drawn = _drawn(block, wanted, replicate)
+    varied = np.flatnonzero(drawn.max(axis=0) > drawn.min(axis=0))
+    last = drawn.shape[1] - 1
+    if not len(varied) or varied[-1] != last:
+        return _Classes(np.empty(0, np.int64), None)
+    return _Classes(varied[:-1], Discretised(drawn[:, varied], block.told.bins))
+
+
+def _column(cut: _Classes, place: int) -> Column:
+    assert cut.estimator is not None
+    return cut.estimator.column(place)
+
+
+def _against(cut: _Classes, column: Column) -> list[float]:
+    """What each candidate of a block tells of a column."""
+    if cut.estimator is None:
+        return []
+    return [cut.estimator.against(place, column) for place in range(len(cut.varied))]
