@@ -17,27 +17,13 @@ impl World {
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
                 let client = self.messages.endpoint(workload, conn.0);
-                let sender = end_of(client, from);
-                let bytes = payload + u64::from(header);
-                let endpoint = self.stack.endpoint(sender);
+                let endpoint = self.stack.endpoint(end_of(client, from));
                 let start = endpoint.written();
-                let message = Message {
-                    start,
-                    end: start + bytes,
-                    tag,
-                    payload,
-                    purpose,
-                    job,
-                    record,
-                    sent: self.now,
-                    before: Suffered::by(endpoint),
-                };
-                let first = self.messages.push(client, from, message);
-                self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));
-                self.trace(sender);
-                if first {
-                    self.watch(sender.peer());
-                }
+                let end = start + payload + u64::from(header);
+                let (sent, before) = (self.now, Suffered::by(endpoint));
+                let message =
+                    Message { start, end, tag, payload, purpose, job, record, sent, before };
+                self.send(client, from, message);
             }
             Action::Shutdown { conn, from } => {
                 let sender = end_of(self.messages.endpoint(workload, conn.0), from);
@@ -98,6 +84,17 @@ impl World {
             self.unfinished -= 1;
         }
         driver.finished = true;
+    }
+
+    /// Hands a message to TCP.
+    fn send(&mut self, client: EndpointId, from: Side, message: Message) {
+        let (sender, bytes) = (end_of(client, from), message.end - message.start);
+        let first = self.messages.push(client, from, message);
+        self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));
+        self.trace(sender);
+        if first {
+            self.watch(sender.peer());
+        }
     }
 
     /// Ends a connection that has no name any more.

@@ -259,7 +259,6 @@ fn impossible_demands_are_refused_with_the_reason() {
 
 #[test]
 fn impossible_fabrics_are_refused_with_the_reason() {
-    let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     let cases = [
         ("kind='star'\nhosts=4\nhost_rate='0 Gbit/s'", "must be 1 kbit/s to 10 Tbit/s"),
         (
@@ -317,6 +316,13 @@ fn impossible_fabrics_are_refused_with_the_reason() {
           weight=[{from='left',to='far0',weight=2}]",
             "no cable between left and far0",
         ),
+    ];
+    refuse(&cases);
+}
+
+#[test]
+fn impossible_shapes_are_refused_with_the_reason() {
+    let cases = [
         (
             "kind='xgft'\nchildren=[4,4]\nparents=[2,2]\nhost_rate='1 Gbit/s'\n\
           uplink_rate='1 Gbit/s'",
@@ -341,6 +347,12 @@ fn impossible_fabrics_are_refused_with_the_reason() {
             "at most 200000 are allowed",
         ),
     ];
+    refuse(&cases);
+}
+
+/// Each of these fabrics is refused for this reason.
+fn refuse(cases: &[(&str, &str)]) {
+    let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     for (fabric, reason) in cases {
         let found = listed(&format!("schema = 1\n[fabric]\n{fabric}\n{work}"));
         assert!(found.contains(reason), "{fabric}\n{found}");

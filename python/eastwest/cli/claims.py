@@ -103,6 +103,11 @@ def claims(
             interrupted("what has run is kept, the same command goes on from there")
     if keep:
         page.write(folder)
+    _tell(console, outcomes, as_json)
+
+
+def _tell(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
+    """Say how many hold; leave with the exit code of a miss where one differs."""
     if as_json:
         shown = [outcome.as_json() for outcome in outcomes]
         typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False))

@@ -21,7 +21,7 @@ from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import deadlock, print_summary, problem_lines
 from eastwest.memory import MemoryLimitError, parse
-from eastwest.results import TargetFolder
+from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.store import Store, plan
 from eastwest.sweep.estimate import of_run
@@ -163,17 +163,22 @@ def run(
     if planned is not None and not reference:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
+    _show(result, threads, as_json)
+
+
+def _show(result: Result, threads: int, as_json: bool) -> None:
+    """Show a run; leave with the exit code of a miss where a deadlock ended it."""
+    stuck = deadlock(result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
+        if stuck:
+            errors().print(stuck, markup=False)
     else:
         screen = Console(highlight=False)
         print_summary(screen, result)
         if threads > 1:
             screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
-    stuck = deadlock(result.summary)
     if stuck:
-        if as_json:
-            errors().print(stuck, markup=False)
         raise typer.Exit(MISSED)
 
 

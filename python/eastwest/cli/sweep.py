@@ -29,6 +29,7 @@ from eastwest.cli.progress import SweepBar
 from eastwest.cli.simulate import overrides
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep.check import load
+from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
 from eastwest.units import clean, count, rate, span
 
@@ -111,16 +112,21 @@ def sweep(
         if dry_run:
             _show_estimate(spec, driver.preview(), as_json)
             return
-        try:
-            result = driver.run(folder)
-        except KeyboardInterrupt:
-            state = driver.state()
-            kept = f"{state.done} of {state.planned} runs are kept"
-            interrupted(f"{kept}, the same command with --resume goes on from there")
+        result = _finished(driver, folder)
     _show(result, as_json)
     if result.failures:
         _list_failures(result)
         raise typer.Exit(BAD_INPUT)
+
+
+def _finished(driver: Driver, folder: Path) -> SweepResult:
+    """Run all that is planned; say what is kept where it is interrupted."""
+    try:
+        return driver.run(folder)
+    except KeyboardInterrupt:
+        state = driver.state()
+        kept = f"{state.done} of {state.planned} runs are kept"
+        interrupted(f"{kept}, the same command with --resume goes on from there")
 
 
 def _seeds(given: str | None) -> int | list[int] | None:

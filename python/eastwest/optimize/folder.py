@@ -21,8 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eastwest import core, shipped
-from eastwest.errors import InputError
+from eastwest import core, kept, shipped
 from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
 from eastwest.optimize.check import overrides
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 #: Version of the layout above: ``format`` in ``summary.json``.
 FORMAT = 1
 _KIND = "optimisation"
-_LARGEST_SUMMARY = 256 * 1024 * 1024
 
 
 class OptimizeResult:
@@ -66,45 +64,20 @@ class OptimizeResult:
     @cached_property
     def points(self) -> pl.DataFrame:
         """One row per point."""
-        return self._table("points")
+        return kept.read_table(self.path, "points")
 
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per stage, point and seed."""
-        return self._table("runs")
-
-    def _table(self, name: str) -> pl.DataFrame:
-        import polars as pl  # noqa: PLC0415  large
-
-        path = self.path / f"{name}.parquet"
-        try:
-            return pl.read_parquet(path)
-        except FileNotFoundError:
-            raise InputError(f"{self.path} is damaged: {path.name} is missing") from None
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"{path} is damaged: {error}") from None
+        return kept.read_table(self.path, "runs")
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
-    """Summary of an optimisation's folder; nothing where there is none."""
-    path = folder / "summary.json"
-    if not path.is_file():
-        return None
-    if path.stat().st_size > _LARGEST_SUMMARY:
-        raise InputError(f"{path} is damaged: larger than any summary")
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    if not isinstance(summary, dict) or summary.get("kind") != _KIND:
-        return None
-    found = summary.get("format")
-    if not isinstance(found, int) or found > FORMAT:
-        raise InputError(
-            f"{folder} has optimisation format {found!r:.20}, written by Eastwest "
-            f"{summary.get('version')!r:.40}; this version reads up to {FORMAT}"
-        )
-    return summary
+    """Summary of an optimisation's folder; nothing where there is none.
+
+    Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
+    """
+    return kept.read_summary(folder, _KIND, FORMAT)
 
 
 def target(out: Path, force: bool) -> NewFolder:

@@ -23,7 +23,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eastwest.errors import FolderError, InputError
+from eastwest import kept
+from eastwest.errors import FolderError
 from eastwest.files import sync_folder
 from eastwest.results import Result, TargetFolder
 from eastwest.stats import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 SWEEP_FORMAT = 1
 #: Columns of ``runs.parquet`` that are no metrics, besides the axes.
 RUN_COLUMNS = ("point", "seed", "key", "digest")
-_LARGEST_SUMMARY = 256 * 1024 * 1024
 
 
 class SweepResult:
@@ -69,22 +69,22 @@ class SweepResult:
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per point and seed: settings, ``key``, ``digest`` and every metric."""
-        return self._table("runs")
+        return kept.read_table(self.path, "runs")
 
     @cached_property
     def points(self) -> pl.DataFrame:
         """One row per point and metric: ``n``, ``mean``, ``low``, ``high``, ``median`` and more."""
-        return self._table("points")
+        return kept.read_table(self.path, "points")
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
         """One row per point and metric: ``difference`` to the baseline point, ``low``, ``high``."""
-        return self._table("comparisons")
+        return kept.read_table(self.path, "comparisons")
 
     @cached_property
     def costs(self) -> pl.DataFrame:
         """One row per run: wall and CPU seconds, memory, packet-hops, whether it was reused."""
-        return self._table("costs")
+        return kept.read_table(self.path, "costs")
 
     @cached_property
     def failures(self) -> list[dict[str, Any]]:
@@ -102,41 +102,13 @@ class SweepResult:
             raise KeyError(f"no run of point {point} with seed {seed} in {self.summary['store']}")
         return found
 
-    def _table(self, name: str) -> pl.DataFrame:
-        import polars as pl  # noqa: PLC0415  large
-
-        path = self.path / f"{name}.parquet"
-        try:
-            return pl.read_parquet(path)
-        except FileNotFoundError:
-            raise InputError(f"{self.path} is damaged: {path.name} is missing") from None
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"{path} is damaged: {error}") from None
-
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
     """Summary of a sweep's folder; nothing where there is none.
 
     Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
     """
-    path = folder / "summary.json"
-    if not path.is_file():
-        return None
-    if path.stat().st_size > _LARGEST_SUMMARY:
-        raise InputError(f"{path} is damaged: larger than any summary")
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    if not isinstance(summary, dict) or summary.get("kind") != "sweep":
-        return None
-    found = summary.get("format")
-    if not isinstance(found, int) or found > SWEEP_FORMAT:
-        raise InputError(
-            f"{folder} has sweep format {found!r:.20}, written by Eastwest "
-            f"{summary.get('version')!r:.40}; this version reads up to {SWEEP_FORMAT}"
-        )
-    return summary
+    return kept.read_summary(folder, "sweep", SWEEP_FORMAT)
 
 
 class Rows:

@@ -5,7 +5,7 @@
 //! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
-use super::quantity::{Bytes, Fraction, Octets, Ratio};
+use super::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
 use super::queues::Room;
 use super::reader::{Section, key};
 use eastwest_network::config::{CableConfig, QueueConfig, SchedulerConfig};
@@ -143,6 +143,30 @@ fn read_pfc(s: &mut Section, below: &Below) -> PfcConfig {
     let needed = most.map_or(0, room);
     let each = buffer.0 / count;
     let free = each.saturating_sub(needed);
+    let (xoff, xon) = read_thresholds(s, free, below.wire.mtu);
+    let (quanta, refresh, watchdog) = read_pauses(s);
+    if let Some(cable) = most {
+        check_room(s, &Share { xoff, needed, each, count }, cable, below.wire.mtu);
+    }
+    s.demand(xon < xoff || xoff == 0, &["xon", "xoff", "buffer"], || {
+        "must be below `xoff`".to_owned()
+    });
+    let config = PfcConfig {
+        priorities,
+        buffer: buffer.0,
+        xoff,
+        xon,
+        quanta: quanta as u16,
+        refresh: ((refresh.0 * 65_536.0) as u32).min(65_535) as u16,
+        response,
+        watchdog,
+    };
+    check_refresh(s, &config, below);
+    config
+}
+
+/// `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
+fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(
             "xoff",
@@ -153,8 +177,13 @@ fn read_pfc(s: &mut Section, below: &Below) -> PfcConfig {
     );
     let xon: Bytes = s.get(key("xon", "It may go on with so many or fewer.").computed(
         "two largest packets below xoff",
-        Bytes(xoff.0.saturating_sub(2 * u64::from(below.wire.mtu))),
+        Bytes(xoff.0.saturating_sub(2 * u64::from(mtu))),
     ));
+    (xoff.0, xon.0)
+}
+
+/// `quanta`, `refresh` and `watchdog`.
+fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     let quanta: u32 = s.get(
         key("quanta", "Length of a pause in quanta of 512 bit times (IEEE 802.1Q: up to 65535).")
             .default("65535")
@@ -174,36 +203,36 @@ fn read_pfc(s: &mut Section, below: &Below) -> PfcConfig {
         .optional("no watchdog: nothing is lost, and a deadlock ends the run")
         .range("1 us", "1 h"),
     );
-    if let Some(cable) = most {
-        let why = || {
-            format!(
-                "a link of {} and {} needs {needed} B of headroom for {} B packets",
-                cable.rate, cable.delay, below.wire.mtu
-            )
-        };
-        s.demand(needed < each, &["buffer", "response"], || {
-            format!("leaves {each} B for each of {count} priorities, but {}", why())
-        });
-        s.demand(xoff.0 + needed <= each.max(needed), &["xoff", "buffer", "response"], || {
-            format!("leaves {} B beyond it, but {}", each.saturating_sub(xoff.0), why())
-        });
-        s.demand(xoff.0 > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
-    }
-    s.demand(xon.0 < xoff.0 || xoff.0 == 0, &["xon", "xoff", "buffer"], || {
-        "must be below `xoff`".to_owned()
-    });
-    let config = PfcConfig {
-        priorities,
-        buffer: buffer.0,
-        xoff: xoff.0,
-        xon: xon.0,
-        quanta: quanta as u16,
-        refresh: ((refresh.0 * 65_536.0) as u32).min(65_535) as u16,
-        response,
-        watchdog,
+    (quanta, refresh, watchdog)
+}
+
+/// What a priority has at an input, in bytes.
+struct Share {
+    xoff: u64,
+    /// Headroom of the longest cable.
+    needed: u64,
+    /// Its part of the buffer.
+    each: u64,
+    /// Priorities that share the buffer.
+    count: u64,
+}
+
+/// The threshold and the headroom must fit into the buffer.
+fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
+    let &Share { xoff, needed, each, count } = share;
+    let why = || {
+        format!(
+            "a link of {} and {} needs {needed} B of headroom for {mtu} B packets",
+            cable.rate, cable.delay
+        )
     };
-    check_refresh(s, &config, below);
-    config
+    s.demand(needed < each, &["buffer", "response"], || {
+        format!("leaves {each} B for each of {count} priorities, but {}", why())
+    });
+    s.demand(xoff + needed <= each.max(needed), &["xoff", "buffer", "response"], || {
+        format!("leaves {} B beyond it, but {}", each.saturating_sub(xoff), why())
+    });
+    s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
 }
 
 /// A pause must be repeated before it runs out.
@@ -222,98 +251,80 @@ fn check_refresh(s: &mut Section, config: &PfcConfig, below: &Below) {
     }
 }
 
+/// A setting with a default and a range.
+fn setting<T: Quantity>(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    default: &'static str,
+    [least, most]: [&'static str; 2],
+) -> T {
+    s.get(key(name, doc).default(default).range(least, most))
+}
+
+/// An amount in bytes.
+fn amount(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> u64 {
+    setting::<Bytes>(s, name, doc, default, ["1 KB", "1 GB"]).0
+}
+
+fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> Rate {
+    setting(s, name, doc, default, ["1 kbit/s", "1 Tbit/s"])
+}
+
 fn read_qcn(s: &mut Section, lossless: u8, mtu: u32, notes: &mut Vec<String>) -> QcnConfig {
     let doc = "Priorities that are congestion-controlled, 0 to 7.";
     let priorities = read_priorities(s, doc, Some(lossless));
-    let bytes = |s: &mut Section, name, doc, default| {
-        s.get(key::<Bytes>(name, doc).default(default).range("1 KB", "1 GB")).0
-    };
-    let rate = |s: &mut Section, name, doc, default| {
-        s.get(key::<Rate>(name, doc).default(default).range("1 kbit/s", "1 Tbit/s"))
-    };
-    let q_eq = bytes(s, "q_eq", "Bytes at which a queue is to rest (Q_eq).", "33000 B");
-    let weight: Ratio = s.get(
-        key("weight", "Weight of the growth of a queue against its size (w).")
-            .default("2")
-            .range("0", "100"),
-    );
-    let sample = bytes(s, "sample", "Mean bytes between two samples without congestion.", "150 KB");
-    let jitter: Fraction = s.get(
-        key(
-            "jitter",
-            "Half width of the random part of sampling distances and cycles, as a share.",
-        )
-        .default("0.15")
-        .range("0", "0.9"),
-    );
-    let cnm_priority: u32 =
-        s.get(key("cnm_priority", "Priority of the messages.").default("7").range("0", "7"));
-    let cnm_bytes: Octets = s.get(
-        key("cnm_bytes", "Bytes of a message without fabric.framing.")
-            .default("64")
-            .range("46", "1500"),
-    );
-    let gain: Ratio = s.get(
-        key("gain", "Part of the rate that each of 63 steps of feedback takes (G_d).")
-            .default("0.0078125")
-            .range("0.0001", "0.015"),
-    );
-    let min_decrease: Fraction = s.get(
-        key("min_decrease", "A message leaves at least this part of the rate.")
-            .default("0.5")
-            .range("0.01", "0.99"),
-    );
-    let min_rate = rate(s, "min_rate", "No limiter goes below.", "100 kbit/s");
-    let byte_limit = bytes(s, "byte_limit", "Bytes of a cycle of the byte counter.", "150 KB");
-    let timer: Span = s.get(
-        key("timer", "Length of a cycle of the timer.").default("15 ms").range("1 us", "100 s"),
-    );
-    let threshold: u32 =
-        s.get(key("threshold", "Cycles of fast recovery.").default("5").range("1", "1000"));
-    let active_increase = rate(
-        s,
-        "active_increase",
-        "Added to the target in a cycle of active increase.",
-        "5 Mbit/s",
-    );
-    let hyper_increase = rate(
-        s,
-        "hyper_increase",
-        "Added, times the number of the cycle, in hyperactive increase.",
-        "50 Mbit/s",
-    );
-    let extra_fast_recovery = s.get(
-        key(
-            "extra_fast_recovery",
-            "Messages within the first cycle of bytes leave the target alone.",
-        )
-        .default("true"),
-    );
-    s.demand(priorities >> cnm_priority & 1 == 0, &["cnm_priority", "priorities"], || {
+    let config = read_points(s, priorities);
+    s.demand(priorities >> config.cnm_priority & 1 == 0, &["cnm_priority", "priorities"], || {
         "is congestion-controlled itself".to_owned()
     });
-    s.demand(u64::from(cnm_bytes.0) <= u64::from(mtu), &["cnm_bytes"], || {
+    s.demand(u32::from(config.cnm_bytes) <= mtu, &["cnm_bytes"], || {
         format!("is more than fabric.mtu ({mtu} B), which headroom is reckoned with")
     });
-    if cnm_bytes.0 > 256 && !s.describing() {
-        notes.push(format!("qcn: messages of {} B are larger than the standard's", cnm_bytes.0));
+    if config.cnm_bytes > 256 && !s.describing() {
+        notes.push(format!(
+            "qcn: messages of {} B are larger than the standard's",
+            config.cnm_bytes
+        ));
     }
+    config
+}
+
+/// Congestion points, then reaction points; the reference lists settings in this order.
+fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
+    let jitter = "Half width of the random part of sampling distances and cycles, as a share.";
+    let gain = "Part of the rate that each of 63 steps of feedback takes (G_d).";
+    let least = "A message leaves at least this part of the rate.";
+    let active = "Added to the target in a cycle of active increase.";
+    let hyper = "Added, times the number of the cycle, in hyperactive increase.";
+    let extra = "Messages within the first cycle of bytes leave the target alone.";
     QcnConfig {
         priorities,
-        q_eq,
-        weight: weight.0,
-        sample,
-        jitter: jitter.0,
-        cnm_priority: cnm_priority as u8,
-        cnm_bytes: cnm_bytes.0 as u16,
-        gain: gain.0,
-        min_decrease: min_decrease.0,
-        min_rate,
-        byte_limit,
-        timer,
-        threshold,
-        active_increase,
-        hyper_increase,
-        extra_fast_recovery,
+        q_eq: amount(s, "q_eq", "Bytes at which a queue is to rest (Q_eq).", "33000 B"),
+        weight: {
+            let doc = "Weight of the growth of a queue against its size (w).";
+            setting::<Ratio>(s, "weight", doc, "2", ["0", "100"]).0
+        },
+        sample: {
+            let doc = "Mean bytes between two samples without congestion.";
+            amount(s, "sample", doc, "150 KB")
+        },
+        jitter: setting::<Fraction>(s, "jitter", jitter, "0.15", ["0", "0.9"]).0,
+        cnm_priority: {
+            setting::<u32>(s, "cnm_priority", "Priority of the messages.", "7", ["0", "7"]) as u8
+        },
+        cnm_bytes: {
+            let doc = "Bytes of a message without fabric.framing.";
+            setting::<Octets>(s, "cnm_bytes", doc, "64", ["46", "1500"]).0 as u16
+        },
+        gain: setting::<Ratio>(s, "gain", gain, "0.0078125", ["0.0001", "0.015"]).0,
+        min_decrease: setting::<Fraction>(s, "min_decrease", least, "0.5", ["0.01", "0.99"]).0,
+        min_rate: rate(s, "min_rate", "No limiter goes below.", "100 kbit/s"),
+        byte_limit: amount(s, "byte_limit", "Bytes of a cycle of the byte counter.", "150 KB"),
+        timer: setting(s, "timer", "Length of a cycle of the timer.", "15 ms", ["1 us", "100 s"]),
+        threshold: setting(s, "threshold", "Cycles of fast recovery.", "5", ["1", "1000"]),
+        active_increase: rate(s, "active_increase", active, "5 Mbit/s"),
+        hyper_increase: rate(s, "hyper_increase", hyper, "50 Mbit/s"),
+        extra_fast_recovery: s.get(key("extra_fast_recovery", extra).default("true")),
     }
 }

@@ -66,16 +66,7 @@ pub fn read(
     let nodes = topology.as_ref().map(Nodes::new);
     let Packets { mtu, framing, min_frame } = read_packets(s);
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
-    let packet = packet.min(MOST_JITTER); // below some 12 kbit/s
-    let processing_jitter = s.get(
-        key::<Span>(
-            "processing_jitter",
-            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
-             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
-        )
-        .computed("the time of one full packet at the host rate, at most 1 s", packet)
-        .range("0 s", "1 s"),
-    );
+    let processing_jitter = read_jitter(s, packet.min(MOST_JITTER)); // below some 12 kbit/s
     let reference_ports = s.get(
         key::<bool>(
             "reference_ports",
@@ -135,6 +126,18 @@ pub fn read(
     };
     let asked_to_mark = ports.asked_to_mark.get();
     Fabric { config, switch_power, nodes, mtu: known_mtu, asked_to_mark }
+}
+
+fn read_jitter(s: &mut Section, packet: Span) -> Span {
+    s.get(
+        key::<Span>(
+            "processing_jitter",
+            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
+             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
+        )
+        .computed("the time of one full packet at the host rate, at most 1 s", packet)
+        .range("0 s", "1 s"),
+    )
 }
 
 /// What a packet takes on a link.
@@ -239,13 +242,8 @@ fn link_rates(topology: Option<&Topology>) -> LinkRates {
     LinkRates { host, fabric }
 }
 
-fn read_topology(
-    s: &mut Section,
-    context: &Context,
-    files: &mut Files,
-    notes: &mut Vec<String>,
-) -> Option<Topology> {
-    let kind = s.kind(
+fn read_kind(s: &mut Section) -> Option<Kind> {
+    s.kind(
         "Shape of the fabric.",
         Some("leaf-spine"),
         &[
@@ -292,7 +290,16 @@ fn read_topology(
             ),
             ("graph", Kind::Graph, "any graph, from a file; nodes as named there"),
         ],
-    )?;
+    )
+}
+
+fn read_topology(
+    s: &mut Section,
+    context: &Context,
+    files: &mut Files,
+    notes: &mut Vec<String>,
+) -> Option<Topology> {
+    let kind = read_kind(s)?;
     let topology = match kind {
         Kind::LeafSpine => read_leaf_spine(s, notes),
         Kind::Star => read_star(s),

@@ -28,6 +28,7 @@ mod queues;
 mod reader;
 mod resolve;
 mod routes;
+mod rows;
 mod shapes;
 mod switch_power;
 mod syntax;

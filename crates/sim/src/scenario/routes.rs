@@ -371,6 +371,7 @@ fn route_of([from, to, via]: [&str; 3], nodes: &Nodes) -> Result<ExplicitRoute, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
     use eastwest_network::config::{CableConfig, Topology};
     use eastwest_types::Rate;
@@ -422,17 +423,7 @@ mod tests {
         let nodes = nodes();
         let (mut good, mut bad) = (0, 0);
         for _ in 0..20_000 {
-            let mut text = GOOD.as_bytes().to_vec();
-            for _ in 0..=random.below(3) {
-                let at = random.below(text.len() as u64) as usize;
-                match random.below(4) {
-                    0 => text[at] = random.below(256) as u8,
-                    1 => drop(text.drain(at..)),
-                    2 => text.insert(at, b"\",\n\0-9e 0123"[random.below(12) as usize]),
-                    _ => drop(text.remove(at)),
-                }
-                text.push(b'\n');
-            }
+            let text = damaged(GOOD.as_bytes(), b"\",\n\0-9e 0123", &mut random);
             match parse(&text[..], &nodes) {
                 Ok(routes) => {
                     good += 1;

@@ -182,6 +182,44 @@ fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
     choices[random.below(choices.len() as u64) as usize]
 }
 
+/// The settings of a workload, drawn at random.
+fn random_workload(r: &mut Stream) -> String {
+    match r.below(5) {
+        0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(90_000)),
+        1 => format!(
+            "kind = 'incast'\nreceiver = 'h0'\nrounds = 3\nblock_bytes = '{} B'\npersistent = {}\n\
+             request_bytes = '{} B'",
+            1 + r.below(90_000),
+            pick(r, &["true", "false"]),
+            r.below(2) * 100
+        ),
+        2 => format!(
+            "kind = 'service'\nclients = 'h0'\nservers = ['h1', 'h2']\nmean_gap = '50 us'\n\
+             requests = 200\nresponse_bytes = '{} B'",
+            1 + r.below(9_000)
+        ),
+        3 => format!(
+            "kind = 'mapreduce'\nscheduler = '{}'\nsplit_bytes = '20 KB'\n\
+             [workload.control]\nheartbeat = '20 ms'\njob_setup = '1 ms'\n\
+             out_of_band_heartbeat = {}\n[workload.costs]\ntask_start = '1 ms'\n\
+             [workload.hdfs]\nreplication = {}\noutput_replication = {}\n\
+             write_chunk_bytes = '1 KB'\n[[workload.job]]\nkind = 'custom'\ncount = 2\n\
+             input = '{} B'\nshuffle_ratio = {}\noutput_ratio = 0.7\nreduces = 3",
+            pick(r, &["fifo", "fair"]),
+            pick(r, &["true", "false"]),
+            1 + r.below(2),
+            1 + r.below(2),
+            r.below(100_000),
+            pick(r, &["0.3", "1.0", "1.7"]),
+        ),
+        _ => format!(
+            "kind = 'permutation'\nrepeat = 2\nbytes = '{} B'\nstart_window = '{}'",
+            1 + r.below(300_000),
+            pick(r, &["0 s", "1 us", "1 ms"])
+        ),
+    }
+}
+
 /// A small scenario with settings drawn at random, all of them valid.
 pub fn random_scenario(random: &mut Stream) -> String {
     let r = random;
@@ -232,40 +270,7 @@ pub fn random_scenario(random: &mut Stream) -> String {
         pick(r, &["20 KB", "1 MB"]),
         pick(r, &["0 s", "1 ms"]),
     );
-    let workload = match r.below(5) {
-        0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(90_000)),
-        1 => format!(
-            "kind = 'incast'\nreceiver = 'h0'\nrounds = 3\nblock_bytes = '{} B'\npersistent = {}\n\
-             request_bytes = '{} B'",
-            1 + r.below(90_000),
-            pick(r, &["true", "false"]),
-            r.below(2) * 100
-        ),
-        2 => format!(
-            "kind = 'service'\nclients = 'h0'\nservers = ['h1', 'h2']\nmean_gap = '50 us'\n\
-             requests = 200\nresponse_bytes = '{} B'",
-            1 + r.below(9_000)
-        ),
-        3 => format!(
-            "kind = 'mapreduce'\nscheduler = '{}'\nsplit_bytes = '20 KB'\n\
-             [workload.control]\nheartbeat = '20 ms'\njob_setup = '1 ms'\n\
-             out_of_band_heartbeat = {}\n[workload.costs]\ntask_start = '1 ms'\n\
-             [workload.hdfs]\nreplication = {}\noutput_replication = {}\n\
-             write_chunk_bytes = '1 KB'\n[[workload.job]]\nkind = 'custom'\ncount = 2\n\
-             input = '{} B'\nshuffle_ratio = {}\noutput_ratio = 0.7\nreduces = 3",
-            pick(r, &["fifo", "fair"]),
-            pick(r, &["true", "false"]),
-            1 + r.below(2),
-            1 + r.below(2),
-            r.below(100_000),
-            pick(r, &["0.3", "1.0", "1.7"]),
-        ),
-        _ => format!(
-            "kind = 'permutation'\nrepeat = 2\nbytes = '{} B'\nstart_window = '{}'",
-            1 + r.below(300_000),
-            pick(r, &["0 s", "1 us", "1 ms"])
-        ),
-    };
+    let workload = random_workload(r);
     format!(
         "schema = 1\nseed = {}\n{fabric}{tcp}[[class]]\nname = 'urgent'\npriority = 5\n\
          [[workload]]\nname = 'w'\n{workload}\n[[workload]]\nname = 'noise'\nkind = 'datagrams'\n\

@@ -18,6 +18,7 @@
 //! below, and nothing is quoted.
 
 use crate::scenario::problem::shorten;
+use crate::scenario::rows;
 use eastwest_types::Span;
 use eastwest_workload::transactions::{Book, Call, Recorded};
 use std::collections::BTreeMap;
@@ -72,10 +73,10 @@ const NEEDED: usize = 9;
 /// `:line: what`.
 pub fn parse(text: impl Read) -> Result<Book, String> {
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').quoting(false).from_reader(text);
-    let places = header(reader.byte_headers().map_err(|e| broken(&e))?)?;
+    let places = header(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;
     let mut table = Table::default();
     let mut row = csv::ByteRecord::new();
-    while reader.read_byte_record(&mut row).map_err(|e| broken(&e))? {
+    while reader.read_byte_record(&mut row).map_err(|e| rows::broken(&e))? {
         let line = row.position().map_or(0, csv::Position::line);
         let cells: Result<Vec<&str>, String> = places
             .iter()
@@ -272,20 +273,10 @@ fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     })
 }
 
-/// What the CSV reader objects to, without its own words for rows and bytes.
-pub fn broken(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-            let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!(":{line}: has {len} columns where the first line has {expected_len}")
-        }
-        _ => format!(": cannot be read: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
 
     const HEAD: &str = "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\t\
@@ -372,19 +363,10 @@ mod tests {
     #[test]
     fn damaged_files_give_transactions_or_a_reason() {
         let mut random = Stream::new(1, "fuzz/transactions");
+        let good_text = format!("{HEAD}{GOOD}").into_bytes();
         let (mut good, mut bad) = (0, 0);
         for _ in 0..20_000 {
-            let mut text = format!("{HEAD}{GOOD}").into_bytes();
-            for _ in 0..=random.below(3) {
-                let at = random.below(text.len() as u64) as usize;
-                match random.below(4) {
-                    0 => text[at] = random.below(256) as u8,
-                    1 => drop(text.drain(at..)),
-                    2 => text.insert(at, b"\"\t\n\0,-9e"[random.below(8) as usize]),
-                    _ => drop(text.remove(at)),
-                }
-                text.push(b'\n');
-            }
+            let text = damaged(&good_text, b"\"\t\n\0,-9e", &mut random);
             match parse(&text[..]) {
                 Ok(book) => {
                     good += 1;

@@ -41,29 +41,7 @@ pub fn read(
         s.demand(bytes.0 <= mtu, &["bytes"], || format!("is above the MTU of {mtu} B"));
     }
     let rate = read_rate(s, ground)?;
-    let arrivals = s.choice(
-        "arrivals",
-        "How gaps between bursts are spread.",
-        Some("poisson"),
-        &[
-            ("poisson", Arrivals::Poisson, "exponential gaps"),
-            ("periodic", Arrivals::Periodic, "equal gaps, each source with a phase of its own"),
-        ],
-    );
-    let burst: u32 = s.get(
-        key("burst", "Frames that come at one instant, on average.")
-            .default("1")
-            .range("1", "100000"),
-    );
-    let burst_spread = s.choice(
-        "burst_spread",
-        "How many frames a burst has.",
-        Some("fixed"),
-        &[
-            ("fixed", BurstSpread::Fixed, "always `burst`"),
-            ("geometric", BurstSpread::Geometric, "a geometric law with the mean `burst`"),
-        ],
-    );
+    let (arrivals, burst, burst_spread) = read_bursts(s);
     let start = s.get(key("start", "When sending begins.").default("0 s").range("0 s", "480 h"));
     let frames = read_count(s, "frames", "Frames of all sources together.", background);
     let duration: Option<Span> = s.find(
@@ -112,4 +90,32 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     });
     let of_load = |load: Fraction| Rate((ground.host_rate.0 as f64 * load.0 + 0.5) as u64);
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
+}
+
+/// When frames come, and how many at one instant.
+fn read_bursts(s: &mut Section) -> (Arrivals, u32, BurstSpread) {
+    let arrivals = s.choice(
+        "arrivals",
+        "How gaps between bursts are spread.",
+        Some("poisson"),
+        &[
+            ("poisson", Arrivals::Poisson, "exponential gaps"),
+            ("periodic", Arrivals::Periodic, "equal gaps, each source with a phase of its own"),
+        ],
+    );
+    let burst: u32 = s.get(
+        key("burst", "Frames that come at one instant, on average.")
+            .default("1")
+            .range("1", "100000"),
+    );
+    let burst_spread = s.choice(
+        "burst_spread",
+        "How many frames a burst has.",
+        Some("fixed"),
+        &[
+            ("fixed", BurstSpread::Fixed, "always `burst`"),
+            ("geometric", BurstSpread::Geometric, "a geometric law with the mean `burst`"),
+        ],
+    );
+    (arrivals, burst, burst_spread)
 }

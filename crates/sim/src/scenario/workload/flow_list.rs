@@ -10,6 +10,7 @@ use crate::scenario::nodes::Nodes;
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{FileName, Quantity};
 use crate::scenario::reader::{Section, key};
+use crate::scenario::rows;
 use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::flow_list::{FlowListConfig, ListedFlow};
 use std::io::Read;
@@ -66,10 +67,10 @@ struct Columns {
 /// The flows of a file, or the first thing that is wrong with it, as `:line: what`.
 fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-    let columns = columns(reader.byte_headers().map_err(|e| broken(&e))?)?;
+    let columns = columns(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;
     let mut flows = Vec::new();
     let mut row = csv::ByteRecord::new();
-    while reader.read_byte_record(&mut row).map_err(|e| broken(&e))? {
+    while reader.read_byte_record(&mut row).map_err(|e| rows::broken(&e))? {
         let line = row.position().map_or(0, csv::Position::line);
         if flows.len() == MOST_FLOWS {
             return Err(format!(":{line}: more than {MOST_FLOWS} flows"));
@@ -122,20 +123,10 @@ fn flow(row: &csv::ByteRecord, columns: &Columns, nodes: &Nodes) -> Result<Liste
     Ok(ListedFlow { start: Span::from_secs_f64_nearest(start), src, dst, bytes })
 }
 
-/// What the CSV reader objects to, without its own words for rows and bytes.
-fn broken(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-            let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!(":{line}: has {len} columns where the first line has {expected_len}")
-        }
-        _ => format!(": cannot be read: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
     use eastwest_network::config::{CableConfig, Topology};
     use eastwest_types::Rate;
@@ -185,17 +176,7 @@ mod tests {
         let nodes = star();
         let (mut good, mut bad) = (0, 0);
         for _ in 0..20_000 {
-            let mut text = GOOD.as_bytes().to_vec();
-            for _ in 0..=random.below(3) {
-                let at = random.below(text.len() as u64) as usize;
-                match random.below(4) {
-                    0 => text[at] = random.below(256) as u8,
-                    1 => drop(text.drain(at..)),
-                    2 => text.insert(at, b"\",\n\0-9e"[random.below(7) as usize]),
-                    _ => drop(text.remove(at)),
-                }
-                text.push(b'\n');
-            }
+            let text = damaged(GOOD.as_bytes(), b"\",\n\0-9e", &mut random);
             match parse(&text[..], &nodes) {
                 Ok(flows) => {
                     good += 1;

@@ -11,6 +11,7 @@ use crate::scenario::nodes::Nodes;
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{FileName, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
+use crate::scenario::rows;
 use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::transactions::{Arrivals, Book, Placement, TransactionsConfig};
 use std::collections::BTreeMap;
@@ -277,7 +278,7 @@ fn by_name(nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
 /// The hosts of all components, or the first thing that is wrong with the file, as `:line: what`.
 fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-    let headers = reader.byte_headers().map_err(|e| calls::broken(&e))?.clone();
+    let headers = reader.byte_headers().map_err(|e| rows::broken(&e))?.clone();
     let column = |names: &[&str]| {
         headers.iter().position(|h| names.iter().any(|n| n.as_bytes() == h)).ok_or_else(|| {
             format!(":1: has no column {}; it has the columns component and host", names[0])
@@ -286,7 +287,7 @@ fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, Str
     let (of, at) = (column(&["component", "instance"])?, column(&["host"])?);
     let mut places: BTreeMap<Vec<u8>, HostId> = BTreeMap::new();
     let mut row = csv::ByteRecord::new();
-    while reader.read_byte_record(&mut row).map_err(|e| calls::broken(&e))? {
+    while reader.read_byte_record(&mut row).map_err(|e| rows::broken(&e))? {
         let line = row.position().map_or(0, csv::Position::line);
         let name = String::from_utf8_lossy(&row[at]);
         let host = host(nodes, &name).map_err(|why| format!(":{line}: {why}"))?;

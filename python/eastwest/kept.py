@@ -1,0 +1,55 @@
+"""What sweeps and optimisations keep in their folders: a summary of a kind and format, and tables.
+
+Folders may come from anyone: what does not fit is refused with the file's name.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eastwest.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_LARGEST_SUMMARY = 256 * 1024 * 1024
+
+
+def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
+    """Summary of a folder of this kind; nothing where there is none.
+
+    Raises ``InputError`` where it is damaged, or of a format above ``newest``.
+    """
+    path = folder / "summary.json"
+    if not path.is_file():
+        return None
+    if path.stat().st_size > _LARGEST_SUMMARY:
+        raise InputError(f"{path} is damaged: larger than any summary")
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+    if not isinstance(summary, dict) or summary.get("kind") != kind:
+        return None
+    found = summary.get("format")
+    if not isinstance(found, int) or found > newest:
+        raise InputError(
+            f"{folder} has {kind} format {found!r:.20}, written by Eastwest "
+            f"{summary.get('version')!r:.40}; this version reads up to {newest}"
+        )
+    return summary
+
+
+def read_table(folder: Path, name: str) -> pl.DataFrame:
+    """A table of the folder. Raises ``InputError`` where it is missing or damaged."""
+    import polars as pl  # noqa: PLC0415  large
+
+    path = folder / f"{name}.parquet"
+    try:
+        return pl.read_parquet(path)
+    except FileNotFoundError:
+        raise InputError(f"{folder} is damaged: {path.name} is missing") from None
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path} is damaged: {error}") from None
