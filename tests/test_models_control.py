@@ -243,3 +243,26 @@ def test_the_loop_of_the_study_holds_its_set_point(tmp_path: Path) -> None:
     link = result.links["name"].to_list().index("switch0->h8")
     late = result.queues.filter((result.queues["link"] == link) & (result.queues["time_s"] > 1))
     assert late["packets"].sum() / 1000 == pytest.approx(50, rel=0.15)
+
+
+@pytest.mark.parametrize(("cable_us", "stable"), [(5, True), (150, False)])
+def test_qcn_of_packets_rests_and_swings_where_the_model_says(
+    cable_us: int, stable: bool, tmp_path: Path
+) -> None:
+    study = Path(__file__).resolve().parents[1] / "papers" / "control" / "scenarios" / "qcn.toml"
+    text = study.read_text(encoding="utf-8").replace("load = 1\n", "load = 0.55\n")
+    _, _, source = text.partition("[[workload]]\n")
+    second = source.replace('"h0"', '"h1"').replace("load =", 'start = "10 ms"\nload =')
+    settings = {"fabric.host_delay": f"{cable_us} us", "duration": "1500 ms"}
+    result = ew.run(f"{text}\n[[workload]]\n{second}", set=settings, out=tmp_path / "r")
+    model = Qcn(2, 10e9 / 12_000, 2e-6 * cable_us + 1564 * 8 / 10e9)
+    assert delay.margins(model.linear()).stable == stable
+    link = result.links["name"].to_list().index("switch0->h2")
+    late = result.queues.filter((result.queues["link"] == link) & (result.queues["time_s"] > 0.75))
+    packets = np.zeros(15_000)  # a sample each 50 µs; those of an empty queue leave no row
+    packets[: late.height] = late["packets"].to_numpy()
+    if stable:
+        assert packets.mean() == pytest.approx(model.equilibrium()[0], rel=0.1)
+        assert packets.std() < 0.2 * packets.mean()
+    else:
+        assert packets.std() > 0.5 * packets.mean()

@@ -17,7 +17,7 @@ sixth time on θ grows by R_AI. With π = s while F > 0, otherwise 0:
 
 Defaults are the study's: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6 bits, so
 that the largest, (2 w + 1) Q_eq, cuts by 63/128, and R_AI 5 Mb/s. Not in the model: the timer,
-hyperactive increase, quantisation, pauses. The simulator has no QCN yet: the model stands alone.
+hyperactive increase, quantisation, pauses. papers/control lays packets beside it.
 """
 
 from __future__ import annotations
