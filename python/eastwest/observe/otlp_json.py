@@ -16,6 +16,7 @@ from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.json_stream import JsonError, JsonStream
 from eastwest.observe.span import (
     MOST_TEXT,
+    NO_HEX,
     Place,
     SpanError,
     id_of,
@@ -51,8 +52,6 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
 
 #: Values that are taken as they are.
 _AS_THEY_ARE: dict[str, type] = {"stringValue": str, "boolValue": bool, "doubleValue": float}
-#: What removes the digits of identifiers.
-_NO_HEX = str.maketrans("", "", "0123456789abcdef")
 #: Lengths of the identifiers of trace, span and parent, and of times, as exporters write them.
 _LENGTHS = {(32, 16, 0), (32, 16, 16)}
 _DIGITS = (19, 19)
@@ -163,7 +162,7 @@ def _add_plain(span: Any, place: Place, writer: SpanWriter) -> bool:
             or type(code) is not int
             or min(kind, code) < 0
             or (len(trace), len(own), len(parent)) not in _LENGTHS
-            or f"{trace}{own}{parent}".translate(_NO_HEX)
+            or f"{trace}{own}{parent}".translate(NO_HEX)
             or (parent and not parent.strip("0"))
             or (len(start), len(end)) != _DIGITS
             or not (start + end).isdecimal()

@@ -25,6 +25,8 @@ SERVICE_KEYS = ("service.name",)
 INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-uuid")
 HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
+#: What removes the digits of identifiers.
+NO_HEX = str.maketrans("", "", "0123456789abcdef")
 #: Parents that are none, as sources write it.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 

@@ -48,7 +48,7 @@ class SpanWriter:
         self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
         self._place.check()
         self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
-        self._columns: tuple[list[Any], ...] = tuple([] for _ in _READ)
+        self._rows: list[tuple[Any, ...]] = []
         self._resources: dict[str, int] = {}
         self._parts: list[Path] = []
         self._schema = {name: schema("spans")[name] for name in _READ}
@@ -91,14 +91,14 @@ class SpanWriter:
         attributes: str | None,
     ) -> None:
         """Add a span."""
-        row = (
-            *(trace_id, span_id, parent_id, place.service, operation, place.instance, place.host),
-            *(start_ns, end_ns, kind, status, attributes, place.resource),
+        self._rows.append(
+            (
+                *(trace_id, span_id, parent_id, place.service, operation, place.instance),
+                *(place.host, start_ns, end_ns, kind, status, attributes, place.resource),
+            )
         )
-        for column, value in zip(self._columns, row, strict=True):
-            column.append(value)
         self.spans += 1
-        if len(self._columns[0]) >= FLUSH_ROWS:
+        if len(self._rows) >= FLUSH_ROWS:
             self._flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
@@ -142,10 +142,10 @@ class SpanWriter:
         return text
 
     def _flush(self) -> None:
-        if self._columns[0]:
-            columns = dict(zip(_READ, self._columns, strict=True))
-            self._columns = tuple([] for _ in _READ)
-            self._part(pl.DataFrame(columns, self._schema))
+        if self._rows:
+            columns = zip(_READ, map(list, zip(*self._rows, strict=True)), strict=True)
+            self._rows = []
+            self._part(pl.DataFrame(dict(columns), self._schema))
 
     def _part(self, frame: pl.DataFrame) -> None:
         path = self._partial / f"spans-{len(self._parts):06}.part"
