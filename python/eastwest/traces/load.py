@@ -6,53 +6,26 @@ columns, order of the jobs and references between tables are checked before anyt
 
 from __future__ import annotations
 
-import contextlib
-import json
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
+from eastwest.traces.opened import Opened, read_about, sound
 from eastwest.units import clean
-
-#: Most bytes of ``trace.json``.
-_MOST_ABOUT = 4 << 20
 
 
 @dataclass
-class Trace:
+class Trace(Opened):
     """An open trace; leave it with ``with`` or ``close``, as it may lie in a temporary folder."""
 
-    path: Path
-    #: What ``trace.json`` says.
-    about: dict[str, Any]
     #: Tables that are there.
     tables: tuple[str, ...]
-    #: What messages and pages call it: the folder or file that was named.
-    name: str
-    _closing: Callable[[], None] = field(default=lambda: None, repr=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the temporary folder, where there is one."""
-        self._closing()
 
     @property
     def jobs(self) -> pl.LazyFrame:
@@ -73,7 +46,7 @@ class Trace:
 
     def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on its tables; raises ``InputError`` where these are damaged."""
-        with _damage(self.name):
+        with sound(self.name):
             return frame.collect(engine="streaming")
 
 
@@ -100,7 +73,7 @@ def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    trace._closing = lambda: shutil.rmtree(folder, ignore_errors=True)
+    trace.closing = lambda: shutil.rmtree(folder, ignore_errors=True)
     return trace
 
 
@@ -109,8 +82,8 @@ def _open_folder(path: Path, name: str) -> Trace:
     tables = tuple(table for table in TABLES if _there(path, table, name))
     if "jobs" not in tables:
         raise InputError(f"{name} has no table of jobs (jobs.parquet)")
-    trace = Trace(path, about, tables, name)
-    with _damage(name):
+    trace = Trace(path, about, name, tables)
+    with sound(name):
         for table in tables:
             _check_columns(path, table, name)
         _check_jobs(trace)
@@ -121,24 +94,11 @@ def _open_folder(path: Path, name: str) -> Trace:
 
 
 def _about(path: Path, name: str) -> dict[str, Any]:
-    file = path / ABOUT
-    if file.is_symlink() or not file.is_file():
-        raise InputError(f"{name} is no trace: it has no {ABOUT}")
-    if file.stat().st_size > _MOST_ABOUT:
-        raise InputError(f"{name}: {ABOUT} is too large")
-    try:
-        about = json.loads(file.read_bytes())
-        version = about["format"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        raise InputError(f"{name}: {ABOUT} is damaged, or not that of a trace") from None
-    if version != TRACE_FORMAT:
-        raise InputError(
-            f"{name}: is of format {clean(str(version), 20)}, this version reads {TRACE_FORMAT}"
-        )
+    about = read_about(path / ABOUT, name, "a trace", TRACE_FORMAT)
     lacks = about.setdefault("lacks", [])
     if not isinstance(lacks, list) or not all(isinstance(column, str) for column in lacks):
         raise InputError(f"{name}: {ABOUT} is damaged: lacks is no list of names")
-    return dict(about)
+    return about
 
 
 def _there(path: Path, table: str, name: str) -> bool:
@@ -192,21 +152,3 @@ def _check_numbers(trace: Trace, table: str) -> None:
         if missing:
             raise InputError(f"{trace.name}: {table}.parquet: {name} is missing in {missing} rows")
     trace.about["rows"][table] = rows
-
-
-class _damage(contextlib.AbstractContextManager[None]):  # noqa: N801  reads as a statement
-    """Turn what polars raises on damaged files into ``InputError``."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        # a panic of polars is no Exception
-        if isinstance(error, (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)):
-            said = clean(str(error).partition("\n")[0], 120)
-            raise InputError(f"{self.name}: a table is damaged: {said}") from None
