@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import eastwest as ew
 from eastwest.cli import app
-from eastwest.models import delay
+from eastwest.models import closed_loop, delay
 from eastwest.models.delay import Linear
 from eastwest.models.predict import Predictor
 from eastwest.models.qcn import Qcn
@@ -266,3 +266,57 @@ def test_qcn_of_packets_rests_and_swings_where_the_model_says(
         assert packets.std() < 0.2 * packets.mean()
     else:
         assert packets.std() > 0.5 * packets.mean()
+
+
+def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
+    study = Path(__file__).resolve().parents[1] / "papers" / "control" / "scenarios" / "red.toml"
+    out = tmp_path / "loop"
+    command = [
+        "model",
+        "control",
+        "loop",
+        str(study),
+        "-o",
+        str(out),
+        "--json",
+        "--set-point",
+        "40",
+    ]
+    command += ["--set", "fabric.queue={ kind = 'drop-tail', limit = '200 packets' }"]
+    command += ["--set", "duration=1500 ms", "--warm-up", "500 ms", "--horizon", "1500 us"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    plain, plain_loop, ahead = json.loads(done.stdout)["cases"]
+    assert {case["link"] for case in (plain, plain_loop, ahead)} == {"switch0->h8"}
+    assert plain["drops"] > 0 and plain["marks"] == 0 and plain["queue"] > 80
+    for case in (plain_loop, ahead):
+        assert case["marks"] > 0 and case["queue"] == pytest.approx(40, rel=0.35)
+        # the delay of so many packets of 1,538 bytes at 1 Gbit/s
+        assert case["delay_us"]["mean"] == pytest.approx(case["queue"] * 12.304, rel=0.01)
+    assert plain_loop["digest"] != ahead["digest"]
+    assert (out / "loop.png").read_bytes()[:4] == b"\x89PNG"
+    lines = list(csv.DictReader((out / "loop.csv").read_text().splitlines()))
+    assert [line["name"] for line in lines] == list(closed_loop.NAMES)
+    hosts = ew.load(ahead["result"]).path / "scenario.toml"
+    assert 'kind = "drop-tail"' in hosts.read_text(), "queues of hosts stay"
+    for more, said in (
+        (["--link", "switch0->h9"], "did you mean switch0->h8"),
+        (["--set-point", "0"], "set point must be"),
+        (["--horizon", "100 us"], "horizon must be"),
+        (["--interval", "1500 ns"], "whole microseconds"),
+        (["--warm-up", "1499 ms"], "too few"),
+        ([], "already"),
+    ):
+        force = ["--force"] if more else []
+        refused = CliRunner().invoke(app, [*command, *more, *force])
+        assert refused.exit_code == 2 and said in refused.output, refused.output
+
+
+def test_a_sampled_queue_is_foreseen_better_than_it_stays() -> None:
+    # A wave of known period: an autoregressive model of third order foresees it, staying cannot.
+    queue = 50 + 30 * np.sin(np.arange(600) * 2 * math.pi / 40)
+    found = closed_loop.foresee(queue, 10)
+    assert np.isnan(found.queue[:60]).all() and not np.isnan(found.queue[60:]).any()
+    # a quarter of a period apart: (30 sin a − 30 cos a) has a root mean square of 30
+    assert found.error_of_staying == pytest.approx(30, rel=0.02)
+    assert found.error < 1

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
 from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.model_loop import loop
 from eastwest.cli.options import JsonArrayOption
 from eastwest.files import write_whole
 from eastwest.models import delay
@@ -24,10 +25,11 @@ from eastwest.models.tcp_red import Red, TcpRed
 from eastwest.units import span
 
 app = typer.Typer(
-    help="Control loops: equilibrium, stability margins and responses of fluid models.",
+    help="Control loops: equilibrium, margins and responses of models; a loop in a simulation.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command("loop")(loop)
 Row = dict[str, Any]
 _MOST_POINTS = 5000
 #: Columns of a table that goes to a file or a pipe.

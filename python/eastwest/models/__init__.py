@@ -8,7 +8,17 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = ["delay", "eee", "incast", "predict", "qcn", "tcp_dctcp", "tcp_red"]
+__all__ = [
+    "closed_loop",
+    "delay",
+    "eee",
+    "incast",
+    "loop",
+    "predict",
+    "qcn",
+    "tcp_dctcp",
+    "tcp_red",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from eastwest.models.closed_loop import Case, Wanted
 from eastwest.models.delay import Linear, Numbers, margins, step_response
 from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, style
 from eastwest.units import span
@@ -98,4 +99,32 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
         alpha.set_title("What senders take for the share of marks")
         for axes in (queue, alpha):
             axes.set_xlabel("time, ms")
+    return figure
+
+
+def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
+    """Draw the queue of each case over time, and what was foreseen of the last one's end."""
+    with style():
+        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
+        queue, ahead = figure.subplots(1, 2)
+        for place, case in enumerate(cases):
+            queue.plot(case.times_s, case.queue, color=color(place), lw=0.8, label=case.name)
+        queue.axhline(wanted.set_point, color=MUTED, lw=1, ls="--")
+        queue.set_title(f"Queue at {cases[0].link}; dashed: the set point")
+        last = cases[-1]
+        end = slice(-min(200, len(last.queue)), None)
+        ahead.plot(last.times_s[end], last.queue[end], color=BLUE, lw=1.2, label="queue")
+        ahead.plot(
+            last.times_s[end],
+            last.foreseen.queue[end],
+            color=ORANGE,
+            lw=1.2,
+            label=f"foreseen {span(wanted.horizon_s)} before",
+        )
+        ahead.set_title("Looking ahead: the end of the last run")
+        for axes in (queue, ahead):
+            axes.set_xlabel("time, s")
+            axes.set_ylabel("queue, packets")
+            axes.set_ylim(bottom=0)
+            axes.legend()
     return figure

@@ -1,0 +1,124 @@
+"""``eastwest model control loop``: a scenario with and without a control loop in its queues."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest.cli.guard import fail, guarded
+from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.options import JsonObjectOption, SetOption
+from eastwest.cli.simulate import overrides
+from eastwest.errors import FolderError
+from eastwest.files import write_whole
+from eastwest.units import clean, count, percent, span
+
+_WIDE = 120
+
+
+@guarded
+def loop(
+    scenario: Annotated[str, typer.Argument(help="A scenario file or a shipped scenario.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Folder for runs, picture and numbers."),
+    ],
+    set_point: Annotated[int, typer.Option(help="Packets that are to wait.")] = 50,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between decisions, and between samples.")
+    ] = "500 us",
+    horizon: Annotated[
+        str, typer.Option(metavar="TIME", help="Time until a decision is felt: a round trip.")
+    ] = "4.5 ms",
+    proportional: Annotated[
+        float, typer.Option(help="Share of marks for a packet too much.")
+    ] = 3e-5,
+    integral: Annotated[
+        float, typer.Option(help="Share of marks for a packet that is too much for a second.")
+    ] = 3e-4,
+    link: Annotated[
+        str | None, typer.Option(help="Link to look at; default: where most waits.")
+    ] = None,
+    warm_up: Annotated[
+        str, typer.Option(metavar="TIME", help="What comes before is left out.")
+    ] = "0 s",
+    settings: SetOption = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all runs.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace runs that are there.")] = False,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Run a scenario as it is, with a control loop in its queues, and with one that looks ahead.
+
+    The loop holds the queue of each port at a set point by marking a share of packets. FOLDER gets
+    loop.png, loop.csv and the three runs. docs/guide/control.md shows it at work.
+    """
+    from eastwest.models import closed_loop  # noqa: PLC0415  slow to load
+    from eastwest.plot.control import loops  # noqa: PLC0415
+    from eastwest.plot.picture import save  # noqa: PLC0415
+
+    if not out.parent.is_dir():
+        raise FolderError(f"{out}: there is no folder {out.parent}")
+    if out.exists() and not out.is_dir():
+        raise FolderError(f"{out} is in the way: it is not a folder")
+    interval_s, horizon_s, warm_up_s = (
+        quantity(f"--{name}", text, "time") / 1e12
+        for name, text in (("interval", interval), ("horizon", horizon), ("warm-up", warm_up))
+    )
+    if interval_s != round(interval_s * 1e6) / 1e6 or horizon_s != round(horizon_s * 1e6) / 1e6:
+        fail("--interval and --horizon must be whole microseconds")
+    wanted = closed_loop.Wanted(set_point, interval_s, horizon_s, proportional, integral)
+    cases = closed_loop.compare(
+        scenario,
+        out,
+        wanted,
+        settings=dict(overrides("", settings)) if settings else None,
+        link=link,
+        warm_up_s=warm_up_s,
+        seed=seed,
+        force=force,
+    )
+    said = [case.as_json() for case in cases]
+    rows = [{**one, **{f"delay_{k}_us": v for k, v in one["delay_us"].items()}} for one in said]
+    for row in rows:
+        del row["delay_us"]
+    write_whole(out / "loop.csv", table_csv(rows).encode())
+    save(loops(cases, wanted), out / "loop.png")
+    if as_json:
+        typer.echo(json.dumps({"picture": str(out / "loop.png"), "cases": said}, allow_nan=False))
+        return
+    _print(said, out)
+
+
+def _print(said: list[dict[str, Any]], out: Path) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("")
+    for heading in ("queue", "deviation", "empty", "delay", "p99", "foreseen", "staying", "marks",
+                    "drops"):  # fmt: skip
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in said:
+        delay = one["delay_us"]
+        table.add_row(
+            one["name"],
+            f"{one['queue']:.1f}",
+            f"{one['deviation']:.1f}",
+            percent(one["empty"]),
+            span(delay["mean"] / 1e6),
+            span(delay["p99"] / 1e6),
+            f"± {one['foreseen_error']:.1f}",
+            f"± {one['staying_error']:.1f}",
+            count(one["marks"]),
+            count(one["drops"]),
+        )
+    console.print(f"{clean(said[0]['link'], 80)}", markup=False)
+    console.print(table)
+    console.print("Queues in packets; foreseen: error one horizon ahead, staying: of no change.")
+    console.print(clean(str(out / "loop.png"), 200), markup=False)

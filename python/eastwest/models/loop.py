@@ -1,0 +1,88 @@
+"""A control loop in a queue: set point, sensor, decision, actuation, one horizon ahead.
+
+The loop of the third study (Gusat et al. 2009): what is to be (set point), what is (sensor), what
+to do about it (decision), and doing it (actuation). Here the sensor is the mean queue of each
+interval; the decision a share of packets, by a PI controller (Hollot, Misra, Towsley and Gong, *On
+designing improved controllers for AQM routers supporting TCP flows*, INFOCOM 2001),
+
+    share = k_p e + k_i ∫ e dt,   e = queue − set point,
+
+on the queue as it will be when the decision is felt (``predict``), or as it is; the actuation a
+mark, or an early loss where marks are not understood. A class derived from ``Loop`` may replace
+each of them: ``sense``, ``decide``, ``actuate``.
+"""
+
+from __future__ import annotations
+
+from eastwest.mechanisms.sketch import Arrival, Queue, Verdict
+from eastwest.models.predict import Predictor
+
+_PER_US = 1_000_000
+#: Shares of marks are some hundredths: what the predictor's inputs are divided by.
+_SHARE_SCALE = 0.01
+#: Steps before the horizon at which a decision begins to be felt.
+_FELT_BEFORE = 2
+
+
+class Loop(Queue):
+    """Marks a share of packets that holds the queue at a set point."""
+
+    name = "closed-loop"
+    #: Packets that are to wait.
+    set_point: int = 50
+    #: Time between decisions, and from a decision until it is felt (a round trip).
+    interval_us: int = 500
+    horizon_us: int = 4500
+    #: Decide on the queue one horizon ahead; else on the queue as it is.
+    look_ahead: bool = True
+    #: Share of marks for a packet too much, and for one that is too much for a second.
+    proportional: float = 1e-4
+    integral: float = 1e-3
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self.summed = 0.0
+        self.next_ps = 0
+        self.seen = 0
+        self.sensed = 0.0
+        self.steps = self.horizon_us // max(1, self.interval_us)
+        dead = max(0, self.steps - _FELT_BEFORE)
+        scale = (float(max(1, self.set_point)), _SHARE_SCALE)
+        self.predictor = Predictor(3, 2, dead, scale=scale)
+
+    def at_enqueue(self, arrival: Arrival) -> Verdict:
+        """Sense, decide once in each interval, and act."""
+        if not arrival.fits:
+            return Verdict.DROP
+        self.seen += 1
+        self.sensed += self.sense(arrival)
+        if arrival.now_ps >= self.next_ps:
+            self.share = self._foreseen_and_decided(self.sensed / self.seen)
+            self.seen, self.sensed = 0, 0.0
+            self.next_ps = arrival.now_ps + self.interval_us * _PER_US
+        return self.actuate(arrival)
+
+    def sense(self, arrival: Arrival) -> float:
+        """What is held at the set point, at one arrival; its mean over an interval counts."""
+        return arrival.queued_packets
+
+    def decide(self, sensed: float) -> float:
+        """The share of packets to mark, 0 to 1, for what is sensed now or one horizon ahead."""
+        error = sensed - self.set_point
+        self.summed += self.integral * error * self.interval_us * 1e-6
+        self.summed = min(1.0, max(0.0, self.summed))
+        return min(1.0, max(0.0, self.summed + self.proportional * error))
+
+    def actuate(self, arrival: Arrival) -> Verdict:
+        """What becomes of a packet, with ``self.share`` decided."""
+        if self.share > 0 and self.random.unit() < self.share:
+            return self.signal(arrival)
+        return Verdict.ENQUEUE
+
+    def _foreseen_and_decided(self, sensed: float) -> float:
+        if sensed == 0 and self.share == 0:
+            return 0.0  # a port that nothing waits at
+        if self.look_ahead:
+            self.predictor.see(sensed, self.share)
+            sensed = self.predictor.ahead(self.steps)
+        return self.decide(sensed)
