@@ -222,6 +222,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
         ew.run(LOSSLESS, out=folder / "lossless"),
         ew.run(ADAPTIVE, out=folder / "adaptive"),
+        ew.run("rocev2", out=folder / "rocev2", set={"workload.1.flows": 20}),
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
     ]
 

@@ -4,6 +4,8 @@
 //! * Connection `c` goes from port 49152 + c mod 16384 of its client to port 40000 + c / 16384 of its
 //!   server: no two of the first 400 million share both. Datagrams of class `k` go from and to port
 //!   50000 + k.
+//! * Queue pairs of RoCEv2 go from port 49152 + c mod 16384 to port 4791; their number is that of the receiving
+//!   end.
 //! * Initial sequence numbers are a hash of the connection's number and the side.
 //! * The window is scaled by the smallest factor (RFC 7323) with which the largest one fits. It is
 //!   rounded up to a multiple, and 1 GiB to what 16 bits hold.
@@ -11,7 +13,7 @@
 //! * Payload is not kept. Checksums are right if it were all zeros.
 
 use eastwest_engine::random::mix;
-use eastwest_types::{HostId, Packet, SackBlocks, flag};
+use eastwest_types::{HostId, Packet, SackBlocks, flag, rocev2};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of an Ethernet header.
@@ -23,6 +25,10 @@ const MOST_SHIFT: u8 = 14;
 /// Protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// UDP port of RoCEv2.
+const ROCEV2: u16 = 4791;
+/// Bytes of the check at the end of a packet of RoCEv2.
+pub const ICRC: u16 = 4;
 
 /// The IPv4 address of a host.
 pub fn address(host: HostId) -> [u8; 4] {
@@ -155,6 +161,39 @@ pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     frame(&direction, packet.tos, UDP, &header, packet.payload)
 }
 
+/// The headers of a packet of a queue pair (RoCEv2): UDP to port 4791 and the base transport header of
+/// InfiniBand (specification 9.2, annex A17), and that of acknowledgements (9.3). `payload` is what follows: the
+/// packet's own and a trailing check of zeros. The sequence number is the position of the payload, in bytes.
+pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8> {
+    let flags = packet.flags;
+    let answers = flags & (rocev2::ACK | rocev2::NAK) != 0;
+    // reliable connection: send only, acknowledge; or a congestion notification packet
+    let opcode = match flags {
+        _ if answers => 0x11,
+        _ if flags & rocev2::NOTIFICATION != 0 => 0x81,
+        _ => 0x04,
+    };
+    let sequence = if answers { packet.ack } else { packet.seq } as u32;
+    let asks = u32::from(flags & rocev2::ASKS != 0) << 31;
+    let mut base = vec![opcode, 0, 0xff, 0xff];
+    base.extend((queue_pair & 0x00ff_ffff).to_be_bytes());
+    base.extend((asks | (sequence & 0x00ff_ffff)).to_be_bytes());
+    match flags {
+        _ if flags & rocev2::NAK != 0 => base.extend([0x60, 0, 0, 0]), // PSN sequence error
+        _ if answers => base.extend([0x1f, 0, 0, 0]),                  // no credits
+        _ if flags & rocev2::NOTIFICATION != 0 => base.extend([0; 16]),
+        _ => {}
+    }
+    let rest = packet.payload + ICRC;
+    let (client, _) = direction.ports();
+    let mut header = [client.to_be_bytes(), ROCEV2.to_be_bytes()].concat();
+    header.extend((8 + base.len() as u16 + rest).to_be_bytes());
+    // no checksum, as annex A17 has it: the trailing one covers all
+    header.extend([0; 2]);
+    header.extend(base);
+    frame(direction, packet.tos, UDP, &header, rest)
+}
+
 /// Ethernet and IPv4 headers before a transport header.
 fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload: u16) -> Vec<u8> {
     let (src, dst) = (address(direction.src), address(direction.dst));
@@ -239,6 +278,30 @@ mod tests {
             let frame = tcp(&packet(flag::ACK), Some(&blocks), &DIRECTION, &options);
             assert_eq!(frame.len(), 14 + bare + 20);
             assert_checksums(&frame, 0);
+        }
+    }
+
+    #[test]
+    fn packets_of_queue_pairs_have_the_headers_of_annex_a17() {
+        use rocev2::{ACK, AGAIN, ASKS, DATA, NAK, NOTIFICATION};
+        for (flags, payload, opcode, ip_len, check) in [
+            (DATA | ASKS | AGAIN, 1024, 0x04, 1068, &[0u8; 0][..]),
+            (ACK, 0, 0x11, 48, &[0x1f, 0, 0, 0]),
+            (NAK, 0, 0x11, 48, &[0x60, 0, 0, 0]),
+            (NOTIFICATION, 0, 0x81, 60, &[0; 16]),
+        ] {
+            let mut sent = packet(flags);
+            (sent.seq, sent.ack, sent.payload) = (0x0501_0203, 0x0604_0506, payload);
+            let frame = super::rocev2(&sent, &DIRECTION, 0x0107_0809);
+            assert_eq!(frame.len() + usize::from(payload + ICRC), 14 + ip_len);
+            assert_eq!(folded(sum(&frame[14..34])), 0xffff);
+            let port = |at| u16::from_be_bytes([frame[at], frame[at + 1]]);
+            assert_eq!((port(36), usize::from(port(38)), port(40)), (4791, ip_len - 20, 0));
+            assert_eq!((frame[42], &frame[46..50]), (opcode, &[0, 7, 8, 9][..]));
+            let first = if flags & ASKS != 0 { 0x80 } else { 0 };
+            let position = if opcode == 0x11 { [4, 5, 6] } else { [1, 2, 3] };
+            assert_eq!((frame[50], &frame[51..54]), (first, &position[..]));
+            assert_eq!(&frame[54..], check);
         }
     }
 

@@ -20,6 +20,7 @@
 mod asleep;
 mod begun;
 mod calm;
+mod card;
 mod conditions;
 pub mod meter;
 #[cfg(test)]

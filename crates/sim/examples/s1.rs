@@ -217,7 +217,9 @@ fn main() {
         switch_power: SwitchPower::default(),
         tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
         classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
+        rocev2: None,
         workloads: vec![WorkloadPlan {
+            transport: Transport::Tcp,
             name: "stride".into(),
             background: false,
             workload: Workload::Stride(Stride::new(stride, &cluster).unwrap()),

@@ -1,6 +1,7 @@
 //! Carrying out what workloads ask for.
 
 use crate::messages::{Message, Suffered};
+use crate::plan::Transport;
 use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
 use eastwest_transport::tcp::Connect;
@@ -10,6 +11,13 @@ use eastwest_workload::{Action, Event};
 impl World {
     /// Does what workload number `workload` asks for.
     pub(crate) fn act(&mut self, workload: u16, action: Action) {
+        let action = match self.drivers[usize::from(workload)].transport {
+            Transport::Tcp => action,
+            Transport::RoceV2 => match self.act_on_queue_pair(workload, action) {
+                None => return,
+                Some(other) => other,
+            },
+        };
         match action {
             Action::Wake { at, token } => self.wake(workload, at, token),
             Action::Open { conn, client, server, class } => {
@@ -126,7 +134,8 @@ impl World {
         self.note_losses(Time::NEVER);
         match self.tcp(|stack, now, out| stack.open(now, &connect, out)) {
             Some(endpoint) => {
-                self.connections.open(endpoint, client, server);
+                let number = self.connections.number();
+                self.connections.open(number, endpoint, client, server);
                 self.tracer.open(endpoint, client, server);
                 self.messages.open(workload, name, endpoint, class);
             }

@@ -127,9 +127,18 @@ impl World {
         }
         let packet = &seen.packet;
         let (headers, ends) = if packet.notes & Packet::DATAGRAM != 0 {
-            let src = HostId(packet.window);
-            let class = packet.dst_endpoint.0;
-            (frames::udp(packet, src, packet.dst, class), [src, packet.dst])
+            let (src, dst) = (HostId(packet.window), packet.dst);
+            let all = self.rocev2.as_deref().filter(|_| packet.flags != 0);
+            let headers = match all.map(|all| all.origin_of(packet)) {
+                None => frames::udp(packet, src, dst, packet.dst_endpoint.0),
+                Some((connection, sender, _)) => {
+                    let from_client = sender.side() == Side::Client;
+                    let direction =
+                        Direction { connection: connection.number, src, dst, from_client };
+                    frames::rocev2(packet, &direction, packet.dst_endpoint.slot() as u32)
+                }
+            };
+            (headers, [src, dst])
         } else {
             let sender = packet.dst_endpoint.peer();
             let connection = self.connections.of(sender);
@@ -139,10 +148,12 @@ impl World {
             let headers = frames::tcp(packet, seen.sack.as_ref(), &direction, &capture.options);
             (headers, [src, dst])
         };
-        let length = (headers.len() as u32 + u32::from(packet.payload))
-            .max(ETHERNET + u32::from(packet.ip_len));
+        let of_queue_pair = packet.notes & Packet::DATAGRAM != 0 && packet.flags != 0;
+        let check = if of_queue_pair { u32::from(frames::ICRC) } else { 0 };
+        let all = headers.len() as u32 + u32::from(packet.payload) + check;
+        let length = all.max(ETHERNET + u32::from(packet.ip_len));
         debug_assert!(
-            packet.payload == 0 || length == headers.len() as u32 + u32::from(packet.payload),
+            packet.payload == 0 || length == all,
             "headers are as long as the simulated ones"
         );
         let place = (seen.at, capture.interfaces[&seen.link], capture.taken);

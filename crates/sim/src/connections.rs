@@ -39,10 +39,15 @@ fn place(end: EndpointId) -> (usize, usize) {
 }
 
 impl Connections {
-    /// Numbers a new connection.
-    pub fn open(&mut self, end: EndpointId, client: HostId, server: HostId) {
-        let new = Opened { number: self.opened, client, server };
+    /// The number of the next connection.
+    pub fn number(&mut self) -> u64 {
         self.opened += 1;
+        self.opened - 1
+    }
+
+    /// A new connection has this number.
+    pub fn open(&mut self, number: u64, end: EndpointId, client: HostId, server: HostId) {
+        let new = Opened { number, client, server };
         let (slot, generation) = place(end);
         if slot >= self.slots.len() {
             self.slots.resize(slot + 1, [new; 2]);
@@ -66,7 +71,8 @@ mod tests {
         let mut all = Connections::default();
         for number in 0..300u32 {
             let generation = (2 * number) as u8;
-            all.open(EndpointId::new(6, generation), HostId(number), HostId(1));
+            let next = all.number();
+            all.open(next, EndpointId::new(6, generation), HostId(number), HostId(1));
             let now = all.of(EndpointId::new(7, generation));
             assert_eq!((now.number, now.client), (u64::from(number), HostId(number)));
             let server = EndpointId::new(7, generation);

@@ -42,7 +42,11 @@ impl World {
             timeout: None,
         };
         if packet.notes & Packet::DATAGRAM != 0 {
-            return row;
+            let all = self.rocev2.as_deref().filter(|_| packet.flags != 0);
+            return all.map_or(row, |all| {
+                let (connection, _, stream_start) = all.origin_of(packet);
+                EventRow { connection: Some(connection.number), stream_start, ..row }
+            });
         }
         let sender = packet.dst_endpoint.peer();
         let connection = self.connections.of(sender);

@@ -20,6 +20,7 @@ pub mod plan;
 mod ports;
 mod records;
 pub mod results;
+mod rocev2;
 pub mod run;
 pub mod scenario;
 mod streams;

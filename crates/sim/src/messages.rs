@@ -17,6 +17,11 @@ pub struct Suffered {
 }
 
 impl Suffered {
+    /// Of a sender that counts nothing else.
+    pub fn of(retransmits: u32, timeouts: u32) -> Suffered {
+        Suffered { retransmits, timeouts, ..Suffered::default() }
+    }
+
     /// So far.
     pub fn by(sender: &Endpoint) -> Suffered {
         let c = sender.counters();

@@ -4,6 +4,7 @@ use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::switch_power::SwitchPower;
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
+use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
@@ -18,12 +19,24 @@ pub struct ClassPlan {
     pub dscp: u8,
 }
 
+/// What carries the connections of a workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Reliable queue pairs of RoCEv2.
+    RoceV2,
+}
+
 /// A workload and how it takes part.
 pub struct WorkloadPlan {
     /// Name in tables.
     pub name: String,
     /// Whether the run may end without it.
     pub background: bool,
+    /// What carries its connections.
+    pub transport: Transport,
     /// The state machine.
     pub workload: Workload,
 }
@@ -40,6 +53,8 @@ pub struct Plan {
     pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints.
     pub tcp: TcpConfig,
+    /// Settings of all queue pairs, where a workload has such.
+    pub rocev2: Option<RoceV2Config>,
     /// Traffic classes; actions name them by index.
     pub classes: Vec<ClassPlan>,
     /// What drives the network.
@@ -61,6 +76,7 @@ impl Plan {
             workloads.push(WorkloadPlan {
                 name: spec.name.clone(),
                 background: spec.background,
+                transport: spec.transport,
                 workload: spec.kind.build(&cluster)?,
             });
         }
@@ -73,6 +89,7 @@ impl Plan {
             },
             switch_power: scenario.switch_power,
             tcp: scenario.tcp.clone(),
+            rocev2: scenario.rocev2,
             classes: scenario
                 .classes
                 .iter()

@@ -373,6 +373,9 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     if let Some(bridging) = dcb::summary(w) {
         summary["dcb"] = bridging;
     }
+    if let Some(rocev2) = &w.rocev2 {
+        summary["rocev2"] = rocev2.summary();
+    }
     if let Some(mpi) = r.mpi.summary() {
         summary["mpi"] = mpi;
     }
@@ -410,7 +413,9 @@ fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
     }
     let sum = |of: fn(&FlowTotals) -> u64| totals.iter().map(of).sum::<u64>();
     let completed = w.records.flows.len();
-    let unfinished = w.messages.outstanding().filter(|(_, _, m)| m.record).count() as u64;
+    let on_queue_pairs = w.rocev2.iter().flat_map(|all| all.messages.outstanding());
+    let outstanding = w.messages.outstanding().chain(on_queue_pairs);
+    let unfinished = outstanding.filter(|(_, _, m)| m.record).count() as u64;
     json!({
         "count": completed + unfinished, "completed": completed, "bytes": sum(|t| t.bytes),
         "with_lost_windows": sum(|t| t.with_lost_windows),

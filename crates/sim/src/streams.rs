@@ -54,7 +54,8 @@ impl Streams {
 
     /// Counts a frame that was lost.
     pub fn lose(&mut self, lost: &Lost) {
-        if lost.packet.notes == Packet::DATAGRAM && lost.packet.ack > 0 {
+        let packet = &lost.packet;
+        if packet.notes == Packet::DATAGRAM && packet.flags == 0 && packet.ack > 0 {
             self.ends(lost.packet.ack as u32).0.loses(lost.at, lost.packet.seq as u32);
         }
     }

@@ -6,8 +6,9 @@ use crate::capture::Capture;
 use crate::connections::Connections;
 use crate::lpi;
 use crate::messages::{Messages, Suffered};
-use crate::plan::{ClassPlan, Plan};
+use crate::plan::{ClassPlan, Plan, Transport};
 use crate::records::Records;
+use crate::rocev2::{self, RoceV2};
 use crate::streams::Streams;
 use crate::switch_power::SwitchPower;
 use crate::tracer::Tracer;
@@ -63,6 +64,7 @@ pub struct Progress {
 pub(crate) struct Driver {
     pub name: String,
     pub background: bool,
+    pub transport: Transport,
     pub finished: bool,
     pub workload: Workload,
 }
@@ -79,9 +81,10 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) switch_power: SwitchPower,
     pub(crate) stack: Stack,
+    pub(crate) rocev2: Option<Box<RoceV2>>,
     pub(crate) tracer: Tracer,
     pub(crate) capture: Option<Capture>,
-    tcp_timers: Timers,
+    pub(crate) transport_timers: Timers,
     pub(crate) wakes: Wakes,
     /// Empty between two events.
     #[serde(skip)]
@@ -105,7 +108,7 @@ pub struct World {
 }
 
 /// Event sources after the links.
-const TCP_TIMERS: u32 = 0;
+const TRANSPORT_TIMERS: u32 = 0;
 const WAKES: u32 = 1;
 const SAMPLES: u32 = 2;
 const FAULTS: u32 = 3;
@@ -147,7 +150,7 @@ impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
         let id = u64::from(endpoint.0);
         if self.timers.push(at, id, id) {
-            let source = self.fabric.links.len() as u32 + TCP_TIMERS;
+            let source = self.fabric.links.len() as u32 + TRANSPORT_TIMERS;
             self.sources.set(source, self.timers.first());
         }
     }
@@ -177,6 +180,7 @@ impl World {
             .map(|w| Driver {
                 name: w.name,
                 background: w.background,
+                transport: w.transport,
                 finished: false,
                 workload: w.workload,
             })
@@ -193,9 +197,10 @@ impl World {
             fabric,
             switch_power: plan.switch_power,
             stack: Stack::new(plan.tcp),
+            rocev2: plan.rocev2.map(|config| Box::new(RoceV2::new(config, workloads))),
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
-            tcp_timers: Timers::new(Class::Timer, plan.seed),
+            transport_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Wakes::new(plan.seed),
             notices: Vec::new(),
             messages: Messages::new(workloads),
@@ -316,9 +321,12 @@ impl World {
 
     fn fire_other(&mut self, source: u32, links: u32) {
         match source {
-            TCP_TIMERS => {
-                let id = self.tcp_timers.pop().expect("the timer list stood in the tree");
-                self.sources.set(links + TCP_TIMERS, self.tcp_timers.first());
+            TRANSPORT_TIMERS => {
+                let id = self.transport_timers.pop().expect("the timer list stood in the tree");
+                self.sources.set(links + TRANSPORT_TIMERS, self.transport_timers.first());
+                if id >= rocev2::ALARM {
+                    return self.queue_pair_alarm(id);
+                }
                 let endpoint = EndpointId(id as u32);
                 self.tcp(|stack, now, out| stack.on_wake(now, endpoint, out));
                 if self.tracer.is_on() {
@@ -357,7 +365,7 @@ impl World {
 
     /// With nothing else left to happen, samples and faults alone must not keep the world going.
     fn at_rest(&self) -> bool {
-        self.tcp_timers.first() == Key::NEVER
+        self.transport_timers.first() == Key::NEVER
             && self.wakes.first() == Key::NEVER
             && self.fabric.pool.in_use() == 0
     }
@@ -382,6 +390,9 @@ impl World {
 
     #[inline(never)]
     fn deliver_datagram(&mut self, packet: &Packet, latency: Span) {
+        if packet.flags != 0 {
+            return self.queue_pair_packet(packet, latency);
+        }
         if let Some(cnm) = Cnm::delivered(packet) {
             return self.fabric.slow_down(self.now, &cnm, &mut self.sources);
         }
@@ -406,6 +417,9 @@ impl World {
                 Notice::Failed if !self.messages.is_needed(endpoint) => self.note_failure(endpoint),
                 Notice::Failed => self.connection_failed(endpoint),
             }
+        }
+        if self.rocev2.is_some() {
+            self.carry_queue_pair_notices();
         }
     }
 
@@ -509,10 +523,15 @@ impl World {
             now: self.now,
             fabric: &mut self.fabric,
             sources: &mut self.sources,
-            timers: &mut self.tcp_timers,
+            timers: &mut self.transport_timers,
             notices: &mut self.notices,
         };
         f(&mut self.stack, self.now, &mut out)
+    }
+
+    /// The source of the timers of all transports, in the order of events.
+    pub(crate) fn timer_source(&self) -> u32 {
+        self.fabric.links.len() as u32 + TRANSPORT_TIMERS
     }
 
     /// How far the run is.
@@ -533,7 +552,7 @@ impl World {
     }
 
     /// Which links are down, for messages; empty where none is.
-    fn describe_failures(&self) -> String {
+    pub(crate) fn describe_failures(&self) -> String {
         let name = |n: u32| &self.fabric.graph.names[n as usize];
         let mut down = self.fabric.links.iter().filter(|l| l.is_down());
         let some: Vec<String> =
@@ -546,16 +565,15 @@ impl World {
     }
 
     pub(crate) fn describe_outstanding(&self) -> String {
-        let mut lines: Vec<String> = self
-            .messages
-            .outstanding()
+        let on_connections = self.messages.outstanding().map(|(slot, side, m)| {
+            let end = self.stack.endpoint(EndpointId::new(slot + side as usize, 0));
+            (end.local(), end.remote(), m)
+        });
+        let on_queue_pairs = self.rocev2.iter().flat_map(|all| all.outstanding());
+        let mut lines: Vec<String> = on_connections
+            .chain(on_queue_pairs)
             .take(5)
-            .map(|(slot, side, m)| {
-                let client = self.stack.endpoint(EndpointId::new(slot, 0));
-                let (from, to) = match side {
-                    eastwest_types::Side::Client => (client.local(), client.remote()),
-                    eastwest_types::Side::Server => (client.remote(), client.local()),
-                };
+            .map(|(from, to, m)| {
                 let name = |h: HostId| &self.fabric.graph.names[h.0 as usize];
                 format!(
                     "{} message of {} B from {} to {} sent at {}",

@@ -14,7 +14,7 @@ mod transaction;
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
 pub use mpi::{Activity, MpiMessage, MpiRank, MpiState};
-pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag};
+pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag, rocev2};
 pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};
 pub use time::{Span, Time};

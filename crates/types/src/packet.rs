@@ -22,6 +22,23 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
+/// What a packet of a RoCEv2 queue pair is, in the place of TCP flags. Such a packet is a datagram with one of
+/// them; other datagrams have none.
+pub mod rocev2 {
+    /// Carries payload.
+    pub const DATA: u8 = 0x01;
+    /// … which was sent before.
+    pub const AGAIN: u8 = 0x02;
+    /// Acknowledges all before [`ack`](super::Packet::ack).
+    pub const ACK: u8 = 0x04;
+    /// The same, and says that what came after it was dropped.
+    pub const NAK: u8 = 0x08;
+    /// A congestion notification packet (CNP).
+    pub const NOTIFICATION: u8 = 0x10;
+    /// Asks for an acknowledgement.
+    pub const ASKS: u8 = 0x40;
+}
+
 /// The ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section 5).
 pub mod ecn {
     /// The transport does not understand marks.
@@ -46,10 +63,10 @@ pub struct Packet {
     /// Position of the first payload byte in the sender's stream (the SYN is position 0). Only the
     /// low 32 bits travel, as in a real header; see [`Packet::widen`].
     pub seq: u64,
-    /// Next byte the sender of this packet expects; 32 bits travel. Of datagrams, the number of the
-    /// stream of frames they belong to, from 1, or 0.
+    /// Next byte the sender of this packet expects; 32 bits travel. Of datagrams of no queue pair, the
+    /// number of the stream of frames they belong to, from 1, or 0.
     pub ack: u64,
-    /// Receiving end of the connection; for datagrams the number of their class.
+    /// Receiving end of the connection or queue pair; for other datagrams the number of their class.
     pub dst_endpoint: EndpointId,
     /// Receiving host: switches route on it.
     pub dst: HostId,
@@ -65,7 +82,7 @@ pub struct Packet {
     pub ip_len: u16,
     /// TCP payload in bytes.
     pub payload: u16,
-    /// TCP flags, see [`flag`].
+    /// TCP flags, see [`flag`]; of a packet of a queue pair, see [`rocev2`].
     pub flags: u8,
     /// The byte of the IP header that was once called type of service: bits 0–1 ECN (RFC 3168), bits
     /// 2–7 the differentiated services codepoint (RFC 2474).
@@ -116,7 +133,7 @@ impl PacketKind {
     /// What a packet with these fields is, see [`Packet`].
     pub fn of(payload: u16, flags: u8, notes: u8) -> PacketKind {
         if notes & Packet::DATAGRAM != 0 {
-            PacketKind::Datagram
+            PacketKind::of_datagram(flags)
         } else if payload > 0 {
             if notes & Packet::RETRANSMISSION != 0 {
                 PacketKind::Retransmission
@@ -131,6 +148,17 @@ impl PacketKind {
             PacketKind::EceAck
         } else {
             PacketKind::Ack
+        }
+    }
+
+    /// What a datagram is: a packet of a queue pair counts as what it is to that.
+    fn of_datagram(flags: u8) -> PacketKind {
+        match flags {
+            0 => PacketKind::Datagram,
+            _ if flags & rocev2::AGAIN != 0 => PacketKind::Retransmission,
+            _ if flags & rocev2::DATA != 0 => PacketKind::Data,
+            _ if flags & rocev2::NOTIFICATION != 0 => PacketKind::EceAck,
+            _ => PacketKind::Ack,
         }
     }
 

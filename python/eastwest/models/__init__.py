@@ -10,6 +10,7 @@ from types import ModuleType
 
 __all__ = [
     "closed_loop",
+    "dcqcn",
     "delay",
     "eee",
     "incast",

@@ -107,6 +107,11 @@ impl Waiting {
         self.class_of[usize::from(dscp & 63)]
     }
 
+    /// Whether all packets leave in the order in which they came, and nothing holds them up.
+    pub fn is_one_fifo(&self) -> bool {
+        matches!(self.classes.as_slice(), [Class { store: Store::Fifo { .. }, .. }])
+    }
+
     /// Packets and bytes of one class.
     pub fn backlog_of(&self, class: u8) -> Backlog {
         self.classes[usize::from(class)].store.backlog()

@@ -47,6 +47,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (own_queue, "fabric", "has a queue of your own, which only packets can meet"),
         (per_packet, "fabric", "has a routing that chooses for every packet"),
         (c.tcp.custom.is_some(), "tcp", "has a congestion control of your own"),
+        (c.rocev2.is_some(), "workload", "has queue pairs (transport = \"rocev2\")"),
         (!f.faults.is_empty(), "fault", "happens to packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
         (!c.measure.capture.ports.is_empty(), "measure", "asks for a capture of packets"),

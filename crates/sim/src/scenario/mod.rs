@@ -27,6 +27,7 @@ mod quantity;
 mod queues;
 mod reader;
 mod resolve;
+mod rocev2;
 mod routes;
 mod rows;
 mod shapes;
@@ -50,9 +51,11 @@ pub use queues::read_signal;
 pub use reader::{Choice, Key, Section, key};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
+use crate::plan::Transport;
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::congestion::rules::EcnRule;
+use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 use files::Files;
@@ -80,6 +83,8 @@ pub struct Scenario {
     pub switch_power: SwitchPower,
     /// Settings of every TCP endpoint.
     pub tcp: TcpConfig,
+    /// Settings of all queue pairs, where a workload has such.
+    pub rocev2: Option<RoceV2Config>,
     /// Traffic classes, by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
     /// What drives the network.
@@ -191,16 +196,22 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     }
     let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
     notes.extend(energy::note(&fabric.config.energy, hops, tcp.min_rto));
-    if fabric.asked_to_mark && tcp.rules.ecn.rule != EcnRule::On && !s.describing() {
+    let mut classes = classes::read(s);
+    let ground = workload::Ground::new(&fabric, seed, context);
+    let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
+    let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
+    let below = rocev2::Below { mtu: fabric.mtu, framing: fabric.config.framing };
+    let rocev2 = rocev2::read(s, &below, queue_pairs, &mut notes);
+    let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
+    let asks = tcp.rules.ecn.rule == EcnRule::On
+        || (!connections && rocev2.is_some_and(|r| r.dcqcn.is_some()));
+    if fabric.asked_to_mark && !asks && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
              would be marked is dropped, or left alone where it is protected"
                 .to_owned(),
         );
     }
-    let mut classes = classes::read(s);
-    let ground = workload::Ground::new(&fabric, seed, context);
-    let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
     let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
     s.demand(ends, &["duration", "workload"], || {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
@@ -220,6 +231,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         fabric: fabric.config,
         switch_power: fabric.switch_power,
         tcp,
+        rocev2,
         classes: classes.list,
         workloads,
         measure,

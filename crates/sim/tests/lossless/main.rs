@@ -6,3 +6,4 @@ mod ethernet;
 #[allow(dead_code)] // what the other tests look at besides
 #[path = "../whole/harness.rs"]
 mod harness;
+mod rocev2;

@@ -6,6 +6,7 @@ pub mod bbr3;
 mod bbr3_bounds;
 pub mod cubic;
 pub mod custom;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod growth;
 pub mod hystart;

@@ -25,6 +25,7 @@ use super::files::{Context, Files};
 use super::nodes::Nodes;
 use super::quantity::Name;
 use super::reader::{Section, key};
+use crate::plan::Transport;
 use eastwest_types::{ClassId, Rate};
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
@@ -51,6 +52,8 @@ pub struct WorkloadSpec {
     pub class: ClassId,
     /// Whether the simulation ends without waiting for it.
     pub background: bool,
+    /// What carries its connections.
+    pub transport: Transport,
     /// What it does.
     pub kind: WorkloadKind,
 }
@@ -240,6 +243,26 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
     )
 }
 
+/// What carries its connections, if it has any.
+fn read_transport(w: &mut Section, kind: Kind) -> Transport {
+    if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
+        return Transport::default();
+    }
+    w.choice(
+        "transport",
+        "What carries its flows.",
+        Some("tcp"),
+        &[
+            ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
+            (
+                "rocev2",
+                Transport::RoceV2,
+                "a reliable queue pair in the place of each connection, see [rocev2]",
+            ),
+        ],
+    )
+}
+
 fn read_one(
     w: &mut Section,
     ground: &Ground,
@@ -259,6 +282,7 @@ fn read_one(
         key("background", "Whether the simulation ends without waiting for it.").default("false"),
     );
     let kind = kind?;
+    let transport = read_transport(w, kind);
     let class_name = class;
     let class = classes.id(&class_name.0);
     let mut origins = Vec::new();
@@ -293,7 +317,7 @@ fn read_one(
             w.object(&objection);
         }
     }
-    Some(WorkloadSpec { name: name.0, class, background, kind })
+    Some(WorkloadSpec { name: name.0, class, background, transport, kind })
 }
 
 /// Puts an objection to a job, `jobs[3].maps: …`, at the place in the file the job comes from.

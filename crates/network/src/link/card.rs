@@ -1,0 +1,52 @@
+//! What a port tells the network card before it: when to hand over the next packet. A card that keeps its
+//! packets until then can still slow down or change its mind about what else would wait at the port.
+
+use super::Link;
+use crate::fabric::Fabric;
+use eastwest_types::{HostId, Rate, Time};
+
+impl Link {
+    /// When the port takes the next packet of a codepoint. One that serves a single queue takes it when it has
+    /// sent what it has. Any other takes it when none of its kind waits; whether that has changed is to be
+    /// asked again at the time it names, when a packet will have left or one of `ip_len` bytes could have.
+    ///
+    /// `sent` says that a packet of `ip_len` bytes has been handed over at this moment; the next one takes its
+    /// turn after the time that one takes, even if it was lost.
+    pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
+        let after_one = now + self.send_time(ip_len);
+        let Some(w) = self.waiting.as_ref().filter(|w| !w.is_one_fifo()) else {
+            return if sent { self.busy_until.max(after_one) } else { now };
+        };
+        let waits = match w.bridge {
+            Some(_) => self.bytes_waiting()[usize::from(dscp >> 3)] > 0,
+            None => w.backlog_of(w.class_of(dscp)).packets > 0,
+        };
+        match (waits, w.sent_at) {
+            // paused, or lost
+            (true, Time::NEVER) => after_one,
+            (true, sent_at) => sent_at.max(Time(now.0 + 1)),
+            (false, Time::NEVER) if sent => after_one,
+            (false, _) => now,
+        }
+    }
+}
+
+impl Fabric {
+    /// The rate of the link up from a host.
+    pub fn host_rate(&self, host: HostId) -> Rate {
+        self.links[self.up[host.0 as usize] as usize].cable.rate
+    }
+
+    /// When the port of a host takes the next packet of a codepoint, see [`Link::takes_more_at`].
+    pub fn takes_more_at(
+        &self,
+        now: Time,
+        from: HostId,
+        dscp: u8,
+        ip_len: u32,
+        sent: bool,
+    ) -> Time {
+        let up = self.up[from.0 as usize];
+        self.links[up as usize].takes_more_at(now, dscp, ip_len, sent)
+    }
+}

@@ -1,0 +1,268 @@
+//! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015): rate control of
+//! RDMA flows by ECN marks. Switches mark as RED does (the congestion point: a queue of `kind = "red"` with
+//! `weight = 1`, `even = false` and `gentle = false`); what the two ends do is here.
+//!
+//! * [`NotificationPoint`], at the receiver: a marked packet is answered with a congestion notification
+//!   packet (CNP), at most one for each flow in `cnp_interval` (section 3.1, "NP algorithm").
+//! * [`ReactionPoint`], at the sender. Every CNP cuts (equation 1):
+//!
+//!   ```text
+//!   R_T = R_C        R_C = R_C (1 − α/2)        α = (1 − g) α + g
+//!   ```
+//!
+//!   and after every `alpha_timer` without one `α = (1 − g) α` (equation 2). A flow starts at the rate of its
+//!   link with α = 1. The rate recovers in cycles of a timer and of a byte counter, each counted for itself
+//!   from the last CNP: in the first F cycles of both fast recovery, `R_C = (R_T + R_C)/2` (equation 3); once one
+//!   of them is past F additive increase, `R_T = R_T + R_AI` before the same (equation 4); once both are
+//!   hyper increase, by `i · R_HAI` in the i-th cycle, as in QCN (IEEE 802.1Q, 30.3), which the paper refers to.
+//!
+//! α is brought up to date when it is needed: between two CNPs it only decays.
+
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Settings of both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DcqcnConfig {
+    /// Least time between two CNPs of a flow (N).
+    pub cnp_interval: Span,
+    /// Weight of a CNP in α (g).
+    pub gain: f64,
+    /// After this time without CNP α decays (K).
+    pub alpha_timer: Span,
+    /// Length of a cycle of the timer (T).
+    pub increase_timer: Span,
+    /// Bytes of a cycle of the byte counter (B), on the link.
+    pub byte_counter: u64,
+    /// Cycles of fast recovery (F).
+    pub fast_recovery: u32,
+    /// Added to the target in additive increase (R_AI).
+    pub additive_increase: Rate,
+    /// Added, times the number of the cycle, in hyper increase (R_HAI).
+    pub hyper_increase: Rate,
+    /// No flow is slower.
+    pub min_rate: Rate,
+}
+
+/// Who tells the sender of marks.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct NotificationPoint {
+    /// When the last CNP was sent.
+    last: Option<Time>,
+}
+
+impl NotificationPoint {
+    /// A marked packet has come: whether to send a CNP.
+    pub fn tells(&mut self, now: Time, c: &DcqcnConfig) -> bool {
+        let due = self.last.is_none_or(|last| now >= last + c.cnp_interval);
+        if due {
+            self.last = Some(now);
+        }
+        due
+    }
+}
+
+/// The rate of a flow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ReactionPoint {
+    /// Bits per second: of the moment, aimed for, and of the link.
+    current: u64,
+    target: u64,
+    line: u64,
+    alpha: f64,
+    /// When α was last brought up to date: with the last CNP.
+    alpha_from: Option<Time>,
+    timer_cycles: u32,
+    byte_cycles: u32,
+    bytes_left: u64,
+    /// When the timer's cycle ends; never while nothing is limited.
+    pub timer_at: Time,
+}
+
+impl ReactionPoint {
+    /// A flow that begins, at the rate of its link.
+    pub fn new(line: Rate) -> ReactionPoint {
+        ReactionPoint {
+            current: line.0,
+            target: line.0,
+            line: line.0,
+            alpha: 1.0,
+            alpha_from: None,
+            timer_cycles: 0,
+            byte_cycles: 0,
+            bytes_left: 0,
+            timer_at: Time::NEVER,
+        }
+    }
+
+    /// The rate of the moment (R_C).
+    pub fn rate(&self) -> Rate {
+        Rate(self.current)
+    }
+
+    /// Whether it sends as fast as its link.
+    pub fn is_free(&self) -> bool {
+        self.current >= self.line
+    }
+
+    /// A CNP has come.
+    pub fn cut(&mut self, now: Time, c: &DcqcnConfig) {
+        if let Some(last) = self.alpha_from {
+            let decays = now.since(last).0 / c.alpha_timer.0.max(1);
+            self.alpha *= power(1.0 - c.gain, decays);
+        }
+        self.target = self.current;
+        let cut = self.current as f64 * (1.0 - self.alpha / 2.0);
+        self.current = (cut as u64).max(c.min_rate.0).min(self.line);
+        self.alpha = (1.0 - c.gain) * self.alpha + c.gain;
+        self.alpha_from = Some(now);
+        (self.timer_cycles, self.byte_cycles) = (0, 0);
+        self.bytes_left = c.byte_counter;
+        self.timer_at = if self.is_free() { Time::NEVER } else { now + c.increase_timer };
+    }
+
+    /// So many bytes of the flow are sent.
+    pub fn sends(&mut self, bytes: u64, c: &DcqcnConfig) {
+        if self.is_free() {
+            return;
+        }
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        if self.bytes_left == 0 {
+            self.bytes_left = c.byte_counter;
+            self.byte_cycles = self.byte_cycles.saturating_add(1);
+            self.increase(c);
+        }
+    }
+
+    /// The timer's cycle is over.
+    pub fn times(&mut self, now: Time, c: &DcqcnConfig) {
+        self.timer_at = now + c.increase_timer;
+        self.timer_cycles = self.timer_cycles.saturating_add(1);
+        self.increase(c);
+    }
+
+    fn increase(&mut self, c: &DcqcnConfig) {
+        let (least, most) =
+            (self.timer_cycles.min(self.byte_cycles), self.timer_cycles.max(self.byte_cycles));
+        if least > c.fast_recovery {
+            let cycle = u64::from(least - c.fast_recovery);
+            self.target = self.target.saturating_add(c.hyper_increase.0.saturating_mul(cycle));
+        } else if most > c.fast_recovery {
+            self.target = self.target.saturating_add(c.additive_increase.0);
+        }
+        self.target = self.target.min(self.line);
+        self.current = (self.current + self.target).div_ceil(2);
+        if self.is_free() {
+            self.timer_at = Time::NEVER;
+        }
+    }
+}
+
+/// `base` to a whole power by squaring: the same bits on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 && result > 0.0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const LINE: Rate = Rate::gbit(40);
+
+    /// The defaults of the paper, figure 14.
+    pub(crate) fn config() -> DcqcnConfig {
+        DcqcnConfig {
+            cnp_interval: Span::from_us(50),
+            gain: 1.0 / 256.0,
+            alpha_timer: Span::from_us(55),
+            increase_timer: Span::from_us(55),
+            byte_counter: 10_000_000,
+            fast_recovery: 5,
+            additive_increase: Rate::mbit(40),
+            hyper_increase: Rate::mbit(50),
+            min_rate: Rate::mbit(1),
+        }
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn the_first_notification_halves_and_five_cycles_regain_all_but_a_64th() {
+        let (c, mut point) = (config(), ReactionPoint::new(LINE));
+        point.cut(at(100), &c);
+        assert_eq!((point.current, point.target, point.alpha), (LINE.0 / 2, LINE.0, 1.0));
+        for cycle in 1..=5u64 {
+            assert_eq!(point.timer_at, at(100 + 55 * cycle));
+            point.times(point.timer_at, &c);
+        }
+        // equation 3 five times: 1 − (1/2)/2⁵
+        assert_eq!(LINE.0 - point.current, LINE.0 / 64);
+    }
+
+    #[test]
+    fn alpha_follows_equations_one_and_two() {
+        let (c, mut point) = (config(), ReactionPoint::new(LINE));
+        point.cut(at(100), &c);
+        // 7 whole intervals without CNP, then one
+        point.cut(at(100 + 7 * 55 + 54), &c);
+        let g = 1.0 / 256.0;
+        let decayed = (0..7).fold(1.0, |alpha, _| alpha * (1.0 - g));
+        assert!((point.alpha - ((1.0 - g) * decayed + g)).abs() < 1e-12, "{}", point.alpha);
+        let cut = LINE.0 as f64 / 2.0 * (1.0 - decayed / 2.0);
+        assert!((point.current as f64 - cut).abs() < 2.0, "{}", point.current);
+    }
+
+    #[test]
+    fn after_fast_recovery_the_target_grows_by_r_ai_and_then_by_r_hai() {
+        let (c, mut point) = (config(), ReactionPoint::new(LINE));
+        (0..4).for_each(|n| point.cut(at(100 + n), &c));
+        let target = point.target;
+        (0..5).for_each(|_| point.times(at(200), &c));
+        assert_eq!(point.target, target);
+        for cycle in 1..=3 {
+            point.times(at(200), &c);
+            assert_eq!(point.target, target + 40_000_000 * cycle);
+        }
+        (0..5).for_each(|_| point.sends(10_000_000, &c));
+        assert_eq!(point.target, target + 40_000_000 * 8);
+        point.sends(10_000_000, &c);
+        assert_eq!(point.target, target + 40_000_000 * 8 + 50_000_000);
+        point.sends(9_999_999, &c);
+        assert_eq!(point.byte_cycles, 6);
+        point.sends(1, &c);
+        assert_eq!(point.target, target + 40_000_000 * 8 + 150_000_000);
+    }
+
+    #[test]
+    fn rates_stay_between_the_least_and_the_link_and_timers_rest_at_the_link() {
+        let (c, mut point) = (config(), ReactionPoint::new(LINE));
+        (0..200).for_each(|n| point.cut(at(100 + 50 * n), &c));
+        assert_eq!(point.rate(), c.min_rate);
+        let mut cycles = 0;
+        while !point.is_free() {
+            point.times(point.timer_at, &c);
+            cycles += 1;
+            assert!(point.target <= LINE.0);
+        }
+        // 40 Gbit/s in steps of 40 Mbit/s, and the approach
+        assert!((1_000..1_100).contains(&cycles), "{cycles}");
+        assert_eq!((point.current, point.timer_at), (LINE.0, Time::NEVER));
+    }
+
+    #[test]
+    fn notifications_keep_their_distance() {
+        let (c, mut point) = (config(), NotificationPoint::default());
+        let told: Vec<u64> = (0..200).filter(|us| point.tells(at(*us), &c)).collect();
+        assert_eq!(told, [0, 50, 100, 150]);
+    }
+}

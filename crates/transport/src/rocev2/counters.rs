@@ -1,0 +1,47 @@
+//! What queue pairs count.
+
+use serde::{Deserialize, Serialize};
+
+/// Counters of one end of a queue pair, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Packets with payload, those sent again among them.
+    pub packets: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Their payload.
+    pub retransmitted_bytes: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Negative acknowledgements sent.
+    pub naks: u64,
+    /// Packets received before their turn, and dropped.
+    pub out_of_sequence: u64,
+    /// Packets received again.
+    pub duplicates: u64,
+    /// Packets received with a mark.
+    pub marked: u64,
+    /// Congestion notification packets sent.
+    pub cnps: u64,
+    /// Cuts of the rate: notifications received.
+    pub cuts: u64,
+}
+
+impl Counters {
+    /// Adds those of another end.
+    pub fn add(&mut self, other: &Counters) {
+        self.packets += other.packets;
+        self.retransmits += other.retransmits;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.timeouts += other.timeouts;
+        self.acks += other.acks;
+        self.naks += other.naks;
+        self.out_of_sequence += other.out_of_sequence;
+        self.duplicates += other.duplicates;
+        self.marked += other.marked;
+        self.cnps += other.cnps;
+        self.cuts += other.cuts;
+    }
+}

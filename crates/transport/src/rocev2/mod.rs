@@ -1,0 +1,335 @@
+//! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, volume 1, annex A17): reliable
+//! queue pairs over UDP, as a network card carries them out.
+//!
+//! [`Stack`] holds both ends of every queue pair side by side. A [queue pair](queue_pair) has no window: it
+//! sends as fast as its rate and its card let it, and goes back to the first packet that was lost (go-back-N).
+//! All queue pairs of a host and codepoint share a [`Card`], which takes them in turn and hands no packet to
+//! the port before there is room: what is paused waits in the host's memory, where its rate can still be cut.
+//!
+//! Queue pairs are set up beforehand: there is no handshake, and nothing is sent when one is closed.
+
+pub mod config;
+pub mod counters;
+pub mod queue_pair;
+#[cfg(test)]
+mod tests;
+
+pub use config::RoceV2Config;
+pub use counters::Counters;
+pub use queue_pair::QueuePair;
+
+use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Who is to be woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alarm {
+    /// An end of a queue pair.
+    QueuePair(EndpointId),
+    /// A card, by its number.
+    Card(u32),
+}
+
+impl Alarm {
+    const CARD: u64 = 1 << 32;
+
+    /// As a number.
+    pub fn number(self) -> u64 {
+        match self {
+            Alarm::QueuePair(id) => u64::from(id.0),
+            Alarm::Card(card) => Alarm::CARD | u64::from(card),
+        }
+    }
+
+    /// Back from its number.
+    pub fn of_number(number: u64) -> Alarm {
+        match number & Alarm::CARD {
+            0 => Alarm::QueuePair(EndpointId(number as u32)),
+            _ => Alarm::Card(number as u32),
+        }
+    }
+}
+
+/// What an application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// The bytes given to [`Stack::expect`] have arrived in order.
+    Delivered,
+    /// Too many timeouts in a row.
+    Failed,
+    /// The queue pair is gone and its slot free for another.
+    Closed,
+}
+
+/// What queue pairs want to happen next.
+pub trait Sink {
+    /// Hand this packet to the port of `from`.
+    fn send(&mut self, from: HostId, packet: Packet);
+    /// When the port of a host takes the next packet with this codepoint, so that not many wait there. `sent`
+    /// says that one of `ip_len` bytes has been handed to it this moment; else that is what may wait there.
+    fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time;
+    /// Call [`Stack::on_alarm`] at this time.
+    fn arm(&mut self, at: Time, alarm: Alarm);
+    /// Tell the application.
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice);
+}
+
+/// What a new queue pair is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Connect {
+    /// Who has opened it.
+    pub client: HostId,
+    /// The other end.
+    pub server: HostId,
+    /// Values for [`Packet::hash`]: client to server, server to client.
+    pub hashes: (u16, u16),
+    /// Rates of the links of client and server.
+    pub rates: (Rate, Rate),
+    /// Differentiated services codepoint of its packets, 0–63.
+    pub dscp: u8,
+    /// Traffic class, for measuring.
+    pub class: u8,
+}
+
+/// What a host's queue pairs of one codepoint share.
+#[derive(Debug, Serialize, Deserialize)]
+struct Card {
+    host: HostId,
+    dscp: u8,
+    /// Ends that may send, in the order of their turns.
+    ready: VecDeque<EndpointId>,
+    /// When the port takes the next packet.
+    free_at: Time,
+    armed_at: Time,
+}
+
+/// All queue pairs.
+#[derive(Serialize, Deserialize)]
+pub struct Stack {
+    config: RoceV2Config,
+    ends: Vec<QueuePair>,
+    /// Slots of client ends whose queue pair is gone.
+    free: Vec<u32>,
+    cards: Vec<Card>,
+    /// Cards by host and codepoint.
+    card_of: BTreeMap<(u32, u8), u32>,
+    /// Counters of all ends that are gone.
+    gone: Counters,
+}
+
+impl Stack {
+    /// No queue pairs yet.
+    pub fn new(config: RoceV2Config) -> Stack {
+        Stack {
+            config,
+            ends: Vec::new(),
+            free: Vec::new(),
+            cards: Vec::new(),
+            card_of: BTreeMap::new(),
+            gone: Counters::default(),
+        }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &RoceV2Config {
+        &self.config
+    }
+
+    /// Makes a queue pair. Returns the client's end, or `None` where all slots are in use.
+    pub fn open(&mut self, c: &Connect) -> Option<EndpointId> {
+        let (slot, generation) = match self.free.pop() {
+            Some(slot) => {
+                let old = self.ends[slot as usize].id;
+                (slot as usize, old.generation().wrapping_add(1))
+            }
+            None if self.ends.len() + 2 > EndpointId::MAX_SLOTS => return None,
+            None => (self.ends.len(), 0),
+        };
+        let id = EndpointId::new(slot, generation);
+        let (client, server) = (self.card(c.client, c.dscp), self.card(c.server, c.dscp));
+        let pair = [QueuePair::new(id, c, client), QueuePair::new(id.peer(), c, server)];
+        if slot == self.ends.len() {
+            self.ends.extend(pair);
+        } else {
+            let [client, server] = pair;
+            self.ends[slot] = client;
+            self.ends[slot + 1] = server;
+        }
+        Some(id)
+    }
+
+    fn card(&mut self, host: HostId, dscp: u8) -> u32 {
+        let next = self.cards.len() as u32;
+        let number = *self.card_of.entry((host.0, dscp)).or_insert(next);
+        if number == next {
+            self.cards.push(Card {
+                host,
+                dscp,
+                ready: VecDeque::new(),
+                free_at: Time::ZERO,
+                armed_at: Time::NEVER,
+            });
+        }
+        number
+    }
+
+    /// The application posts a message of `bytes`.
+    pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
+        let end = &mut self.ends[id.slot()];
+        debug_assert_eq!(end.id, id);
+        end.write(bytes);
+        self.go_on(now, id, sink);
+    }
+
+    /// The application wants [`Notice::Delivered`] once `bytes` have arrived in all. Returns whether they
+    /// already have.
+    pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
+        let end = &mut self.ends[id.slot()];
+        let arrived = end.received() >= bytes;
+        end.notify_at = if arrived { u64::MAX } else { bytes };
+        arrived
+    }
+
+    /// Ends a queue pair once all that was written has arrived.
+    pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
+        if !self.knows(id) {
+            return;
+        }
+        for end in [id, id.peer()] {
+            self.ends[end.slot()].closing = true;
+        }
+        if self.release(id) {
+            sink.notify(id, Notice::Closed);
+        }
+    }
+
+    /// Ends a queue pair at once: what is under way finds nobody, and there is no [`Notice`] of it.
+    pub fn abort(&mut self, id: EndpointId) {
+        if self.knows(id) {
+            self.free_slots(id);
+        }
+    }
+
+    /// Whether this is an end of a queue pair that is not gone.
+    pub fn knows(&self, id: EndpointId) -> bool {
+        self.ends.get(id.slot()).is_some_and(|end| end.id == id)
+    }
+
+    /// A packet has reached the host of its queue pair.
+    pub fn on_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let id = packet.dst_endpoint;
+        if self.knows(id) {
+            self.ends[id.slot()].on_packet(now, packet, &self.config, sink);
+            self.go_on(now, id, sink);
+        }
+    }
+
+    /// A wake-up asked for through [`Sink::arm`].
+    pub fn on_alarm(&mut self, now: Time, alarm: Alarm, sink: &mut impl Sink) {
+        match alarm {
+            Alarm::QueuePair(id) => {
+                let end = &mut self.ends[id.slot()];
+                if end.id != id || end.armed_at != now {
+                    return; // an earlier wake-up took its place
+                }
+                end.armed_at = Time::NEVER;
+                if end.on_timers(now, &self.config) {
+                    sink.notify(id, Notice::Failed);
+                }
+                self.go_on(now, id, sink);
+            }
+            Alarm::Card(number) => {
+                let card = &mut self.cards[number as usize];
+                if card.armed_at == now {
+                    card.armed_at = Time::NEVER;
+                    self.serve(now, number, sink);
+                }
+            }
+        }
+    }
+
+    /// Lets an end do what it may after something has happened to it.
+    fn go_on(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+        let end = &mut self.ends[id.slot()];
+        if !end.queued && end.may_send(now) {
+            end.queued = true;
+            let card = end.card;
+            self.cards[card as usize].ready.push_back(id);
+            self.serve(now, card, sink);
+        }
+        self.ends[id.slot()].rearm(sink);
+        if self.release(id) {
+            sink.notify(id, Notice::Closed);
+        }
+    }
+
+    /// Lets the ends of a card send in turn while the port takes packets.
+    fn serve(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
+        let full = self.config.mtu + RoceV2Config::HEADERS;
+        let card = &mut self.cards[number as usize];
+        while !card.ready.is_empty() {
+            if card.free_at <= now {
+                card.free_at = sink.takes_more_at(card.host, card.dscp, full, false);
+            }
+            if card.free_at > now {
+                if card.armed_at != card.free_at {
+                    card.armed_at = card.free_at;
+                    sink.arm(card.free_at, Alarm::Card(number));
+                }
+                return;
+            }
+            let Some(id) = card.ready.pop_front() else { return };
+            let end = &mut self.ends[id.slot()];
+            if end.id != id {
+                continue; // its queue pair is gone
+            }
+            end.queued = false;
+            if end.may_send(now) {
+                let ip_len = end.send_next(now, &self.config, sink);
+                card.free_at = sink.takes_more_at(card.host, card.dscp, ip_len, true);
+                if end.may_send(now) {
+                    end.queued = true;
+                    card.ready.push_back(id);
+                }
+            }
+            end.rearm(sink);
+        }
+    }
+
+    /// Frees the slots of a queue pair once both ends are done; tells whether they were.
+    fn release(&mut self, id: EndpointId) -> bool {
+        let client = id.slot() & !1;
+        let done = self.ends[client..client + 2].iter().all(QueuePair::is_done);
+        if done {
+            self.free_slots(id);
+        }
+        done
+    }
+
+    fn free_slots(&mut self, id: EndpointId) {
+        let client = id.slot() & !1;
+        let generation = id.generation().wrapping_add(1);
+        for (i, end) in self.ends[client..client + 2].iter_mut().enumerate() {
+            // a generation of its own, so that late packets and wake-ups find nobody
+            end.id = EndpointId::new(client + i, generation);
+            self.gone.add(end.counters());
+            end.forget();
+        }
+        self.free.push(client as u32);
+    }
+
+    /// An end, for counters and questions.
+    pub fn end(&self, id: EndpointId) -> &QueuePair {
+        &self.ends[id.slot()]
+    }
+
+    /// Counters of all ends there have been.
+    pub fn totals(&self) -> Counters {
+        let mut sum = self.gone;
+        for end in &self.ends {
+            sum.add(end.counters());
+        }
+        sum
+    }
+}

@@ -1,0 +1,361 @@
+//! Queue pairs over links of one rate and delay that lose what a test says.
+
+use super::*;
+use crate::congestion::dcqcn::tests::config as dcqcn;
+use eastwest_types::{Span, ecn, rocev2};
+use std::collections::BTreeMap;
+
+const RATE: Rate = Rate::gbit(10);
+const DELAY: Span = Span::from_us(5);
+const FRAMING: u32 = 38;
+
+#[derive(Debug)]
+enum Event {
+    Packet(Packet),
+    Alarm(Alarm),
+}
+
+/// What a test says becomes of the n-th packet with payload.
+type Fate = Box<dyn Fn(u64, &Packet) -> What>;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum What {
+    Pass,
+    Mark,
+    Lose,
+}
+
+struct Net {
+    now: Time,
+    events: BTreeMap<(Time, u64), Event>,
+    count: u64,
+    busy_until: BTreeMap<u32, Time>,
+    fate: Fate,
+    data: u64,
+    /// All packets in the order in which they were sent, and when.
+    sent: Vec<(Time, Packet)>,
+    notices: Vec<(Time, EndpointId, Notice)>,
+}
+
+impl Sink for Net {
+    fn send(&mut self, from: HostId, mut packet: Packet) {
+        let busy = self.busy_until.entry(from.0).or_insert(Time::ZERO);
+        *busy =
+            (*busy).max(self.now) + RATE.time_for(u64::from(packet.ip_len) + u64::from(FRAMING));
+        let arrives = *busy + DELAY;
+        self.sent.push((self.now, packet));
+        if packet.flags & rocev2::DATA != 0 {
+            self.data += 1;
+            match (self.fate)(self.data - 1, &packet) {
+                What::Pass => {}
+                What::Mark => packet.tos |= ecn::CE,
+                What::Lose => return,
+            }
+        }
+        // what travels has 32 bits of its positions
+        packet.seq = u64::from(packet.seq as u32);
+        packet.ack = u64::from(packet.ack as u32);
+        self.push(arrives, Event::Packet(packet));
+    }
+
+    fn takes_more_at(&self, from: HostId, _: u8, _: u32, sent: bool) -> Time {
+        if sent { self.busy_until[&from.0] } else { self.now }
+    }
+
+    fn arm(&mut self, at: Time, alarm: Alarm) {
+        self.push(at, Event::Alarm(alarm));
+    }
+
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
+        self.notices.push((self.now, endpoint, notice));
+    }
+}
+
+impl Net {
+    fn push(&mut self, at: Time, event: Event) {
+        self.count += 1;
+        self.events.insert((at, self.count), event);
+    }
+}
+
+struct Bench {
+    stack: Stack,
+    net: Net,
+}
+
+fn config() -> RoceV2Config {
+    RoceV2Config {
+        mtu: 1024,
+        ack_every: 64,
+        timeout: Span::from_us(1_000),
+        retries: 7,
+        dcqcn: None,
+        cnp_dscp: 48,
+        framing: FRAMING,
+    }
+}
+
+fn bench(config: RoceV2Config, fate: impl Fn(u64, &Packet) -> What + 'static) -> Bench {
+    let net = Net {
+        now: Time::ZERO,
+        events: BTreeMap::new(),
+        count: 0,
+        busy_until: BTreeMap::new(),
+        fate: Box::new(fate),
+        data: 0,
+        sent: Vec::new(),
+        notices: Vec::new(),
+    };
+    Bench { stack: Stack::new(config), net }
+}
+
+impl Bench {
+    fn open(&mut self, client: u32, server: u32) -> EndpointId {
+        let connect = Connect {
+            client: HostId(client),
+            server: HostId(server),
+            hashes: (1, 2),
+            rates: (RATE, RATE),
+            dscp: 24,
+            class: 0,
+        };
+        self.stack.open(&connect).expect("there is room")
+    }
+
+    /// Posts a message; its receiver waits for it.
+    fn write(&mut self, id: EndpointId, bytes: u64) {
+        self.stack.write(self.net.now, id, bytes, &mut self.net);
+        let all = self.stack.end(id).written();
+        self.stack.expect(id.peer(), all);
+    }
+
+    fn run(&mut self, until: Time) {
+        while let Some(((at, _), event)) = self.net.events.pop_first() {
+            if at > until {
+                self.net.now = until;
+                return;
+            }
+            self.net.now = at;
+            match event {
+                Event::Packet(packet) => self.stack.on_packet(at, &packet, &mut self.net),
+                Event::Alarm(alarm) => self.stack.on_alarm(at, alarm, &mut self.net),
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        self.run(Time::ZERO + Span::from_secs(10));
+    }
+
+    fn data(&self) -> impl Iterator<Item = &(Time, Packet)> {
+        self.net.sent.iter().filter(|(_, p)| p.flags & rocev2::DATA != 0)
+    }
+
+    fn delivered(&self) -> Vec<Time> {
+        let delivered = self.net.notices.iter().filter(|n| n.2 == Notice::Delivered);
+        delivered.map(|n| n.0).collect()
+    }
+}
+
+/// Time of a full packet on the link.
+fn packet_time() -> Span {
+    RATE.time_for(1024 + 44 + 38)
+}
+
+#[test]
+fn one_flow_has_the_rate_of_its_link_to_the_byte() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 1000 + 1);
+    b.finish();
+    let last = RATE.time_for(1 + 44 + 38);
+    let expected = Time::ZERO + Span(1000 * packet_time().0) + last + DELAY;
+    assert_eq!(b.delivered(), [expected]);
+    // 64 packets to an acknowledgement, and one for the end of the message
+    let c = b.stack.totals();
+    assert_eq!((c.packets, c.acks, c.naks, c.retransmits, c.timeouts), (1001, 16, 0, 0, 0));
+    let acks = b.net.sent.iter().filter(|(_, p)| p.flags == rocev2::ACK);
+    assert!(acks.clone().all(|(_, p)| p.ip_len == 48));
+    assert!(b.data().all(|(_, p)| u32::from(p.ip_len) == u32::from(p.payload) + 44));
+}
+
+#[test]
+fn packets_never_span_two_messages() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let id = b.open(0, 1);
+    for bytes in [1500, 100, 2048] {
+        b.write(id, bytes);
+    }
+    b.finish();
+    let sizes: Vec<u16> = b.data().map(|(_, p)| p.payload).collect();
+    assert_eq!(sizes, [1024, 476, 100, 1024, 1024]);
+    let asking: Vec<bool> = b.data().map(|(_, p)| p.flags & rocev2::ASKS != 0).collect();
+    assert_eq!(asking, [false, true, true, false, true]);
+}
+
+#[test]
+fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
+    let mut b = bench(config(), |n, _| if n == 10 { What::Lose } else { What::Pass });
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 1000);
+    b.finish();
+    let c = b.stack.totals();
+    // packet 11 arrives one packet time after the place of packet 10, and its answer is one acknowledgement
+    // and two delays later: so much was sent in vain
+    let nak = RATE.time_for(48 + 38);
+    let lost =
+        (11 * packet_time().0 + packet_time().0 + 2 * DELAY.0 + nak.0) / packet_time().0 - 10;
+    // the packet that is being handed over at that moment included
+    assert!((lost..=lost + 1).contains(&c.retransmits), "{} for {lost}", c.retransmits);
+    assert_eq!((c.naks, c.timeouts, c.duplicates), (1, 0, 0));
+    assert_eq!(c.out_of_sequence, c.retransmits - 1);
+    assert_eq!(c.retransmitted_bytes, 1024 * c.retransmits);
+    assert_eq!(b.stack.end(id.peer()).received(), 1024 * 1000);
+}
+
+#[test]
+fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
+    // the packet with this position is lost the first two times
+    let twice = |n: u64, p: &Packet| match (p.seq, n) {
+        (10_240, 0..60) => What::Lose,
+        _ => What::Pass,
+    };
+    let mut b = bench(config(), twice);
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 60);
+    b.finish();
+    let c = b.stack.totals();
+    // one NAK until the missing packet comes, however often something comes after it
+    assert_eq!((c.naks, c.timeouts), (1, 1));
+    let delivered = b.delivered()[0];
+    assert!(delivered > Time::ZERO + Span::from_us(1_000), "{delivered:?}");
+
+    let mut b = bench(config(), |n, _| if n == 59 { What::Lose } else { What::Pass });
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 60);
+    b.finish();
+    let c = b.stack.totals();
+    // no acknowledgement was asked for before it
+    assert_eq!((c.naks, c.timeouts, c.retransmits, c.duplicates), (0, 1, 60, 59));
+}
+
+#[test]
+fn a_queue_pair_fails_after_too_many_timeouts() {
+    let mut b = bench(config(), |_, _| What::Lose);
+    let id = b.open(0, 1);
+    b.write(id, 1000);
+    b.finish();
+    assert_eq!(b.stack.totals().timeouts, 8);
+    let failed = b.net.notices.iter().find(|n| n.2 == Notice::Failed).expect("it is told");
+    let sent = b.data().next().expect("one was sent").0;
+    assert_eq!(failed.0.since(sent), Span::from_us(8_000));
+    assert_eq!(b.net.notices.len(), 1);
+}
+
+#[test]
+fn queue_pairs_of_a_host_take_turns() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let ids = [b.open(0, 1), b.open(0, 2), b.open(0, 3)];
+    for id in ids {
+        b.write(id, 1024 * 300);
+    }
+    b.finish();
+    let times = b.delivered();
+    let all = Time::ZERO + Span(900 * packet_time().0) + DELAY;
+    assert_eq!(times[2], all);
+    // the first has sent two packets before there were others
+    assert!(times[2].since(times[0]) <= packet_time() * 4, "{times:?}");
+}
+
+#[test]
+fn closed_queue_pairs_give_their_slots_to_others_who_do_not_hear_them() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let first = b.open(0, 1);
+    b.write(first, 1024 * 10);
+    b.stack.close(first, &mut b.net);
+    b.finish();
+    assert!(!b.stack.knows(first) && b.net.notices.iter().any(|n| n.2 == Notice::Closed));
+    let second = b.open(0, 1);
+    assert_eq!(second.slot(), first.slot());
+    let mut late = Packet::blank(HostId(1));
+    (late.flags, late.dst_endpoint, late.payload) = (rocev2::DATA, first.peer(), 1024);
+    b.stack.on_packet(b.net.now, &late, &mut b.net);
+    assert_eq!(b.stack.end(second.peer()).received(), 0);
+    assert_eq!(b.stack.totals().packets, 10);
+}
+
+#[test]
+fn marks_are_notified_at_intervals_and_cut_the_rate() {
+    let limited = RoceV2Config { dcqcn: Some(dcqcn()), ..config() };
+    let mut b = bench(limited, |n, _| if n == 0 { What::Mark } else { What::Pass });
+    let id = b.open(0, 1);
+    b.write(id, 1_000_000_000);
+    b.run(Time::ZERO + Span::from_us(40));
+    assert_eq!(b.stack.end(id).rate(), Rate(RATE.0 / 2));
+    let times: Vec<Time> = b.data().map(|d| d.0).collect();
+    let gap = times[times.len() - 1].since(times[times.len() - 2]);
+    assert_eq!(gap, packet_time() * 2);
+    let cnps: Vec<&Packet> =
+        b.net.sent.iter().filter(|(_, p)| p.flags == rocev2::NOTIFICATION).map(|s| &s.1).collect();
+    assert_eq!((cnps.len(), cnps[0].ip_len, cnps[0].tos), (1, 60, 48 << 2));
+    assert!(b.data().all(|(_, p)| p.tos == 24 << 2 | ecn::ECT0));
+
+    let mut b = bench(limited, |_, _| What::Mark);
+    let id = b.open(0, 1);
+    b.write(id, 1_000_000_000);
+    b.run(Time::ZERO + Span::from_us(1_000));
+    let c = b.stack.totals();
+    assert_eq!(c.marked, b.data().count() as u64 - under_way(&b));
+    let told: Vec<Time> = b
+        .net
+        .sent
+        .iter()
+        .filter(|(_, p)| p.flags == rocev2::NOTIFICATION)
+        .map(|(at, _)| *at)
+        .collect();
+    assert!(told.windows(2).all(|w| w[1].since(w[0]) >= Span::from_us(50)), "{told:?}");
+    // nearly every one of them halves: soon packets come at longer distances than that
+    assert_eq!(told[0], Time::ZERO + packet_time() + DELAY);
+    assert!((8..=16).contains(&told.len()) && c.cuts == c.cnps, "{} {}", c.cuts, c.cnps);
+}
+
+/// Packets with payload that have not arrived.
+fn under_way(b: &Bench) -> u64 {
+    let waits = |e: &&Event| matches!(e, Event::Packet(p) if p.flags & rocev2::DATA != 0);
+    b.net.events.values().filter(waits).count() as u64
+}
+
+#[test]
+fn positions_beyond_32_bits_are_told_apart() {
+    let fast = RoceV2Config { mtu: 4096, ack_every: 1024, ..config() };
+    let mut b = bench(fast, |n, _| if n % 400_000 == 399_999 { What::Lose } else { What::Pass });
+    let id = b.open(0, 1);
+    b.write(id, 5 << 30);
+    b.finish();
+    assert_eq!(b.stack.end(id.peer()).received(), 5 << 30);
+    assert_eq!((b.stack.totals().naks, b.stack.totals().timeouts), (3, 0));
+}
+
+#[test]
+fn alarms_are_numbers_and_back() {
+    for alarm in [Alarm::QueuePair(EndpointId(u32::MAX)), Alarm::Card(0), Alarm::Card(70_000)] {
+        assert_eq!(Alarm::of_number(alarm.number()), alarm);
+    }
+}
+
+#[test]
+fn under_independent_marks_the_rate_is_what_the_rules_give() {
+    // of a hundred thousand packets 1,201: the fluid model has its fixed point at 2.5 Gbit/s then; the rules,
+    // played through with draws in Python (tests/test_models_dcqcn.py), have a mean of 3.01
+    let limited = RoceV2Config { dcqcn: Some(dcqcn()), ..config() };
+    let marks = |n: u64, _: &Packet| match eastwest_engine::random::mix(n) % 100_000 {
+        0..1_201 => What::Mark,
+        _ => What::Pass,
+    };
+    let mut b = bench(limited, marks);
+    let id = b.open(0, 1);
+    b.write(id, 1 << 40);
+    b.run(Time::ZERO + Span::from_ms(1_000));
+    let gbit = b.data().count() as f64 * 1106.0 * 8.0 / 1e9;
+    assert!((gbit / 3.01 - 1.0).abs() < 0.04, "{gbit}");
+}

@@ -1,0 +1,115 @@
+"""Fixed point of the fluid model of DCQCN.
+
+Y. Zhu et al., *Congestion control for large-scale RDMA deployments*, SIGCOMM 2015, section 5;
+Y. Zhu, M. Ghobadi, V. Misra and J. Padhye, *ECN or delay*, CoNEXT 2016, section 3. N equal flows
+share a link of C packets per second, each with the rate R = C/N. Where a packet is marked with
+probability p, a flow gets a notification in an interval of τ seconds with probability
+a = 1 − (1 − p)^(τR), and α rests at 1 − (1 − p)^(τ'R), for the timer τ' of α. A cycle of the byte
+counter (B packets) or the timer (T seconds) ends without a mark at the rates
+
+    b = R p / ((1 − p)^(−B) − 1),   d = R p / ((1 − p)^(−TR) − 1)
+
+and is past the F cycles of fast recovery for shares (1 − p)^(FB) and (1 − p)^(FTR) of these. At
+rest the cuts and the increases of the target and of the rate cancel:
+
+    (R_T − R) a/τ = R_AI ((1 − p)^(FB) b + (1 − p)^(FTR) d),   R α a/τ = (R_T − R) (b + d).
+
+For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue then rests where RED marks
+with p.
+
+Not in the model: hyper increase, rates above that of the link, the least rate, and that the mean
+of a product is not the product of means: the rules themselves give a fifth more rate at the same p
+(`docs/mechanisms/dcqcn.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: Bits of a packet on the link by default: 1024 B of payload, 44 B of headers, 38 B of framing.
+PACKET_BITS = (1024 + 44 + 38) * 8
+
+
+@dataclass(frozen=True)
+class Dcqcn:
+    """N flows at one congestion point; the defaults are those of the paper (2015, figure 14).
+
+    Rates in bit/s on the link, times in seconds, the byte counter in bytes on the link, thresholds
+    in IP bytes. Raises `ValueError` for what is not above zero or not finite.
+    """
+
+    flows: float
+    capacity_bps: float
+    packet_bits: float = PACKET_BITS
+    cnp_interval_s: float = 50e-6
+    alpha_timer_s: float = 55e-6
+    increase_timer_s: float = 55e-6
+    byte_counter_bytes: float = 10e6
+    fast_recovery: int = 5
+    additive_increase_bps: float = 40e6
+    min_bytes: float = 5e3
+    max_bytes: float = 200e3
+    max_probability: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be above 0 and finite: {value}")
+        if self.max_probability > 1:
+            raise ValueError(f"max_probability must be at most 1: {self.max_probability}")
+        if self.max_bytes <= self.min_bytes:
+            raise ValueError(f"max_bytes must be above min_bytes: {self.max_bytes}")
+
+    @property
+    def share_pps(self) -> float:
+        """Rate of a flow at rest, packets per second."""
+        return self.capacity_bps / self.packet_bits / self.flows
+
+    @property
+    def _counter_packets(self) -> float:
+        return self.byte_counter_bytes * 8 / self.packet_bits
+
+    @property
+    def _timer_packets(self) -> float:
+        return self.increase_timer_s * self.share_pps
+
+    @property
+    def _increase_pps(self) -> float:
+        return self.additive_increase_bps / self.packet_bits
+
+    def _surplus(self, p: float) -> float:
+        """Cuts less increases, above zero where p is too large to be at rest."""
+        unmarked, rate = math.log1p(-p), self.share_pps
+
+        def cycles(packets: float) -> tuple[float, float]:
+            exponent = min(-packets * unmarked, 700.0)
+            ends = rate * p / math.expm1(exponent)
+            return ends, ends * math.exp(max(self.fast_recovery * packets * unmarked, -700.0))
+
+        b, past_b = cycles(self._counter_packets)
+        d, past_d = cycles(self._timer_packets)
+        told = -math.expm1(self.cnp_interval_s * rate * unmarked) / self.cnp_interval_s
+        alpha = -math.expm1(self.alpha_timer_s * rate * unmarked)
+        return rate * alpha * told * told - self._increase_pps * (past_b + past_d) * (b + d)
+
+    def marking(self) -> float:
+        """Probability p of a mark at rest."""
+        low, high = 1e-12, 1 - 1e-12
+        while high - low > 1e-9 * high:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self._surplus(middle) > 0 else (middle, high)
+        return high
+
+    def marking_small(self) -> float:
+        """The same for small p, in closed form (2016, section 3)."""
+        ends = 1 / self._counter_packets + 1 / self._timer_packets
+        rate = self.share_pps
+        return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))
+
+    def queue_bytes(self) -> float:
+        """IP bytes waiting at rest; infinite where no queue below `max_bytes` is marked enough."""
+        p = self.marking()
+        if p > self.max_probability:
+            return math.inf
+        return self.min_bytes + p / self.max_probability * (self.max_bytes - self.min_bytes)
