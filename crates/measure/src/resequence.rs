@@ -71,6 +71,11 @@ impl Resequencer {
         }
     }
 
+    /// How many frames have been handed on, or told to be lost: all up to this number.
+    pub fn handed_on(&self) -> u64 {
+        self.done
+    }
+
     /// The most frames held at one time.
     pub fn most(&self) -> u64 {
         self.most

@@ -12,7 +12,7 @@ impl World {
     /// Does what workload number `workload` asks for.
     pub(crate) fn act(&mut self, workload: u16, action: Action) {
         let action = match self.drivers[usize::from(workload)].transport {
-            Transport::Tcp => action,
+            Transport::Tcp | Transport::Ethernet => action,
             Transport::RoceV2 => match self.act_on_queue_pair(workload, action) {
                 None => return,
                 Some(other) => other,
@@ -61,9 +61,8 @@ impl World {
             Action::Round { round, started, bytes } => {
                 self.records.round(workload, round, started, self.now, bytes);
             }
-            Action::Frame { from, to, bytes, class, stream } => {
-                self.frame(workload, (from, to), bytes, class, stream);
-            }
+            Action::Frame { bytes, stream, .. } => self.frame(workload, bytes, stream),
+            Action::Parcel(parcel) => self.send_parcel(workload, &parcel),
             Action::MpiRank(rank) => {
                 let records = &mut self.records;
                 records.mpi.rank(workload, *rank, &mut records.digest);

@@ -314,7 +314,7 @@ impl FlowWorld {
                 let bytes = self.net.received((client.slot() / 2) as u32);
                 self.tell(workload, Event::Received { conn, bytes });
             }
-            Action::Datagram { .. } | Action::Frame { .. } => {
+            Action::Datagram { .. } | Action::Frame { .. } | Action::Parcel(_) => {
                 unreachable!("the scenario reader refuses datagrams")
             }
             Action::Job(_)

@@ -20,7 +20,9 @@ impl World {
             self.fabric.settle(self.now);
         }
         while let Some(lost) = self.fabric.losses.take_before(before) {
-            self.streams.lose(&lost);
+            if let Some(stream) = self.streams.lose(&lost) {
+                self.parcel_lost(stream, &lost);
+            }
             if self.records.events.is_on() {
                 let row = self.row_of(&lost);
                 self.records.events.push(row);

@@ -3,6 +3,7 @@
 mod actions;
 mod approximate;
 mod capture;
+mod carrier;
 pub mod checkpoint;
 mod connections;
 mod dcb;

@@ -27,6 +27,8 @@ pub enum Transport {
     Tcp,
     /// Reliable queue pairs of RoCEv2.
     RoceV2,
+    /// None: messages travel as raw frames.
+    Ethernet,
 }
 
 /// A workload and how it takes part.

@@ -1,11 +1,12 @@
 //! Streams of frames: numbers them, tells what became of each, and lets a workload of frames end when the
 //! last one has arrived or been lost.
 
+use crate::carrier::CARDS;
 use crate::world::World;
 use eastwest_engine::random::mix;
 use eastwest_measure::streams::{StreamRow, jain};
 use eastwest_network::losses::Lost;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Span, Time};
+use eastwest_types::{EndpointId, Packet, Span, Time};
 use eastwest_workload::{Event, Workload};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +24,8 @@ pub struct Streams {
     /// By workload: the number of its first stream, frames that have neither arrived nor been lost, and
     /// whether it has sent all.
     workloads: Vec<(u32, u64, bool)>,
+    /// Streams of open sources; those of [messages](crate::carrier) come after them.
+    open: u32,
 }
 
 impl Streams {
@@ -37,6 +40,7 @@ impl Streams {
                 streams.rows.extend(config.streams().into_iter().map(row));
             }
         }
+        streams.open = streams.rows.len() as u32;
         streams
     }
 
@@ -52,12 +56,14 @@ impl Streams {
         (row, workload)
     }
 
-    /// Counts a frame that was lost.
-    pub fn lose(&mut self, lost: &Lost) {
+    /// Counts a frame that was lost; returns its stream if it was one of messages.
+    pub fn lose(&mut self, lost: &Lost) -> Option<u32> {
         let packet = &lost.packet;
-        if packet.notes == Packet::DATAGRAM && packet.flags == 0 && packet.ack > 0 {
-            self.ends(lost.packet.ack as u32).0.loses(lost.at, lost.packet.seq as u32);
+        if packet.notes != Packet::DATAGRAM || packet.flags != 0 || packet.ack == 0 {
+            return None;
         }
+        self.ends(packet.ack as u32).0.loses(lost.at, packet.seq as u32);
+        Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
     }
 
     /// What a summary says of them.
@@ -83,17 +89,16 @@ impl Streams {
 
 impl World {
     /// Sends a frame of a stream of a workload.
-    pub(crate) fn frame(
-        &mut self,
-        workload: u16,
-        (from, to): (HostId, HostId),
-        bytes: u16,
-        class: ClassId,
-        stream: u32,
-    ) {
-        let of = &mut self.streams.workloads[usize::from(workload)];
-        of.1 += 1;
-        let stream = of.0 + stream;
+    pub(crate) fn frame(&mut self, workload: u16, bytes: u16, stream: u32) {
+        let first = self.streams.workloads[usize::from(workload)].0;
+        self.put_frame(first + stream, bytes);
+    }
+
+    /// Sends a frame of a stream, by the number of its row.
+    pub(crate) fn put_frame(&mut self, stream: u32, bytes: u16) {
+        let row = &mut self.streams.rows[stream as usize];
+        let (workload, class, from, to) = (row.workload, row.class, row.src, row.dst);
+        self.streams.workloads[usize::from(workload)].1 += 1;
         let mut packet = Packet::blank(to);
         packet.born = self.now;
         packet.dst_endpoint = EndpointId(u32::from(class.0));
@@ -114,6 +119,9 @@ impl World {
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
         let (row, workload) = self.streams.ends(packet.ack as u32);
         row.receives(self.now, packet.seq as u32, packet.payload, latency);
+        if packet.ack > u64::from(self.streams.open) {
+            self.parcels_arrived(packet.ack as u32 - 1);
+        }
         if self.streams.workloads[usize::from(workload)].2 {
             self.end_if_all_arrived(workload);
         }
@@ -147,8 +155,11 @@ impl World {
         none
     }
 
-    /// Wakes a workload, or asks for its frames.
+    /// Wakes a workload or a card, or asks for frames.
     pub(crate) fn wake_up(&mut self, workload: u16, token: u64) {
+        if workload == CARDS {
+            return self.look_at_card(token as u32);
+        }
         let over = self.streams.workloads[usize::from(workload)].2;
         match (token, over) {
             (ASK, true) if self.drivers[usize::from(workload)].finished => {}

@@ -3,6 +3,7 @@
 
 use crate::approximate::Approximate;
 use crate::capture::Capture;
+use crate::carrier::Carrier;
 use crate::connections::Connections;
 use crate::lpi;
 use crate::messages::{Messages, Suffered};
@@ -96,6 +97,7 @@ pub struct World {
     pub(crate) classes: Vec<ClassPlan>,
     pub(crate) records: Records,
     pub(crate) streams: Streams,
+    pub(crate) carrier: Carrier,
     pub(crate) connections: Connections,
     /// Connections and datagrams so far: stands for the client's port.
     pub(crate) opened: u64,
@@ -170,7 +172,9 @@ impl World {
         let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
         let records = Records::new(&fabric, &plan);
         let streams = Streams::new(plan.workloads.iter().map(|w| &w.workload));
-        fabric.losses.kept = records.events.is_on() || streams.any();
+        let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
+        fabric.losses.kept = records.events.is_on() || streams.any() || parcels;
+        let carrier = Carrier::new(streams.rows.len() as u32);
         sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
         sources.set(links as u32 + FAULTS, change_key(&fabric));
         let workloads = plan.workloads.len();
@@ -209,6 +213,7 @@ impl World {
             classes: plan.classes,
             records,
             streams,
+            carrier,
             connections: Connections::default(),
             opened: 0,
             stuck: None,
@@ -280,12 +285,15 @@ impl World {
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
             if key == Key::NEVER && !self.awaits_its_end() {
-                return Err(RunError::Stuck(self.describe_outstanding()));
+                self.note_losses(Time::NEVER);
+                let outstanding = self.describe_outstanding();
+                return Err(self.stuck.take().unwrap_or(RunError::Stuck(outstanding)));
             }
             if key.time() > self.until {
                 self.now = self.until;
                 self.fabric.look_for_deadlock(self.until);
-                return Ok(true);
+                self.note_losses(Time::NEVER);
+                return self.stuck.take().map_or(Ok(true), Err);
             }
             self.now = key.time();
             self.events += 1;

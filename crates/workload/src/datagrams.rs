@@ -106,7 +106,7 @@ impl Datagrams {
             }
             // Wake-ups of other sources after the last packet, and deliveries, of which there are none.
             Event::Wake { .. } | Event::Delivered { .. } => {}
-            Event::Failed { .. } | Event::Received { .. } => {
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!("failures are not borne, progress is not asked for")
             }
         }

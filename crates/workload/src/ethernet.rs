@@ -203,7 +203,10 @@ impl Ethernet {
             }
             // other sources after the last frame
             Event::Wake { .. } => {}
-            Event::Delivered { .. } | Event::Failed { .. } | Event::Received { .. } => {
+            Event::Delivered { .. }
+            | Event::Failed { .. }
+            | Event::Received { .. }
+            | Event::Arrived { .. } => {
                 unreachable!("it opens no connections")
             }
         }

@@ -112,7 +112,7 @@ impl FlowSet {
                     out.push(Action::Finished);
                 }
             }
-            Event::Failed { .. } | Event::Received { .. } => {
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!("failures are not borne, progress is not asked for")
             }
         }

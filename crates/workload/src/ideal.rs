@@ -1,7 +1,7 @@
 //! An ideal network for this crate's tests: every message takes [`Ideal::LATENCY`], whatever its
 //! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
 
-use crate::{Action, Cluster, Event};
+use crate::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
     ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Side, Span, Time, TransactionRecord,
 };
@@ -58,6 +58,7 @@ pub(crate) struct Ideal {
     pub rows: Vec<Row>,
     pub rounds: Vec<Round>,
     pub datagrams: Vec<Datagram>,
+    pub parcels: Vec<Parcel>,
     pub transactions: Vec<TransactionRecord>,
     pub ranks: Vec<MpiRank>,
     pub states: Vec<MpiState>,
@@ -146,6 +147,11 @@ impl Ideal {
             Action::Datagram { from, to, bytes, .. } | Action::Frame { from, to, bytes, .. } => {
                 assert_ne!(from, to);
                 self.datagrams.push(Datagram { sent: now, from, to, bytes });
+            }
+            Action::Parcel(parcel) => {
+                assert_ne!(parcel.from, parcel.to);
+                self.parcels.push(parcel);
+                self.push(now + Self::LATENCY, Event::Arrived { tag: parcel.tag }, None);
             }
             Action::Round { round, started, bytes } => {
                 self.rounds.push(Round { round, started, finished: now, bytes });

@@ -110,7 +110,7 @@ impl Incast {
                 self.part_arrived(now, conn, out);
             }
             Event::Delivered { conn, .. } => self.write_soon(now, conn.0, out),
-            Event::Failed { .. } | Event::Received { .. } => {
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!("failures are not borne, progress is not asked for")
             }
         }

@@ -58,6 +58,11 @@ pub enum Event {
         /// The tag it was sent with.
         tag: u64,
     },
+    /// All frames of a [`Parcel`] have arrived, and all before them on its line.
+    Arrived {
+        /// The tag it was sent with.
+        tag: u64,
+    },
     /// TCP has given a connection up after too many timeouts: it is gone, its name free. Only told
     /// to workloads that [bear it](Workload::bears_failures).
     Failed {
@@ -72,6 +77,26 @@ pub enum Event {
         /// client, at the server.
         bytes: [u64; 2],
     },
+}
+
+/// A message that travels as frames of raw Ethernet, without connection. Parcels of one host for another arrive
+/// in the order in which they were sent, where they have the same `line`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parcel {
+    /// Sender.
+    pub from: HostId,
+    /// Receiver; never the same host.
+    pub to: HostId,
+    /// Which of several lines between the two it takes; none waits behind another.
+    pub line: u8,
+    /// Bytes, application framing included.
+    pub bytes: u64,
+    /// Bytes of a full frame without link framing, at most the MTU.
+    pub frame: u16,
+    /// Class its frames are measured in.
+    pub class: ClassId,
+    /// Handed back in [`Event::Arrived`].
+    pub tag: u64,
 }
 
 /// What should happen next.
@@ -162,6 +187,8 @@ pub enum Action {
         /// Number of the stream within the workload.
         stream: u32,
     },
+    /// Send a message as frames, without connection.
+    Parcel(Parcel),
     /// A job has finished.
     Job(Box<JobRecord>),
     /// A task has finished.
@@ -241,6 +268,19 @@ impl Workload {
     /// Whether it goes on when TCP gives a connection up. Others cannot finish then.
     pub fn bears_failures(&self) -> bool {
         matches!(self, Workload::MapReduce(_))
+    }
+
+    /// Whether it sends [parcels](Parcel).
+    pub fn sends_parcels(&self) -> bool {
+        matches!(self, Workload::Mpi(w) if w.sends_parcels())
+    }
+
+    /// Who waits for what, of workloads that can tell.
+    pub fn waiting(&self) -> Option<String> {
+        match self {
+            Workload::Mpi(w) => Some(w.describe_waiting()),
+            _ => None,
+        }
     }
 
     /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs, records), for

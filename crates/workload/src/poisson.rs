@@ -129,7 +129,7 @@ impl Poisson {
                 out.push(Action::Close { conn });
                 self.open.release(conn);
             }
-            Event::Failed { .. } | Event::Received { .. } => {
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!("failures are not borne, progress is not asked for")
             }
         }

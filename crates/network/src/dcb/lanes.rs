@@ -36,6 +36,7 @@ pub(crate) struct Held {
 struct Limited {
     point: ReactionPoint,
     packets: VecDeque<Held>,
+    bytes: u64,
     /// When its last packet began to be sent, and how many bytes on the link it had.
     sent: (Time, u32),
 }
@@ -61,6 +62,8 @@ pub(crate) struct Lane {
     packets: VecDeque<Held>,
     /// Packets and bytes, those of limited flows among them.
     held: Backlog,
+    /// Bytes of limited flows among them.
+    apart: u64,
     /// The most bytes there ever were.
     pub most: u64,
     limits: Option<Box<Limits>>,
@@ -92,6 +95,7 @@ impl Lanes {
             queue: Queue::new(config, &Place { number: place.number | priority << 40, ..*place }),
             packets: VecDeque::new(),
             held: Backlog::default(),
+            apart: 0,
             most: 0,
             limits: None,
             moved: Time::ZERO,
@@ -117,6 +121,14 @@ impl Lanes {
     /// Bytes that wait in a priority.
     pub fn bytes(&self, priority: u8) -> u64 {
         self.lanes[usize::from(priority)].held.bytes
+    }
+
+    /// Bytes that go before a new packet to this host: those of its flow if QCN limits that, else those of all
+    /// flows without limit.
+    pub fn ahead(&self, priority: u8, dst: u32) -> u64 {
+        let lane = self.lane(priority);
+        let flow = lane.limits.as_ref().and_then(|limits| limits.0.get(&dst));
+        flow.map_or(lane.held.bytes - lane.apart, |flow| flow.bytes)
     }
 
     /// Priorities with packets, as bits.
@@ -146,13 +158,18 @@ impl Lanes {
         }
         passage.arrive = arrival.now;
         let held = Held { passage, came, number: self.next_number };
+        let bytes = u64::from(passage.ip_len());
         self.next_number += 1;
         match lane.limits.as_mut().and_then(|l| l.0.get_mut(&passage.dst.0)) {
-            Some(flow) => flow.packets.push_back(held),
+            Some(flow) => {
+                flow.packets.push_back(held);
+                flow.bytes += bytes;
+                lane.apart += bytes;
+            }
             None => lane.packets.push_back(held),
         }
         lane.held.packets += 1;
-        lane.held.bytes += u64::from(passage.ip_len());
+        lane.held.bytes += bytes;
         lane.most = lane.most.max(lane.held.bytes);
         self.total.packets += 1;
         self.total.bytes += u64::from(passage.ip_len());
@@ -221,7 +238,9 @@ impl Lanes {
         let mut all: Vec<Held> = lane.packets.drain(..).collect();
         for flow in lane.limits.iter_mut().flat_map(|l| l.0.values_mut()) {
             all.extend(flow.packets.drain(..));
+            flow.bytes = 0;
         }
+        lane.apart = 0;
         self.total.packets -= lane.held.packets;
         self.total.bytes -= lane.held.bytes;
         lane.held = Backlog::default();
@@ -251,11 +270,14 @@ impl Lanes {
         let limits = lane.limits.get_or_insert_default();
         let flow = limits.0.entry(cnm.congested.0).or_insert_with(|| {
             // what waits of this flow waits apart from now on
-            let (own, rest) = std::mem::take(&mut lane.packets)
+            let (own, rest): (VecDeque<Held>, _) = std::mem::take(&mut lane.packets)
                 .into_iter()
                 .partition(|held| held.passage.dst == cnm.congested);
             lane.packets = rest;
-            Limited { point: ReactionPoint::new(line), packets: own, sent: (Time::ZERO, 0) }
+            let bytes = own.iter().map(|held| u64::from(held.passage.ip_len())).sum();
+            lane.apart += bytes;
+            let point = ReactionPoint::new(line);
+            Limited { point, packets: own, bytes, sent: (Time::ZERO, 0) }
         });
         flow.point.slow_down(now, cnm.fb, config, random);
     }
@@ -326,7 +348,12 @@ impl Lane {
     ) -> (Option<Held>, bool) {
         if let Some(dst) = flow {
             let flow = self.limits.as_mut().and_then(|l| l.0.get_mut(&dst));
-            let held = flow.and_then(|flow| flow.packets.pop_front());
+            let held = flow.and_then(|flow| {
+                let held = flow.packets.pop_front()?;
+                flow.bytes -= u64::from(held.passage.ip_len());
+                Some(held)
+            });
+            self.apart -= held.map_or(0, |held| u64::from(held.passage.ip_len()));
             self.count_out(now, held.as_ref());
             return (held, false);
         }

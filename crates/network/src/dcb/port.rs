@@ -190,6 +190,13 @@ impl Link {
         std::array::from_fn(|p| w.lanes().map(|lanes| lanes.bytes(p as u8)).sum())
     }
 
+    /// Bytes that go before a new packet of this codepoint to a host at a bridged port; none at others.
+    pub(crate) fn bytes_ahead(&self, dst: u32, dscp: u8) -> u64 {
+        let Some(w) = self.waiting.as_ref() else { return 0 };
+        let lanes = w.lanes().nth(usize::from(w.class_of(dscp)));
+        lanes.map_or(0, |lanes| lanes.ahead(dscp >> 3, dst))
+    }
+
     /// All that waits at a bridged port, with its priority.
     pub(crate) fn waiting_packets(&self) -> impl Iterator<Item = (u8, &Held)> {
         let w = self.waiting.as_ref().expect("the port is bridged");

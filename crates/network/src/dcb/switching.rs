@@ -14,9 +14,14 @@ use crate::losses::Cause;
 use crate::routing::View;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::Tournament;
-use eastwest_types::Time;
+use eastwest_types::{HostId, Time};
 
 impl Fabric {
+    /// Bytes at a host's card that go before a new packet with this codepoint to another host.
+    pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
+        self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
+    }
+
     /// Hands a packet that came on link `before` to a bridged port.
     #[inline(never)]
     pub(crate) fn offer_bridged(

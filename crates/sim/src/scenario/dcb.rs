@@ -5,9 +5,12 @@
 //! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
+use super::classes::TrafficClassConfig;
 use super::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
 use super::queues::Room;
 use super::reader::{Section, key};
+use super::workload::WorkloadSpec;
+use crate::plan::Transport;
 use eastwest_network::config::{CableConfig, QueueConfig, SchedulerConfig};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
@@ -89,6 +92,38 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     ];
     for (_, message) in wrong.into_iter().filter(|w| w.0) {
         s.wrong(name, message);
+    }
+}
+
+/// Refuses messages as raw frames where frames may be lost: nothing would send them again.
+pub fn refuse_lossy(
+    s: &mut Section,
+    workloads: &[WorkloadSpec],
+    classes: &[TrafficClassConfig],
+    dcb: &DcbConfig,
+) {
+    if s.describing() {
+        return;
+    }
+    for (number, w) in workloads.iter().enumerate() {
+        let Some(class) = classes.get(usize::from(w.class.0)) else { continue };
+        let priority = class.dscp >> 3;
+        let lossless = dcb.pfc.as_ref().map_or(0, |c| c.priorities);
+        if w.transport != Transport::Ethernet || lossless >> priority & 1 == 1 {
+            continue;
+        }
+        let have: Vec<String> =
+            (0..8).filter(|p| lossless >> p & 1 == 1).map(|p| p.to_string()).collect();
+        let have = match have.is_empty() {
+            true => "there is no [fabric.pfc], whose default is 3".to_owned(),
+            false => format!("those of fabric.pfc are {}", have.join(", ")),
+        };
+        let name = &class.name;
+        s.object(&format!(
+            "workload.{number}.transport: \"ethernet\" needs a lossless priority, or a lost frame would \
+             stop the program: class {name} has priority {priority}, and {have}; [[class]] gives {name} \
+             its priority"
+        ));
     }
 }
 

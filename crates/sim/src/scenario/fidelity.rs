@@ -40,8 +40,10 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         f.routing,
         RoutingConfig::Ecmp | RoutingConfig::Modulo | RoutingConfig::Explicit(_)
     );
-    let datagrams = |w: &super::WorkloadSpec| {
-        matches!(w.kind, WorkloadKind::Datagrams(_) | WorkloadKind::Ethernet(_))
+    let datagrams = |w: &super::WorkloadSpec| match &w.kind {
+        WorkloadKind::Datagrams(_) | WorkloadKind::Ethernet(_) => true,
+        WorkloadKind::Mpi(c) => c.frame.is_some(),
+        _ => false,
     };
     [
         (own_queue, "fabric", "has a queue of your own, which only packets can meet"),

@@ -217,6 +217,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
     });
     classes.finish(s, &fabric.config.scheduler, &mut notes);
+    dcb::refuse_lossy(s, &workloads, &classes.list, &fabric.config.dcb);
     let measure =
         s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
             measure::read(m, fabric.nodes.as_ref())

@@ -6,4 +6,5 @@ mod ethernet;
 #[allow(dead_code)] // what the other tests look at besides
 #[path = "../whole/harness.rs"]
 mod harness;
+mod messages;
 mod rocev2;

@@ -345,6 +345,7 @@ impl MapReduce {
             Event::Delivered { conn, from, tag } => self.delivered(now, conn, from, tag, out),
             Event::Failed { conn } => self.connection_failed(now, conn, out),
             Event::Received { conn, bytes } => self.received(now, conn, bytes, out),
+            Event::Arrived { .. } => unreachable!("it sends no parcels"),
         }
         self.seek_takers(now, out);
     }

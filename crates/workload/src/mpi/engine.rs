@@ -2,7 +2,7 @@
 
 use super::Mpi;
 use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
-use crate::Action;
+use crate::{Action, Parcel};
 use eastwest_types::name::Name;
 use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
 
@@ -204,6 +204,14 @@ impl Mpi {
             let last = self.local.entry((from, to)).or_insert(Time::ZERO);
             *last = arrives.max(*last + Span(1));
             out.push(Action::Wake { at: *last, token: tag << 1 | 1 });
+            return;
+        }
+        if let Some(frame) = self.config.frame {
+            let bytes = payload + u64::from(self.config.envelope);
+            let class = self.config.class;
+            // what matches keeps its order; a question or an answer does not wait behind long data
+            let line = u8::from(part == Part::Data);
+            out.push(Action::Parcel(Parcel { from: a, to: b, line, bytes, frame, class, tag }));
             return;
         }
         let (conn, side) = self.connection((from, to), out);

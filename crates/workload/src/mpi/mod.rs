@@ -6,8 +6,8 @@
 //! receive matches, then the data go; the send is complete when they have arrived. Every message has an
 //! envelope beside its bytes. A message matches the first posted receive of its communicator, source
 //! and tag, or the first such message meets a receive that is posted later; messages of one pair keep
-//! their order. Each pair of ranks on different hosts has one TCP connection, opened by the first
-//! that sends (Open MPI's way). Ranks of one host pass messages through memory, at a latency and a rate.
+//! their order. Each pair of ranks on different hosts has one connection, opened by the first
+//! that sends (Open MPI's way); over a lossless network messages go as [parcels](crate::Parcel). Ranks of one host pass messages through memory, at a latency and a rate.
 //!
 //! **Collectives** are made of messages, in a communicator of their own: [`collective`].
 //!
@@ -60,6 +60,9 @@ pub struct MpiConfig {
     pub local_latency: Span,
     /// Rate of memory, for messages within a host.
     pub local_rate: Rate,
+    /// Bytes of a full frame without link framing, where messages travel as [parcels](crate::Parcel) on a
+    /// network that loses none; over connections else.
+    pub frame: Option<u16>,
     /// How collectives are done.
     pub algorithms: Algorithms,
     /// How many records all ranks have, for the progress bar; 0 where that is not known.
@@ -144,6 +147,11 @@ impl Mpi {
         })
     }
 
+    /// Whether messages go as parcels.
+    pub fn sends_parcels(&self) -> bool {
+        self.config.frame.is_some()
+    }
+
     /// Records done, and records in all.
     pub fn progress(&self) -> (u64, u64) {
         (self.records.min(self.config.records), self.config.records)
@@ -163,7 +171,7 @@ impl Mpi {
                 self.pending -= 1;
                 self.woken(now, token, out)
             }
-            Event::Delivered { tag, .. } => {
+            Event::Delivered { tag, .. } | Event::Arrived { tag } => {
                 self.pending -= 1;
                 self.arrived(now, tag, out)
             }

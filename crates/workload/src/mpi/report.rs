@@ -27,11 +27,23 @@ fn describe(request: &Request) -> String {
 }
 
 impl Mpi {
-    /// Who waits for what.
+    /// Who waits for what, when nobody can go on.
     pub(super) fn describe_deadlock(&self) -> String {
+        let (count, ranks) = self.waiting_ranks();
+        format!("deadlock: {count}, and nothing is under way: {ranks}")
+    }
+
+    /// Who waits for what.
+    pub fn describe_waiting(&self) -> String {
+        let (count, ranks) = self.waiting_ranks();
+        format!("{count}: {ranks}")
+    }
+
+    /// How many ranks wait, and some of them with what they wait for.
+    fn waiting_ranks(&self) -> (String, String) {
         let waiting = || {
             let ranks = self.ranks.iter().enumerate();
-            ranks.filter(|(_, r)| !matches!(r.doing, Doing::Through))
+            ranks.filter(|(_, r)| matches!(r.doing, Doing::Waiting(_) | Doing::Collective { .. }))
         };
         let count = waiting().count();
         let mut lines: Vec<String> = waiting()
@@ -50,11 +62,7 @@ impl Mpi {
         if count > MOST_NAMED {
             lines.push(format!("{} more ranks", count - MOST_NAMED));
         }
-        let all = self.ranks.len();
-        format!(
-            "deadlock: {count} of {all} ranks wait, and nothing is under way: {}",
-            lines.join("; ")
-        )
+        (format!("{count} of {} ranks wait", self.ranks.len()), lines.join("; "))
     }
 
     /// What was sent and never received.

@@ -51,6 +51,7 @@ fn config(program: Program) -> MpiConfig {
         envelope: MpiConfig::ENVELOPE,
         local_latency: MpiConfig::LOCAL_LATENCY,
         local_rate: MpiConfig::LOCAL_RATE,
+        frame: None,
         algorithms: Algorithms::default(),
         records: 0,
         class: ClassId(0),
@@ -101,6 +102,27 @@ fn an_eager_send_returns_at_once_and_a_long_one_waits_for_its_receive() {
     assert_eq!((finished(&long, 0), finished(&long, 1)), (at(300.0), at(300.0)));
     let spent = long.ranks.iter().find(|r| r.rank == 0).expect("through").spent;
     assert_eq!(spent[Activity::Send as usize], Span::from_us(300));
+}
+
+#[test]
+fn over_ethernet_messages_are_parcels_with_their_envelopes() {
+    let folder = Folder::new("parcels");
+    let calls = ["send 1 0 1000; send 1 0 1000000", "recv 0 0 1000; recv 0 0 1000000"];
+    let run = play(MpiConfig { frame: Some(1500), ..config(folder.program(&calls)) });
+    assert!(run.finished && run.failed.is_none() && run.opened == 0);
+    let sent = run.parcels.iter().map(|p| (p.from.0, p.to.0, p.line, p.bytes));
+    let envelope = u64::from(MpiConfig::ENVELOPE);
+    // one unasked; a question, its answer, the data
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        [
+            (0, 1, 0, 1000 + envelope),
+            (0, 1, 0, envelope),
+            (1, 0, 0, envelope),
+            (0, 1, 1, 1_000_000 + envelope)
+        ]
+    );
+    assert_eq!(run.messages.len(), 2);
 }
 
 #[test]

@@ -246,7 +246,7 @@ impl Transactions {
                 let step = if from == Side::Client { Step::Arrived } else { Step::Done };
                 self.due.push_back((step, (tag >> 32) as u32, tag as u32));
             }
-            Event::Failed { .. } | Event::Received { .. } => {
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!("failures are not borne, progress is not asked for")
             }
         }

@@ -248,19 +248,21 @@ fn read_transport(w: &mut Section, kind: Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
     }
-    w.choice(
-        "transport",
-        "What carries its flows.",
-        Some("tcp"),
-        &[
-            ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
-            (
-                "rocev2",
-                Transport::RoceV2,
-                "a reliable queue pair in the place of each connection, see [rocev2]",
-            ),
-        ],
-    )
+    let choices = [
+        ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
+        (
+            "rocev2",
+            Transport::RoceV2,
+            "a reliable queue pair in the place of each connection, see [rocev2]",
+        ),
+        (
+            "ethernet",
+            Transport::Ethernet,
+            "nothing: messages of MPI are raw frames, of a priority of fabric.pfc",
+        ),
+    ];
+    let few = if matches!(kind, Kind::Mpi | Kind::MpiCg) { 3 } else { 2 };
+    w.choice("transport", "What carries its flows.", Some("tcp"), &choices[..few])
 }
 
 fn read_one(
@@ -302,8 +304,10 @@ fn read_one(
             let config = transactions::read(w, ground, files, class)?;
             WorkloadKind::Transactions(Box::new(config))
         }
-        Kind::Mpi => WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, class)?)),
-        Kind::MpiCg => WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, class)?)),
+        Kind::Mpi => {
+            WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, (class, transport))?))
+        }
+        Kind::MpiCg => WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?)),
         Kind::MapReduce => {
             let class = (&class_name, class);
             let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;

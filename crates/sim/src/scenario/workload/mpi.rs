@@ -5,12 +5,14 @@
 //! `eastwest-workload`.
 
 use super::Ground;
+use crate::plan::Transport;
 use crate::scenario::files::{Files, find_below};
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{ByteRate, Bytes, FileName, Octets, Quantity, Ratio};
 use crate::scenario::reader::{Choice, Section, key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Rate, Span};
+use eastwest_workload::ethernet::EthernetConfig;
 use eastwest_workload::mpi::cg::CgConfig;
 use eastwest_workload::mpi::check::{check, ranks_of};
 use eastwest_workload::mpi::collective::{
@@ -32,12 +34,12 @@ pub fn replay(
     s: &mut Section,
     ground: &Ground,
     files: &mut Files,
-    class: ClassId,
+    (class, transport): (ClassId, Transport),
 ) -> Option<MpiConfig> {
     const DOC: &str = "Time-independent trace: a folder with a file for each rank (the last number in \
                        a file's name is the rank), or one file with the lines of all.";
     let trace: FileName = s.get(key("trace", DOC));
-    let mut settings = settings(s, ground, files, class);
+    let mut settings = settings(s, ground, files, (class, transport));
     if !s.good(&["trace"]) || s.describing() {
         return None;
     }
@@ -75,7 +77,7 @@ pub fn cg(
     s: &mut Section,
     ground: &Ground,
     files: &mut Files,
-    class: ClassId,
+    (class, transport): (ClassId, Transport),
 ) -> Option<MpiConfig> {
     let ranks: u32 = s.get(key("ranks", "Ranks, a power of two.").range("1", "65536"));
     s.demand(ranks.is_power_of_two(), &["ranks"], || "must be a power of two".to_owned());
@@ -91,11 +93,11 @@ pub fn cg(
         )
         .unwrap_or(outer);
     let inner = s.get(
-        key("inner", "Inner iterations of each outer one.")
+        key("inner", "Inner iterations of each outer one; 0 leaves the product of the residual.")
             .value(CgConfig::INNER)
-            .range("1", "1000000"),
+            .range("0", "1000000"),
     );
-    let settings = settings(s, ground, files, class)?;
+    let settings = settings(s, ground, files, (class, transport))?;
     if !s.all_good() {
         return None;
     }
@@ -125,6 +127,7 @@ struct Settings {
     envelope: u32,
     local_latency: Span,
     local_rate: Rate,
+    frame: Option<u16>,
     algorithms: Algorithms,
     records: u64,
     class: ClassId,
@@ -134,7 +137,7 @@ fn settings(
     s: &mut Section,
     ground: &Ground,
     files: &mut Files,
-    class: ClassId,
+    (class, transport): (ClassId, Transport),
 ) -> Option<Settings> {
     let placement = placement(s, ground, files);
     let per_host = s.get(
@@ -174,6 +177,7 @@ fn settings(
             .value(ByteRate(MpiConfig::LOCAL_RATE))
             .range("1 MB/s", "10000 GB/s"),
     );
+    let frame = frame(s, ground, transport);
     let algorithms = s.table("collectives", "How collective calls are done.", algorithms);
     Some(Settings {
         placement: placement?,
@@ -184,10 +188,32 @@ fn settings(
         envelope: envelope.0,
         local_latency,
         local_rate: local_rate.0,
+        frame,
         algorithms,
         records: 0,
         class,
     })
+}
+
+/// Bytes of a full frame, where messages travel as frames.
+fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> {
+    let given: Option<Octets> = s.find(
+        key(
+            "frame",
+            "Bytes of a full frame, without fabric.framing; with transport = \"ethernet\".",
+        )
+        .optional("fabric.mtu")
+        .range("46", "9216"),
+    );
+    let over_ethernet = transport == Transport::Ethernet;
+    s.demand(over_ethernet || given.is_none(), &["frame"], || {
+        "is read with transport = \"ethernet\" only".to_owned()
+    });
+    if let (Some(mtu), Some(frame)) = (ground.mtu, given) {
+        s.demand(frame.0 <= mtu, &["frame"], || format!("is above the MTU of {mtu} B"));
+    }
+    let full = given.map_or(ground.mtu, |frame| Some(frame.0)).unwrap_or(0);
+    over_ethernet.then_some(full.clamp(EthernetConfig::MIN_BYTES.into(), 9216) as u16)
 }
 
 fn algorithms(s: &mut Section) -> Algorithms {
@@ -372,6 +398,7 @@ fn finish(
             envelope: settings.envelope,
             local_latency: settings.local_latency,
             local_rate: settings.local_rate,
+            frame: settings.frame,
             algorithms: settings.algorithms,
             records: settings.records,
             class: settings.class,
