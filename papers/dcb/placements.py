@@ -3,9 +3,9 @@
     python papers/dcb/placements.py    # writes scenarios/cg: hosts-N.txt and routes-N.csv
 
 A placement is a permutation of the 128 hosts, drawn by its number. Routes are those that keep the
-fullest link between switches lowest for all phases of the program together (eastwest routes): every pair
-of hosts that exchanges a part of a vector has one. The solver stops after a minute; what is printed is the
-load of the fullest link, in messages of 750 KB, and the least that is possible.
+fullest link between switches lowest for all phases of the program together (eastwest routes):
+every pair of hosts that exchanges a part of a vector has one. What is printed: pairs, the load of
+the fullest link in messages of 750 KB, and the least that is possible.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ RATE_BPS = 10e9
 
 def traffic(number: int) -> dict[tuple[str, str], float]:
     """Bits per second between hosts, of the messages of a run without congestion."""
-    run = ew.run(
-        HERE / "cg-star.toml", set={"workload.cg.hosts_file": f"cg/hosts-{number}.txt"}
-    )
+    run = ew.run(HERE / "cg-star.toml", set={"workload.cg.hosts_file": f"cg/hosts-{number}.txt"})
     hosts = dict(run.table("mpi_ranks").select("rank", "host").iter_rows())
     large = run.table("mpi_messages").filter(
         pl.col("bytes") >= LEAST_BYTES, pl.col("from") != pl.col("to")
