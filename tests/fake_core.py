@@ -204,6 +204,7 @@ class Tables:
             "tasks": self.tasks(),
             "counters": self.counters(),
             "flows": self.flows(),
+            "flow_parts": self.flow_parts(),
             "events": self.events(),
             "links": self.links(),
             "drops": self.drops(),
@@ -313,6 +314,27 @@ class Tables:
             column("stream_start", "u64", np.zeros(n)),
             column("lost_windows", "u32", lost // 8),
             column("lost_ack_windows", "u32", np.zeros(n)),
+        ]
+
+    def flow_parts(self) -> list[Column]:
+        n = 300
+        parts = self.random.exponential(100.0, (4, n)) * np.array([[1], [2], [4], [0.5]])
+        source = self.random.integers(0, self.core.hosts, n)
+        lost = parts[3] > 100
+        return [
+            column("flow", "i64", np.arange(n)),
+            column("stream", "i64", np.full(n, -1)),
+            column("workload", "str", ["hadoop"] * n),
+            column("class", "str", self.random.choice(CLASSES, n)),
+            column("src", "u32", source),
+            column("dst", "u32", (source + 7) % self.core.hosts),
+            column("bytes", "u64", self.random.lognormal(11, 3, n).astype(int) + 100),
+            column("loss", "str", np.where(lost, "yes", "no")),
+            column("completion_us", "f64", parts.sum(axis=0)),
+            column("injection_us", "f64", parts[0]),
+            column("queueing_us", "f64", parts[1]),
+            column("flight_us", "f64", parts[2]),
+            column("retransmission_us", "f64", parts[3]),
         ]
 
     def events(self) -> list[Column]:

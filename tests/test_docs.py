@@ -133,6 +133,10 @@ frames = 200
 )
 
 
+#: What is measured only where it is asked for.
+SPLIT = {"measure.flow_parts": "*"}
+
+
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -216,7 +220,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
     """Runs of flows, of jobs, of ranks, without packets, without loss, and of transactions."""
     folder = tmp_path_factory.mktemp("results")
     return [
-        ew.run("first", out=folder / "flows", mechanisms=[Sketched]),
+        ew.run("first", out=folder / "flows", mechanisms=[Sketched], set=SPLIT),
         ew.run(JOBS, out=folder / "jobs"),
         ew.run(RANKS, out=folder / "ranks"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),

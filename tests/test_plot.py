@@ -10,12 +10,16 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 import eastwest as ew
 from eastwest import plot
+from eastwest.plot.flows import parts_by_size
 from eastwest.plot.jobs import at_once, concurrency
 from eastwest.plot.latency import by_size, quantile
 from eastwest.plot.style import style
+from eastwest.report import parts
+from eastwest.report.tables import Facts
 from fake_core import FakeCore
 from hand_made import TO_H3, flow, folder
 
@@ -123,6 +127,39 @@ def test_the_pictures_of_the_inside(tmp_path: Path) -> None:
         assert "<svg" in svg(drawn)
 
 
+def split(number: int, size: int, *parts: float) -> dict[str, float]:
+    """A flow whose time went into injection, queueing, flight and retransmission, in µs."""
+    names = ("injection_us", "queueing_us", "flight_us", "retransmission_us")
+    whole = {"flow": number, "stream": -1, "bytes": size, "completion_us": sum(parts)}
+    return {**whole, **dict(zip(names, parts, strict=True))}
+
+
+def test_what_flows_spend_their_time_on_is_a_mean_of_shares(tmp_path: Path) -> None:
+    rows = [
+        split(0, 9_000, 0, 30, 70, 0),
+        split(1, 9_000, 0, 0, 1, 9),
+        split(2, 50_000, 4, 0, 4, 0),
+    ]
+    result = folder(tmp_path / "split", {"flow_parts": [*rows, split(3, 50_000, 0, 0, 0, 0)]})
+    table = parts_by_size(result)
+    assert table["flows"].to_list() == [2, 1]
+    assert table["queueing_share"].to_list() == pytest.approx([0.15, 0])
+    assert table["flight_share"].to_list() == pytest.approx([0.4, 0.5])
+    assert table["retransmission_share"].to_list() == pytest.approx([0.45, 0])
+    assert table["retransmission_us_p99"].to_list() == [9, 0]
+    drawn = plot.flow_parts(result)
+    assert drawn.axes[0].get_title(loc="left") == (
+        "Flows of ≤ 10 kB spend 45 % of their time on retransmission, on average"
+    )
+    bars = [each for each in drawn.axes[0].patches[-2:] if isinstance(each, Rectangle)]
+    tops = [bar.get_y() + bar.get_height() for bar in bars]
+    assert tops == pytest.approx([1, 1])
+    chart = parts.parts(Facts(result))
+    assert chart is not None
+    assert [cell[1][1] for cell in chart.data["cells"]] == ["15 %, p99 30 µs", "0 %, p99 0 s"]
+    assert parts.parts(Facts(folder(tmp_path / "none"))) is None
+
+
 def test_the_map_of_links_holds_what_the_samples_hold(tmp_path: Path) -> None:
     used = plot.link_heat(inside(tmp_path)).axes[0].images[0].get_array()
     assert used is not None
@@ -145,6 +182,7 @@ def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) 
     empty = folder(tmp_path / "empty")
     assert "No row of flows" in plot.cdf(empty).axes[0].get_title(loc="left")
     assert "measure.tcp_trace" in plot.windows(empty).axes[0].get_title(loc="left")
+    assert "measure.flow_parts" in plot.flow_parts(empty).axes[0].get_title(loc="left")
     assert plot.losses(empty).axes[0].get_title(loc="left") == "No packet was lost"
     assert "No utilisation" in plot.link_heat(empty).axes[0].get_title(loc="left")
     with pytest.raises(ew.InputError, match="no finished job 9"):

@@ -124,7 +124,7 @@ def test_the_page_says_what_happened(result: ew.Result) -> None:
     assert figures == [
         *("running-tasks", "jobs", "tasks-by-host", "job-runtimes"),
         *("topology", "link-heat", "throughput", "queues", "drops", "link-utilisation"),
-        *("flow-completion", "slowdown-by-size", "packet-latency", "queue-wait"),
+        *("flow-completion", "slowdown-by-size", "flow-parts", "packet-latency", "queue-wait"),
     ]
     assert len(text) < 1_000_000
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 5
+RESULT_FORMAT = 6
 
 #: Tables this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -105,6 +105,21 @@ TABLES: dict[str, dict[str, str]] = {
         "stream_start": "u64",
         "lost_windows": "u32",
         "lost_ack_windows": "u32",
+    },
+    "flow_parts": {
+        "flow": "i64",
+        "stream": "i64",
+        "workload": "str",
+        "class": "str",
+        "src": "u32",
+        "dst": "u32",
+        "bytes": "u64",
+        "loss": "str",
+        "completion_us": "f64",
+        "injection_us": "f64",
+        "queueing_us": "f64",
+        "flight_us": "f64",
+        "retransmission_us": "f64",
     },
     "events": {
         "time_s": "f64",
@@ -400,6 +415,7 @@ SINCE: dict[str, int] = {
     "links.wakes": 4,
     "streams": 5,
     "pfc": 5,
+    "flow_parts": 6,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

@@ -104,6 +104,11 @@ class Result:
         return self.table("flows")
 
     @cached_property
+    def flow_parts(self) -> pl.DataFrame:
+        """What the time of the flows named in ``measure.flow_parts`` went into."""
+        return self.table("flow_parts")
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """One row per direction of each cable: bytes carried, utilisation, drops, fullest queue."""
         return self.table("links")

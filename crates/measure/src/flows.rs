@@ -1,5 +1,6 @@
 //! One row per message that asked for it: when it was sent, when it had arrived, what it suffered.
 
+use crate::fairness::Shares;
 use crate::table::{Column, Table};
 use eastwest_types::{ClassId, HostId, Purpose, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -42,10 +43,14 @@ pub struct FlowRow {
 }
 
 /// What a summary says of flows for one purpose.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowTotals {
     /// Payload bytes.
     pub bytes: u64,
+    /// Flows of which something was sent again.
+    pub with_loss: u64,
+    /// Sums of the mean rates of flows, in bytes per second, and of their squares.
+    pub rates: Shares,
     /// Flows with timeouts that found a whole window of data lost.
     pub with_lost_windows: u64,
     /// Flows with timeouts that found every ACK of a window lost.
@@ -57,6 +62,11 @@ pub struct FlowTotals {
 impl FlowTotals {
     fn add(&mut self, row: &FlowRow) {
         self.bytes += row.bytes;
+        self.with_loss += u64::from(row.retransmits > 0);
+        let span_s = row.finish.since(row.start).as_secs_f64();
+        if span_s > 0.0 {
+            self.rates.add(row.bytes as f64 / span_s);
+        }
         self.with_lost_windows += u64::from(row.lost_windows > 0);
         self.with_lost_ack_windows += u64::from(row.lost_ack_windows > 0);
         self.times.push(row.finish.since(row.start));

@@ -2,6 +2,8 @@
 //! any table format can take.
 
 pub mod events;
+pub mod fairness;
+pub mod flow_parts;
 pub mod flows;
 pub mod frames;
 pub mod pcapng;

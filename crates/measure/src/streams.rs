@@ -1,9 +1,7 @@
 //! Streams of frames without transport: what was sent, what arrived, how late and how evenly.
 //!
 //! *Jitter* is the mean difference of the latencies of a frame and the one that arrived before it, without
-//! sign (the quantity that RFC 3550, 6.4.1 smooths). *Fairness* over streams is Jain's index
-//! `(Σx)² / (n Σx²)` of received bytes (Jain, Chiu and Hawe 1984): 1 where all got the same, 1/n where one
-//! got all.
+//! sign (the quantity that RFC 3550, 6.4.1 smooths).
 
 use crate::resequence::Resequencer;
 use crate::table::{Column, Table};
@@ -122,7 +120,7 @@ impl StreamRow {
     }
 
     /// Index into [`FATES`].
-    fn fate(&self) -> u32 {
+    pub fn fate(&self) -> u32 {
         match (self.received, self.lost, self.under_way()) {
             (_, 0, 0) => 0,
             (0, ..) => 3,
@@ -135,13 +133,6 @@ impl StreamRow {
 /// What became of a stream: everything arrived; some of it was lost; some of it is under way; nothing has
 /// arrived.
 pub const FATES: [&str; 4] = ["whole", "partial", "under-way", "not-arrived"];
-
-/// Jain's index of fairness; 1 where there is nothing to share.
-pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) =
-        shares.fold((0.0, 0.0, 0.0), |(n, sum, sq), x| (n + 1.0, sum + x, sq + x * x));
-    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
-}
 
 /// The table `streams`: a row for every stream with a frame.
 pub fn table(rows: &[StreamRow], workloads: &[String], classes: &[String]) -> Table {
@@ -208,12 +199,5 @@ mod tests {
         // 3000 B in 14 µs
         let Some(Column::F64(bps)) = table.column("throughput_bps") else { panic!() };
         assert!((bps[0] - 24_000.0 / 14e-6).abs() < 1.0, "{bps:?}");
-    }
-
-    #[test]
-    fn jain_is_one_for_equals_and_one_in_n_for_a_winner() {
-        assert_eq!(jain([3.0; 7].into_iter()), 1.0);
-        assert_eq!(jain([0.0, 5.0, 0.0, 0.0].into_iter()), 0.25);
-        assert_eq!(jain([].into_iter()), 1.0);
     }
 }

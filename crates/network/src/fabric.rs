@@ -8,6 +8,7 @@ use crate::energy::eee;
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
 use crate::fault::{Change, Effect, Schedule};
+use crate::journeys::Journeys;
 use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
@@ -73,6 +74,8 @@ pub struct Fabric {
     pub losses: Losses,
     /// What is captured.
     pub taps: Taps,
+    /// How long packets waited where.
+    pub journeys: Journeys,
     /// States of links by their numbers, where they are known without packets.
     pub given_states: Vec<StateTimes>,
     pub(crate) dcb: Arc<DcbConfig>,
@@ -145,6 +148,7 @@ impl Fabric {
             absorbed: 0,
             losses: Losses::default(),
             taps: Taps::default(),
+            journeys: Journeys::default(),
             given_states: Vec::new(),
             dcb,
             deadlock: None,
@@ -383,7 +387,7 @@ impl Fabric {
     }
 
     /// Carries out the next event of a link. Returns the packet where one has reached a host;
-    /// at a switch it goes on to the next link at once. [`Taps`] look only where `TAPPED`.
+    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`.
     // this and what it calls on every hop: as calls they cost a twentieth each
     #[inline(always)]
     pub fn fire<const TAPPED: bool>(
@@ -407,6 +411,8 @@ impl Fabric {
         }
         if TAPPED {
             self.taps.look(link, &passage, &self.pool);
+            let l = &self.links[link as usize];
+            self.journeys.pass(key.time(), (l, self.hosts), &passage, &self.pool);
         }
         if to < self.hosts {
             self.delivered += 1;

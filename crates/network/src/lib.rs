@@ -6,6 +6,7 @@ pub mod dcb;
 pub mod energy;
 pub mod fabric;
 pub mod fault;
+pub mod journeys;
 pub mod link;
 pub mod losses;
 mod pace;

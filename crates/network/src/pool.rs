@@ -51,6 +51,11 @@ impl Stored {
         }
     }
 
+    /// When its host created it.
+    pub(crate) fn born(&self) -> Time {
+        self.born
+    }
+
     /// Its differentiated services codepoint.
     pub fn dscp(&self) -> u8 {
         self.tos >> 2
@@ -128,6 +133,11 @@ impl PacketPool {
                 (self.slots.len() - 1) as u32
             }
         }
+    }
+
+    /// The slot that the next packet will lie in.
+    pub fn next_slot(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
     /// Frees a slot and returns what was in it: of `seq` and `ack` the low 32 bits, and nothing of

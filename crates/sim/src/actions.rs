@@ -2,7 +2,7 @@
 
 use crate::messages::{Message, Suffered};
 use crate::plan::Transport;
-use crate::world::{RunError, World};
+use crate::world::{Ask, RunError, World};
 use eastwest_engine::random::mix;
 use eastwest_transport::tcp::Connect;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
@@ -35,14 +35,12 @@ impl World {
             }
             Action::Shutdown { conn, from } => {
                 let sender = end_of(self.messages.endpoint(workload, conn.0), from);
-                self.tcp(|stack, now, out| stack.close(now, sender, out));
+                self.ask_tcp(&Ask::Close(sender));
             }
             Action::Close { conn } => {
                 let client = self.messages.close(workload, conn.0);
-                self.tcp(|stack, now, out| {
-                    stack.close(now, client, out);
-                    stack.close(now, client.peer(), out);
-                });
+                self.ask_tcp(&Ask::Close(client));
+                self.ask_tcp(&Ask::Close(client.peer()));
             }
             Action::Abort { conn } => {
                 let client = self.messages.close(workload, conn.0);
@@ -97,7 +95,7 @@ impl World {
     fn send(&mut self, client: EndpointId, from: Side, message: Message) {
         let (sender, bytes) = (end_of(client, from), message.end - message.start);
         let first = self.messages.push(client, from, message);
-        self.tcp(|stack, now, out| stack.write(now, sender, bytes, out));
+        self.ask_tcp(&Ask::Write(sender, bytes));
         self.trace(sender);
         if first {
             self.watch(sender.peer());
@@ -131,7 +129,11 @@ impl World {
         };
         // the slot may be one that lost packets still name
         self.note_losses(Time::NEVER);
-        match self.tcp(|stack, now, out| stack.open(now, &connect, out)) {
+        let opened = match self.paths.is_on() {
+            true => self.tcp_in::<true, _>(|stack, now, out| stack.open(now, &connect, out)),
+            false => self.tcp_in::<false, _>(|stack, now, out| stack.open(now, &connect, out)),
+        };
+        match opened {
             Some(endpoint) => {
                 let number = self.connections.number();
                 self.connections.open(number, endpoint, client, server);

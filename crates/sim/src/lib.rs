@@ -6,6 +6,7 @@ mod capture;
 mod carrier;
 pub mod checkpoint;
 mod connections;
+mod critical_path;
 mod dcb;
 mod digest;
 mod energy;

@@ -158,6 +158,13 @@ impl Messages {
         c.in_flight[receiver.side().other() as usize].front().map(|m| m.end)
     }
 
+    /// The message on its way from this end that a byte of its stream is of.
+    pub fn at(&self, sender: EndpointId, byte: u64) -> Option<&Message> {
+        let c = self.connections.get(sender.slot() / 2)?.as_ref()?;
+        let queue = &c.in_flight[sender.side() as usize];
+        queue.get(queue.partition_point(|m| m.end <= byte))
+    }
+
     /// (client's endpoint, sender's side, message) of all that is not delivered.
     pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
         self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(

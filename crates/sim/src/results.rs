@@ -10,12 +10,16 @@ use crate::records::Records;
 use crate::transactions;
 use crate::world::World;
 use eastwest_engine::histogram::Histogram;
+use eastwest_measure::fairness::Shares;
+use eastwest_measure::flow_parts::{Parts, PartsTable};
 use eastwest_measure::flows::FlowTotals;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{Counter, Locality, Purpose, TaskKind, TaskRecord, Time};
+use eastwest_types::{
+    Counter, EndpointId, Locality, Purpose, Side, Span, TaskKind, TaskRecord, Time,
+};
 use serde_json::{Map, Value, json};
 
 /// Tables and summary of a finished run.
@@ -36,6 +40,7 @@ impl Results {
         world.note_losses(Time::NEVER);
         assert_conserved(&world);
         let naps = Naps::take(&mut world.fabric, world.now);
+        world.end_frame_paths();
         let summary = summary(&world, &naps, &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
@@ -46,7 +51,7 @@ impl Results {
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let replayed =
             [transactions::table(&world, &workloads), transactions::calls(&world, &workloads)];
-        let World { mut records, streams, tracer, .. } = world;
+        let World { mut records, streams, tracer, paths, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = records.flows.hand_out(&workloads, &classes);
@@ -56,6 +61,7 @@ impl Results {
             tasks(&records.tasks, &workloads),
             counters(&records, &workloads),
             flows,
+            paths.rows.table(&workloads, &classes),
             events,
             links,
             drops,
@@ -365,6 +371,9 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     if w.streams.any() {
         summary["streams"] = w.streams.summary();
     }
+    if w.paths.is_on() {
+        summary["flow_parts"] = parts_summary(&w.paths.rows);
+    }
     if let Some(counts) = w.fabric.adaptive_counts() {
         summary["adaptive"] = json!({
             "marked": counts.marked, "absorbed": counts.absorbed, "moved": counts.moved,
@@ -384,6 +393,17 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     }
     summary["fidelity"] = if w.approximate.is_some() { "flow" } else { "packet" }.into();
     summary
+}
+
+/// Each part on its own: flows have heavy-tailed sizes, so that sums say little.
+fn parts_summary(rows: &PartsTable) -> Value {
+    let counts = rows.counts();
+    let us = |of: fn(&Parts) -> Span| spread(rows.parts().map(|p| of(p).as_us_f64()).collect());
+    json!({
+        "rows": counts.0, "left_out": counts.1,
+        "injection_us": us(|p| p.injection), "queueing_us": us(|p| p.queueing),
+        "flight_us": us(|p| p.flight), "retransmission_us": us(|p| p.retransmission),
+    })
 }
 
 fn jobs_summary(r: &Records) -> Value {
@@ -407,21 +427,50 @@ fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
     for (purpose, t) in Purpose::ALL.into_iter().zip(totals) {
         if !t.times.is_empty() {
             let fct_us = fct(std::slice::from_ref(t));
-            let row = json!({ "count": t.times.len(), "bytes": t.bytes, "fct_us": fct_us });
+            let row = json!({
+                "count": t.times.len(), "bytes": t.bytes, "fct_us": fct_us,
+                "jain": t.rates.jain(),
+            });
             by_purpose.insert(purpose.name().into(), row);
         }
     }
     let sum = |of: fn(&FlowTotals) -> u64| totals.iter().map(of).sum::<u64>();
     let completed = w.records.flows.len();
-    let on_queue_pairs = w.rocev2.iter().flat_map(|all| all.messages.outstanding());
-    let outstanding = w.messages.outstanding().chain(on_queue_pairs);
-    let unfinished = outstanding.filter(|(_, _, m)| m.record).count() as u64;
+    let [partial, not_arrived] = unfinished(w);
+    let with_loss = sum(|t| t.with_loss);
+    let rates = totals.iter().fold(Shares::default(), |all, t| all.and(&t.rates));
     json!({
-        "count": completed + unfinished, "completed": completed, "bytes": sum(|t| t.bytes),
+        "count": completed + partial + not_arrived, "completed": completed, "bytes": sum(|t| t.bytes),
         "with_lost_windows": sum(|t| t.with_lost_windows),
         "with_lost_ack_windows": sum(|t| t.with_lost_ack_windows),
+        "whole_without_loss": completed - with_loss, "whole_with_loss": with_loss,
+        "partial": partial, "not_arrived": not_arrived, "jain": rates.jain(),
         "fct_us": fct(totals), "by_purpose": by_purpose,
     })
+}
+
+/// Messages that have not arrived whole: those of which some bytes have arrived in order, and the others.
+/// Without packets nobody knows, and all are of the first kind.
+fn unfinished(w: &World) -> [u64; 2] {
+    let receiver = |slot: usize, side: Side| {
+        let client = EndpointId::new(slot, 0);
+        if side == Side::Client { client.peer() } else { client }
+    };
+    let packets = w.approximate.is_none();
+    let by_tcp = w.messages.outstanding().map(|(slot, side, m)| {
+        let received = || w.stack.endpoint(receiver(slot, side)).received();
+        (m, packets && received() <= m.start)
+    });
+    let on_queue_pairs = w.rocev2.iter().flat_map(|all| {
+        all.messages
+            .outstanding()
+            .map(|(slot, side, m)| (m, all.stack.end(receiver(slot, side)).received() <= m.start))
+    });
+    let mut counts = [0; 2];
+    for (_, nothing) in by_tcp.chain(on_queue_pairs).filter(|(m, _)| m.record) {
+        counts[usize::from(nothing)] += 1;
+    }
+    counts
 }
 
 /// Of all packets, of those with and without payload, and of those of each class.

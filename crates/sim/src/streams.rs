@@ -4,7 +4,8 @@
 use crate::carrier::CARDS;
 use crate::world::World;
 use eastwest_engine::random::mix;
-use eastwest_measure::streams::{StreamRow, jain};
+use eastwest_measure::fairness::Shares;
+use eastwest_measure::streams::StreamRow;
 use eastwest_network::losses::Lost;
 use eastwest_types::{EndpointId, Packet, Span, Time};
 use eastwest_workload::{Event, Workload};
@@ -73,6 +74,7 @@ impl Streams {
         let first = used().map(|r| r.first).min().unwrap_or(Time::ZERO);
         let last = used().map(|r| r.last).max().unwrap_or(Time::ZERO);
         let run_s = Span(last.0.saturating_sub(first.0)).as_secs_f64();
+        let of_fate = |fate| used().filter(|r| r.fate() == fate).count();
         let bits = sum(|r| r.received_bytes) as f64 * 8.0;
         json!({
             "count": used().count(),
@@ -82,7 +84,9 @@ impl Streams {
             "resequenced_most": used().map(|r| r.order.most()).max().unwrap_or(0),
             "bytes_sent": sum(|r| r.sent_bytes), "bytes_received": sum(|r| r.received_bytes),
             "throughput_bps": if run_s > 0.0 { bits / run_s } else { 0.0 },
-            "jain": jain(used().map(|r| r.received_bytes as f64)),
+            "jain": used().map(|r| r.received_bytes as f64).collect::<Shares>().jain(),
+            "whole": of_fate(0), "partial": of_fate(1), "under_way": of_fate(2),
+            "not_arrived": of_fate(3),
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::approximate::Approximate;
 use crate::capture::Capture;
 use crate::carrier::Carrier;
 use crate::connections::Connections;
+use crate::critical_path::CriticalPaths;
 use crate::lpi;
 use crate::messages::{Messages, Suffered};
 use crate::plan::{ClassPlan, Plan, Transport};
@@ -84,6 +85,7 @@ pub struct World {
     pub(crate) stack: Stack,
     pub(crate) rocev2: Option<Box<RoceV2>>,
     pub(crate) tracer: Tracer,
+    pub(crate) paths: CriticalPaths,
     pub(crate) capture: Option<Capture>,
     pub(crate) transport_timers: Timers,
     pub(crate) wakes: Wakes,
@@ -136,11 +138,26 @@ pub(crate) struct Out<'a, const INSIDE: bool> {
     sources: &'a mut Tournament,
     timers: &'a mut Timers,
     notices: &'a mut Vec<(EndpointId, Notice)>,
+    /// Whoever looks inside, where somebody does.
+    inside: Option<(&'a mut CriticalPaths, &'a Messages)>,
+}
+
+/// What TCP is asked for by others than packets.
+pub(crate) enum Ask {
+    /// A wake-up is due.
+    Wake(EndpointId),
+    /// The application writes so many bytes.
+    Write(EndpointId, u64),
+    /// It closes its side.
+    Close(EndpointId),
 }
 
 impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        if INSIDE && let Some((paths, messages)) = &mut self.inside {
+            paths.sends(self.now, &packet, messages, self.fabric.pool.next_slot());
+        }
         self.fabric.send(self.now, from, packet, sack, self.sources);
     }
 
@@ -190,6 +207,10 @@ impl World {
             })
             .collect();
         let unfinished = drivers.iter().filter(|d| !d.background).count().max(1);
+        let paths = CriticalPaths::new(plan.measure.flow_parts, plan.measure.flow_parts_rows);
+        if paths.is_on() {
+            fabric.journeys.keep();
+        }
         let jitter = plan.fabric.processing_jitter;
         let capture = Capture::new(&plan.measure.capture, &plan.tcp, jitter, &mut fabric);
         Ok(World {
@@ -204,6 +225,7 @@ impl World {
             rocev2: plan.rocev2.map(|config| Box::new(RoceV2::new(config, workloads))),
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
+            paths,
             transport_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Wakes::new(plan.seed),
             notices: Vec::new(),
@@ -235,7 +257,8 @@ impl World {
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         // whoever does not look inside does not pay for it: not even a branch per event
-        let ended = match self.tracer.is_on() || self.fabric.taps.any() {
+        let inside = self.tracer.is_on() || self.fabric.taps.any() || self.paths.is_on();
+        let ended = match inside {
             true => self.run_all::<true>(most, look),
             false => self.run_all::<false>(most, look),
         };
@@ -336,7 +359,9 @@ impl World {
                     return self.queue_pair_alarm(id);
                 }
                 let endpoint = EndpointId(id as u32);
-                self.tcp(|stack, now, out| stack.on_wake(now, endpoint, out));
+                self.paths.prompted(true);
+                self.ask_tcp(&Ask::Wake(endpoint));
+                self.paths.prompted(false);
                 if self.tracer.is_on() {
                     self.trace(endpoint);
                 }
@@ -383,21 +408,27 @@ impl World {
     fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
         if packet.notes & Packet::DATAGRAM != 0 {
-            return self.deliver_datagram(packet, latency);
+            return self.deliver_datagram::<INSIDE>(packet, latency);
         }
         let sack = self.fabric.pool.take_sack(packet.sack);
         let class = self.stack.endpoint(packet.dst_endpoint).class;
         self.records.latency(class, packet, latency);
+        if INSIDE && self.paths.is_on() {
+            self.path_arrives(packet);
+        }
         self.tcp_in::<INSIDE, _>(|stack, now, out| {
             stack.on_packet(now, packet, sack.as_ref(), out);
         });
         if INSIDE {
             self.trace(packet.dst_endpoint);
+            if self.paths.is_on() {
+                self.path_arrived(packet.dst_endpoint);
+            }
         }
     }
 
     #[inline(never)]
-    fn deliver_datagram(&mut self, packet: &Packet, latency: Span) {
+    fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         if packet.flags != 0 {
             return self.queue_pair_packet(packet, latency);
         }
@@ -406,6 +437,9 @@ impl World {
         }
         self.records.datagram(packet, latency);
         if packet.ack > 0 {
+            if INSIDE && self.paths.is_on() {
+                self.frame_path(packet);
+            }
             self.frame_arrived(packet, latency);
         }
     }
@@ -477,6 +511,9 @@ impl World {
                 let connection = self.connections.of(receiver).number;
                 let (ends, now) = ((sender.local(), sender.remote()), Suffered::by(sender));
                 let row = d.row(self.now, ends, now, connection, ideal);
+                if self.paths.is_on() {
+                    self.path_ends(receiver, &row, &d.message);
+                }
                 self.records.flow(row);
             }
             if let Some(name) = d.name {
@@ -515,15 +552,28 @@ impl World {
         }
     }
 
-    /// Lets the transport stack work; what it wants from the network and the clock happens at once,
-    /// what it has to say to applications waits in `notices`.
+    /// Asks TCP for something, where it may be looked at.
     #[inline]
-    pub(crate) fn tcp<R>(&mut self, f: impl FnOnce(&mut Stack, Time, &mut Out<false>) -> R) -> R {
-        self.tcp_in::<false, R>(f)
+    pub(crate) fn ask_tcp(&mut self, ask: &Ask) {
+        match self.paths.is_on() {
+            true => self.ask_in::<true>(ask),
+            false => self.ask_in::<false>(ask),
+        }
     }
 
     #[inline]
-    fn tcp_in<const INSIDE: bool, R>(
+    fn ask_in<const INSIDE: bool>(&mut self, ask: &Ask) {
+        self.tcp_in::<INSIDE, _>(|stack, now, out| match *ask {
+            Ask::Wake(end) => stack.on_wake(now, end, out),
+            Ask::Write(end, bytes) => stack.write(now, end, bytes, out),
+            Ask::Close(end) => stack.close(now, end, out),
+        });
+    }
+
+    /// Lets the transport stack work; what it wants from the network and the clock happens at once,
+    /// what it has to say to applications waits in `notices`.
+    #[inline]
+    pub(crate) fn tcp_in<const INSIDE: bool, R>(
         &mut self,
         f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE>) -> R,
     ) -> R {
@@ -533,6 +583,7 @@ impl World {
             sources: &mut self.sources,
             timers: &mut self.transport_timers,
             notices: &mut self.notices,
+            inside: (INSIDE && self.paths.is_on()).then_some((&mut self.paths, &self.messages)),
         };
         f(&mut self.stack, self.now, &mut out)
     }

@@ -5,6 +5,7 @@
 """
 
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
+from eastwest.plot.flows import flow_parts
 from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, windows
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "cdf",
     "draw",
     "figure",
+    "flow_parts",
     "job_tasks",
     "link_heat",
     "losses",

@@ -7,7 +7,7 @@ from typing import Any
 
 from eastwest import units
 from eastwest.plot.latency import by_size
-from eastwest.report import energy, load, slow, spread, topology, verdict, words, work
+from eastwest.report import energy, load, parts, slow, spread, topology, verdict, words, work
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
@@ -36,12 +36,16 @@ def single(result: Result) -> str:
     job_curves = _take(curves, "job-runtimes")
     utilisation = spread.busy_links(facts)
     waited = spread.waits(facts)
+    split = parts.parts(facts)
     sections = {
         "work": [*work.charts(facts), *job_curves],
         "load": over_time,
         "energy": energy.charts(facts),
         "network_narrow": [utilisation] if utilisation else [],
-        "flow_charts": _take(curves, "flow-completion", "slowdown-by-size"),
+        "flow_charts": [
+            *_take(curves, "flow-completion", "slowdown-by-size"),
+            *([split] if split else []),
+        ],
         "packet_charts": [*_take(curves, "packet-latency"), *([waited] if waited else [])],
     }
     for charts in sections.values():

@@ -54,6 +54,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
         (!c.measure.capture.ports.is_empty(), "measure", "asks for a capture of packets"),
         (!c.measure.tcp_trace.is_empty(), "measure", "asks for a trace of windows"),
+        (!c.measure.flow_parts.is_empty(), "measure", "asks where the time of flows went"),
         (c.measure.ports != Default::default(), "measure", "asks for queues packet for packet"),
         (c.measure.lpi.ports != Default::default(), "measure", "asks for single naps of links"),
     ]

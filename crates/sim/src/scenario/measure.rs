@@ -21,6 +21,10 @@ pub struct MeasureConfig {
     pub tcp_trace: Senders,
     /// Most rows of the table of windows.
     pub tcp_trace_rows: u64,
+    /// Whose flows' times are split into parts.
+    pub flow_parts: Senders,
+    /// Most rows of the table of those.
+    pub flow_parts_rows: u64,
     /// Most rows of the tables of MPI messages and of states of ranks, each.
     pub mpi_rows: u64,
     /// What is captured.
@@ -151,6 +155,20 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .default("1000000")
             .range("1", MOST_ROWS),
     );
+    let mut flow_parts = Senders::default();
+    read_places(
+        s,
+        "flow_parts",
+        "Senders of flows whose times are split into injection, queueing, flight and retransmission \
+         (table flow_parts): streams \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
+        nodes,
+        |text, nodes| flow_parts.add(text, nodes),
+    );
+    let flow_parts_rows = s.get(
+        key("flow_parts_rows", "Most rows of the table flow_parts.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
     let mpi_rows = s.get(
         key(
             "mpi_rows",
@@ -167,6 +185,8 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
         ports,
         tcp_trace,
         tcp_trace_rows,
+        flow_parts,
+        flow_parts_rows,
         mpi_rows,
         capture,
         lpi,

@@ -81,3 +81,34 @@ fn no_port_mode_changes_a_frame() {
         }
     }
 }
+
+#[test]
+fn the_time_of_a_stream_is_split_up_to_its_last_frame() {
+    let one = "pattern = 'pairs'\nsources = 'h0'\ndestinations = 'h1'\nframes = 10\n\
+               rate = '1 Gbit/s'\nburst = 10\narrivals = 'periodic'\n";
+    let done = outcome(&star(2, one), &[("measure.flow_parts", "*")]);
+    let of = |part: &str| done.f64s("flow_parts", part)[0];
+    // it waits for nine frames of 1.2 µs at its card, and flies for two hops of 1.2 µs and 1 µs
+    let parts = ["injection_us", "queueing_us", "flight_us", "retransmission_us"].map(of);
+    assert_eq!(parts, [10.8, 0.0, 4.4, 0.0]);
+    assert_eq!(
+        (done.i64s("flow_parts", "flow"), done.i64s("flow_parts", "stream")),
+        (&[-1][..], &[0][..])
+    );
+    // two of three share a destination, and all add up
+    let text = star(6, &INCAST.replace("'h4', 'h5'", "'h5', 'h5'"));
+    let done = outcome(&text, &[("measure.flow_parts", "*")]);
+    let columns = ["completion_us", "injection_us", "queueing_us", "flight_us"]
+        .map(|part| done.f64s("flow_parts", part));
+    let (first, last) = (done.f64s("streams", "first_s"), done.f64s("streams", "last_s"));
+    for i in 0..3 {
+        let [all, injection, queueing, flight] = columns.map(|c| c[i]);
+        assert!((all - (last[i] - first[i]) * 1e6).abs() < 1e-3);
+        assert!((all - injection - queueing - flight).abs() < 1e-5);
+        assert_eq!((flight, queueing > 1.2), (4.4, i > 0), "stream {i}");
+        assert_eq!(
+            done.texts("flow_parts", "loss")[i] == "yes",
+            done.u64s("streams", "frames_lost")[i] > 0
+        );
+    }
+}

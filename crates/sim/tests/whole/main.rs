@@ -10,6 +10,7 @@ mod failures;
 mod fairness;
 mod faults;
 mod flow_mode;
+mod flow_parts;
 mod flow_times;
 mod harness;
 mod hdfs;

@@ -27,12 +27,18 @@ fn a_run_cut_off_before_that_only_counts_its_unfinished_flows() {
     done.assert_conserved();
     assert_eq!(done.number("simulated_s"), 0.003);
     assert_eq!((done.count("flows.count"), done.count("flows.completed")), (1, 0));
+    assert_eq!((done.count("flows.partial"), done.count("flows.not_arrived")), (0, 1));
     let all = "schema = 1\nduration = '2 ms'\n[fabric]\nkind = 'star'\nhosts = 5\n\
         host_rate = '1 Gbit/s'\n[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '100 KB'\n";
     let done = outcome(all, &[]);
     let (count, completed) = (done.count("flows.count"), done.count("flows.completed"));
     assert_eq!(count, 20);
     assert!(completed < count, "{completed} of {count}");
+    let [clean, lossy, partial, none] =
+        ["whole_without_loss", "whole_with_loss", "partial", "not_arrived"]
+            .map(|kind| done.count(&format!("flows.{kind}")));
+    assert_eq!((clean + lossy, partial + none), (completed, count - completed));
+    assert!(partial > 0, "all began at once, and share");
     assert_eq!(done.u64s("flows", "bytes").len() as u64, completed);
 }
 

@@ -1,0 +1,77 @@
+//! Journeys: of every packet under way, how long it has waited at its own host and how long it has been
+//! sent and propagated so far. The rest of its time it has waited in switches. Kept only where somebody
+//! asks; then every hop adds to it what its last bit took.
+//!
+//! What a hop takes without waiting is the packet's send time and the delay of the link, both as they are
+//! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that,
+//! too. So where a fault changes a rate or a delay while a packet is on the link, what this one packet
+//! took longer counts as waiting.
+
+use crate::link::{Link, Passage};
+use crate::pool::PacketPool;
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// What a packet has spent on its way, apart from waiting in switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journey {
+    /// Waiting at the host that sent it.
+    pub at_host: Span,
+    /// Sending, propagation, and processing at the host it came to.
+    pub flight: Span,
+}
+
+/// Journeys of all packets under way.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Journeys {
+    kept: bool,
+    /// By slot of the pool.
+    slots: Vec<Journey>,
+    /// The slot that the latest packet to reach a host lay in, and its journey.
+    latest: (u32, Journey),
+}
+
+impl Journeys {
+    /// Keeps them from now on.
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Whether they are kept.
+    pub fn are_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// The slot that the latest packet to reach a host lay in, and its journey.
+    pub fn latest(&self) -> (u32, Journey) {
+        self.latest
+    }
+
+    /// A packet has come over a link; hosts are the nodes below `hosts`.
+    pub(crate) fn pass(
+        &mut self,
+        now: Time,
+        (link, hosts): (&Link, u32),
+        passage: &Passage,
+        pool: &PacketPool,
+    ) {
+        if !self.kept {
+            return;
+        }
+        let slot = passage.slot as usize;
+        if slot >= self.slots.len() {
+            self.slots.resize(slot + 1, Journey::default());
+        }
+        let journey = &mut self.slots[slot];
+        let hop = link.send_time(u32::from(passage.ip_len())) + link.delay;
+        if link.from < hosts {
+            let at_host = passage.arrived().since(pool.get(passage.slot).born()) - hop;
+            *journey = Journey { at_host, flight: Span::ZERO };
+        }
+        journey.flight += hop;
+        if link.to < hosts {
+            journey.flight += now.since(passage.arrived());
+            self.latest = (passage.slot, *journey);
+        }
+    }
+}

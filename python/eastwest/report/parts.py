@@ -1,0 +1,67 @@
+"""What flows spent their time on, where the run was asked to split it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eastwest import units
+from eastwest.plot.flows import PARTS, largest_part, parts_by_size
+from eastwest.report.draw import Chart, Scale
+from eastwest.report.tables import Facts
+
+#: Half the width of a bar, in bars.
+_HALF = 0.32
+
+
+def parts(facts: Facts) -> Chart | None:
+    """Shares of the time of flows by what they went into, a bar for each size."""
+    table = parts_by_size(facts.result)
+    if table.height == 0:
+        return None
+    names = table["size"].to_list()
+    chart = Chart(
+        "flow-parts",
+        largest_part(table),
+        "Mean over flows of a size of what each spent of its own time. Injection: held at hosts "
+        "before it left; queueing: waiting in switches; flight: sent, propagated and processed; "
+        "retransmission: from the first sending of what was lost to the next.",
+        Scale("linear", 0.0, len(names), "size of the flow"),
+        Scale("linear", 0.0, 1.0, "share of its time", "percent"),
+        legend=list(PARTS),
+        key="piece",
+    )
+    rows: list[list[str]] = []
+    cells: list[list[list[Any]]] = []
+    for place, row in enumerate(table.iter_rows(named=True)):
+        below = 0.0
+        cell: list[list[Any]] = []
+        for number, part in enumerate(PARTS):
+            share = float(row[f"{part}_share"])
+            across, down = chart.points(
+                [place + 0.5 - _HALF, place + 0.5 + _HALF], [below, below + share]
+            )
+            left, right = across
+            chart.add(
+                f"piece s{number}",
+                f"M{left:.0f} {down[0]:.1f}H{right:.0f}V{down[1]:.1f}H{left:.0f}Z",
+                number,
+            )
+            below += share
+            tail = units.span(row[f"{part}_us_p99"] / 1e6)
+            cell.append([part, f"{units.percent(share)}, p99 {tail}", number])
+        cells.append(cell)
+        rows.append(
+            [
+                row["size"],
+                units.count(row["flows"]),
+                units.span(row["completion_us"] / 1e6),
+                *(units.percent(row[f"{part}_share"]) for part in PARTS),
+                *(units.span(row[f"{part}_us_p99"] / 1e6) for part in PARTS),
+            ]
+        )
+    chart.data = {"type": "cells", "categories": names, "heads": names, "cells": cells}
+    chart.table = (
+        ["size", "flows", "time, median", *PARTS, *(f"{part}, p99" for part in PARTS)],
+        rows,
+    )
+    return chart
