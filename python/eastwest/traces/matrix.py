@@ -1,0 +1,178 @@
+"""Connection matrices of htsim (``.cm``): who sends how much to whom, and when.
+
+A head of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in any order, of
+which the last two may be missing; then a line for each connection,
+``SRC->DST [id N] [start N] size N [prio N] [trigger N] [send_done_trigger N]
+[recv_done_trigger N]``, and lines of triggers and failures. ``#`` begins a comment line. Starts
+are picoseconds, as htsim's reader takes them; files that its own writer made have microseconds.
+
+What becomes of it is the list of flows that ``kind = "flow-list"`` reads. That list knows neither
+connections that begin when others are through nor such without end (``size 0``): files with these
+are refused. Priorities and failures are left out, and said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eastwest.errors import InputError
+from eastwest.files import write_whole
+from eastwest.units import clean, count
+
+#: What a flow list takes: docs/mechanisms/open-loop.md.
+_MOST_FLOWS = 5_000_000
+_MOST_BYTES = 256 * 1024 * 1024
+_LARGEST = 10**15
+_LATEST_S = 480 * 3600
+#: Units of starts, and how many are a second.
+START_UNITS = {"ps": 1e12, "us": 1e6}
+_ENDS = re.compile(r"([0-9]{1,9})->([0-9]{1,9})")
+_WHOLE = re.compile(r"[0-9]{1,16}")
+_HEAD = ("Nodes", "Connections", "Triggers", "Failures")
+_WORDS = ("id", "start", "size", "prio", "trigger", "send_done_trigger", "recv_done_trigger")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A flow: numbers of hosts, bytes, and when it begins in seconds."""
+
+    src: int
+    dst: int
+    bytes: int
+    start_s: float
+
+
+@dataclass
+class Matrix:
+    """What a file holds."""
+
+    nodes: int
+    connections: list[Connection]
+    #: What of the file a list of flows cannot say.
+    notes: list[str] = field(default_factory=list)
+
+
+def read(path: Path, start_unit: str = "ps") -> Matrix:
+    """Read a ``.cm`` file whose starts are in ``ps`` or ``us``.
+
+    Raises ``InputError`` with the line where it is damaged, or says what a list of flows cannot.
+    """
+    if start_unit not in START_UNITS:
+        raise InputError(f"starts in {start_unit!r:.20} are not known; allowed: ps, us")
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path} is larger than the {_MOST_BYTES:,} bytes that are read")
+        text = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    try:
+        return _Reading(START_UNITS[start_unit]).all(text)
+    except InputError as error:
+        raise InputError(f"{clean(str(path), 200)}: {error}") from None
+
+
+def write(matrix: Matrix, out: Path) -> None:
+    """Write a list of flows, whole or not at all."""
+    made = io.StringIO()
+    rows = csv.writer(made, lineterminator="\n")
+    rows.writerow(["src", "dst", "bytes", "start_s"])
+    for each in matrix.connections:
+        rows.writerow([each.src, each.dst, each.bytes, f"{each.start_s:.12f}"])
+    write_whole(out, made.getvalue().encode())
+
+
+class _Reading:
+    def __init__(self, unit: float) -> None:
+        self.unit = unit
+        self.head: dict[str, int] = {}
+        self.found: list[Connection] = []
+        self.others = {"trigger": 0, "failure": 0}
+        self.priorities = 0
+
+    def all(self, text: str) -> Matrix:
+        for where, words in _lines(text):
+            if words[0] in _HEAD:
+                self._header(where, words)
+            elif words[0] in self.others:
+                self.others[words[0]] += 1
+            elif len(self.found) == _MOST_FLOWS:
+                raise InputError(f"{where}: more than {_MOST_FLOWS:,} connections")
+            else:
+                self.found.append(self._connection(where, words))
+        for name, there in (("Nodes", None), ("Connections", len(self.found))):
+            if name not in self.head:
+                raise InputError(f"there is no line {name}")
+            if there is not None and self.head[name] != there:
+                raise InputError(f"it says {name} {self.head[name]}, and has {there}")
+        if not self.found:
+            raise InputError("names no connection")
+        notes = []
+        if self.priorities:
+            notes.append(f"left out: {count(self.priorities)} priorities")
+        if self.others["failure"]:
+            notes.append(
+                f"left out: {count(self.others['failure'])} failures; [[fault]] says such things"
+            )
+        return Matrix(self.head["Nodes"], self.found, notes)
+
+    def _header(self, where: str, words: list[str]) -> None:
+        if len(words) != 2 or not _WHOLE.fullmatch(words[1]):
+            raise InputError(f"{where}: expected {words[0]} and a whole number")
+        self.head[words[0]] = int(words[1])
+
+    def _connection(self, where: str, words: list[str]) -> Connection:
+        ends = _ENDS.fullmatch(words[0])
+        if ends is None:
+            raise InputError(f"{where}: {clean(words[0], 40)!r} is no SRC->DST of two numbers")
+        said = self._pairs(where, words[1:])
+        src, dst = int(ends[1]), int(ends[2])
+        nodes = self.head.get("Nodes", 0)
+        if max(src, dst) >= nodes:
+            raise InputError(f"{where}: host {max(src, dst)}, and there are {nodes}: 0 to n - 1")
+        if src == dst:
+            raise InputError(f"{where}: goes from host {src} to itself")
+        if "trigger" in said:
+            raise InputError(
+                f"{where}: begins at a trigger; a list of flows has starts only (kind = "
+                '"transactions" has calls that wait for others)'
+            )
+        if not _WHOLE.fullmatch(said.get("size", "")):
+            raise InputError(f"{where}: size must be a whole number of bytes")
+        if not 0 < int(said["size"]) <= _LARGEST:
+            raise InputError(
+                f"{where}: size is {said['size']}; allowed: 1 to {_LARGEST} bytes (0 is without "
+                "end, which a list of flows does not have)"
+            )
+        self.priorities += "prio" in said
+        return Connection(src, dst, int(said["size"]), self._start(where, said.get("start", "")))
+
+    def _pairs(self, where: str, words: list[str]) -> dict[str, str]:
+        said: dict[str, str] = {}
+        for name, value in zip(words[::2], [*words[1::2], ""], strict=False):
+            if name not in _WORDS:
+                known = ", ".join(_WORDS)
+                raise InputError(f"{where}: {clean(name, 40)!r} is not known; known: {known}")
+            said[name] = value
+        return said
+
+    def _start(self, where: str, text: str) -> float:
+        try:
+            start_s = float(text) / self.unit
+        except ValueError:
+            start_s = math.nan
+        if not 0 <= start_s <= _LATEST_S:
+            raise InputError(f"{where}: start is {clean(text, 40)!r}; allowed: 0 to 480 h")
+        return start_s
+
+
+def _lines(text: str) -> Iterator[tuple[str, list[str]]]:
+    for number, line in enumerate(io.StringIO(text), 1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield f"line {number}", words
