@@ -252,6 +252,7 @@ TABLES: dict[str, dict[str, str]] = {
         "response_us": "f64",
         "network_us": "f64",
         "compute_us": "f64",
+        "queued_us": "f64",
         "calls": "u32",
     },
     "calls": {

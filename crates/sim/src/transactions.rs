@@ -59,6 +59,7 @@ pub fn table(world: &World, workloads: &[String]) -> Table {
             ("response_us", spans(r().map(TransactionRecord::response_time))),
             ("network_us", spans(r().map(|t| t.network))),
             ("compute_us", spans(r().map(|t| t.compute))),
+            ("queued_us", spans(r().map(|t| t.queued))),
             ("calls", Column::U32(r().map(|t| t.calls.len() as u32).collect())),
         ],
     )
@@ -146,6 +147,7 @@ pub fn summary(world: &World) -> Value {
         "response_us": us(TransactionRecord::response_time),
         "network_us": us(|t| t.network),
         "compute_us": us(|t| t.compute),
+        "queued_us": us(|t| t.queued),
         "per_second": per_second, "per_second_per_watt": per_watt,
     })
 }

@@ -15,8 +15,10 @@ pub struct TransactionRecord {
     pub client: Option<HostId>,
     /// Part of its response time in which what was waited for was on its way.
     pub network: Span,
-    /// Part of it in which components computed: the rest.
+    /// Part of it in which components computed, or waited for processors: the rest.
     pub compute: Span,
+    /// Part of that in which calls waited for processors.
+    pub queued: Span,
     /// Its calls; the first has the arrival of the transaction and its end.
     pub calls: Vec<CallRecord>,
 }

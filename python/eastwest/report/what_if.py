@@ -69,6 +69,7 @@ ROWS = (
     Row("Response time, p99", ("transactions", "response_us", "p99"), units.span, 1e-6),
     Row("… of it the network, mean", ("transactions", "network_us", "mean"), units.span, 1e-6),
     Row("… of it computing, mean", ("transactions", "compute_us", "mean"), units.span, 1e-6),
+    Row("… of that in queues", ("transactions", "queued_us", "mean"), units.span, 1e-6),
     Row("Transactions per second", ("transactions", "per_second"), _per_watt),
     Row("Transactions per second and watt", ("transactions", "per_second_per_watt"), _per_watt),
     Row("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),

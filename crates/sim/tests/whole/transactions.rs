@@ -115,3 +115,23 @@ fn one_scenario_one_digest_and_checkpoints_go_on() {
         &[("workload.shop.arrivals", "poisson"), ("workload.shop.transactions", "20")],
     );
 }
+
+#[test]
+fn processors_make_calls_wait_and_checkpoints_keep_the_queues() {
+    let crowded = [
+        ("workload.shop.arrivals", "poisson"),
+        ("workload.shop.mean_gap", "7 ms"),
+        ("workload.shop.transactions", "60"),
+    ];
+    let one = [&crowded[..], &[("workload.shop.processors", "1")]].concat();
+    let (free, queued) = (run(&crowded), run(&one));
+    let mean = |done: &Outcome, column| {
+        let values = done.f64s("transactions", column);
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    assert_eq!(mean(&free, "queued_us"), 0.0);
+    // cart computes 6 of the 7 ms from one arrival to the next
+    assert!(mean(&queued, "queued_us") > 1_000.0, "{}", mean(&queued, "queued_us"));
+    assert!(mean(&queued, "response_us") > mean(&free, "response_us") + 1_000.0);
+    goes_on_in(&context(), TEXT, &one);
+}

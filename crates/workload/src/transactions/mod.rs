@@ -11,10 +11,12 @@
 //!
 //! Each pair of components keeps one TCP connection, opened at the first call; calls over it are
 //! pipelined. Components on one host talk without network and at once. Arrivals do not wait for earlier
-//! transactions (open loop).
+//! transactions (open loop). Components compute for any number of calls at once, or have [`processors`]
+//! for which calls queue.
 
 mod path;
 mod place;
+mod processors;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{
     CallRecord, ClassId, ConnId, HostId, Purpose, Side, Span, Time, TransactionRecord,
 };
+use processors::{Processors, Work};
 use serde::{Deserialize, Serialize};
 use shape::Shape;
 use std::collections::{BTreeMap, VecDeque};
@@ -110,6 +113,8 @@ pub struct TransactionsConfig {
     pub start: Span,
     /// How many there are in all.
     pub count: u64,
+    /// Calls that a component computes for at once; `None`: any number.
+    pub processors: Option<u32>,
     /// Class of all packets.
     pub class: ClassId,
 }
@@ -123,6 +128,7 @@ pub struct Transactions {
     gaps: Stream,
     draws: Stream,
     origins: Stream,
+    processors: Option<Processors>,
     /// Connections by who calls and who answers. Clients count on after the components.
     connections: BTreeMap<(u32, u32), ConnId>,
     running: Vec<Option<Running>>,
@@ -146,10 +152,12 @@ struct Running {
     calls: Vec<CallRecord>,
     /// Calls not done yet.
     left: u32,
+    /// What each call computes, where processors are counted.
+    work: Vec<Work>,
 }
 
 /// What can be due for a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Step {
     /// The request leaves.
     Send,
@@ -200,7 +208,9 @@ impl Transactions {
                 Vec::new()
             }
         };
+        no.require(config.processors != Some(0), || "processors: at least one is needed".into());
         no.unless_any(|| Transactions {
+            processors: config.processors.map(|each| Processors::new(each, hosts.len())),
             hosts,
             gaps: Stream::new(cluster.seed, "transactions/gaps"),
             draws: Stream::new(cluster.seed, "transactions/draws"),
@@ -238,8 +248,8 @@ impl Transactions {
                 let (slot, call) = ((token >> 32) as u32 & (MOST_RUNNING as u32 - 1), token as u32);
                 match token >> 62 {
                     ARRIVE => self.arrive(now, out),
-                    SEND => self.due.push_back((Step::Send, slot, call)),
-                    _ => self.due.push_back((Step::Answer, slot, call)),
+                    SEND => self.computed(Step::Send, slot, call),
+                    _ => self.computed(Step::Answer, slot, call),
                 }
             }
             Event::Delivered { from, tag, .. } => {
@@ -257,6 +267,20 @@ impl Transactions {
                 Step::Answer => self.answer(now, slot, call, out),
                 Step::Done => self.done(now, slot, call, out),
             }
+        }
+        if let Some(processors) = &mut self.processors {
+            processors.hand_on(now, &mut self.running, out);
+        }
+    }
+
+    /// The time before a step has passed.
+    fn computed(&mut self, step: Step, slot: u32, call: u32) {
+        self.due.push_back((step, slot, call));
+        let running = self.running[slot as usize].as_mut().expect("a transaction under way");
+        if let Some(processors) = &mut self.processors {
+            let calls = &self.config.book.transactions[running.recorded as usize].calls;
+            let owner = owner(calls, step, call);
+            processors.passed(calls[owner as usize].component, slot, owner, running);
         }
     }
 
@@ -296,6 +320,7 @@ impl Transactions {
             shape: Shape::new(calls),
             calls: vec![CallRecord::default(); calls.len()],
             left: calls.len() as u32,
+            work: vec![Work::default(); self.processors.as_ref().map_or(0, |_| calls.len())],
         };
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -425,10 +450,16 @@ impl Transactions {
         for &(step, call, wait) in steps {
             if wait == Span::ZERO {
                 self.due.push_back((step, slot, call));
+            } else if let Some(processors) = &mut self.processors {
+                let running =
+                    self.running[slot as usize].as_mut().expect("a transaction under way");
+                let calls = &self.config.book.transactions[running.recorded as usize].calls;
+                let owner = owner(calls, step, call);
+                let component = calls[owner as usize].component;
+                let at = (component, slot, owner);
+                processors.compute(now, at, (step, call, wait), running, out);
             } else {
-                let kind = if step == Step::Send { SEND } else { ANSWER };
-                let token = kind << 62 | u64::from(slot) << 32 | u64::from(call);
-                out.push(Action::Wake { at: now + wait, token });
+                out.push(wake(now + wait, step, slot, call));
             }
         }
     }
@@ -437,11 +468,12 @@ impl Transactions {
     fn complete(&mut self, slot: u32, out: &mut Vec<Action>) {
         let running = self.running[slot as usize].take().expect("a transaction under way");
         self.free.push(slot);
-        let Running { number, recorded, client, mut calls, .. } = running;
+        let Running { number, recorded, client, mut calls, work, .. } = running;
         let book = &self.config.book.transactions[recorded as usize];
-        let (network, compute) = path::trace(&book.calls, &mut calls);
+        let path::Sums { network, compute, queued } = path::trace(&book.calls, &work, &mut calls);
         let client = client.map(|c| self.config.clients[c as usize]);
-        let record = TransactionRecord { number, recorded, client, network, compute, calls };
+        let record =
+            TransactionRecord { number, recorded, client, network, compute, queued, calls };
         out.push(Action::Transaction(Box::new(record)));
         self.completed += 1;
         if self.completed == self.config.count {
@@ -449,6 +481,20 @@ impl Transactions {
             out.push(Action::Finished);
         }
     }
+}
+
+/// Which call computes before a step of a call: its caller before the request, itself before the answer.
+fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
+    match step {
+        Step::Send => calls[call as usize].parent.expect("the first is sent at once"),
+        _ => call,
+    }
+}
+
+/// Asks to be woken for a step.
+fn wake(at: Time, step: Step, slot: u32, call: u32) -> Action {
+    let kind = if step == Step::Send { SEND } else { ANSWER };
+    Action::Wake { at, token: kind << 62 | u64::from(slot) << 32 | u64::from(call) }
 }
 
 /// A request or response; both leave a row with the number of their transaction.

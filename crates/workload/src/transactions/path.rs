@@ -6,13 +6,27 @@
 //! pieces add up to the response time to the picosecond.
 
 use super::Call;
+use super::processors::Work;
 use eastwest_types::{CallRecord, Span};
 
+/// Where the time on a critical path went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Sums {
+    pub network: Span,
+    /// Of components, with what was waited for processors.
+    pub compute: Span,
+    /// That part of it.
+    pub queued: Span,
+}
+
 /// Notes in every call which part of the time on the critical path is its network's and its
-/// component's; gives the sums of both.
-pub(super) fn trace(calls: &[Call], records: &mut [CallRecord]) -> (Span, Span) {
+/// component's; gives the sums. Without processors there is no `work`.
+pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -> Sums {
     let last_awaited = last_awaited(calls, records);
     let (mut network, mut compute) = (Span::ZERO, Span::ZERO);
+    let mut queued = Span::ZERO;
+    let waited =
+        |call: usize, answer: usize| work.get(call).map_or(Span::ZERO, |work| work.queued[answer]);
     let mut add_compute = |records: &mut [CallRecord], call: usize, span: Span| {
         records[call].compute += span;
         compute += span;
@@ -27,6 +41,7 @@ pub(super) fn trace(calls: &[Call], records: &mut [CallRecord]) -> (Span, Span) 
         loop {
             let CallRecord { arrived, answered: sent_back, done, .. } = records[call];
             add_network(records, call, done.since(sent_back));
+            queued += waited(call, 1);
             let Some(last) = last_awaited[call] else {
                 add_compute(records, call, sent_back.since(arrived));
                 break;
@@ -39,8 +54,9 @@ pub(super) fn trace(calls: &[Call], records: &mut [CallRecord]) -> (Span, Span) 
         loop {
             let CallRecord { sent, arrived, .. } = records[call];
             add_network(records, call, arrived.since(sent));
+            queued += waited(call, 0);
             let Some(parent) = calls[call].parent.map(|p| p as usize) else {
-                return (network, compute);
+                return Sums { network, compute, queued };
             };
             let after = calls[call].after.iter().map(|&a| a as usize);
             match after.max_by_key(|&a| records[a].done) {

@@ -47,6 +47,7 @@ fn config(book: Book) -> TransactionsConfig {
         start: Span::ZERO,
         count,
         class: ClassId(0),
+        processors: None,
     }
 }
 
@@ -201,4 +202,83 @@ fn what_cannot_be_is_refused() {
     assert_eq!(reasons.len(), 5, "{reasons:?}");
     let more = TransactionsConfig { count: 2, drawn: true, ..config(book(vec![fan()])) };
     assert_eq!(Transactions::new(more, &cluster(8)).expect_err("impossible").len(), 2);
+}
+
+/// Mean wait in an M/M/c queue by Erlang's C formula, in units of the mean service time.
+fn erlang_wait(servers: u32, load: f64) -> f64 {
+    let offered = load * f64::from(servers);
+    // Erlang's B by its recursion, C from it
+    let lost = (1..=servers).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
+    let waits = lost / (1.0 - load * (1.0 - lost));
+    waits / (f64::from(servers) * (1.0 - load))
+}
+
+#[test]
+fn calls_wait_for_processors_as_erlang_says() {
+    let mut random = Stream::new(5, "service times");
+    let times: Vec<u64> = (0..20_000).map(|_| exponential(MS, &mut random).0.max(1)).collect();
+    let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
+    let calls = times.iter().map(|&t| vec![Call { rest: Span(t), ..call(None, 0, &[], 0, 0) }]);
+    let book = book(calls.collect());
+    assert!((erlang_wait(1, 0.5) - 1.0).abs() < 1e-12, "M/M/1: load / (1 - load)");
+    for (servers, load) in [(1, 0.6), (2, 0.7), (4, 0.8)] {
+        let mut replay = config(book.clone());
+        let gap = Span((mean / (f64::from(servers) * load)) as u64);
+        (replay.arrivals, replay.drawn, replay.count) = (Arrivals::Poisson(gap), true, 400_000);
+        replay.processors = Some(servers);
+        let run = run(replay);
+        let queued: f64 = run.transactions.iter().map(|t| t.queued.0 as f64).sum();
+        let found = queued / 400_000.0 / mean;
+        let expected = erlang_wait(servers, load);
+        assert!((found / expected - 1.0).abs() < 0.05, "{servers}, {load}: {found}, {expected}");
+    }
+}
+
+#[test]
+fn a_component_with_one_processor_takes_calls_in_turn() {
+    let mut replay = config(book(vec![fan()]));
+    replay.placement = Placement::Given([0, 1, 1, 1].map(HostId).to_vec());
+    replay.processors = Some(1);
+    // two of one component at once: the second waits until the first has computed
+    let both = &mut replay.book.transactions[0].calls;
+    (both[1].component, both[2].component) = (1, 1);
+    let run = run(replay);
+    let t = &run.transactions[0];
+    let at = |ms: u64, journeys: u64| Time::ZERO + MS * ms + Ideal::LATENCY * journeys;
+    assert_eq!((t.calls[1].answered, t.calls[2].arrived), (at(11, 1), at(2, 1)));
+    assert_eq!(t.calls[2].answered, at(31, 1), "20 after the other's answer");
+    assert_eq!(t.queued, MS * 9);
+    assert_eq!(t.response_time(), t.network + t.compute);
+}
+
+#[test]
+fn with_processors_enough_nothing_waits() {
+    let replay = config(book(vec![fan(), fan(), fan()]));
+    let counted = TransactionsConfig { processors: Some(3), ..replay.clone() };
+    assert_eq!(run(replay).transactions, run(counted).transactions);
+}
+
+#[test]
+fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
+    // a asks b, which asks a; and b asks a, which asks b; both with calls within themselves
+    let around = |a: u32, b: u32| {
+        vec![
+            call(None, a, &[], 0, 1),
+            call(Some(0), a, &[], 1, 2),
+            call(Some(0), b, &[1], 1, 1),
+            call(Some(2), a, &[], 1, 1),
+            call(Some(3), b, &[], 1, 1),
+        ]
+    };
+    let mut replay = config(book(vec![around(0, 1), around(1, 0)]));
+    replay.arrivals = Arrivals::Periodic(Span::from_us(100));
+    replay.count = 400;
+    replay.processors = Some(1);
+    let run = run(replay);
+    assert!(run.transactions.iter().all(|t| t.response_time() == t.network + t.compute));
+    // alone, the first has its processor to itself: what it calls within itself takes it over
+    let mut alone = config(book(vec![around(0, 1)]));
+    alone.processors = Some(1);
+    let run = super::tests::run(alone);
+    assert_eq!(run.transactions[0].queued, Span::ZERO);
 }

@@ -46,6 +46,11 @@ pub fn read(
             .optional("as many as are recorded")
             .range("1", "2147483648"),
     );
+    let processors = s.find(
+        key("processors", "Calls that a component computes for at once; others wait in turn.")
+            .optional("any number")
+            .range("1", "1000000"),
+    );
     if !s.good(&["file"]) || s.describing() {
         return None;
     }
@@ -61,6 +66,7 @@ pub fn read(
         clients: clients.unwrap_or_default(),
         start,
         class,
+        processors,
     })
 }
 

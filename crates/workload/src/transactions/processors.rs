@@ -1,0 +1,150 @@
+//! Queues at processors: a component computes for as many calls at once as it has processors, first come,
+//! first served; other calls of it wait.
+//!
+//! A call holds a processor while it computes, which is while one of its times runs (`gap` of a call it
+//! makes, `rest` before its answer), and gives it back while it only waits for others: so components that
+//! call each other never wait in a circle. Times that run beside each other in one call are the recorded
+//! thread's and take one processor together. A call within a component takes over the processor of the one
+//! it is part of, and the other way round.
+
+use super::{Running, Step};
+use crate::Action;
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A time that a call is to compute: what follows, of which call, how long, and since when it waits.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Piece {
+    step: Step,
+    of: u32,
+    length: Span,
+    since: Time,
+}
+
+/// What a call computes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Work {
+    holds: bool,
+    /// Times that run.
+    running: u32,
+    /// What begins when it gets a processor.
+    waiting: Vec<Piece>,
+    /// How long its request, and its answer, waited for a processor.
+    pub queued: [Span; 2],
+}
+
+/// The processors of all components.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Processors {
+    each: u32,
+    busy: Vec<u32>,
+    /// Per component: calls that wait, by place of their transaction and number.
+    queues: Vec<VecDeque<(u32, u32)>>,
+    /// Component, place and number of calls that hold a processor and may not need it any more; empty
+    /// between two events.
+    #[serde(skip)]
+    idle: Vec<(u32, u32, u32)>,
+}
+
+impl Processors {
+    pub fn new(each: u32, components: usize) -> Processors {
+        let queues = vec![VecDeque::new(); components];
+        Processors { each, busy: vec![0; components], queues, idle: Vec::new() }
+    }
+
+    /// `owner`, a call of `component` in the transaction at `slot`, is to compute for `length` before `step`
+    /// of the call `of`.
+    pub fn compute(
+        &mut self,
+        now: Time,
+        (component, slot, owner): (u32, u32, u32),
+        (step, of, length): (Step, u32, Span),
+        running: &mut Running,
+        out: &mut Vec<Action>,
+    ) {
+        let piece = Piece { step, of, length, since: now };
+        if !running.work[owner as usize].holds {
+            if !running.work[owner as usize].waiting.is_empty() {
+                running.work[owner as usize].waiting.push(piece);
+                return;
+            }
+            if !self.takes(component, slot, running) {
+                running.work[owner as usize].waiting.push(piece);
+                self.queues[component as usize].push_back((slot, owner));
+                return;
+            }
+            running.work[owner as usize].holds = true;
+        }
+        begin(now, slot, owner, piece, running, out);
+    }
+
+    /// Whether there is a processor: that of an idle call of the same transaction, or a free one.
+    fn takes(&mut self, component: u32, slot: u32, running: &mut Running) -> bool {
+        let given = self.idle.iter().position(|&(k, s, call)| {
+            (k, s) == (component, slot) && running.work[call as usize].running == 0
+        });
+        if let Some(at) = given {
+            let (_, _, call) = self.idle.swap_remove(at);
+            running.work[call as usize].holds = false;
+            return true;
+        }
+        let busy = &mut self.busy[component as usize];
+        let free = *busy < self.each;
+        *busy += u32::from(free);
+        free
+    }
+
+    /// A time of a call has passed.
+    pub fn passed(&mut self, component: u32, slot: u32, owner: u32, running: &mut Running) {
+        let work = &mut running.work[owner as usize];
+        work.running -= 1;
+        if work.running == 0 {
+            self.idle.push((component, slot, owner));
+        }
+    }
+
+    /// At the end of an event: processors that nobody needs go to those who wait.
+    pub fn hand_on(
+        &mut self,
+        now: Time,
+        transactions: &mut [Option<Running>],
+        out: &mut Vec<Action>,
+    ) {
+        while let Some((component, slot, call)) = self.idle.pop() {
+            // a transaction that is over needs none
+            if let Some(running) = &mut transactions[slot as usize] {
+                let work = &mut running.work[call as usize];
+                if work.running > 0 || !work.holds {
+                    continue;
+                }
+                work.holds = false;
+            }
+            let Some((slot, call)) = self.queues[component as usize].pop_front() else {
+                self.busy[component as usize] -= 1;
+                continue;
+            };
+            let running = transactions[slot as usize].as_mut().expect("it waits to compute");
+            let work = &mut running.work[call as usize];
+            work.holds = true;
+            for piece in std::mem::take(&mut work.waiting) {
+                begin(now, slot, call, piece, running, out);
+            }
+        }
+    }
+}
+
+/// A time begins to run.
+fn begin(
+    now: Time,
+    slot: u32,
+    owner: u32,
+    piece: Piece,
+    running: &mut Running,
+    out: &mut Vec<Action>,
+) {
+    running.work[owner as usize].running += 1;
+    let which = usize::from(piece.step == Step::Answer);
+    running.work[piece.of as usize].queued[which] = now.since(piece.since);
+    out.push(super::wake(now + piece.length, piece.step, slot, piece.of));
+}
