@@ -6,6 +6,7 @@
 //! those of what the sender has had acknowledged. At one picosecond what TCP does goes first, for
 //! what it then sends may be lost at once.
 
+use crate::threads::RowOfPart;
 use crate::world::World;
 use eastwest_measure::events::{EventRow, What};
 use eastwest_network::losses::Lost;
@@ -16,6 +17,9 @@ impl World {
     /// Makes rows of what was lost before this time.
     #[cold]
     pub(crate) fn note_losses(&mut self, before: Time) {
+        if self.fabric.is_cut() {
+            return self.keep_losses_of_parts();
+        }
         if self.fabric.losses.kept {
             self.fabric.settle(self.now);
         }
@@ -30,7 +34,7 @@ impl World {
         }
     }
 
-    fn row_of(&self, lost: &Lost) -> EventRow {
+    pub(crate) fn row_of(&self, lost: &Lost) -> EventRow {
         let packet = &lost.packet;
         let row = EventRow {
             at: lost.at,
@@ -91,7 +95,7 @@ impl World {
         let first = from.max(1) - 1;
         let after = to.max(1) - 1;
         let bytes = after.min(self.stack.endpoint(end).written()).saturating_sub(first);
-        self.records.events.push(EventRow {
+        let row = EventRow {
             at: self.now,
             what,
             connection: Some(connection.number),
@@ -101,6 +105,10 @@ impl World {
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             drop: None,
             timeout,
-        });
+        };
+        match self.fabric.event_of_part() {
+            Some(event) => self.rows_of_parts.push(RowOfPart { event, number: 0, row }),
+            None => self.records.events.push(row),
+        }
     }
 }

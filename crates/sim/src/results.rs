@@ -30,6 +30,8 @@ pub struct Results {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// The fields of `run --json` that do not depend on the machine.
     pub summary: Value,
+    /// How it was run, where that is worth a word.
+    pub notes: Vec<String>,
 }
 
 impl Results {
@@ -83,7 +85,7 @@ impl Results {
         ];
         tables.extend(replayed);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
-        Results { tables, files, summary }
+        Results { tables, files, summary, notes: Vec::new() }
     }
 }
 
