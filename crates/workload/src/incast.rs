@@ -119,9 +119,14 @@ impl Incast {
     fn begin(&mut self, now: Time, out: &mut Vec<Action>) {
         if self.config.persistent {
             let window = Span(self.config.warm_up.0 / 2);
-            for sender in 0..self.config.senders.len() as u64 {
+            for sender in 0..self.config.senders.len() as u32 {
                 let at = now + self.opening.within(window);
-                out.push(Action::Wake { at, token: OPEN + sender });
+                if window == Span::ZERO {
+                    // the first round may begin at the same instant
+                    self.open(sender, out);
+                } else {
+                    out.push(Action::Wake { at, token: OPEN + u64::from(sender) });
+                }
             }
         }
         out.push(Action::Wake { at: now + self.config.warm_up, token: ROUND });

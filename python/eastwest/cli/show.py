@@ -122,6 +122,9 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
         yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tally(s.get("tcp"))
+    if isinstance(s.get("rocev2"), Mapping):
+        sums = ("retransmits", "timeouts", "naks", "cnps")
+        yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:

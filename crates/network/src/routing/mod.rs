@@ -140,6 +140,11 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
+    /// The hash of packets between two hosts that have an explicit route, and 0 for all others.
+    pub fn route_of(&self, from: HostId, to: HostId) -> u16 {
+        self.explicit.as_ref().and_then(|e| e.find(from, to)).unwrap_or(0)
+    }
+
     /// The links on which `switch` could send a packet with this hash to `dst` on; there must be one.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {

@@ -7,7 +7,7 @@ use super::dscp::Dscp;
 use super::quantity::{Name, Quantity};
 use super::reader::{Section, key};
 use super::resolve::{Body, Out};
-use eastwest_network::config::SchedulerConfig;
+use eastwest_network::config::{FabricConfig, SchedulerConfig};
 use eastwest_types::ClassId;
 
 /// A traffic class.
@@ -75,7 +75,7 @@ impl Classes {
     }
 
     /// Completes the resolved text and tells what looks unintended.
-    pub fn finish(&self, s: &mut Section, scheduler: &SchedulerConfig, notes: &mut Vec<String>) {
+    pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;
         }
@@ -88,13 +88,17 @@ impl Classes {
             notes.push(format!("no workload is in class {}", class.0.name));
         }
         let high = self.list.iter().filter(|c| Dscp(c.dscp).priority() >= 4).count();
+        let scheduler = &fabric.scheduler;
         let strict = *scheduler == SchedulerConfig::StrictPriority;
         if strict && (high == 0 || high == self.list.len()) {
             notes.push(
                 "strict-priority serves 4–7 before 0–3, but all classes are on one side".to_owned(),
             );
         }
-        if *scheduler == SchedulerConfig::Fifo && self.list.iter().any(|c| c.dscp > 0) {
+        if *scheduler == SchedulerConfig::Fifo
+            && !fabric.dcb.is_on()
+            && self.list.iter().any(|c| c.dscp > 0)
+        {
             notes.push(
                 "priorities and codepoints have no effect with fabric.scheduler = \"fifo\""
                     .to_owned(),

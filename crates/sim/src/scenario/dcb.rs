@@ -11,7 +11,8 @@ use super::queues::Room;
 use super::reader::{Section, key};
 use super::workload::WorkloadSpec;
 use crate::plan::Transport;
-use eastwest_network::config::{CableConfig, QueueConfig, SchedulerConfig};
+use eastwest_network::config::{CableConfig, FabricConfig, QueueConfig, SchedulerConfig};
+use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::{EnergyConfig, LinkPolicy};
@@ -64,6 +65,26 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
         }
     }
     dcb
+}
+
+/// Tells where pauses could wait for each other in a circle.
+pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
+    if fabric.dcb.pfc.is_none() {
+        return;
+    }
+    match dependency::look(fabric) {
+        Dependencies::Free => {}
+        Dependencies::Cycle(nodes) => notes.push(format!(
+            "pfc: a deadlock is possible: packets may wait for each other in the circle {} -> {} \
+             (Dally and Seitz 1987); `watchdog` would break it, and routes without a circle avoid it",
+            nodes.join(" -> "),
+            nodes[0],
+        )),
+        Dependencies::TooLarge => notes.push(
+            "pfc: the fabric is too large for a look at whether its routes allow a deadlock"
+                .to_owned(),
+        ),
+    }
 }
 
 /// What does not go together.

@@ -188,6 +188,9 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         fabric::read(f, context, &mut files, &mut notes)
     });
     fabric.config.faults = faults::read(s, &fabric);
+    if s.all_good() && !s.describing() {
+        dcb::note_cycles(&fabric.config, &mut notes);
+    }
     let mut tcp = s.table("tcp", "Settings of every TCP endpoint.", |t| {
         tcp::read(t, fabric.mtu, context, &mut notes)
     });
@@ -216,7 +219,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     s.demand(ends, &["duration", "workload"], || {
         "is required: every workload runs in the background, so nothing else ends it".to_owned()
     });
-    classes.finish(s, &fabric.config.scheduler, &mut notes);
+    classes.finish(s, &fabric.config, &mut notes);
     dcb::refuse_lossy(s, &workloads, &classes.list, &fabric.config.dcb);
     let measure =
         s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {

@@ -286,6 +286,50 @@ fn a_ring_of_pauses_ends_the_run_and_names_its_cycle() {
 }
 
 #[test]
+fn routes_that_allow_a_deadlock_are_told_before_the_run() {
+    let told = |text: &str, topology: &str| {
+        let scenario = scenario_in(&context_with("ring.toml", topology), text, &[]);
+        scenario.notes.iter().find(|n| n.contains("a deadlock is possible")).cloned()
+    };
+    let (text, topology) = ring("");
+    let note = told(&text, &topology).expect("there is a cycle");
+    assert!(note.contains("s0 -> s1 -> s2 -> s0"), "{note}");
+    // without pauses, and on shortest ways, of which each has one link between switches
+    assert_eq!(told(&text.replace("[fabric.pfc]\npriorities = [3]\n", ""), &topology), None);
+    let routes = text.find("[[fabric.route]]").unwrap()..text.find("[[workload]]").unwrap();
+    let shortest = text.replace(&text[routes], "").replace("routing = 'explicit'\n", "");
+    assert_eq!(told(&shortest, &topology), None);
+    // no route may turn where two of them wait for the third
+    let part = text
+        .replace("from = 'h6'\nto = 'h3'\nvia = ['s2', 's0', 's1']", "")
+        .replace("from = 'h7'\nto = 'h4'\nvia = ['s2', 's0', 's1']", "")
+        .replace("from = 'h8'\nto = 'h5'\nvia = ['s2', 's0', 's1']", "")
+        .replace("[[fabric.route]]\n\n", "");
+    assert_ne!(part, text);
+    assert_eq!(told(&part, &topology), None);
+    // what Eastwest builds has none
+    assert_eq!(told(&format!("{}{FOUR_TO_ONE}", star(6, "[fabric.pfc]")), ""), None);
+}
+
+#[test]
+fn shortest_ways_around_a_larger_ring_allow_a_deadlock() {
+    let hosts = ["h0", "h1", "h2", "h3", "h4"];
+    let switches = ["s0", "s1", "s2", "s3", "s4"];
+    let mut cables = Vec::new();
+    for n in 0..5 {
+        cables.push((hosts[n], switches[n], "10 Gbit/s", "1 us"));
+        cables.push((switches[n], switches[(n + 1) % 5], "10 Gbit/s", "1 us"));
+    }
+    let text = "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'ring.toml'\n[fabric.pfc]\n\
+        [[class]]\nname = 'frames'\npriority = 3\n[[workload]]\nname = 'frames'\n\
+        kind = 'ethernet'\nload = 0.1\nframes = 10\n";
+    let context = context_with("ring.toml", &graph(&hosts, &switches, &cables));
+    let notes = scenario_in(&context, text, &[]).notes;
+    let note = notes.iter().find(|n| n.contains("a deadlock is possible")).expect("a cycle");
+    assert!(note.matches("->").count() == 5, "{note}");
+}
+
+#[test]
 fn a_deadlock_is_told_at_the_end_of_a_short_run() {
     let (text, topology) = ring("");
     let context = context_with("ring.toml", &topology);

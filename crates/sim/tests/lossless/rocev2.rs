@@ -163,7 +163,10 @@ fn workloads_of_all_kinds_have_queue_pairs() {
         (12, "kind = 'stride'\nstride = 1\ncount = 3\nbytes = '100 KB'"),
         (8, "kind = 'permutation'\nrepeat = 2\nbytes = '100 KB'"),
         (24, "kind = 'all-to-all'\nbytes = '20 KB'\nrequest_bytes = '100 B'"),
-        (6, "kind = 'incast'\nreceiver = 'h0'\nrounds = 2\nblock_bytes = '100 KB'"),
+        (
+            6,
+            "kind = 'incast'\nreceiver = 'h0'\nrounds = 2\nblock_bytes = '100 KB'\nwarm_up = '0 s'",
+        ),
         (40, "kind = 'poisson'\nload = 0.5\nsizes = 'web-search'\nflows = 40"),
         (
             200,

@@ -1,0 +1,156 @@
+//! Whether pauses could ever wait for each other in a circle: a cycle in the dependencies of channels (Dally and
+//! Seitz, *Deadlock-free message routing in multiprocessor interconnection networks*, 1987).
+//!
+//! A channel is a link between two switches. It depends on the one on which a packet that came by it goes on:
+//! while that is paused, so is what waits behind it. Routes without a cycle of such dependencies cannot deadlock;
+//! with one they can, if there is traffic on all of it at the wrong moment. All pairs of hosts count, over all
+//! links on which their packets may go.
+
+use crate::config::{FabricConfig, Topology};
+use crate::routing::Routing;
+use crate::topology::Graph;
+use eastwest_types::HostId;
+
+/// Steps after which a fabric is too large to be looked at.
+const MOST_STEPS: u64 = 20_000_000;
+
+/// What there is to know of a fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dependencies {
+    /// No cycle: no deadlock is possible while no link fails.
+    Free,
+    /// A cycle, as nodes: each sends to the next, and the last to the first.
+    Cycle(Vec<String>),
+    /// Too large to be looked at.
+    TooLarge,
+}
+
+/// Looks for a cycle in the routes of a fabric. Star, leaf–spine and fat tree have routes up and down again, which
+/// have none.
+pub fn look(config: &FabricConfig) -> Dependencies {
+    if !matches!(config.topology, Topology::Graph { .. }) {
+        return Dependencies::Free;
+    }
+    let graph = Graph::build(&config.topology);
+    let Ok(routing) = Routing::build(&graph, &config.routing, &config.equal_paths, 0) else {
+        return Dependencies::Free; // it is refused elsewhere
+    };
+    let mut channels = Channels::new(&graph, &routing);
+    for to in (0..graph.hosts).map(HostId) {
+        for from in (0..graph.hosts).map(HostId).filter(|from| *from != to) {
+            channels.follow(from, to);
+        }
+        if channels.steps > MOST_STEPS {
+            return Dependencies::TooLarge;
+        }
+    }
+    match channels.cycle() {
+        None => Dependencies::Free,
+        Some(links) => {
+            let name = |link: u32| graph.names[ends(&graph, link).0 as usize].clone();
+            Dependencies::Cycle(links.into_iter().map(name).collect())
+        }
+    }
+}
+
+/// Who sends on a link, and who receives.
+fn ends(graph: &Graph, link: u32) -> (u32, u32) {
+    let cable = &graph.cables[link as usize / 2];
+    if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) }
+}
+
+struct Channels<'a> {
+    graph: &'a Graph,
+    routing: &'a Routing,
+    /// The switch of every host.
+    edge: Vec<u32>,
+    /// By link, the links that it depends on.
+    next: Vec<Vec<u32>>,
+    /// By switch, the last destination and route for which its links were followed, from 1.
+    seen: Vec<(u32, u32)>,
+    steps: u64,
+}
+
+impl<'a> Channels<'a> {
+    fn new(graph: &'a Graph, routing: &'a Routing) -> Channels<'a> {
+        let mut edge = vec![0; graph.hosts as usize];
+        for cable in graph.cables.iter().filter(|cable| cable.a < graph.hosts) {
+            edge[cable.a as usize] = cable.b - graph.hosts;
+        }
+        Channels {
+            graph,
+            routing,
+            edge,
+            next: vec![Vec::new(); 2 * graph.cables.len()],
+            seen: vec![(0, 0); graph.switches() as usize],
+            steps: 0,
+        }
+    }
+
+    /// Notes what the packets from one host to another depend on.
+    fn follow(&mut self, from: HostId, to: HostId) {
+        // the hash says which explicit route it is; where there is none all hashes count
+        let hash = self.routing.route_of(from, to);
+        let mark = (to.0 + 1, u32::from(hash) + 1);
+        let mut switches = vec![self.edge[from.0 as usize]];
+        while let Some(switch) = switches.pop() {
+            self.steps += 1;
+            if std::mem::replace(&mut self.seen[switch as usize], mark) == mark {
+                continue;
+            }
+            for &link in self.routing.links_from(switch, hash, to) {
+                let Some(after) = self.switch_after(link) else { continue };
+                for &beyond in self.routing.links_from(after, hash, to) {
+                    self.steps += 1;
+                    if self.switch_after(beyond).is_some()
+                        && !self.next[link as usize].contains(&beyond)
+                    {
+                        self.next[link as usize].push(beyond);
+                    }
+                }
+                switches.push(after);
+            }
+        }
+    }
+
+    /// The switch at the far end of a link; none at a host, and where there is no way.
+    fn switch_after(&self, link: u32) -> Option<u32> {
+        if link as usize >= self.next.len() {
+            return None;
+        }
+        ends(self.graph, link).1.checked_sub(self.graph.hosts)
+    }
+
+    /// The links of a cycle, if there is one.
+    fn cycle(&self) -> Option<Vec<u32>> {
+        // by link: not met, on the way, done
+        let mut state = vec![0u8; self.next.len()];
+        for first in 0..self.next.len() as u32 {
+            let mut way: Vec<(u32, usize)> = Vec::new();
+            if state[first as usize] == 0 {
+                state[first as usize] = 1;
+                way.push((first, 0));
+            }
+            while let Some((link, tried)) = way.last_mut() {
+                let Some(&next) = self.next[*link as usize].get(*tried) else {
+                    state[*link as usize] = 2;
+                    way.pop();
+                    continue;
+                };
+                *tried += 1;
+                match state[next as usize] {
+                    0 => {
+                        state[next as usize] = 1;
+                        way.push((next, 0));
+                    }
+                    1 => {
+                        let links = way.iter().map(|(link, _)| *link);
+                        return Some(links.skip_while(|link| *link != next).collect());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+}
