@@ -138,7 +138,6 @@ fn obstacle(plan: &Plan) -> Option<&'static str> {
         (!fabric.faults.is_empty(), "faults change its links while it runs"),
         (own(&fabric.switch_queue) || own(&fabric.host_queue), "it has a queue of your own"),
         (!plan.measure.capture.ports.is_empty(), "packets are captured"),
-        (!plan.measure.flow_parts.is_empty(), "what every packet meets on its way is kept"),
         (plan.tcp.small_queues.on, "its senders look into the card of their host"),
         (plan.rocev2.is_some(), "its queue pairs take turns in the card of their host"),
         (plan.workloads.iter().any(|w| frames(&w.workload)), "it sends frames without transport"),
