@@ -132,7 +132,7 @@ impl Team {
 fn obstacle(plan: &Plan) -> Option<&'static str> {
     let fabric = &plan.fabric;
     let own = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
-    let frames = |w: &Workload| matches!(w, Workload::Ethernet(_)) || w.sends_parcels();
+    let frames = |w: &Workload| matches!(w, Workload::Ethernet(_));
     [
         (fabric.dcb.is_on(), "its switches pause and notify each other"),
         (!fabric.faults.is_empty(), "faults change its links while it runs"),
