@@ -246,11 +246,10 @@ impl Fabric {
             Role::Elsewhere => unreachable!("the event of a link that belongs to another part"),
         };
         self.prefetch_next(events);
-        let to = self.links[link as usize].to;
-        if to < self.hosts {
+        if self.links[link as usize].to < self.hosts {
             return Some(self.hand_to_host(link, &passage));
         }
-        let next_link = self.next_link(key.time(), (link, to), &passage);
+        let next_link = self.next_link(key.time(), link, &passage);
         self.offer(key.time(), next_link, passage, link, events);
         self.hand_over(next_link);
         None
@@ -271,14 +270,7 @@ impl Fabric {
         out.sent.push(Sent { key, source, link, dst, identity, ip_len, hash, number, stored });
     }
 
-    /// The key of the event that has sent what is to be offered next.
-    #[inline]
-    pub(crate) fn next_sent(&self) -> Key {
-        let first = self.cut.as_ref().and_then(|cut| cut.sent.front());
-        first.map_or(Key::NEVER, |sent| sent.key)
-    }
-
-    /// Offers to its link what a host has sent, [not later](Fabric::next_sent) than `next`, if that comes before `next` in the order of events and
+    /// Offers to its link what a host has sent, if that comes before `next` in the order of events and
     /// before `limit`.
     pub(crate) fn offer_sent(
         &mut self,
@@ -287,13 +279,17 @@ impl Fabric {
         events: &mut Tournament,
     ) -> bool {
         let Some(cut) = &mut self.cut else { return false };
-        let Some(first) = cut.sent.front() else { return false };
-        let at = (first.key, first.source);
-        if at.0 >= limit || (at.0 == next.0 && events.order(at) > events.order(next)) {
+        let Some(&Sent { key, source, link, dst, identity, ip_len, hash, number, stored }) =
+            cut.sent.front()
+        else {
+            return false;
+        };
+        let later =
+            key > next.0 || (key == next.0 && events.order((key, source)) > events.order(next));
+        if key >= limit || later {
             return false;
         }
-        let Some(sent) = cut.sent.pop_front() else { return false };
-        let Sent { key, source, link, dst, identity, ip_len, hash, number, stored } = sent;
+        cut.sent.pop_front();
         (cut.event, cut.number) = ((key, source), number);
         let side = if stored.has_sack() { cut.sent_sacks.pop_front() } else { None };
         let slot = self.pool.put_sent(stored, side);
@@ -304,18 +300,12 @@ impl Fabric {
     }
 
     /// Hands over what has come to the port of a link, if another part reads it.
-    #[inline(always)]
     pub(crate) fn hand_over(&mut self, link: u32) {
-        let end = self.cut.as_ref().and_then(|cut| cut.ends.get(link as usize));
-        if end.is_some_and(|end| end.role == Role::Owner) {
-            self.hand_over_packets(link);
-        }
-    }
-
-    #[inline(never)]
-    fn hand_over_packets(&mut self, link: u32) {
         let Some(cut) = &mut self.cut else { return };
-        let end = &mut cut.ends[link as usize];
+        let Some(end) = cut.ends.get_mut(link as usize) else { return };
+        if end.role != Role::Owner {
+            return;
+        }
         let l = &self.links[link as usize];
         while let Some(&passage) = l.on_wire.get(end.handed) {
             end.last = l.handed_at(&passage, end.handed, end.last);

@@ -434,7 +434,7 @@ impl Fabric {
         if to < self.hosts {
             return Some(self.hand_to_host(link, &passage));
         }
-        let next_link = self.next_link(key.time(), (link, to), &passage);
+        let next_link = self.next_link(key.time(), link, &passage);
         self.offer(key.time(), next_link, passage, link, events);
         None
     }
@@ -447,17 +447,13 @@ impl Fabric {
         self.pool.remove(passage.slot)
     }
 
-    /// Where a packet that has come on a link to a switch, node `at`, goes on.
+    /// Where a packet that has reached a switch on link `came` goes on.
     #[inline(always)]
-    pub(crate) fn next_link(
-        &mut self,
-        now: Time,
-        (came, at): (u32, u32),
-        passage: &Passage,
-    ) -> u32 {
+    pub(crate) fn next_link(&mut self, now: Time, came: u32, passage: &Passage) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
         let view = || View { now, packet: pool.get(passage.slot), links, came };
-        self.routing.next_link(at - self.hosts, passage.dst, passage.hash, view)
+        let switch = links[came as usize].to - self.hosts;
+        self.routing.next_link(switch, passage.dst, passage.hash, view)
     }
 
     #[inline(never)]

@@ -159,9 +159,7 @@ impl Part {
         let end = Key::new(limit, Class::Departure);
         loop {
             let (key, link) = self.events.winner();
-            if self.fabric.next_sent() <= key
-                && self.fabric.offer_sent((key, link), end, &mut self.events)
-            {
+            if self.fabric.offer_sent((key, link), end, &mut self.events) {
                 continue;
             }
             if key >= end {
@@ -177,9 +175,7 @@ impl Part {
         let mut same = 0;
         loop {
             let next = self.events.winner();
-            if self.fabric.next_sent() <= next.0
-                && self.fabric.offer_sent(next, Key::NEVER, &mut self.events)
-            {
+            if self.fabric.offer_sent(next, Key::NEVER, &mut self.events) {
                 continue;
             }
             if next == last.event {

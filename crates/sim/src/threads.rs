@@ -75,8 +75,6 @@ pub struct Team {
     pub divided: u64,
     /// Events meanwhile, and in all.
     events: (u64, u64),
-    /// Whether threads had to wait for cores.
-    waited: bool,
 }
 
 impl Team {
@@ -93,14 +91,7 @@ impl Team {
         while parts.len() + 1 < division.parts() {
             parts.push(Part::new(build()?, plan.seed, sources));
         }
-        Ok(Team {
-            division,
-            parts,
-            habits: Habits::default(),
-            divided: 0,
-            events: (0, 0),
-            waited: false,
-        })
+        Ok(Team { division, parts, habits: Habits::default(), divided: 0, events: (0, 0) })
     }
 
     /// Threads in use where there is enough to do.
@@ -115,8 +106,7 @@ impl Team {
             _ => {
                 let (parted, all) = self.events;
                 let percent = 100 * parted / all.max(1);
-                let busy = if self.waited { "; in between others used the cores" } else { "" };
-                format!("{} threads, for {percent} % of all events{busy}", self.threads())
+                format!("{} threads, for {percent} % of all events", self.threads())
             }
         }
     }
@@ -139,7 +129,6 @@ fn obstacle(plan: &Plan) -> Option<&'static str> {
         (own(&fabric.switch_queue) || own(&fabric.host_queue), "it has a queue of your own"),
         (!plan.measure.capture.ports.is_empty(), "packets are captured"),
         (plan.tcp.small_queues.on, "its senders look into the card of their host"),
-        (plan.rocev2.is_some(), "its queue pairs take turns in the card of their host"),
         (plan.workloads.iter().any(|w| frames(&w.workload)), "it sends frames without transport"),
     ]
     .into_iter()
@@ -170,7 +159,6 @@ impl World {
                     Together::Seen => (most, patience) = (BETWEEN, habits.patience),
                     Together::Sparse => {}
                     Together::Busy => {
-                        team.waited = true;
                         resume = self.events + patience;
                         patience = (2 * patience).min(MOST_PATIENCE);
                     }
