@@ -41,7 +41,6 @@ def run(
     progress: Callable[[Progress], None] | None,
     sketches: list[Any] = ...,
     keeper: Keeper | None = None,
-    threads: int = 1,
 ) -> CoreResult: ...
 def check(
     text: str,

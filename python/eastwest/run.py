@@ -102,7 +102,6 @@ def run(
     checkpoint_s: float = 0,
     fresh: bool = False,
     memory_bytes: int | None = None,
-    threads: int = 1,
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
@@ -114,8 +113,7 @@ def run(
     ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
     store every so many seconds and when it is interrupted: the same call goes on from there, unless
     ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what the
-    machine or its control group has) ends with a ``MemoryError``. With several ``threads`` a large
-    fabric is simulated on so many; results are the same. Raises ``ScenarioError`` where
+    machine or its control group has) ends with a ``MemoryError``. Raises ``ScenarioError`` where
     the input is wrong, ``InputError`` where a mechanism is, and ``RunError`` where the simulation
     cannot go on.
     """
@@ -129,7 +127,6 @@ def run(
             progress=progress,
             keeper=Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
             memory_bytes=memory_bytes,
-            threads=threads,
         )
 
 
@@ -143,7 +140,6 @@ def simulate(
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
     memory_bytes: int | None = None,
-    threads: int = 1,
 ) -> Result:
     """Run what ``load_source`` found and write its result folder at once or not at all.
 
@@ -159,7 +155,6 @@ def simulate(
             progress=progress,
             keeper=keeper,
             memory_bytes=memory_bytes,
-            threads=threads,
         )
         if keeper is None:
             return write_result(target, raw, summary)
@@ -180,12 +175,11 @@ def measured(
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
     memory_bytes: int | None = None,
-    threads: int = 1,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
     """Run a scenario without writing a result: what the core has, and the summary with its cost.
 
     With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
-    processes that the run took. ``memory_bytes`` and ``threads``: see ``run``.
+    processes that the run took. ``memory_bytes``: see ``run``.
     """
     cpu = time.process_time()
     wall = time.perf_counter()
@@ -198,7 +192,6 @@ def measured(
         reference,
         Watched(_since_the_start(progress or _quiet, keeper), memory_bytes),
         keeper,
-        threads,
     )
     summary: dict[str, Any] = json.loads(raw["summary_json"])
     summary.setdefault("version", core.version())

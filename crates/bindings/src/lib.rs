@@ -175,7 +175,7 @@ fn progress_dict<'py>(
 
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None, threads = 1))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -188,14 +188,13 @@ fn run<'py>(
     progress: Option<Py<PyAny>>,
     sketches: Vec<Sketch>,
     keeper: Option<Py<PyAny>>,
-    threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
     let keeping =
         keeper.map(|keeper| Keeping::new(py, keeper, &scenario, reference)).transpose()?;
-    let running = Running::new(&scenario, reference, threads, &watch, progress, keeping);
+    let running = Running::new(&scenario, reference, &watch, progress, keeping);
     // other Python threads go on meanwhile
     let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
@@ -225,7 +224,6 @@ fn run<'py>(
     let d = PyDict::new(py);
     d.set_item("summary_json", serde_json::Value::Object(summary).to_string())?;
     describe(&d, &scenario)?;
-    d.set_item("notes", [scenario.notes.as_slice(), &results.notes].concat())?;
     d.set_item("tables", tables_dict(py, results.tables)?)?;
     let files = PyList::empty(py);
     for (name, bytes) in &results.files {

@@ -7,9 +7,7 @@ use crate::sketch::Watch;
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
-use eastwest_sim::run::note;
 use eastwest_sim::scenario::{Fidelity, Scenario};
-use eastwest_sim::threads::Team;
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
@@ -22,7 +20,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub struct Running<'a> {
     scenario: &'a Scenario,
     reference: bool,
-    threads: usize,
     /// What sketches do.
     watch: &'a Watch,
     /// Is told how far the run is.
@@ -39,7 +36,6 @@ impl<'a> Running<'a> {
     pub fn new(
         scenario: &'a Scenario,
         reference: bool,
-        threads: usize,
         watch: &'a Watch,
         progress: Option<Py<PyAny>>,
         keeping: Option<Keeping>,
@@ -47,7 +43,7 @@ impl<'a> Running<'a> {
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         let (looked, raised) = (started, None);
-        Running { scenario, reference, threads, watch, progress, keeping, started, looked, raised }
+        Running { scenario, reference, watch, progress, keeping, started, looked, raised }
     }
 
     /// Runs to the end, from where an earlier run has been kept. The outer error is what Python has
@@ -56,24 +52,13 @@ impl<'a> Running<'a> {
         if self.scenario.fidelity == Fidelity::Flow {
             return self.finish_without_packets();
         }
-        let mut team = match self.team() {
-            Ok(team) => team,
-            Err(error) => return Ok(Err(error)),
-        };
         let mut world = match self.begin()? {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
-        let ended = match &mut team {
-            Some(Ok(team)) => world.run_with(team, &mut |world| self.look(world)),
-            _ => world.run(&mut |world| self.look(world)),
-        };
+        let ended = world.run(&mut |world| self.look(world));
         match (ended, self.raised.take()) {
-            (Ok(()), _) => {
-                let mut results = Results::new(world);
-                results.notes.extend(team.as_ref().map(note));
-                Ok(Ok(results))
-            }
+            (Ok(()), _) => Ok(Ok(Results::new(world))),
             (Err(_), Some(raised)) => {
                 self.keep_if_interrupted(&world, &raised);
                 Err(raised)
@@ -102,14 +87,6 @@ impl<'a> Running<'a> {
             return Ok(Ok(world));
         }
         Ok(self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)))
-    }
-
-    /// Who works on several threads, or why nobody does, where that is asked for.
-    fn team(&self) -> Result<Option<Result<Team, String>>, RunError> {
-        if self.threads < 2 {
-            return Ok(None);
-        }
-        self.plan().map(|plan| Some(Team::new(&plan, self.threads)))
     }
 
     fn plan(&self) -> Result<Plan, RunError> {

@@ -1,7 +1,6 @@
-//! The machinery under every simulation: the event order, the list of timers, named random streams,
-//! clocks of parts that run at the same time, and histograms. It knows nothing of packets' contents, TCP or jobs.
+//! The machinery under every simulation: the event order, the list of timers, named random streams
+//! and histograms. It knows nothing of packets' contents, TCP or jobs.
 
-pub mod clocks;
 pub mod histogram;
 pub mod memory;
 pub mod order;

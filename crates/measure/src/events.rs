@@ -1,5 +1,5 @@
 //! What happened to connections: packets lost, timers expired, losses repaired. One row each, in
-//! order of time, drops after all else at one time; the first `most` of a run are kept, the others counted.
+//! order of time; the first `most` of a run are kept, the others counted.
 
 use crate::table::{Column, Table};
 use eastwest_types::{HostId, PacketKind, Time};
@@ -116,19 +116,12 @@ impl EventLog {
         self.most > 0
     }
 
-    /// Adds an event, not earlier than those before it. At one time drops come last, whoever tells first.
+    /// Adds an event, not earlier than those before it.
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
-        let goes_before =
-            |kept: &&Kept| kept.at == row.at && kept.what == What::Drop && row.what != What::Drop;
-        let place = self.rows.len() - self.rows.iter().rev().take_while(goes_before).count();
-        if place < self.most {
-            self.rows.insert(place, Kept::new(&row));
+        if self.rows.len() < self.most {
+            self.rows.push(Kept::new(&row));
         } else if self.is_on() {
-            self.left_out += 1;
-        }
-        if self.rows.len() > self.most {
-            self.rows.pop();
             self.left_out += 1;
         }
     }

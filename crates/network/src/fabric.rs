@@ -1,7 +1,6 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, RoutingConfig, Topology};
-use crate::cut::{Cut, LostIn};
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
 use crate::dcb::{DcbConfig, Deadlock};
@@ -60,7 +59,7 @@ pub struct Fabric {
     energy: EnergyConfig,
     /// Who will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
-    pub(crate) hosts: u32,
+    hosts: u32,
     /// All paths between two hosts are alike.
     uniform: bool,
     /// Packets that hosts have handed to their network cards.
@@ -85,9 +84,6 @@ pub struct Fabric {
     pub(crate) searched: Time,
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
-    /// While others simulate parts of it.
-    #[serde(skip)]
-    pub(crate) cut: Option<Box<Cut>>,
 }
 
 impl Fabric {
@@ -158,7 +154,6 @@ impl Fabric {
             deadlock: None,
             searched: Time::ZERO,
             halt: u32::MAX,
-            cut: None,
         };
         fabric.work_off(Time::ZERO);
         Ok(fabric)
@@ -255,12 +250,9 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         self.sent += 1;
-        let up = self.up[from.0 as usize];
-        if self.cut.is_some() {
-            return self.send_elsewhere(up, &packet, sack);
-        }
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
+        let up = self.up[from.0 as usize];
         self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
@@ -273,7 +265,7 @@ impl Fabric {
     /// Hands a packet that came on link `before` to a link.
     // in both of its callers: the call alone costs a twentieth of a hop
     #[inline(always)]
-    pub(crate) fn offer(
+    fn offer(
         &mut self,
         now: Time,
         link: u32,
@@ -327,12 +319,7 @@ impl Fabric {
         let packet = self.pool.get(passage.slot);
         self.links[link as usize].count_loss(now, &passage, packet, cause);
         let lost = self.take_lost(now, link, passage, cause);
-        match &mut self.cut {
-            Some(cut) if self.losses.kept => {
-                cut.losses.push(LostIn { event: cut.event, number: cut.number, lost });
-            }
-            _ => self.losses.note(lost),
-        }
+        self.losses.note(lost);
     }
 
     fn take_lost(&mut self, at: Time, link: u32, passage: Passage, cause: Cause) -> Lost {
@@ -377,7 +364,7 @@ impl Fabric {
     /// The event after this one is almost always the one that leads now: asks for its link while
     /// this one is being worked on.
     #[inline(always)]
-    pub(crate) fn prefetch_next(&self, events: &Tournament) {
+    fn prefetch_next(&self, events: &Tournament) {
         if self.links.len() >= MANY_LINKS
             && let Some(source) = events.leader()
             && let Some(link) = self.links.get(source as usize)
@@ -400,8 +387,7 @@ impl Fabric {
     }
 
     /// Carries out the next event of a link. Returns the packet where one has reached a host;
-    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`,
-    /// and only then may the fabric be cut.
+    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`.
     // this and what it calls on every hop: as calls they cost a twentieth each
     #[inline(always)]
     pub fn fire<const TAPPED: bool>(
@@ -410,9 +396,6 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<Packet> {
-        if TAPPED && self.is_cut() {
-            return self.fire_in_part(key, link, events);
-        }
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
@@ -432,28 +415,16 @@ impl Fabric {
             self.journeys.pass(key.time(), (l, self.hosts), &passage, &self.pool);
         }
         if to < self.hosts {
-            return Some(self.hand_to_host(link, &passage));
+            self.delivered += 1;
+            self.prefetch_deliveries(link);
+            return Some(self.pool.remove(passage.slot));
         }
-        let next_link = self.next_link(key.time(), link, &passage);
-        self.offer(key.time(), next_link, passage, link, events);
+        let (now, links, pool) = (key.time(), &self.links, &self.pool);
+        let view = || View { now, packet: pool.get(passage.slot), links, came: link };
+        let (dst, hash) = (passage.dst, passage.hash);
+        let next_link = self.routing.next_link(to - self.hosts, dst, hash, view);
+        self.offer(now, next_link, passage, link, events);
         None
-    }
-
-    /// A packet on this link has reached its host.
-    #[inline(always)]
-    pub(crate) fn hand_to_host(&mut self, link: u32, passage: &Passage) -> Packet {
-        self.delivered += 1;
-        self.prefetch_deliveries(link);
-        self.pool.remove(passage.slot)
-    }
-
-    /// Where a packet that has reached a switch on link `came` goes on.
-    #[inline(always)]
-    pub(crate) fn next_link(&mut self, now: Time, came: u32, passage: &Passage) -> u32 {
-        let (links, pool) = (&self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links, came };
-        let switch = links[came as usize].to - self.hosts;
-        self.routing.next_link(switch, passage.dst, passage.hash, view)
     }
 
     #[inline(never)]

@@ -2,7 +2,6 @@
 
 pub mod account;
 pub mod config;
-pub mod cut;
 pub mod dcb;
 pub mod energy;
 pub mod fabric;
@@ -11,7 +10,6 @@ pub mod journeys;
 pub mod link;
 pub mod losses;
 mod pace;
-pub mod parts;
 pub mod pool;
 pub mod queue;
 mod ring;

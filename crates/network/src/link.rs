@@ -75,7 +75,7 @@ pub struct Passage {
     /// A hash of what distinguishes this packet from others, for the digest.
     pub(crate) identity: u32,
     /// See [`Packet::ip_len`].
-    pub(crate) ip_len: u16,
+    ip_len: u16,
     /// See [`Packet::hash`].
     pub hash: u16,
 }
@@ -452,36 +452,13 @@ impl Link {
     /// processing delay, which keeps the order.
     #[inline]
     fn arrival_key(&self, now: Time, arrive: Time) -> Key {
-        Key::new(self.shaken(now, arrive, self.counters.packets), Class::Arrival)
-    }
-
-    /// When the packet of this number that arrives at `arrive` is handed over, not before `now`.
-    #[inline]
-    fn shaken(&self, now: Time, arrive: Time, number: u64) -> Time {
-        if self.jitter.0 == 0 {
-            return arrive;
+        let mut at = arrive;
+        if self.jitter.0 > 0 {
+            let random = mix(self.jitter_seed ^ self.counters.packets);
+            let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
+            at = (at + Span(extra as u64)).max(now);
         }
-        let random = mix(self.jitter_seed ^ number);
-        let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
-        (arrive + Span(extra as u64)).max(now)
-    }
-
-    /// When a packet on the wire will be handed over at the far end; `before` others come before it, the
-    /// last of them at `last`. Only at ports that [can be cut off](Link::is_eager).
-    #[inline]
-    pub(crate) fn handed_at(&self, passage: &Passage, before: u32, last: Time) -> Time {
-        self.shaken(last, passage.arrive, self.counters.packets + u64::from(before))
-    }
-
-    /// Whether what will become of a packet on this link is known when it has been enqueued.
-    pub(crate) fn is_eager(&self) -> bool {
-        let elsewhere = self.waiting.is_some() || self.lazy;
-        !(elsewhere || self.sleeper.is_some() || self.conditions.is_some())
-    }
-
-    /// The least time from a packet's coming to the port to its arrival at the far end.
-    pub(crate) fn least_time(&self) -> Span {
-        self.send_time(0) + self.delay
+        Key::new(at, Class::Arrival)
     }
 
     #[cold]

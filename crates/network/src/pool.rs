@@ -56,11 +56,6 @@ impl Stored {
         self.born
     }
 
-    /// One that may have SACK blocks, which have no place yet: the timestamp echo stands there.
-    pub(crate) fn with_echo(packet: &Packet) -> Stored {
-        Stored { echo_or_sack: packet.ts_echo_us, ..Stored::new(packet) }
-    }
-
     /// Its differentiated services codepoint.
     pub fn dscp(&self) -> u8 {
         self.tos >> 2
@@ -94,11 +89,6 @@ impl Stored {
         self.tos & ecn::MASK != ecn::NOT_ECT
     }
 
-    /// Whether it carries SACK blocks.
-    pub(crate) fn has_sack(&self) -> bool {
-        self.flags & Stored::WITH_SACK != 0
-    }
-
     fn sack(&self) -> u32 {
         if self.flags & Stored::WITH_SACK == 0 { NO_SACK } else { self.echo_or_sack }
     }
@@ -106,7 +96,7 @@ impl Stored {
 
 /// SACK blocks and the timestamp echo they took the place of.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Side {
+struct Side {
     blocks: SackBlocks,
     ts_echo_us: u32,
 }
@@ -252,45 +242,6 @@ impl PacketPool {
         }
         self.free_sacks.push(index);
         Some(self.sacks[index as usize].blocks)
-    }
-
-    /// Takes a packet out as it lies here, for [another pool](PacketPool::put).
-    pub(crate) fn take(&mut self, slot: u32) -> Stored {
-        self.free.push(slot);
-        self.slots[slot as usize]
-    }
-
-    /// Takes out the SACK blocks of a packet that [has any](Stored::has_sack).
-    pub(crate) fn take_side(&mut self, stored: &Stored) -> Side {
-        self.free_sacks.push(stored.echo_or_sack);
-        self.sacks[stored.echo_or_sack as usize]
-    }
-
-    /// Puts in what was taken out of another pool.
-    pub(crate) fn put(&mut self, mut stored: Stored, side: Option<Side>) -> u32 {
-        if let Some(Side { blocks, ts_echo_us }) = side {
-            stored.echo_or_sack = self.put_sack(blocks);
-            self.sacks[stored.echo_or_sack as usize].ts_echo_us = ts_echo_us;
-        }
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = stored;
-                slot
-            }
-            None => {
-                if self.slots.len() == self.slots.capacity() {
-                    memory::grow(&mut self.slots);
-                }
-                self.slots.push(stored);
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-
-    /// Puts in what is [under way without a place](Stored::with_echo).
-    pub(crate) fn put_sent(&mut self, stored: Stored, blocks: Option<SackBlocks>) -> u32 {
-        let ts_echo_us = stored.echo_or_sack;
-        self.put(stored, blocks.map(|blocks| Side { blocks, ts_echo_us }))
     }
 
     /// SACK blocks in use, for conservation checks.

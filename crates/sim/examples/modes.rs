@@ -1,7 +1,7 @@
 //! A scenario file packet by packet and as flows, for profilers and quick looks:
-//! `cargo run --release --example modes -- FILE packet|flow [threads=N] [path=value]…` prints the summary.
+//! `cargo run --release --example modes -- FILE packet|flow [path=value]…` prints the summary.
 
-use eastwest_sim::run::run_on;
+use eastwest_sim::run::run;
 use eastwest_sim::scenario::{Context, read};
 use std::path::PathBuf;
 
@@ -18,22 +18,14 @@ fn main() {
         data_dir: PathBuf::from("python/eastwest/data"),
         ..Context::default()
     };
-    let mut threads = 1;
     let mut set = vec![("fidelity".to_owned(), mode.clone())];
     for pair in &args[2..] {
         let (path, value) = pair.split_once('=').expect("path=value");
-        if path == "threads" {
-            threads = value.parse().expect("a number of threads");
-            continue;
-        }
         set.push((path.to_owned(), value.to_owned()));
     }
     let scenario = read(&text, &context, &set).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    match run_on(&scenario, false, threads, &mut |_| true) {
-        Ok(results) => {
-            println!("{:#}", results.summary);
-            results.notes.iter().for_each(|note| eprintln!("{note}"));
-        }
+    match run(&scenario, false, &mut |_| true) {
+        Ok(results) => println!("{:#}", results.summary),
         Err(e) => panic!("{e}"),
     }
 }

@@ -6,7 +6,6 @@
 //! those of what the sender has had acknowledged. At one picosecond what TCP does goes first, for
 //! what it then sends may be lost at once.
 
-use crate::threads::RowOfPart;
 use crate::world::World;
 use eastwest_measure::events::{EventRow, What};
 use eastwest_network::losses::Lost;
@@ -17,9 +16,6 @@ impl World {
     /// Makes rows of what was lost before this time.
     #[cold]
     pub(crate) fn note_losses(&mut self, before: Time) {
-        if self.fabric.is_cut() {
-            return self.keep_losses_of_parts();
-        }
         if self.fabric.losses.kept {
             self.fabric.settle(self.now);
         }
@@ -34,7 +30,7 @@ impl World {
         }
     }
 
-    pub(crate) fn row_of(&self, lost: &Lost) -> EventRow {
+    fn row_of(&self, lost: &Lost) -> EventRow {
         let packet = &lost.packet;
         let row = EventRow {
             at: lost.at,
@@ -95,7 +91,7 @@ impl World {
         let first = from.max(1) - 1;
         let after = to.max(1) - 1;
         let bytes = after.min(self.stack.endpoint(end).written()).saturating_sub(first);
-        let row = EventRow {
+        self.records.events.push(EventRow {
             at: self.now,
             what,
             connection: Some(connection.number),
@@ -105,10 +101,6 @@ impl World {
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             drop: None,
             timeout,
-        };
-        match self.fabric.event_of_part() {
-            Some(event) => self.rows_of_parts.push(RowOfPart { event, number: 0, row }),
-            None => self.records.events.push(row),
-        }
+        });
     }
 }

@@ -27,7 +27,6 @@ pub mod run;
 pub mod scenario;
 mod streams;
 pub mod switch_power;
-pub mod threads;
 mod tracer;
 mod transactions;
 mod wakes;

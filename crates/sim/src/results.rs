@@ -30,8 +30,6 @@ pub struct Results {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// The fields of `run --json` that do not depend on the machine.
     pub summary: Value,
-    /// How it was run, where that is worth a word.
-    pub notes: Vec<String>,
 }
 
 impl Results {
@@ -85,7 +83,7 @@ impl Results {
         ];
         tables.extend(replayed);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
-        Results { tables, files, summary, notes: Vec::new() }
+        Results { tables, files, summary }
     }
 }
 

@@ -13,7 +13,6 @@ use crate::records::Records;
 use crate::rocev2::{self, RoceV2};
 use crate::streams::Streams;
 use crate::switch_power::SwitchPower;
-use crate::threads::RowOfPart;
 use crate::tracer::Tracer;
 use crate::wakes::Wakes;
 use eastwest_engine::order::{Class, Key};
@@ -93,9 +92,6 @@ pub struct World {
     /// Empty between two events.
     #[serde(skip)]
     notices: Vec<(EndpointId, Notice)>,
-    /// Events that are put into their order when parts are put together; empty while there are none.
-    #[serde(skip)]
-    pub(crate) rows_of_parts: Vec<RowOfPart>,
     pub(crate) messages: Messages,
     pub(crate) drivers: Vec<Driver>,
     /// Workloads that the run still waits for, or 1 where it waits for its end in time.
@@ -118,7 +114,7 @@ pub struct World {
 /// Event sources after the links.
 const TRANSPORT_TIMERS: u32 = 0;
 const WAKES: u32 = 1;
-pub(crate) const SAMPLES: u32 = 2;
+const SAMPLES: u32 = 2;
 const FAULTS: u32 = 3;
 const OTHER_SOURCES: usize = 4;
 
@@ -190,7 +186,7 @@ impl World {
         lpi::start(&mut fabric, &plan.measure);
         let links = fabric.links.len();
         fabric.halt_with(links as u32 + FAULTS);
-        let mut sources = Tournament::new(World::sources(&fabric), plan.seed);
+        let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
         let records = Records::new(&fabric, &plan);
         let streams = Streams::new(plan.workloads.iter().map(|w| &w.workload));
         let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
@@ -233,7 +229,6 @@ impl World {
             transport_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Wakes::new(plan.seed),
             notices: Vec::new(),
-            rows_of_parts: Vec::new(),
             messages: Messages::new(workloads),
             drivers,
             unfinished,
@@ -246,11 +241,6 @@ impl World {
             stuck: None,
             approximate: None,
         })
-    }
-
-    /// How many sources of events there are with this fabric.
-    pub(crate) fn sources(fabric: &Fabric) -> usize {
-        fabric.links.len() + OTHER_SOURCES
     }
 
     /// Runs to the end. `look` is called now and then; where it returns false the run stops with
@@ -288,7 +278,12 @@ impl World {
         most: u64,
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        self.begin();
+        if !std::mem::replace(&mut self.begun, true) {
+            for w in 0..self.drivers.len() {
+                self.tell(w as u16, Event::Begin);
+            }
+            self.carry_notices();
+        }
         while !self.stretch::<INSIDE>(self.next_look(most))? {
             if self.events % EVENTS_PER_LOOK == 0 {
                 self.note_losses(Time::NEVER);
@@ -303,31 +298,15 @@ impl World {
         Ok(())
     }
 
-    /// Tells workloads that the run begins, once.
-    pub(crate) fn begin(&mut self) {
-        if !std::mem::replace(&mut self.begun, true) {
-            for w in 0..self.drivers.len() {
-                self.tell(w as u16, Event::Begin);
-            }
-            self.carry_notices();
-        }
-    }
-
     /// Goes on until there have been so many events in all. Tells whether the run is over.
-    ///
-    /// Where the fabric is cut into parts, only `INSIDE` knows of the others, and also stops where an event
-    /// has to wait for them.
     ///
     /// A function of its own: the loop over packets is compiled without what happens between two
     /// stretches.
     #[inline(never)]
-    pub(crate) fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
+    fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
         let links = self.fabric.links.len() as u32;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
-            if INSIDE && self.fabric.awaits_others(key, source) {
-                return Ok(false);
-            }
             if key == Key::NEVER && !self.awaits_its_end() {
                 self.note_losses(Time::NEVER);
                 let outstanding = self.describe_outstanding();

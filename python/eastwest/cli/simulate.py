@@ -151,7 +151,6 @@ def run(
                 progress=bar,
                 keeper=keeper,
                 memory_bytes=most,
-                threads=threads,
             )
     except KeyboardInterrupt:
         if keeper is None or not keeper.goes_on:
@@ -164,10 +163,10 @@ def run(
     if planned is not None and not reference:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
-    _show(result, as_json)
+    _show(result, threads, as_json)
 
 
-def _show(result: Result, as_json: bool) -> None:
+def _show(result: Result, threads: int, as_json: bool) -> None:
     """Show a run; leave with the exit code of a miss where a deadlock ended it."""
     stuck = deadlock(result.summary)
     if as_json:
@@ -177,6 +176,8 @@ def _show(result: Result, as_json: bool) -> None:
     else:
         screen = Console(highlight=False)
         print_summary(screen, result)
+        if threads > 1:
+            screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
     if stuck:
         raise typer.Exit(MISSED)
 

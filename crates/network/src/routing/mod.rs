@@ -170,11 +170,6 @@ impl Routing {
         &self.members[group.first as usize..][..group.count as usize]
     }
 
-    /// Whether where a packet goes depends on nothing that went before.
-    pub fn is_stateless(&self) -> bool {
-        matches!(self.chooser, Chooser::Hash | Chooser::Modulo)
-    }
-
     /// Whether packets of one flow are dealt to equal links.
     pub fn deals(&self) -> bool {
         self.chooser.deals()

@@ -28,6 +28,5 @@ mod queues;
 mod routes;
 mod small_queues;
 mod snapshot;
-mod threads;
 mod transactions;
 mod unfinished;
