@@ -702,8 +702,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     ));
     assert!(found.contains("is above `max`"), "{found}");
     // marks that nobody asks for
-    let text =
-        format!("{STAR}queue={{ kind='red', min='5 packets', max='9 packets', ecn=true }}\n{FLOW}");
+    let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
     assert!(found.len() == 1 && found[0].contains("do not ask for marks"), "{found:?}");
 }

@@ -47,7 +47,7 @@ pub struct Fabric {
     pub nodes: Option<Nodes>,
     /// Its MTU, if that is known.
     pub mtu: Option<u32>,
-    /// Whether a queue was asked to mark packets.
+    /// Whether a queue can do nothing but mark packets.
     pub asked_to_mark: bool,
 }
 

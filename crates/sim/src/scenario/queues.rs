@@ -28,7 +28,7 @@ pub struct Ports<'c> {
     pub framing: u32,
     /// Rates of links, each once.
     pub rates: Vec<Rate>,
-    /// Whether a queue was asked to mark packets: set while queues are read.
+    /// Whether a queue can do nothing but mark packets: set while queues are read.
     pub asked_to_mark: Cell<bool>,
     /// Disciplines from outside.
     pub mechanisms: &'c Mechanisms,
@@ -127,10 +127,10 @@ pub fn read_queue(
     let queue = match kind {
         Discipline::DropTail => QueueConfig::DropTail(limit),
         Discipline::StepMarking => read_step_marking(s, limit, ports),
-        Discipline::CoDel => QueueConfig::CoDel(read_codel(s, limit, ports)),
-        Discipline::Red => read_red(s, limit, ports),
-        Discipline::AdaptiveRed => read_adaptive_red(s, limit, ports),
-        Discipline::Pie => read_pie(s, limit, ports),
+        Discipline::CoDel => QueueConfig::CoDel(read_codel(s, limit)),
+        Discipline::Red => read_red(s, limit),
+        Discipline::AdaptiveRed => read_adaptive_red(s, limit),
+        Discipline::Pie => read_pie(s, limit),
         Discipline::FqCoDel => read_fq_codel(s, limit, ports),
     };
     if s.all_good() && !s.describing() {
@@ -167,15 +167,7 @@ pub fn read_signal(s: &mut Section) -> Signal {
     Signal { ecn, protection: read_protection(s, "default") }
 }
 
-/// The same; remembers whether the scenario itself asks for marks.
-fn read_asked_signal(s: &mut Section, ports: &Ports) -> Signal {
-    let given = s.has("ecn");
-    let signal = read_signal(s);
-    ports.asked_to_mark.set(ports.asked_to_mark.get() || given && signal.ecn);
-    signal
-}
-
-fn read_codel(s: &mut Section, limit: Limit, ports: &Ports) -> CoDelConfig {
+fn read_codel(s: &mut Section, limit: Limit) -> CoDelConfig {
     CoDelConfig {
         target: s.get(
             key("target", "How long a packet may wait (RFC 8289, 4.4; E-EON takes 300 to 800 us).")
@@ -191,7 +183,7 @@ fn read_codel(s: &mut Section, limit: Limit, ports: &Ports) -> CoDelConfig {
             .default("100 ms")
             .range("10 us", "100 s"),
         ),
-        signal: read_asked_signal(s, ports),
+        signal: read_signal(s),
         limit,
     }
 }
@@ -228,7 +220,7 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
     QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
 }
 
-fn read_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+fn read_red(s: &mut Section, limit: Limit) -> QueueConfig {
     let min: Limit = s.get(key(
         "min",
         "Average queue, in packets or IP bytes, from which on packets are signalled (E-EON, table \
@@ -248,12 +240,12 @@ fn read_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
         Limit::Packets(n) => Level::Packets(f64::from(n)),
         Limit::Bytes(n) => Level::Bytes(n as f64),
     };
-    let red = read_red_rest(s, limit, ports);
+    let red = read_red_rest(s, limit);
     QueueConfig::Red(RedConfig { min: level(min), max: level(max), ..red })
 }
 
 /// What RED and adaptive RED share.
-fn read_red_rest(s: &mut Section, limit: Limit, ports: &Ports) -> RedConfig {
+fn read_red_rest(s: &mut Section, limit: Limit) -> RedConfig {
     let weight: Ratio = s.get(
         key(
             "weight",
@@ -298,12 +290,12 @@ fn read_red_rest(s: &mut Section, limit: Limit, ports: &Ports) -> RedConfig {
             .range("40", "9216"),
         )
         .0,
-        signal: read_asked_signal(s, ports),
+        signal: read_signal(s),
         limit,
     }
 }
 
-fn read_adaptive_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+fn read_adaptive_red(s: &mut Section, limit: Limit) -> QueueConfig {
     let target = s.get(
         key::<Span>(
             "target",
@@ -320,11 +312,11 @@ fn read_adaptive_red(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
         )
         .default("true"),
     );
-    let red = read_red_rest(s, limit, ports);
+    let red = read_red_rest(s, limit);
     QueueConfig::AdaptiveRed(AdaptiveRedConfig { target, adapt, red })
 }
 
-fn read_pie(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
+fn read_pie(s: &mut Section, limit: Limit) -> QueueConfig {
     let span = |s: &mut Section, name, doc, default| {
         s.get(key::<Span>(name, doc).default(default).range("1 us", "100 s"))
     };
@@ -345,7 +337,7 @@ fn read_pie(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
         .default("0.1")
         .range("0", "1"),
     );
-    let signal = read_asked_signal(s, ports);
+    let signal = read_signal(s);
     let mark_up_to = mark_up_to.0;
     QueueConfig::Pie(PieConfig { target, update, alpha, beta, burst, mark_up_to, signal, limit })
 }
@@ -362,7 +354,7 @@ fn read_fq_codel(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfig {
             .range("40", "65536"),
     );
     let quantum = quantum.0;
-    QueueConfig::FqCoDel(FqCoDelConfig { flows, quantum, codel: read_codel(s, limit, ports) })
+    QueueConfig::FqCoDel(FqCoDelConfig { flows, quantum, codel: read_codel(s, limit) })
 }
 
 /// Reads `[fabric.shared_buffer]`.
