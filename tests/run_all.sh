@@ -27,7 +27,7 @@ step "rustfmt" cargo fmt --all --check
 step "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 # The bindings are tested from Python: as a test binary they would have to link libpython.
 step "cargo test" cargo test --quiet --workspace --exclude eastwest-bindings \
-    --exclude eastwest-extension --locked
+    --exclude eastwest-extension --locked --no-fail-fast
 if command -v valgrind >/dev/null || [ "${EASTWEST_REQUIRE_TOOLS:-}" = 1 ]; then
     step "instructions per hop" benches/instructions.sh
 else
