@@ -126,6 +126,20 @@ def test_selection_by_neighbours_is_that_of_scikit_learn(scheme: Scheme) -> None
     assert [each.metric for each in found.chosen] == [f"m{i}" for i in chosen]
 
 
+def test_what_stands_beside_a_column_does_not_change_its_neighbours() -> None:
+    random = np.random.default_rng(2)
+    values = np.floor(random.normal(size=(200, 4)) * 3)  # ties, so that noise decides
+    names = ["a", "b", "c", "d"]
+    whole = Neighbours(values, 3, 1, names)
+    some = Neighbours(values[:, [3, 1]], 3, 1, ["d", "b"])
+    assert some.between(0, 1) == whole.between(3, 1)
+    assert some.against(0, whole.column(1)) == whole.between(3, 1)
+    assert Neighbours(values, 3, 2, names).between(3, 1) != whole.between(3, 1)
+    with pytest.raises(InputError, match="20 rows have no 50 neighbours each"):
+        few = Metrics(("x", "t"), random.normal(size=(20, 2)))
+        select(few, "t", Wanted(method=Method.NEIGHBOURS, neighbours=50))
+
+
 @pytest.mark.parametrize("neighbours", [1, 3, 10])
 def test_information_by_neighbours_is_that_of_scikit_learn(neighbours: int) -> None:
     from sklearn.feature_selection import mutual_info_regression  # noqa: PLC0415

@@ -109,8 +109,22 @@ def test_a_cluster_selects_the_same(
     same(spread.select(table, TARGET, wanted, dask.address, columns=columns), expected)
 
 
-def test_so_does_its_bootstrap(dask: LocalCluster, whole: pl.DataFrame, folder: Path) -> None:
-    wanted = Wanted(count=5, bootstrap=4, exclude=("same",), bins=5)
+@pytest.mark.parametrize("columns", [4, 100])
+def test_nearest_neighbours_are_shared_out_too(
+    dask: LocalCluster, whole: pl.DataFrame, folder: Path, columns: int
+) -> None:
+    wanted = Wanted(count=6, method=Method.NEIGHBOURS, lags=3, exclude=("m1*",))
+    expected = select(as_one(whole, folder), TARGET, wanted)
+    assert len({each.relevance for each in expected.chosen}) == 6
+    table = parts.look(parts.find(folder))
+    same(spread.select(table, TARGET, wanted, dask.address, columns=columns), expected)
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_so_does_its_bootstrap(
+    dask: LocalCluster, whole: pl.DataFrame, folder: Path, method: Method
+) -> None:
+    wanted = Wanted(count=5, bootstrap=4, exclude=("same",), bins=5, method=method)
     expected = select(as_one(whole, folder), TARGET, wanted)
     assert expected.stability is not None
     same(spread.select(parts.look(parts.find(folder)), TARGET, wanted, dask.address), expected)
@@ -144,8 +158,8 @@ def test_a_worker_killed_in_the_middle_costs_nothing(
 
 def test_what_a_cluster_cannot_do_is_said(dask: LocalCluster, folder: Path, tmp_path: Path) -> None:
     table = parts.look(parts.find(folder))
-    with pytest.raises(InputError, match="nearest neighbours are not shared out"):
-        spread.select(table, TARGET, Wanted(method=Method.NEIGHBOURS), dask.address)
+    with pytest.raises(InputError, match="the target fixed is constant"):
+        spread.select(table, "fixed", Wanted(method=Method.NEIGHBOURS), dask.address)
     with pytest.raises(InputError, match="did you mean whole"):
         spread.select(table, "whol", Wanted(), dask.address)
     with pytest.raises(InputError, match="the target fixed is constant"):

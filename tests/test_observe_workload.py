@@ -345,6 +345,25 @@ def test_several_seeds_give_intervals_and_are_kept(
     assert "means over 3 seeds" in text and 'id="intervals"' in text
 
 
+def test_more_customers_wait_for_processors(nezha: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["observe", "what-if", str(nezha / "customers.toml"), "-o", str(out)]
+    done = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = {case["name"]: case["transactions"] for case in json.loads(done.stdout)["cases"]}
+    queued = {name: each["queued_us"]["mean"] for name, each in found.items()}
+    few, twice, four, eight, free = queued
+    assert queued[free] == 0 < queued[few] < queued[twice] < queued[four]
+    assert queued[eight] < queued[four] / 10
+    # computing apart from waiting is what was recorded, whatever the load
+    computed = [each["compute_us"]["mean"] - each["queued_us"]["mean"] for each in found.values()]
+    assert max(computed) == pytest.approx(min(computed), rel=0.02)
+    again = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store")])
+    text = " ".join(again.output.split())
+    assert text.count("in queues for processors") == 4, text
+    assert "waiting for processors" in (out / "what-if.html").read_text(encoding="utf-8")
+
+
 def test_what_if_says_which_case_cannot_run(tmp_path: Path) -> None:
     small(tmp_path)
     file = tmp_path / "w" / "what-if.toml"

@@ -46,6 +46,13 @@ def import_files(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the spans named by --out.")
     ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Read on the workers of this Dask scheduler, which find the files themselves.",
+        ),
+    ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Read recorded spans into one form: a folder of Parquet tables.
@@ -64,6 +71,7 @@ def import_files(
             on_bad_row=action,
             force=force,
             told=lambda file, share: bar(Path(file).name, share),
+            dask=dask,
         )
     if as_json:
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))

@@ -148,7 +148,10 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
         found = case["intervals"]
         response = {key: found[f"transactions.response_us.{key}"] for key in ("mean", "p50", "p99")}
         network = found["transactions.network_us.mean"]["mean"]
-        share = network / response["mean"]["mean"] if response["mean"]["mean"] else 0.0
+        mean = response["mean"]["mean"]
+        shares = f"{percent(network / mean if mean else 0.0)} the network's"
+        if queued := found["transactions.queued_us.mean"]["mean"]:
+            shares += f", {percent(queued / mean)} in queues for processors"
         rate, per_watt = (
             found[f"transactions.{key}"]["mean"] for key in ("per_second", "per_second_per_watt")
         )
@@ -156,7 +159,7 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
             clean(case["name"], 40),
             (
                 f"median {_with_interval(response['p50'])}, p99 {_with_interval(response['p99'])}, "
-                f"{percent(share)} the network's; {rate:.4g} a second, {per_watt:.3g} per watt"
+                f"{shares}; {rate:.4g} a second, {per_watt:.3g} per watt"
             ),
         )
     if len(said["seeds"]) > 1:

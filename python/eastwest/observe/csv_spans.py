@@ -20,8 +20,8 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.observe.form import EARLIEST_NS, KINDS, LATEST_NS, STATUSES
+from eastwest.observe.gather import Gathering
 from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service_of_pod
-from eastwest.observe.write import SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 from eastwest.units import clean
@@ -85,7 +85,7 @@ def looks_like(start: bytes) -> bool:
     return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
 
 
-def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Problems) -> None:
     """Read a file into ``writer``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}

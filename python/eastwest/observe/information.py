@@ -10,15 +10,17 @@ mutual information*, Phys. Rev. E 69, 066138, 2004): with ε the distance to the
 the plane (greater of both differences), and n_x, n_y points within less than ε along an axis,
 I = ψ(n) + ψ(k) − ⟨ψ(n_x + 1) + ψ(n_y + 1)⟩, no less than 0. As in scikit-learn's
 ``mutual_info_regression``, to which tests hold it, metrics are divided by their standard deviation
-and get noise of 1e-10 against ties. Neighbours are found by scipy's k-d tree, and those along an
-axis by bisection: ten times as fast.
+and get noise of 1e-10 against ties, drawn for each by its name. Neighbours are found by scipy's k-d
+tree, and those along an axis by bisection: ten times as fast.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,12 @@ class Estimator(Protocol):
 
     def between(self, first: int, second: int) -> float:
         """Mutual information of two columns, in nats."""
+
+    def column(self, number: int) -> Any:
+        """A column as ``against`` needs it, here or somewhere else."""
+
+    def against(self, number: int, other: Any) -> float:
+        """Mutual information of a column and one of another table of as many rows, in nats."""
 
 
 def default_bins(rows: int) -> int:
@@ -74,7 +82,7 @@ class Discretised:
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Column:
-        """A column as others need it that are somewhere else."""
+        """A column as ``against`` needs it, here or somewhere else."""
         return self._columns[number]
 
     def against(self, number: int, other: Column) -> float:
@@ -107,38 +115,68 @@ def _entropy(counts: NDArray[np.int64]) -> float:
 
 
 class Neighbours:
-    """Mutual information of columns by distances to nearest neighbours."""
+    """Mutual information of columns by distances to nearest neighbours.
 
-    def __init__(self, values: Numbers, neighbours: int, seed: int) -> None:
-        rows = len(values)
+    What noise a column gets depends on ``seed`` and its name alone, so that it does not matter what
+    stands beside it.
+    """
+
+    def __init__(
+        self, values: Numbers, neighbours: int, seed: int, names: Sequence[str] | None = None
+    ) -> None:
+        rows, columns = values.shape
         if not 1 <= neighbours < rows:
             raise ValueError(f"there must be 1 to {rows - 1} neighbours, not {neighbours}")
-        noise = np.random.default_rng(seed).standard_normal(values.shape)
-        scaled = values / values.std(axis=0)
-        size = np.maximum(1.0, np.abs(scaled).mean(axis=0))
-        self._values = np.asfortranarray(scaled + _NOISE * size * noise)
-        self._sorted = np.sort(self._values, axis=0)
+        names = [str(number) for number in range(columns)] if names is None else names
+        self._columns = [
+            _points(values[:, number], seed, name) for number, name in enumerate(names)
+        ]
         self._neighbours = neighbours
 
     def between(self, first: int, second: int) -> float:
         """Mutual information of two columns, in nats."""
+        return self.against(first, self._columns[second])
+
+    def column(self, number: int) -> Points:
+        """A column as ``against`` needs it, here or somewhere else."""
+        return self._columns[number]
+
+    def against(self, number: int, other: Points) -> float:
+        """Mutual information of a column and another one of as many rows, in nats."""
         from scipy.spatial import cKDTree  # noqa: PLC0415  slow to load
         from scipy.special import digamma  # noqa: PLC0415
 
-        k = self._neighbours
-        plane = self._values[:, [first, second]]
+        k, own = self._neighbours, self._columns[number]
+        plane = np.column_stack((own.values, other.values))
         distance, _ = cKDTree(plane).query(plane, k=[k + 1], p=np.inf)
         reach = np.asarray(distance, dtype=np.float64)[:, 0]
-        n_x, n_y = (self._within(column, reach) for column in (first, second))
+        n_x, n_y = own.within(reach), other.within(reach)
         mean = float(np.mean(digamma(n_x) + digamma(n_y)))
         return max(0.0, float(digamma(len(plane))) + float(digamma(k)) - mean)
 
-    def _within(self, column: int, reach: Numbers) -> NDArray[np.int64]:
-        """Points nearer than ``reach`` along an axis, each itself among them."""
-        ordered, values = self._sorted[:, column], self._values[:, column]
+
+@dataclass(frozen=True)
+class Points:
+    """A column divided by its standard deviation, with noise against ties; and in order."""
+
+    values: Numbers
+    ordered: Numbers
+
+    def within(self, reach: Numbers) -> NDArray[np.int64]:
+        """Points nearer than ``reach``, each itself among them."""
+        ordered = self.ordered
         # The k-th neighbour lies at just this distance along one axis: rounding must not let it in.
         rounding = 4 * np.finfo(np.float64).eps * max(abs(ordered[0]), abs(ordered[-1]))
         inside = np.maximum(0.0, reach * (1 - 1e-9) - rounding)
-        low = np.searchsorted(ordered, values - inside, side="left")
-        high = np.searchsorted(ordered, values + inside, side="right")
+        low = np.searchsorted(ordered, self.values - inside, side="left")
+        high = np.searchsorted(ordered, self.values + inside, side="right")
         return np.asarray(high - low, dtype=np.int64)
+
+
+def _points(values: Numbers, seed: int, name: str) -> Points:
+    own = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+    noise = np.random.default_rng([seed, own]).standard_normal(len(values))
+    scaled = values / values.std()
+    size = max(1.0, float(np.abs(scaled).mean()))
+    found = scaled + _NOISE * size * noise
+    return Points(found, np.sort(found))

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
+from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
 from eastwest.observe.span import (
     MOST_TEXT,
@@ -26,7 +27,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.observe.write import SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 
@@ -43,7 +43,7 @@ def looks_like(start: bytes) -> bool:
     return len(set(_LOOKS.findall(start))) >= 2
 
 
-def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Problems) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     known: _Places = {}
@@ -61,7 +61,7 @@ def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
 
 
 def _document(
-    stream: JsonStream, file: str, known: _Places, writer: SpanWriter, problems: Problems
+    stream: JsonStream, file: str, known: _Places, writer: Gathering, problems: Problems
 ) -> None:
     """Read what the query service answers, or one trace by itself."""
     alone: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def _trace(
     file: str,
     line: int,
     known: _Places,
-    writer: SpanWriter,
+    writer: Gathering,
     problems: Problems,
 ) -> None:
     if not isinstance(trace, dict) or not isinstance(trace.get("spans"), list):
@@ -118,7 +118,7 @@ def _trace(
             problems.bad(file, line, error.reason, error.found)
 
 
-def _known_place(process: Any, known: _Places, writer: SpanWriter) -> Place:
+def _known_place(process: Any, known: _Places, writer: Gathering) -> Place:
     """A place that was met before, or a new one."""
     try:
         name, tags = process["serviceName"], process.get("tags") or ()
@@ -133,7 +133,7 @@ def _known_place(process: Any, known: _Places, writer: SpanWriter) -> Place:
     return place
 
 
-def _add_plain(span: Any, places: dict[str, Place], writer: SpanWriter) -> bool:
+def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
     """Add a span as nearly all clients write it; false, and nothing done, for any other.
 
     The same as ``_add`` with its checks in line: a million spans come this way.
@@ -175,7 +175,7 @@ def _add_plain(span: Any, places: dict[str, Place], writer: SpanWriter) -> bool:
     return True
 
 
-def _place(process: Any, writer: SpanWriter) -> Place:
+def _place(process: Any, writer: Gathering) -> Place:
     if not isinstance(process, dict):
         raise SpanError("is no object", process)
     tags = _flat(process.get("tags"))
@@ -223,7 +223,7 @@ def _add(
     place: Place,
     file: str,
     line: int,
-    writer: SpanWriter,
+    writer: Gathering,
     problems: Problems,
 ) -> None:
     trace = id_of(span.get("traceID"), "traceID")

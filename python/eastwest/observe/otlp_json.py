@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
+from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
 from eastwest.observe.span import (
     MOST_TEXT,
@@ -27,7 +28,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.observe.write import SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 
@@ -62,7 +62,7 @@ def looks_like(start: bytes) -> bool:
     return _LOOKS.search(start) is not None
 
 
-def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Problems) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     while stream.more():
@@ -79,7 +79,7 @@ def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
     problems.end(source.name, stream.line, source.cut)
 
 
-def _document(stream: JsonStream, file: str, writer: SpanWriter, problems: Problems) -> None:
+def _document(stream: JsonStream, file: str, writer: Gathering, problems: Problems) -> None:
     known = False
     line = stream.line
     for key in stream.fields():
@@ -93,7 +93,7 @@ def _document(stream: JsonStream, file: str, writer: SpanWriter, problems: Probl
         problems.note(file, line, "a document without spans: passed over")
 
 
-def _resource(stream: JsonStream, file: str, writer: SpanWriter, problems: Problems) -> None:
+def _resource(stream: JsonStream, file: str, writer: Gathering, problems: Problems) -> None:
     place = Place()
     spans = 0
     for key in stream.fields():
@@ -110,9 +110,7 @@ def _resource(stream: JsonStream, file: str, writer: SpanWriter, problems: Probl
             stream.value()
 
 
-def place_from(
-    resource: Any, writer: SpanWriter, file: str, line: int, problems: Problems
-) -> Place:
+def place_from(resource: Any, writer: Gathering, file: str, line: int, problems: Problems) -> Place:
     """Say where the spans of a resource were recorded."""
     try:
         attributes = flat(resource.get("attributes")) if isinstance(resource, dict) else {}
@@ -125,7 +123,7 @@ def place_from(
 
 
 def _scope(
-    stream: JsonStream, file: str, place: Place, writer: SpanWriter, problems: Problems
+    stream: JsonStream, file: str, place: Place, writer: Gathering, problems: Problems
 ) -> int:
     spans = 0
     for key in stream.fields():
@@ -146,7 +144,7 @@ def _scope(
     return spans
 
 
-def _add_plain(span: Any, place: Place, writer: SpanWriter) -> bool:
+def _add_plain(span: Any, place: Place, writer: Gathering) -> bool:
     """Add a span as nearly all exporters write it; false, and nothing done, for any other.
 
     The same as ``_add`` with its checks in line: a million spans come this way.
@@ -192,7 +190,7 @@ def _add_plain(span: Any, place: Place, writer: SpanWriter) -> bool:
     return True
 
 
-def _add(span: Any, place: Place, writer: SpanWriter) -> None:
+def _add(span: Any, place: Place, writer: Gathering) -> None:
     if not isinstance(span, dict):
         raise SpanError("a span is no object", span)
     get = span.get

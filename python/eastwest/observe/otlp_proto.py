@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
+from eastwest.observe.gather import Gathering
 from eastwest.observe.otlp_json import CODES, KINDS
 from eastwest.observe.span import (
     MOST_TEXT,
@@ -23,7 +24,6 @@ from eastwest.observe.span import (
     time_of,
     written,
 )
-from eastwest.observe.write import SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 from eastwest.units import size
@@ -133,7 +133,7 @@ def _number(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Problems) -> None:
     """Read a file into ``writer``."""
     framing = _framing(source.peek(64))
     if framing is None:
@@ -158,7 +158,7 @@ def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
 class _Reader:
     """Walks down a message to its spans."""
 
-    def __init__(self, file: str, wire: _Wire, writer: SpanWriter, problems: Problems) -> None:
+    def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Problems) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
         from opentelemetry.proto.resource.v1.resource_pb2 import Resource  # noqa: PLC0415
         from opentelemetry.proto.trace.v1.trace_pb2 import Span  # noqa: PLC0415  slow to load

@@ -6,8 +6,8 @@
   Datacenter*, section 1);
 - ``workload.json``: where it comes from, where sizes come from, and the fitted hierarchy;
 - ``scenario.toml``: a fabric to run it on, and ``sort.toml``: beside a sort of Hadoop;
-- ``what-if.toml``: cases to compare, and ``sweep.toml``: a sweep along the study's axes (topology,
-  traffic; a sweep tables all metrics), to be edited.
+- ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
+  study's axes (topology, traffic; a sweep tables all metrics), to be edited.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ def _write_folder(place: NewFolder, out: Path, book: Book, about: dict[str, Any]
             "scenario.toml": scenario(components),
             "sort.toml": beside_a_sort(components),
             "what-if.toml": WHAT_IF,
+            "customers.toml": CUSTOMERS,
             "sweep.toml": SWEEP,
         }
         for name, text in texts.items():
@@ -308,6 +309,32 @@ set = { "fabric.queue.limit" = "2000 packets" }
 name = "… with a queue of its own"
 scenario = "sort.toml"
 set = { "fabric.scheduler" = "strict-priority" }
+"""
+
+#: More customers than were recorded, and components that compute for so many calls at once.
+CUSTOMERS = """\
+# Cases for `eastwest observe what-if FOLDER/customers.toml`.
+scenario = "scenario.toml"
+
+[[case]]
+name = "4 processors each"
+set = { "workload.transactions.processors" = 4 }
+
+[[case]]
+name = "2 × the customers"
+set = { "workload.transactions.processors" = 4, "workload.transactions.speed" = 2 }
+
+[[case]]
+name = "4 × the customers"
+set = { "workload.transactions.processors" = 4, "workload.transactions.speed" = 4 }
+
+[[case]]
+name = "… with 8 processors"
+set = { "workload.transactions.processors" = 8, "workload.transactions.speed" = 4 }
+
+[[case]]
+name = "… with any number"
+set = { "workload.transactions.speed" = 4 }
 """
 
 #: A sweep along the axes of the study's benchmark, in the folder of a workload.

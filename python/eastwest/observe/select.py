@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eastwest.errors import InputError
 from eastwest.observe import mrmr, stability
@@ -143,9 +144,13 @@ def select(
     progress("lags", 0.0)
     block = block_of(metrics.without(wanted.exclude, target), target, wanted)
     refuse_nothing([block.told], wanted)
-    values, bins = block.values, block.told.bins
-    relevance, picks = _selected(values, wanted, bins, lambda share: progress("selection", share))
-    often, stable = _bootstrap(values, wanted, bins, lambda share: progress("bootstrap", share))
+    relevance, picks = _selected(
+        estimator_of(block, block.values, range(block.values.shape[1]), wanted),
+        block.values.shape[1] - 1,
+        wanted,
+        lambda share: progress("selection", share),
+    )
+    often, stable = _bootstrap(block, wanted, lambda share: progress("bootstrap", share))
     return selection(target, [block.told], relevance, picks, often, stable)
 
 
@@ -187,6 +192,8 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
             f"{clean(target, 80)}: {rows} rows to select from (those with a value, "
             f"less the lags); {FEWEST_ROWS} are needed"
         )
+    if wanted.method is Method.NEIGHBOURS and rows <= wanted.neighbours:
+        raise InputError(f"neighbours: {rows} rows have no {wanted.neighbours} neighbours each")
     bins = wanted.bins or default_bins(rows)
     lags = best_lags(table.values, table.target, wanted.lags, bins)
     moved = [shifted(table.values, lags, wanted.lags)] if table.names else []
@@ -295,16 +302,25 @@ def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numb
     return values[np.where(at < 0, int(np.flatnonzero(~gaps)[0]), at)]
 
 
-def _selected(
-    values: Numbers, wanted: Wanted, bins: int, progress: Callable[[float], None]
-) -> tuple[list[float], list[mrmr.Pick]]:
-    """Relevance of all candidates, and those chosen; the last column is the target."""
-    estimator: Estimator
+def estimator_of(
+    block: Block, values: Numbers, columns: Sequence[int] | NDArray[np.int64], wanted: Wanted
+) -> Estimator:
+    """Estimate information between some columns of a block, on some of its rows.
+
+    ``values`` are those rows, ``columns`` the places in the block.
+    """
+    some = values[:, columns]
     if wanted.method is Method.DISCRETISED:
-        estimator = Discretised(values, bins)
-    else:
-        estimator = Neighbours(values, wanted.neighbours, wanted.seed)
-    candidates = values.shape[1] - 1
+        return Discretised(some, block.told.bins)
+    # the target's name is no metric's
+    names = [*block.told.names, ""]
+    return Neighbours(some, wanted.neighbours, wanted.seed, [names[place] for place in columns])
+
+
+def _selected(
+    estimator: Estimator, candidates: int, wanted: Wanted, progress: Callable[[float], None]
+) -> tuple[list[float], list[mrmr.Pick]]:
+    """Relevance of all candidates, and those chosen; the column behind them is the target."""
     count = min(wanted.count, candidates)
     relevance = []
     for column in range(candidates):
@@ -325,22 +341,29 @@ def _selected(
 
 
 def _bootstrap(
-    values: Numbers, wanted: Wanted, bins: int, progress: Callable[[float], None]
+    block: Block, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float] | None, float | None]:
     """How often each candidate is selected on resampled rows, and how stable that is."""
     if wanted.bootstrap == 0:
         return None, None
+    last = block.values.shape[1] - 1
 
     def selected(replicate: int) -> Sequence[int]:
-        drawn = values[drawn_rows(len(values), wanted, replicate)]
-        varied = np.flatnonzero(drawn.max(axis=0) > drawn.min(axis=0))
+        drawn = block.values[drawn_rows(len(block.values), wanted, replicate)]
+        varied = varying(drawn)
         progress(replicate / wanted.bootstrap)
-        if len(varied) < 2 or varied[-1] != values.shape[1] - 1:
+        if len(varied) < 2 or varied[-1] != last:
             return []  # a target that does not change on these rows selects nothing
-        _, picks = _selected(drawn[:, varied], wanted, bins, lambda _: None)
+        estimator = estimator_of(block, drawn, varied, wanted)
+        _, picks = _selected(estimator, len(varied) - 1, wanted, lambda _: None)
         return [int(varied[pick.column]) for pick in picks]
 
-    return stability.frequencies(values.shape[1] - 1, wanted.bootstrap, selected)
+    return stability.frequencies(last, wanted.bootstrap, selected)
+
+
+def varying(values: Numbers) -> NDArray[np.int64]:
+    """Columns that change."""
+    return np.flatnonzero(values.max(axis=0) > values.min(axis=0))
 
 
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:

@@ -2,9 +2,10 @@
 
 Candidates are shared out in blocks of columns. A worker reads the columns of its block and the
 target from the files (which it must find under the same paths), keeps them, and answers what they
-tell of the target and of each chosen metric, whose classes travel: one byte a row. What is done to
-a block is what ``select`` does to a whole table, in the same order of additions: the selection is
-the same to the last bit.
+tell of the target and of each chosen metric, which travels: as classes, one byte a row, or where
+nearest neighbours are asked for as numbers, 16 bytes a row. What is done to a block is what
+``select`` does to a whole table, in the same order of additions: the selection is the same to the
+last bit.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from numpy.typing import NDArray
 
 from eastwest.errors import InputError
 from eastwest.observe import mrmr, stability
-from eastwest.observe.information import Column, Discretised
+from eastwest.observe.information import Estimator
 from eastwest.observe.metrics import without
 from eastwest.observe.parts import Parts
 from eastwest.observe.select import (
     Block,
-    Method,
     Selection,
     Told,
     Wanted,
     block_of,
     drawn_rows,
+    estimator_of,
     refuse_nothing,
     selection,
+    varying,
 )
-from eastwest.sweep.cluster import ask_builds, connected
+from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.units import clean
 
 if TYPE_CHECKING:
@@ -46,13 +48,13 @@ _FOR_EACH = 4
 
 
 @dataclass(frozen=True)
-class _Classes:
-    """A block cut into classes on some rows."""
+class _Cut:
+    """What changes of a block on some rows."""
 
     #: Places in the block of the candidates that change on these rows.
     varied: NDArray[np.int64]
-    #: Their classes, and those of the target; nothing where that does not change.
-    estimator: Discretised | None
+    #: Of them and of the target; nothing where that does not change.
+    estimator: Estimator | None
 
     def relevance(self) -> list[float]:
         """What each candidate tells of the target."""
@@ -74,14 +76,10 @@ def select(
     """Select metrics as ``eastwest.observe.select.select`` does, on a cluster.
 
     ``address`` is that of the scheduler, ``columns`` the number of columns of a block (default:
-    so many that all workers have some, at most 64). Raises ``InputError`` for nearest neighbours,
-    which need a whole table in one memory, where no scheduler answers, where workers are of another
-    build or cannot read the files, and for all that the local selection refuses.
+    so many that all workers have some, at most 64). Raises ``InputError`` where no scheduler
+    answers, where workers are of another build or cannot read the files, and for all that the local
+    selection refuses.
     """
-    if wanted.method is not Method.DISCRETISED:
-        raise InputError(
-            "method: nearest neighbours are not shared out over a cluster; discretised is"
-        )
     parts.place(target)
     kept = [parts.names[i] for i in without(parts.names, wanted.exclude, target)]
     candidates = [name for name in kept if name != target]
@@ -93,7 +91,8 @@ def select(
             columns = min(MOST_COLUMNS, -(-len(candidates) // (_FOR_EACH * threads)))
         size = max(1, columns)
         shares = [candidates[at : at + size] for at in range(0, len(candidates), size)] or [[]]
-        return _Spread(client, wanted, progress).selection(parts, target, shares)
+        with in_plain_words(address, "selecting"):
+            return _Spread(client, wanted, progress).selection(parts, target, shares)
     finally:
         client.close(timeout=5)
 
@@ -136,7 +135,7 @@ class _Spread:
 
     def _cut(self, blocks: Sequence[Future[Block]], replicate: int | None) -> list[Any]:
         submit: Callable[..., Any] = self._client.submit
-        return [submit(_classes, block, self._wanted, replicate, pure=False) for block in blocks]
+        return [submit(_cut_of, block, self._wanted, replicate, pure=False) for block in blocks]
 
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
@@ -144,7 +143,7 @@ class _Spread:
         """Relevance of all candidates, and those chosen, by their number among those that vary."""
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
-            [submit(_Classes.relevance, one, pure=False) for one in cut]
+            [submit(_Cut.relevance, one, pure=False) for one in cut]
         )
         relevance = [value for one in found for value in one]
         count = min(self._wanted.count, len(relevance))
@@ -210,26 +209,26 @@ def _drawn(block: Block, wanted: Wanted, replicate: int | None) -> Any:
     return block.values[drawn_rows(len(block.values), wanted, replicate)]
 
 
-def _varied(cut: _Classes) -> NDArray[np.int64] | None:
+def _varied(cut: _Cut) -> NDArray[np.int64] | None:
     return None if cut.estimator is None else cut.varied
 
 
-def _classes(block: Block, wanted: Wanted, replicate: int | None) -> _Classes:
-    """Cut a block into classes, on all rows or on those of a replicate."""
+def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
+    """Prepare what changes of a block, on all rows or on those of a replicate."""
     drawn = _drawn(block, wanted, replicate)
-    varied = np.flatnonzero(drawn.max(axis=0) > drawn.min(axis=0))
+    varied = varying(drawn)
     last = drawn.shape[1] - 1
     if not len(varied) or varied[-1] != last:
-        return _Classes(np.empty(0, np.int64), None)
-    return _Classes(varied[:-1], Discretised(drawn[:, varied], block.told.bins))
+        return _Cut(np.empty(0, np.int64), None)
+    return _Cut(varied[:-1], estimator_of(block, drawn, varied, wanted))
 
 
-def _column(cut: _Classes, place: int) -> Column:
+def _column(cut: _Cut, place: int) -> Any:
     assert cut.estimator is not None
     return cut.estimator.column(place)
 
 
-def _against(cut: _Classes, column: Column) -> list[float]:
+def _against(cut: _Cut, column: Any) -> list[float]:
     """What each candidate of a block tells of a column."""
     if cut.estimator is None:
         return []

@@ -11,12 +11,13 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.observe import csv_spans, jaeger, otlp_json, otlp_proto, zipkin
 from eastwest.observe.form import SOURCES
+from eastwest.observe.gather import Gathering
 from eastwest.observe.write import MEND_ROWS, SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source, Told
 from eastwest.units import clean
 
-Reader = Callable[[Source, SpanWriter, Problems], None]
+Reader = Callable[[Source, Gathering, Problems], None]
 #: Readers by the format they know.
 READERS: dict[str, Reader] = {
     "otlp-json": otlp_json.read,
@@ -50,11 +51,14 @@ def import_spans(
     told: Told | None = None,
     lasting: bool = True,
     mend_rows: int = MEND_ROWS,
+    dask: str | None = None,
 ) -> Imported:
     """Read ``files`` of spans, of whatever formats, and write the folder ``out``.
 
-    Raises ``InputError`` where a file cannot be used, and, unless ``on_bad_row`` is ``skip``, where
-    a span of it cannot. Spans that are not ``lasting`` are not forced to disk.
+    With ``dask``, the address of a scheduler, its workers read the files, which they must find
+    under the same paths. Raises ``InputError`` where a file cannot be used, and, unless
+    ``on_bad_row`` is ``skip``, where a span of it cannot. Spans that are not ``lasting`` are not
+    forced to disk.
     """
     if not files:
         raise InputError("no file was given: name files with spans")
@@ -64,22 +68,41 @@ def import_spans(
         allowed = ", ".join(["auto", *SOURCES])
         raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")
     problems = Problems(stop=on_bad_row == "stop")
-    read: list[dict[str, Any]] = []
     with SpanWriter(Path(out), force, lasting, mend_rows) as writer:
-        for path in files:
-            before = writer.spans
-            with Source(path, told) as source:
-                kind = sniff(source) if source_format == "auto" else source_format
-                READERS[kind](source, writer, problems)
-                digest = source.drain()
-            said = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
-            read.append({**said, "spans": writer.spans - before, "sha256": digest})
+        if dask is None:
+            read = [read_file(path, source_format, writer, problems, told) for path in files]
+        else:
+            from eastwest.observe.take_cluster import read_files  # noqa: PLC0415  an extra
+
+            read = read_files(files, source_format, writer, problems, dask, told)
         if not writer.spans:
             why = next(problems.lines(), "it is empty")
             raise InputError(f"{files[0]}: has no usable span: {why}")
         kinds = list(dict.fromkeys(each["kind"] for each in read))
         about = writer.finish({"sources": kinds, "files": read}, problems, str(files[0]))
         return Imported(writer.out, " and ".join(kinds), about, problems)
+
+
+def read_file(
+    path: str | Path,
+    source_format: str,
+    into: Gathering,
+    problems: Problems,
+    told: Told | None = None,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Read the spans of a file, and return what there is to say of it.
+
+    ``name`` is what messages call it where that is not its path. Raises ``InputError`` as
+    ``import_spans`` does.
+    """
+    before = into.spans
+    with Source(path, told, name) as source:
+        kind = sniff(source) if source_format == "auto" else source_format
+        READERS[kind](source, into, problems)
+        digest = source.drain()
+    said = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
+    return {**said, "spans": into.spans - before, "sha256": digest}
 
 
 def sniff(source: Source) -> str:

@@ -1,8 +1,8 @@
 """Writes the normal form of spans, parts as they come.
 
-Spans are gathered until there are ``FLUSH_ROWS`` and written as a part. At the end they are mended
-(``mend``) some traces at a time, so that memory stays bounded, clocks are corrected (``skew``), and
-the parts become one file. The folder is made beside its place and renamed when it is whole.
+Frames of spans (``gather``) are written as parts. At the end they are mended (``mend``) some traces
+at a time, so that memory stays bounded, clocks are corrected (``skew``), and the parts become one
+file. The folder is made beside its place and renamed when it is whole.
 """
 
 from __future__ import annotations
@@ -18,42 +18,31 @@ from typing import Any, Self
 import polars as pl
 
 from eastwest import core
-from eastwest.errors import InputError
 from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
-from eastwest.observe.span import Place, written
+from eastwest.observe.gather import FLUSH_ROWS, Gathering
 from eastwest.traces.problems import Problems
 
-#: Spans that are gathered before they are written.
-FLUSH_ROWS = 1 << 16
 #: About so many spans are mended at once.
 MEND_ROWS = 1 << 18
-#: Most sets of attributes that spans share.
-MOST_RESOURCES = 100_000
-#: Columns that come from a source; the others come from mending.
-_READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
 
 
-class SpanWriter:
+class SpanWriter(Gathering):
     """Spans being written: a context manager that leaves nothing unless ``finish`` was called."""
 
     def __init__(
         self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
     ) -> None:
+        super().__init__()
         self.out = out
         self._lasting = lasting
         self._mend_rows = mend_rows
         self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
         self._place.check()
         self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
-        self._rows: list[tuple[Any, ...]] = []
-        self._resources: dict[str, int] = {}
         self._parts: list[Path] = []
-        self._schema = {name: schema("spans")[name] for name in _READ}
-        #: Spans so far.
-        self.spans = 0
 
     def __enter__(self) -> Self:
         self._partial.mkdir(parents=False)
@@ -67,62 +56,20 @@ class SpanWriter:
     ) -> None:
         shutil.rmtree(self._partial, ignore_errors=True)
 
-    def resource(self, attributes: Mapping[str, Any]) -> int | None:
-        """Keep attributes that spans share, and return their number."""
-        text = written(attributes)
-        if text is None:
-            return None
-        number = self._resources.setdefault(text, len(self._resources))
-        if number >= MOST_RESOURCES:
-            raise InputError(f"the spans come from more than {MOST_RESOURCES:,} resources")
-        return number
-
-    def add(
-        self,
-        trace_id: str,
-        span_id: str,
-        parent_id: str | None,
-        place: Place,
-        operation: str | None,
-        start_ns: int,
-        end_ns: int,
-        kind: str | None,
-        status: str | None,
-        attributes: str | None,
-    ) -> None:
-        """Add a span."""
-        self._rows.append(
-            (
-                *(trace_id, span_id, parent_id, place.service, operation, place.instance),
-                *(place.host, start_ns, end_ns, kind, status, attributes, place.resource),
-            )
-        )
-        self.spans += 1
-        if len(self._rows) >= FLUSH_ROWS:
-            self._flush()
-
-    def add_frame(self, frame: pl.DataFrame) -> None:
-        """Add spans with some of the columns; the others are null."""
-        self._flush()
-        if frame.height:
-            self.spans += frame.height
-            self._part(
-                frame.select(
-                    pl.col(name).cast(kind)
-                    if name in frame.columns
-                    else pl.lit(None, kind).alias(name)
-                    for name, kind in self._schema.items()
-                )
-            )
+    def part(self, frame: pl.DataFrame) -> None:
+        """Write some spans as a part."""
+        path = self._partial / f"spans-{len(self._parts):06}.part"
+        frame.write_parquet(path, compression="lz4")
+        self._parts.append(path)
 
     def finish(self, about: Mapping[str, Any], problems: Problems, file: str) -> dict[str, Any]:
         """Mend what is there, give the folder its name, and return what ``spans.json`` says."""
-        self._flush()
+        self.flush()
         mended, clocks = self._mend(problems, file)
         found = skew.estimate(clocks)
         said = self._join(mended, found)
         resources = pl.DataFrame(
-            {"resource": list(self._resources.values()), "attributes": list(self._resources)},
+            {"resource": list(self.resources.values()), "attributes": list(self.resources)},
             schema("resources"),
         )
         resources.write_parquet(self._partial / "resources.parquet", compression="zstd")
@@ -140,17 +87,6 @@ class SpanWriter:
             sync_folder(self._partial)
         self._place.place(self._partial)
         return text
-
-    def _flush(self) -> None:
-        if self._rows:
-            columns = zip(_READ, map(list, zip(*self._rows, strict=True)), strict=True)
-            self._rows = []
-            self._part(pl.DataFrame(dict(columns), self._schema))
-
-    def _part(self, frame: pl.DataFrame) -> None:
-        path = self._partial / f"spans-{len(self._parts):06}.part"
-        frame.write_parquet(path, compression="lz4")
-        self._parts.append(path)
 
     def _mend(self, problems: Problems, file: str) -> tuple[list[Path], pl.DataFrame]:
         """Write mended parts, each of whole traces; return them and what clocks say."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
 from eastwest.observe.span import (
     Place,
@@ -21,7 +22,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.observe.write import SpanWriter
 from eastwest.traces.problems import Problems
 from eastwest.traces.source import Source
 
@@ -33,7 +33,7 @@ def looks_like(start: bytes) -> bool:
     return start.lstrip().startswith(b"[") and all(each.search(start) for each in _LOOKS)
 
 
-def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Problems) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     places: dict[tuple[Any, ...], Place] = {}
@@ -57,7 +57,7 @@ def read(source: Source, writer: SpanWriter, problems: Problems) -> None:
     problems.end(source.name, stream.line, source.cut)
 
 
-def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: SpanWriter) -> Place:
+def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: Gathering) -> Place:
     if endpoint is None:
         return Place()
     if not isinstance(endpoint, dict):
@@ -81,7 +81,7 @@ def _add(
     places: dict[tuple[Any, ...], Place],
     file: str,
     line: int,
-    writer: SpanWriter,
+    writer: Gathering,
     problems: Problems,
 ) -> None:
     if not isinstance(span, dict):

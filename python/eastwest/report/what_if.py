@@ -69,7 +69,12 @@ ROWS = (
     Row("Response time, p99", ("transactions", "response_us", "p99"), units.span, 1e-6),
     Row("… of it the network, mean", ("transactions", "network_us", "mean"), units.span, 1e-6),
     Row("… of it computing, mean", ("transactions", "compute_us", "mean"), units.span, 1e-6),
-    Row("… of that in queues", ("transactions", "queued_us", "mean"), units.span, 1e-6),
+    Row(
+        "… of that in queues for processors",
+        ("transactions", "queued_us", "mean"),
+        units.span,
+        1e-6,
+    ),
     Row("Transactions per second", ("transactions", "per_second"), _per_watt),
     Row("Transactions per second and watt", ("transactions", "per_second_per_watt"), _per_watt),
     Row("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
@@ -214,7 +219,8 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
     said = [
         f"“{names[0]}”: half of the transactions take up to {units.span(mean(cases[0], median))}, "
         f"99 % up to {units.span(mean(cases[0], tail))}; "
-        f"{units.percent(_network_share(cases[0]))} of the time is the network's."
+        f"{units.percent(_share(cases[0], 'network_us'))} of the time is the network's"
+        f"{_waiting(cases[0])}."
     ]
     for name, case in zip(names[1:], cases[1:], strict=True):
         changes = []
@@ -224,7 +230,7 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
         said.append(
             f"“{name}”: the median is {units.span(mean(case, median))} ({changes[0]}), the 99th "
             f"percentile {units.span(mean(case, tail))} ({changes[1]}); "
-            f"{units.percent(_network_share(case))} is the network's."
+            f"{units.percent(_share(case, 'network_us'))} is the network's{_waiting(case)}."
         )
     if len(cases[0].results) > 1:
         said.append(
@@ -234,15 +240,21 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
     return said
 
 
-def _network_share(case: Shown) -> float | None:
+def _share(case: Shown, part: str) -> float | None:
+    """Mean share that a part has of the response time."""
     shares = []
     for result in case.results:
-        network = pick(result.summary, "transactions", "network_us", "mean")
+        found = pick(result.summary, "transactions", part, "mean")
         whole = pick(result.summary, "transactions", "response_us", "mean")
-        if network is None or not whole:
+        if found is None or not whole:
             return None
-        shares.append(network / whole)
+        shares.append(found / whole)
     return math.fsum(shares) / len(shares)
+
+
+def _waiting(case: Shown) -> str:
+    share = _share(case, "queued_us")
+    return f", {units.percent(share)} waiting for processors" if share else ""
 
 
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:

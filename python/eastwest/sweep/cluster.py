@@ -25,7 +25,7 @@ import secrets
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -384,6 +384,26 @@ def connected(address: str, name: str) -> Client:
         raise InputError(
             f"--dask {clean(address, 200)}: {clean(str(error), 300)}; expected the address of a "
             "scheduler, such as tcp://10.0.0.1:8786"
+        ) from None
+
+
+@contextlib.contextmanager
+def in_plain_words(address: str, doing: str) -> Iterator[None]:
+    """Say as an ``InputError`` what became of a task that has no answer because of the cluster."""
+    from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
+
+    try:
+        yield
+    except KilledWorker as error:
+        deaths = error.allowed_failures + 1
+        message = f"{doing}: {deaths} workers died of it, perhaps for lack of memory"
+        raise InputError(clean(message, 1000)) from None
+    except (CancelledError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # a file of the task; connections that are lost have no number
+        raise InputError(
+            f"{clean(doing, 300)}: the scheduler at {clean(address, 200)} has ended, or was "
+            f"restarted ({clean(str(error), 200)})"
         ) from None
 
 

@@ -69,6 +69,14 @@ class Problems:
                 file, line, "the packed file is damaged or cut off: what came before counts", cut
             )
 
+    def take(self, others: Problems) -> None:
+        """Add what another reader had to say, as if it had been said here."""
+        for own, theirs in ((self.skipped, others.skipped), (self.noted, others.noted)):
+            for reason, found in theirs.items():
+                entry = _entry(own, reason)
+                entry.count += found.count
+                entry.places += found.places[: MOST_PLACES - len(entry.places)]
+
     @property
     def rows_skipped(self) -> int:
         """Rows left out so far."""
@@ -103,12 +111,16 @@ def told(reason: str, found: str) -> str:
 
 
 def _add(kinds: dict[str, Found], file: str, line: int, reason: str, found: str, rows: int) -> None:
-    if reason not in kinds and len(kinds) >= MOST_REASONS:
-        reason = _OTHER
-    entry = kinds.setdefault(reason, Found())
+    entry = _entry(kinds, reason)
     entry.count += rows
     if len(entry.places) < MOST_PLACES:
         entry.places.append((file, line, clean(found, 60)))
+
+
+def _entry(kinds: dict[str, Found], reason: str) -> Found:
+    if reason not in kinds and len(kinds) >= MOST_REASONS:
+        reason = _OTHER
+    return kinds.setdefault(reason, Found())
 
 
 def _listed(kinds: dict[str, Found]) -> list[dict[str, Any]]:

@@ -37,10 +37,10 @@ Told = Callable[[str, float], None]
 class Source:
     """A file being read: a context manager."""
 
-    def __init__(self, path: str | Path, told: Told | None = None) -> None:
+    def __init__(self, path: str | Path, told: Told | None = None, name: str | None = None) -> None:
         self.path = Path(path)
         #: What messages call it.
-        self.name = str(path)
+        self.name = str(path) if name is None else name
         #: Why it ends before its end, where it does.
         self.cut = ""
         #: Bytes that came out so far.

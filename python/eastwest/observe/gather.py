@@ -1,0 +1,98 @@
+"""Gathers the spans that a reader finds, and passes them on as frames.
+
+What readers write to: here (``write.SpanWriter``), or on a worker of a cluster (``take_cluster``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.form import TABLES, schema
+from eastwest.observe.span import Place, written
+
+#: Spans that are gathered before they are passed on.
+FLUSH_ROWS = 1 << 16
+#: Most sets of attributes that spans share.
+MOST_RESOURCES = 100_000
+#: Columns that come from a source; the others come from mending.
+READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
+
+
+class Gathering:
+    """Spans as they are read; ``part`` takes each frame of them."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Any, ...]] = []
+        self._schema = {name: schema("spans")[name] for name in READ}
+        #: Attributes that spans share, as JSON, with their numbers.
+        self.resources: dict[str, int] = {}
+        #: Spans so far.
+        self.spans = 0
+
+    def part(self, frame: pl.DataFrame) -> None:
+        """Take some spans, in the columns of ``READ``."""
+        raise NotImplementedError
+
+    def resource(self, attributes: Mapping[str, Any]) -> int | None:
+        """Keep attributes that spans share, and return their number."""
+        text = written(attributes)
+        return None if text is None else self.numbered(text)
+
+    def numbered(self, text: str) -> int:
+        """The number of attributes that spans share.
+
+        Raises ``InputError`` where there are more than ``MOST_RESOURCES``.
+        """
+        number = self.resources.setdefault(text, len(self.resources))
+        if number >= MOST_RESOURCES:
+            raise InputError(f"the spans come from more than {MOST_RESOURCES:,} resources")
+        return number
+
+    def add(
+        self,
+        trace_id: str,
+        span_id: str,
+        parent_id: str | None,
+        place: Place,
+        operation: str | None,
+        start_ns: int,
+        end_ns: int,
+        kind: str | None,
+        status: str | None,
+        attributes: str | None,
+    ) -> None:
+        """Add a span."""
+        self._rows.append(
+            (
+                *(trace_id, span_id, parent_id, place.service, operation, place.instance),
+                *(place.host, start_ns, end_ns, kind, status, attributes, place.resource),
+            )
+        )
+        self.spans += 1
+        if len(self._rows) >= FLUSH_ROWS:
+            self.flush()
+
+    def add_frame(self, frame: pl.DataFrame) -> None:
+        """Add spans with some of the columns; the others are null."""
+        self.flush()
+        if frame.height:
+            self.spans += frame.height
+            self.part(
+                frame.select(
+                    pl.col(name).cast(kind)
+                    if name in frame.columns
+                    else pl.lit(None, kind).alias(name)
+                    for name, kind in self._schema.items()
+                )
+            )
+
+    def flush(self) -> None:
+        """Pass on what has been gathered."""
+        if self._rows:
+            columns = zip(READ, map(list, zip(*self._rows, strict=True)), strict=True)
+            self._rows = []
+            self.part(pl.DataFrame(dict(columns), self._schema))

@@ -1,0 +1,130 @@
+"""Reads files of spans on the workers of a Dask cluster.
+
+A worker reads a file as ``take`` does, and sends its spans back as Parquet; attributes that spans
+share get their numbers here, in the order of the files. So what is written is what one machine
+writes, byte for byte. Files lie where workers find them under the same paths. A few more files are
+under way than there are threads, and no more: that bounds memory, here and there.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.observe.gather import Gathering
+from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
+from eastwest.traces.problems import Problems
+from eastwest.traces.source import Told
+from eastwest.units import clean, size
+
+#: Most bytes that the spans of one file may take when they are packed.
+MOST_PACKED = 1 << 30
+#: Files under way for each thread of a worker.
+_FOR_EACH = 2
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """What a worker found in a file."""
+
+    said: dict[str, Any]
+    #: Frames of spans, each a Parquet file.
+    parts: tuple[bytes, ...]
+    #: Attributes that spans share, by their number in this file.
+    resources: tuple[str, ...]
+    problems: Problems
+
+
+class _Packed(Gathering):
+    """Spans that are kept in memory, packed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.parts: list[bytes] = []
+        self._name = name
+        self._bytes = 0
+
+    def part(self, frame: pl.DataFrame) -> None:
+        into = io.BytesIO()
+        frame.write_parquet(into, compression="lz4")
+        self.parts.append(into.getvalue())
+        self._bytes += len(self.parts[-1])
+        if self._bytes > MOST_PACKED:
+            raise InputError(
+                f"{self._name}: its spans take more than {size(MOST_PACKED)}, which is too much "
+                "for one worker: divide the file, or read it without --dask"
+            )
+
+
+def read_files(
+    files: Sequence[str | Path],
+    source_format: str,
+    into: Gathering,
+    problems: Problems,
+    address: str,
+    told: Told | None = None,
+) -> list[dict[str, Any]]:
+    """Read files into ``into``, in their order; return what there is to say of each.
+
+    ``address`` is that of the scheduler. Raises ``InputError`` where none answers, where workers
+    are of another build or have no such file, and for all that ``take.read_file`` refuses.
+    """
+    client = connected(address, f"eastwest-{secrets.token_hex(6)}")
+    said: list[dict[str, Any]] = []
+    try:
+        ask_builds(client)
+        waiting = deque(files)
+        under_way: deque[Any] = deque()
+        while waiting or under_way:
+            with in_plain_words(address, f"reading {files[len(said)]}"):
+                most = _FOR_EACH * max(1, sum(client.nthreads().values()))
+                while waiting and len(under_way) < most:
+                    path = waiting.popleft()
+                    order = (str(Path(path).absolute()), str(path), source_format, problems.stop)
+                    under_way.append(client.submit(_read, *order, pure=False))
+                found: FileRead = under_way.popleft().result()
+            _take(found, into, problems)
+            said.append(found.said)
+            if told is not None:
+                told(f"{len(said)} of {len(files)} files", len(said) / len(files))
+    finally:
+        client.close(timeout=5)
+    return said
+
+
+def _take(found: FileRead, into: Gathering, problems: Problems) -> None:
+    """Add the spans of a file, with attributes by their number among those of all files."""
+    numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
+    for part in found.parts:
+        frame = pl.read_parquet(io.BytesIO(part))
+        if len(numbers):
+            frame = frame.with_columns(resource=numbers.gather(frame["resource"]))
+        into.add_frame(frame)
+    problems.take(found.problems)
+
+
+# What a worker does.
+
+
+def _read(path: str, name: str, source_format: str, stop: bool) -> FileRead:
+    from eastwest.observe.take import read_file  # noqa: PLC0415  every reader: where needed
+
+    if not Path(path).exists():
+        from distributed import get_worker  # noqa: PLC0415  only where Dask is
+
+        raise InputError(
+            f"{clean(path, 300)}: worker {get_worker().address} has no such file: workers read the "
+            "files themselves, under the same paths"
+        )
+    into, problems = _Packed(name), Problems(stop)
+    said = read_file(path, source_format, into, problems, name=name)
+    into.flush()
+    return FileRead(said, tuple(into.parts), tuple(into.resources), problems)
