@@ -205,6 +205,7 @@ class Tables:
             "counters": self.counters(),
             "flows": self.flows(),
             "flow_parts": self.flow_parts(),
+            "flow_samples": empty_columns("flow_samples"),
             "events": self.events(),
             "links": self.links(),
             "drops": self.drops(),
@@ -223,6 +224,7 @@ class Tables:
             "lpi": self.lpi(),
             "streams": empty_columns("streams"),
             "pfc": empty_columns("pfc"),
+            "pauses": empty_columns("pauses"),
             "transactions": empty_columns("transactions"),
             "calls": empty_columns("calls"),
         }

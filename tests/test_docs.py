@@ -134,7 +134,7 @@ frames = 200
 
 
 #: What is measured only where it is asked for.
-SPLIT = {"measure.flow_parts": "*"}
+SPLIT = {"measure.flow_parts": "*", "measure.flow_samples": "*"}
 
 
 def named(path: Path) -> str:

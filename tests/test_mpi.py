@@ -152,6 +152,73 @@ def test_paraver_traces_keep_to_the_format(replayed: Result, tmp_path: Path) -> 
     assert (tmp_path / "again.prv").read_bytes() == (tmp_path / "trace.prv").read_bytes()
 
 
+PAUSED = """schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[fabric.pfc]
+[[class]]
+name = "app"
+priority = 3
+[measure]
+pauses = "*"
+sample_interval = "100 us"
+[[workload]]
+kind = "mpi"
+name = "app"
+trace = "t"
+transport = "ethernet"
+eager_limit = "2 MB"
+"""
+
+
+def test_paraver_traces_have_pauses_as_events_of_their_ports(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    for rank in range(4):
+        calls = (
+            "send 0 0 400000" if rank else "recv 1 0 400000\n0 recv 2 0 400000\n0 recv 3 0 400000"
+        )
+        (tmp_path / f"t/rank-{rank}.txt").write_text(f"{rank} {calls}\n")
+    (tmp_path / "s.toml").write_text(PAUSED)
+    result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    assert result.pauses.height > 5
+    ew.paraver(result, tmp_path / "trace.prv")
+    found = paraver(tmp_path)
+    # ports are tasks of the last application, in the order of their names in the file of names
+    rows = (tmp_path / "trace.row").read_text()
+    tasks = rows.partition("LEVEL TASK")[2].partition("\n\n")[0].splitlines()[1:]
+    ports = tasks[found["tasks"][0] :]
+    assert len(ports) == found["tasks"][1]
+    names = dict(result.links.select("link", "name").iter_rows())
+    expect = [
+        [names[row["link"]], round(row["began_s"] * 1e9), round(row["until_s"] * 1e9)]
+        for row in result.pauses.iter_rows(named=True)
+    ]
+    open_at: dict[int, int] = {}
+    pauses = []
+    for _, application, task, _, at, kind, value in found["events"]:
+        if kind == 90_000_013:
+            assert application == 2
+            if value == 1:
+                assert task not in open_at
+                open_at[task] = at
+            else:
+                assert value == 0
+                pauses.append([ports[task - 1], open_at.pop(task), at])
+    assert open_at == {}
+    assert sorted(pauses) == sorted(expect)
+    blocks = (tmp_path / "trace.pcf").read_text().split("\n\n")
+    block = next(each for each in blocks if "90000013" in each)
+    assert block.splitlines() == [
+        "EVENT_TYPE",
+        "0    90000013    Priority 3 paused",
+        "VALUES",
+        "0      Sends",
+        "1      Paused",
+    ]
+
+
 def ranks(folder: Path) -> list[str]:
     return [path.read_text() for path in sorted(folder.glob("rank-*.txt"))]
 

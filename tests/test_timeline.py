@@ -164,6 +164,39 @@ def test_naps_are_slices_on_a_thread_per_port(tmp_path: Path) -> None:
         trace(folder(tmp_path / "e", {"lpi": [nap(0, 1.0, awake_s=float("nan"))]}))
 
 
+def pause(link: int, began_s: float, until_s: float, **values: Any) -> Row:
+    """A pause of priority 3."""
+    row = {"link": link, "priority": 3, "began_s": began_s, "until_s": until_s}
+    return {**row, "ended": "released", **values}
+
+
+def test_pauses_are_slices_on_a_thread_per_port_and_priority(tmp_path: Path) -> None:
+    rows = [
+        pause(TO_H3, 1.0, 1.001),
+        pause(TO_H3, 1.001, 1.004, ended="ran-out"),
+        pause(TO_H3, 1.0005, 1.002, priority=5),
+        pause(0, 1.0, 2.0, ended="not-yet"),
+    ]
+    made = trace(folder(tmp_path / "r", {"pauses": rows}, {"pauses": {"left_out": 2}}))
+    real = check(made)
+    names = {e["tid"]: e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
+    found = [(names[e["tid"]], e["ts"], e["dur"], e["args"]["ended"]) for e in real]
+    assert found == [
+        ("h0->leaf0 priority 3", 1_000_000.0, 1_000_000.0, "not-yet"),
+        ("leaf0->h3 priority 3", 1_000_000.0, 1_000.0, "released"),
+        ("leaf0->h3 priority 3", 1_001_000.0, 3_000.0, "ran-out"),
+        ("leaf0->h3 priority 5", 1_000_500.0, 1_500.0, "released"),
+    ]
+    notes = made["otherData"]["notes"]
+    assert notes == "2 later pauses are not in the result (measure.pauses_rows)"
+    with pytest.raises(InputError, match="a pause ends before it begins"):
+        trace(folder(tmp_path / "d", {"pauses": [pause(0, 2.0, 1.0)]}))
+    many = [pause(0, 1.0 + i, 1.0 + i + 0.001 * i) for i in range(500)]
+    thinned = trace(folder(tmp_path / "many", {"pauses": many}), most=300)
+    assert "thinned: 30 of 500 pauses, the longest" in thinned["otherData"]["notes"]
+    assert min(e["ts"] for e in check(thinned)) == 471_000_000.0
+
+
 def test_many_naps_leave_the_longest(tmp_path: Path) -> None:
     rows = [nap(0, 1.0 + i / 100, awake_s=1.001 + i / 100 + i / 1e5) for i in range(500)]
     made = trace(folder(tmp_path / "r", {"lpi": rows}), most=300)

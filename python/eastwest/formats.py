@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 6
+RESULT_FORMAT = 7
 
 #: Tables this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -120,6 +120,16 @@ TABLES: dict[str, dict[str, str]] = {
         "queueing_us": "f64",
         "flight_us": "f64",
         "retransmission_us": "f64",
+    },
+    "flow_samples": {
+        "time_s": "f64",
+        "connection": "i64",
+        "stream": "i64",
+        "workload": "str",
+        "class": "str",
+        "src": "u32",
+        "dst": "u32",
+        "bytes": "u64",
     },
     "events": {
         "time_s": "f64",
@@ -368,6 +378,13 @@ TABLES: dict[str, dict[str, str]] = {
         "qcn_samples": "u64",
         "qcn_messages": "u64",
     },
+    "pauses": {
+        "link": "u32",
+        "priority": "u32",
+        "began_s": "f64",
+        "until_s": "f64",
+        "ended": "str",
+    },
 }
 
 #: What came with a later format than the first: tables, and columns as ``table.column``.
@@ -417,6 +434,8 @@ SINCE: dict[str, int] = {
     "streams": 5,
     "pfc": 5,
     "flow_parts": 6,
+    "flow_samples": 7,
+    "pauses": 7,
 }
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024

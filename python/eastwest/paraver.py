@@ -3,9 +3,10 @@
 The format is that of Paraver's *trace generation* manual: a header with nodes, processors and the
 application's tasks, then records in the order of their times. Each workload of ranks is an
 application, each rank a task of one thread on the processor of its host. Records are states (1),
-messages (3) with their logical and physical times, and, where queues were sampled, events (2) with
-the bytes and packets waiting at a port: ports are the tasks of a last application, on a node of its
-own. Times are whole nanoseconds. The date in the header is not that of the run, which has none.
+messages (3) with their logical and physical times, and, where queues were sampled or pauses logged,
+events (2) with the bytes and packets waiting at a port and with whether a priority is paused there:
+ports are the tasks of a last application, on a node of its own. Times are whole nanoseconds. The
+date in the header is not that of the run, which has none.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ STATES = {
     "wait": (8, "Wait/WaitAll", (235, 0, 0)),
     "collective": (13, "Group Communication", (255, 144, 26)),
 }
-#: Types of the events: MPI calls, and queues of ports.
-CALL, QUEUE_BYTES, QUEUE_PACKETS = 50_000_001, 90_000_001, 90_000_002
-#: Most ports whose queues are written.
+#: Types of the events: MPI calls, queues of ports, and pauses of priority 0; others follow it.
+CALL, QUEUE_BYTES, QUEUE_PACKETS, PAUSED = 50_000_001, 90_000_001, 90_000_002, 90_000_010
+#: Priorities of IEEE 802.1Q.
+_PRIORITIES = 8
+#: Most ports whose queues and pauses are written.
 _MOST_PORTS = 10_000
 
 
@@ -68,10 +71,16 @@ class _Made:
         self.states = result.table("mpi_states")
         self.messages = result.table("mpi_messages")
         self.queues = result.queues
+        self.pauses = result.pauses
         if self.ranks.height == 0:
             raise InputError(f"{result.path}: no MPI program ran: there is nothing for Paraver")
         self.programs = self.ranks["workload"].unique(maintain_order=True).to_list()
-        self.ports = self.queues["link"].unique().sort().to_list()[:_MOST_PORTS]
+        busy = {*self.queues["link"].to_list(), *self.pauses["link"].to_list()}
+        self.ports = sorted(busy)[:_MOST_PORTS]
+        self.priorities = self.pauses["priority"].unique().sort().to_list()
+        self.task_of = {port: task for task, port in enumerate(self.ports, 1)}
+        if any(priority >= _PRIORITIES for priority in self.priorities):
+            raise InputError("the result is damaged: priorities are 0 to 7")
         hosts = self.ranks["host"].unique().sort().to_list()
         self.node_of = {host: number for number, host in enumerate(hosts, 1)}
         #: Processors of each node, and the processor of each rank.
@@ -88,8 +97,10 @@ class _Made:
         """Return the first line."""
         ends = [self.ranks["finished_s"].max(), self.messages["received_s"].max()]
         last = max(nanoseconds(end) for end in ends if end is not None)
-        if self.ports:
+        if self.queues.height:
             last = max(last, nanoseconds(self.queues["time_s"].max()) + self._interval_ns())
+        if self.pauses.height:
+            last = max(last, nanoseconds(self.pauses["until_s"].max()))
         nodes = [len(ranks) for ranks in self.on_node.values()]
         applications = []
         for program in self.programs:
@@ -108,7 +119,8 @@ class _Made:
     def records(self) -> str:
         """Return the ``.prv`` file: records in the order of their times."""
         queues = sorted(self._queue_records(), key=lambda each: each[0])
-        parts = (self._state_records(), self._message_records(), queues)
+        pauses = sorted(self._pause_records(), key=lambda each: each[0])
+        parts = (self._state_records(), self._message_records(), queues, pauses)
         lines = (line for _, line in heapq.merge(*parts, key=lambda each: each[0]))
         return "\n".join([self.header(), *lines]) + "\n"
 
@@ -154,12 +166,10 @@ class _Made:
             )
 
     def _queue_records(self) -> Iterator[tuple[int, str]]:
-        task = {port: number for number, port in enumerate(self.ports, 1)}
-        first, application = len(self.cpu_of), len(self.programs) + 1
         queues = self.queues.filter(self.queues["link"].is_in(self.ports))
         interval = self._interval_ns()
         for port, rows in _by_port(queues):
-            place = f"{first + task[port]}:{application}:{task[port]}:1"
+            place = self._place_of_port(port)
             due: int | None = None
             for time_s, held, packets in rows:
                 at = nanoseconds(time_s)
@@ -169,6 +179,22 @@ class _Made:
                 due = at + interval
             if due is not None:
                 yield due, _levels(place, due, 0, 0)
+
+    def _pause_records(self) -> Iterator[tuple[int, str]]:
+        """Beginnings and ends of pauses, an end before a beginning at the same moment."""
+        pauses = self.pauses.filter(self.pauses["link"].is_in(self.ports))
+        for row in pauses.sort("link", "priority", "began_s").iter_rows(named=True):
+            place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]
+            began, until = nanoseconds(row["began_s"]), nanoseconds(row["until_s"])
+            if began > until:
+                raise InputError("the result is damaged: a pause ends before it begins")
+            yield began, f"2:{place}:{began}:{kind}:1"
+            yield until, f"2:{place}:{until}:{kind}:0"
+
+    def _place_of_port(self, port: int) -> str:
+        """Return processor, application, task and thread of a port."""
+        task = self.task_of[port]
+        return f"{len(self.cpu_of) + task}:{len(self.programs) + 1}:{task}:1"
 
     def names_of_values(self) -> str:
         """Return the ``.pcf`` file: what states and events are called."""
@@ -187,6 +213,10 @@ class _Made:
         lines += [f"{value}      {clean(call, 40)}" for value, call in enumerate(self.calls, 1)]
         for kind, name in ((QUEUE_BYTES, "Bytes waiting"), (QUEUE_PACKETS, "Packets waiting")):
             lines += ["", "EVENT_TYPE", f"0    {kind}    {name}"]
+        if self.priorities:
+            lines += ["", "EVENT_TYPE"]
+            lines += [f"0    {PAUSED + each}    Priority {each} paused" for each in self.priorities]
+            lines += ["VALUES", "0      Sends", "1      Paused"]
         return "\n".join(lines) + "\n"
 
     def names_of_rows(self) -> str:
@@ -198,7 +228,7 @@ class _Made:
         ]
         nodes = [*host.values(), *(["network"] if ports else [])]
         tasks = [f"{program} {rank}" for program, rank in self._all_ranks()]
-        programs = [*self.programs, *(["queues"] if ports else [])]
+        programs = [*self.programs, *(["ports"] if ports else [])]
         parts = (
             ("CPU", [*cpus, *ports]),
             ("NODE", nodes),

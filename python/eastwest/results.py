@@ -109,6 +109,11 @@ class Result:
         return self.table("flow_parts")
 
     @cached_property
+    def flow_samples(self) -> pl.DataFrame:
+        """Bytes that came of the streams named in ``measure.flow_samples``, over time."""
+        return self.table("flow_samples")
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """One row per direction of each cable: bytes carried, utilisation, drops, fullest queue."""
         return self.table("links")
@@ -157,6 +162,11 @@ class Result:
     def pfc(self) -> pl.DataFrame:
         """Pauses and buffers of every link and priority under data-centre bridging."""
         return self.table("pfc")
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """Every pause of the ports named in ``measure.pauses``."""
+        return self.table("pauses")
 
     @cached_property
     def latency(self) -> pl.DataFrame:

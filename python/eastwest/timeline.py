@@ -8,6 +8,7 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
   as slices within;
 - ranks of MPI programs are threads with what they do, messages between them slices in lanes;
 - naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
+- pauses are complete slices on a thread per port and priority;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
 - queues and windows are counters (``C``).
 
@@ -47,10 +48,11 @@ _SHARES = {
     "queues": 0.15,
     "tcp": 0.06,
     "naps": 0.1,
+    "pauses": 0.1,
     "states": 0.18,
     "messages": 0.3,
 }
-_JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS = 1, 2, 3, 4, 5
+_JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES = 1, 2, 3, 4, 5, 6
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
@@ -117,11 +119,12 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
         "queues": result.queues,
         "tcp": result.table("tcp_trace"),
         "naps": result.lpi,
+        "pauses": result.pauses,
         "states": result.table("mpi_states"),
         "messages": result.table("mpi_messages"),
     }
     per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1, "naps": 3}
-    per_row |= {"states": 1, "messages": 2}
+    per_row |= {"pauses": 1, "states": 1, "messages": 2}
     into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
     _jobs(into, tables["jobs"])
     _tasks(into, tables["tasks"])
@@ -130,6 +133,7 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     _queues(into, tables["queues"])
     _windows(into, tables["tcp"])
     _naps(into, tables["naps"])
+    _pauses(into, tables["pauses"])
     _ranks(into, tables["states"])
     _messages(into, tables["messages"])
     summary = result.summary
@@ -217,7 +221,7 @@ def _longest(
     room = max(1, into.limit(kind) // per_row)
     kept = table
     if table.height > room:
-        ends = ("finish_s", "finished_s", "awake_s", "ended_s", "received_s")
+        ends = ("finish_s", "finished_s", "awake_s", "until_s", "ended_s", "received_s")
         end = next(column for column in ends if column in table.columns)
         kept = table.sort(pl.col(end) - pl.col(begin), descending=True, maintain_order=True)
         kept = kept.head(room)
@@ -417,6 +421,29 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
         for state, begin, end in zip(states, times, times[1:], strict=False):
             if end > begin:
                 into.events.append(_complete(state, begin, end, where, {}))
+
+
+def _pauses(into: _Trace, table: pl.DataFrame) -> None:
+    """Pauses of a port and priority, on a thread each."""
+    if table.height == 0:
+        return
+    pid = into.process(_PAUSES, "Paused ports")
+    left_out = pick(into.evidence.result.summary, "pauses", "left_out")
+    if left_out:
+        into.notes.append(
+            f"{count(left_out)} later pauses are not in the result (measure.pauses_rows)"
+        )
+    kept = _longest(into, "pauses", table, "began_s", 1)
+    order = ["link", "priority", "began_s"]
+    for row in _rows(into, "pauses", kept.sort(order, maintain_order=True)):
+        begin, end = nanoseconds(row["began_s"]), nanoseconds(row["until_s"])
+        if begin > end:
+            raise InputError("the result is damaged: a pause ends before it begins")
+        port = into.evidence.port(row["link"])
+        tid = into.thread(pid, f"{port} priority {row['priority']}")
+        where = {"pid": pid, "tid": tid, "cat": "pfc"}
+        args = {"ended": clean(row["ended"], 20)}
+        into.events.append(_complete("paused", begin, end, where, args))
 
 
 def _ranks(into: _Trace, table: pl.DataFrame) -> None:

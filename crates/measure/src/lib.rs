@@ -4,6 +4,7 @@
 pub mod events;
 pub mod fairness;
 pub mod flow_parts;
+pub mod flow_samples;
 pub mod flows;
 pub mod frames;
 pub mod pcapng;

@@ -1,5 +1,6 @@
 //! Carrying out what workloads ask for.
 
+use crate::flow_samples::Over;
 use crate::messages::{Message, Suffered};
 use crate::plan::Transport;
 use crate::world::{Ask, RunError, World};
@@ -138,6 +139,8 @@ impl World {
                 let number = self.connections.number();
                 self.connections.open(number, endpoint, client, server);
                 self.tracer.open(endpoint, client, server);
+                let opened = self.connections.of(endpoint);
+                self.flow_samples.open(Over::Tcp, endpoint, opened, (workload, class));
                 self.messages.open(workload, name, endpoint, class);
             }
             None => {

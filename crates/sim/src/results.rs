@@ -5,6 +5,7 @@ use crate::capture::Capture;
 use crate::dcb;
 use crate::energy;
 use crate::lpi::Naps;
+use crate::pauses::Pauses;
 use crate::ports;
 use crate::records::Records;
 use crate::transactions;
@@ -40,8 +41,10 @@ impl Results {
         world.note_losses(Time::NEVER);
         assert_conserved(&world);
         let naps = Naps::take(&mut world.fabric, world.now);
+        let pauses = Pauses::take(&mut world.fabric, world.now);
         world.end_frame_paths();
-        let summary = summary(&world, &naps, &digest);
+        world.end_flow_samples();
+        let summary = summary(&world, (&naps, &pauses), &digest);
         let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
         let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
         let links = ports::links(&world);
@@ -51,7 +54,7 @@ impl Results {
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
         let replayed =
             [transactions::table(&world, &workloads), transactions::calls(&world, &workloads)];
-        let World { mut records, streams, tracer, paths, .. } = world;
+        let World { mut records, streams, tracer, paths, flow_samples, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let flows = records.flows.hand_out(&workloads, &classes);
@@ -62,6 +65,7 @@ impl Results {
             counters(&records, &workloads),
             flows,
             paths.rows.table(&workloads, &classes),
+            flow_samples.into_rows().into_table(&workloads, &classes),
             events,
             links,
             drops,
@@ -80,6 +84,7 @@ impl Results {
             mpi_messages,
             tracer.rows.table(&Growth::NAMES),
             naps.table(),
+            pauses.table(),
         ];
         tables.extend(replayed);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
@@ -331,7 +336,7 @@ fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
     })
 }
 
-fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
+fn summary(w: &World, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value {
     let r = &w.records;
     let run_s = w.now.as_secs_f64();
     let flows = r.flows.totals();
@@ -364,6 +369,7 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
         "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
         "lpi": naps.summary(),
+        "pauses": pauses.summary(),
         "faults": { "failures": failures, "reroutings": reroutings },
         "tcp": tcp_summary(w),
         "energy_j": energy::summary(w, bytes),
@@ -373,6 +379,9 @@ fn summary(w: &World, naps: &Naps, digest: &str) -> Value {
     }
     if w.paths.is_on() {
         summary["flow_parts"] = parts_summary(&w.paths.rows);
+    }
+    if let Some(samples) = w.flow_samples.summary() {
+        summary["flow_samples"] = samples;
     }
     if let Some(counts) = w.fabric.adaptive_counts() {
         summary["adaptive"] = json!({

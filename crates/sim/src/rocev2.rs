@@ -2,6 +2,7 @@
 //! [stack](eastwest_transport::rocev2), and back what has arrived.
 
 use crate::connections::{Connections, Opened};
+use crate::flow_samples::Over;
 use crate::messages::{Message, Messages, Suffered};
 use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
@@ -199,6 +200,8 @@ impl World {
             Some(end) => {
                 all.connections.open(number, end, client, server);
                 all.messages.open(workload, name, end, class);
+                let opened = all.connections.of(end);
+                self.flow_samples.open(Over::RoceV2, end, opened, (workload, class));
             }
             None => {
                 let most = EndpointId::MAX_SLOTS / 2;
@@ -218,10 +221,13 @@ impl World {
     }
 
     /// A packet of a queue pair has reached its host.
-    pub(crate) fn queue_pair_packet(&mut self, packet: &Packet, latency: Span) {
+    pub(crate) fn queue_pair_packet<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         let class = self.queue_pairs().stack.end(packet.dst_endpoint).class;
         self.records.latency(class, packet, latency);
         self.with_queue_pairs(|stack, now, out| stack.on_packet(now, packet, out));
+        if INSIDE && self.flow_samples.is_on() {
+            self.sample_queue_pair(packet.dst_endpoint);
+        }
         self.carry_queue_pair_notices();
     }
 

@@ -6,8 +6,10 @@ use crate::capture::Capture;
 use crate::carrier::Carrier;
 use crate::connections::Connections;
 use crate::critical_path::CriticalPaths;
+use crate::flow_samples::Sampler;
 use crate::lpi;
 use crate::messages::{Messages, Suffered};
+use crate::pauses;
 use crate::plan::{ClassPlan, Plan, Transport};
 use crate::records::Records;
 use crate::rocev2::{self, RoceV2};
@@ -86,6 +88,7 @@ pub struct World {
     pub(crate) rocev2: Option<Box<RoceV2>>,
     pub(crate) tracer: Tracer,
     pub(crate) paths: CriticalPaths,
+    pub(crate) flow_samples: Sampler,
     pub(crate) capture: Option<Capture>,
     pub(crate) transport_timers: Timers,
     pub(crate) wakes: Wakes,
@@ -184,6 +187,7 @@ impl World {
     pub fn new(plan: Plan) -> Result<World, String> {
         let mut fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         lpi::start(&mut fabric, &plan.measure);
+        pauses::start(&mut fabric, &plan.measure.pauses);
         let links = fabric.links.len();
         fabric.halt_with(links as u32 + FAULTS);
         let mut sources = Tournament::new(links + OTHER_SOURCES, plan.seed);
@@ -226,6 +230,7 @@ impl World {
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
             paths,
+            flow_samples: Sampler::new(plan.measure.flow_samples),
             transport_timers: Timers::new(Class::Timer, plan.seed),
             wakes: Wakes::new(plan.seed),
             notices: Vec::new(),
@@ -257,7 +262,10 @@ impl World {
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         // whoever does not look inside does not pay for it: not even a branch per event
-        let inside = self.tracer.is_on() || self.fabric.taps.any() || self.paths.is_on();
+        let inside = self.tracer.is_on()
+            || self.fabric.taps.any()
+            || self.paths.is_on()
+            || self.flow_samples.is_on();
         let ended = match inside {
             true => self.run_all::<true>(most, look),
             false => self.run_all::<false>(most, look),
@@ -424,13 +432,16 @@ impl World {
             if self.paths.is_on() {
                 self.path_arrived(packet.dst_endpoint);
             }
+            if self.flow_samples.is_on() {
+                self.sample_connection(packet.dst_endpoint);
+            }
         }
     }
 
     #[inline(never)]
     fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         if packet.flags != 0 {
-            return self.queue_pair_packet(packet, latency);
+            return self.queue_pair_packet::<INSIDE>(packet, latency);
         }
         if let Some(cnm) = Cnm::delivered(packet) {
             return self.fabric.slow_down(self.now, &cnm, &mut self.sources);
@@ -439,6 +450,9 @@ impl World {
         if packet.ack > 0 {
             if INSIDE && self.paths.is_on() {
                 self.frame_path(packet);
+            }
+            if INSIDE && self.flow_samples.is_on() {
+                self.sample_frame(packet.ack as u32 - 1, packet.payload);
             }
             self.frame_arrived(packet, latency);
         }

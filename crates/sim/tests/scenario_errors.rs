@@ -416,6 +416,39 @@ fn ports_to_log_are_checked_like_others() {
 }
 
 #[test]
+fn pauses_and_flows_to_note_are_checked_like_others() {
+    let file = |fabric: &str, measure: &str| {
+        format!(
+            "{STAR}{fabric}\n[measure]\n{measure}\n[[workload]]\nname='w'\nkind='stride'\nstride=1\n\
+             count=1\nbytes='1 KB'\n"
+        )
+    };
+    for (measure, said) in [
+        ("pauses = ['h0->swich0']", "did you mean h0->switch0?"),
+        ("pauses = 'h9'", "names h9, which is no node"),
+        ("pauses = ['h0->h1']", "no cable joins these two"),
+        ("pauses_rows = 0", "must be 1 to"),
+        ("pauses_row = 1", "did you mean pauses_rows?"),
+        ("flow_samples = 'switch0'", "names switch0, which is no host"),
+        ("flow_samples = 3", "write a list of names in quotes"),
+        ("flow_samples_interval = '1 ns'", "must be 1 us to 1 h"),
+        ("flow_samples_interval = 'often'", "measure.flow_samples_interval"),
+        ("flow_samples_rows = 1000000000", "must be 1 to 100000000"),
+        ("flow_sample = '*'", "did you mean flow_samples?"),
+    ] {
+        let found = only(&file("", measure));
+        assert!(found.contains(said), "{measure}: {found}");
+    }
+    let asked = |fabric: &str| {
+        let text = file(fabric, "pauses = ['h0', 'switch0->h1']\nflow_samples = ['h0', 'h1->h0']");
+        let scenario = read(&text, &context(), &[]).expect("a scenario");
+        assert_eq!(reread(&scenario), scenario);
+        scenario.notes.iter().any(|note| note.contains("nothing is paused without [fabric.pfc]"))
+    };
+    assert!(asked("") && !asked("[fabric.pfc]"));
+}
+
+#[test]
 fn watts_of_switches_are_bounded_and_off_by_default() {
     let file = |power: &str| {
         format!(

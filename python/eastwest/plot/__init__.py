@@ -7,6 +7,8 @@
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
 from eastwest.plot.flows import flow_parts
 from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, windows
+from eastwest.plot.pauses import pauses
+from eastwest.plot.throughput import throughput
 
 __all__ = [
     "CHARTS",
@@ -20,5 +22,7 @@ __all__ = [
     "link_heat",
     "losses",
     "overview",
+    "pauses",
+    "throughput",
     "windows",
 ]

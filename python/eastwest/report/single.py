@@ -7,7 +7,19 @@ from typing import Any
 
 from eastwest import units
 from eastwest.plot.latency import by_size
-from eastwest.report import energy, load, parts, slow, spread, topology, verdict, words, work
+from eastwest.report import (
+    energy,
+    load,
+    parts,
+    pauses,
+    slow,
+    spread,
+    throughput,
+    topology,
+    verdict,
+    words,
+    work,
+)
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
@@ -31,6 +43,9 @@ def single(result: Result) -> str:
     over_time = load.charts(facts)
     if loads is not None:
         over_time.insert(0, loads.heat())
+    paused = pauses.heat(facts)
+    if paused is not None:
+        over_time.append(paused)
     named = [("", facts)]
     curves = {chart.name: chart for chart in spread.charts(named)}
     job_curves = _take(curves, "job-runtimes")
@@ -43,6 +58,7 @@ def single(result: Result) -> str:
         "energy": energy.charts(facts),
         "network_narrow": [utilisation] if utilisation else [],
         "flow_charts": [
+            *throughput.charts(facts),
             *_take(curves, "flow-completion", "slowdown-by-size"),
             *([split] if split else []),
         ],
@@ -74,6 +90,7 @@ def single(result: Result) -> str:
         marked=words.marked(result),
         faults=words.faults(result),
         busiest=words.busiest_links(result),
+        paused=pauses.rows(facts),
         energy_rows=energy.rows(facts),
         slow=slow.rows(facts),
         events_note=_events_note(facts),

@@ -1,6 +1,7 @@
 //! Data-centre bridging: what makes Ethernet lossless and tells sources of congestion.
 //!
 //! * [`pfc`]: priorities are paused hop by hop before a buffer overflows;
+//! * [`pauses`]: what is remembered of them, where that is asked for;
 //! * [`deadlock`]: pauses that wait for each other in a circle, and [`dependency`]: whether they could;
 //! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
 //! * [`reaction`](self): sources limit the rates of flows and recover;
@@ -14,6 +15,7 @@ pub mod cnm;
 pub mod deadlock;
 pub mod dependency;
 pub(crate) mod lanes;
+pub mod pauses;
 pub mod pfc;
 pub(crate) mod port;
 pub mod qcn;

@@ -11,6 +11,7 @@
 //! are obeyed after propagation and the neighbour's response time. One frame carries the times of all
 //! priorities that changed meanwhile.
 
+use super::pauses::{Ended, Pause, PauseLog};
 use crate::config::CableConfig;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -165,6 +166,8 @@ pub(crate) struct Paused {
     total: [Span; PRIORITIES],
     /// Pauses so far.
     pub count: [u64; PRIORITIES],
+    /// Every pause, where they are asked for.
+    log: Option<Box<PauseLog>>,
 }
 
 impl Paused {
@@ -175,7 +178,27 @@ impl Paused {
             mask: 0,
             total: [Span::ZERO; PRIORITIES],
             count: [0; PRIORITIES],
+            log: None,
         }
+    }
+
+    /// Logs its pauses from now on.
+    pub fn keep_log(&mut self, log: PauseLog) {
+        self.log = Some(Box::new(log));
+    }
+
+    /// Its log until `now`, if it has one, with the pauses that have not ended by then.
+    pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
+        let mut log = self.log.take()?;
+        for p in 0..PRIORITIES {
+            let Some(began) = self.since(p) else { continue };
+            let (until, ended) = match self.until[p] {
+                out if out <= now => (out, Ended::RanOut),
+                _ => (now, Ended::NotYet),
+            };
+            log.note(Pause { priority: p as u8, began, until, ended });
+        }
+        Some(*log)
     }
 
     /// Obeys a frame.
@@ -183,7 +206,7 @@ impl Paused {
         for (p, quanta) in said.iter().enumerate() {
             match quanta {
                 None => {}
-                Some(0) => self.end(p, now),
+                Some(0) => self.end(p, now, Ended::Released),
                 Some(quanta) => {
                     if self.mask >> p & 1 == 0 {
                         self.mask |= 1 << p;
@@ -196,10 +219,13 @@ impl Paused {
         }
     }
 
-    fn end(&mut self, p: usize, at: Time) {
+    fn end(&mut self, p: usize, at: Time, ended: Ended) {
         if self.mask >> p & 1 == 1 {
             self.mask &= !(1 << p);
             self.total[p] += at.since(self.since[p]);
+            if let Some(log) = &mut self.log {
+                log.note(Pause { priority: p as u8, began: self.since[p], until: at, ended });
+            }
         }
     }
 
@@ -210,7 +236,7 @@ impl Paused {
         }
         for p in 0..PRIORITIES {
             if self.mask >> p & 1 == 1 && self.until[p] <= now {
-                self.end(p, self.until[p]);
+                self.end(p, self.until[p], Ended::RanOut);
             }
         }
     }
@@ -356,6 +382,7 @@ mod tests {
     fn pauses_begin_end_run_out_and_add_up() {
         let us = |n| Time::ZERO + Span::from_us(n);
         let mut paused = Paused::new();
+        paused.keep_log(PauseLog::new(3));
         let mut say = Pauses::default();
         (say[3], say[5]) = (Some(1000), Some(200));
         paused.obey(us(10), &say, TEN.rate); // 51.2 µs and 10.24 µs
@@ -369,6 +396,20 @@ mod tests {
         assert_eq!(paused.total(3, us(99)), Span::from_us(30));
         assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
         assert_eq!((paused.count[3], paused.count[0]), (1, 0));
+        // two more of which the first has not ended, and one for which there is no room
+        paused.obey(us(100), &say, TEN.rate);
+        let log = paused.take_log(us(105)).unwrap();
+        let pause = |priority, began, until, ended| Pause { priority, began, until, ended };
+        let out = us(10) + Span(200 * 51_200);
+        assert_eq!(
+            log.pauses,
+            [
+                pause(5, us(10), out, Ended::RanOut),
+                pause(3, us(10), us(40), Ended::Released),
+                pause(3, us(100), us(105), Ended::NotYet),
+            ]
+        );
+        assert_eq!((log.left_out, paused.take_log(us(105))), (1, None));
     }
 
     #[test]

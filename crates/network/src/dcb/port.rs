@@ -3,6 +3,7 @@
 
 use super::cnm::Cnm;
 use super::lanes::{Came, Held, Lanes, bits, on_link};
+use super::pauses::PauseLog;
 use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
 use super::qcn::CongestionPoint;
 use super::{DcbConfig, pfc};
@@ -333,6 +334,18 @@ impl Link {
         let paused = &mut self.bridge_mut().paused;
         paused.expire(now);
         paused.obey(now, said, rate);
+    }
+
+    /// Logs its pauses, if the port is bridged.
+    pub fn log_pauses(&mut self, log: PauseLog) {
+        if self.is_bridged() {
+            self.bridge_mut().paused.keep_log(log);
+        }
+    }
+
+    /// The log of its pauses until `now`, if it has one.
+    pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
+        self.waiting.as_mut()?.bridge.as_deref_mut()?.paused.take_log(now)
     }
 
     /// When the next event is due that no packet on the wire brings.

@@ -11,7 +11,7 @@ use super::queues::Room;
 use super::reader::{Section, key};
 use super::workload::WorkloadSpec;
 use crate::plan::Transport;
-use eastwest_network::config::{CableConfig, FabricConfig, QueueConfig, SchedulerConfig};
+use eastwest_network::config::{CableConfig, FabricConfig, PortSet, QueueConfig, SchedulerConfig};
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
@@ -85,6 +85,15 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
                 .to_owned(),
         ),
     }
+}
+
+/// What is asked to be logged of ports that nobody pauses.
+pub fn note_pauses(dcb: &DcbConfig, ports: &PortSet) -> Option<String> {
+    (dcb.pfc.is_none() && *ports != PortSet::default()).then(|| {
+        "measure.pauses names ports, but nothing is paused without [fabric.pfc]: the table pauses stays \
+         empty"
+            .to_owned()
+    })
 }
 
 /// What does not go together.

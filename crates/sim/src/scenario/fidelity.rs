@@ -56,7 +56,13 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (!c.measure.tcp_trace.is_empty(), "measure", "asks for a trace of windows"),
         (!c.measure.flow_parts.is_empty(), "measure", "asks where the time of flows went"),
         (c.measure.ports != Default::default(), "measure", "asks for queues packet for packet"),
+        (!c.measure.flow_samples.senders.is_empty(), "measure", "asks for throughput over time"),
         (c.measure.lpi.ports != Default::default(), "measure", "asks for single naps of links"),
+        (
+            c.measure.pauses.ports != Default::default(),
+            "measure",
+            "asks for single pauses of ports",
+        ),
     ]
     .into_iter()
     .filter(|r| r.0)

@@ -25,12 +25,36 @@ pub struct MeasureConfig {
     pub flow_parts: Senders,
     /// Most rows of the table of those.
     pub flow_parts_rows: u64,
+    /// Whose throughput is sampled.
+    pub flow_samples: FlowSamplesConfig,
     /// Most rows of the tables of MPI messages and of states of ranks, each.
     pub mpi_rows: u64,
     /// What is captured.
     pub capture: CaptureConfig,
     /// Whose naps are logged.
     pub lpi: LpiConfig,
+    /// Whose pauses are logged.
+    pub pauses: PausesConfig,
+}
+
+/// Whose throughput is sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct FlowSamplesConfig {
+    /// Of these senders.
+    pub senders: Senders,
+    /// Over intervals of this length.
+    pub interval: Span,
+    /// Most rows in all.
+    pub rows: u64,
+}
+
+/// Which pauses of priorities are logged.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PausesConfig {
+    /// Of these ports.
+    pub ports: PortSet,
+    /// Most of them in all.
+    pub rows: u64,
 }
 
 /// Which naps of links are logged.
@@ -169,6 +193,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .default("1000000")
             .range("1", MOST_ROWS),
     );
+    let flow_samples = read_flow_samples(s, nodes);
     let mpi_rows = s.get(
         key(
             "mpi_rows",
@@ -179,6 +204,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     );
     let capture = read_capture(s, nodes);
     let lpi = read_lpi(s, nodes);
+    let pauses = read_pauses(s, nodes);
     MeasureConfig {
         sample_interval,
         events,
@@ -187,10 +213,56 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
         tcp_trace_rows,
         flow_parts,
         flow_parts_rows,
+        flow_samples,
         mpi_rows,
         capture,
         lpi,
+        pauses,
     }
+}
+
+fn read_flow_samples(s: &mut Section, nodes: Option<&Nodes>) -> FlowSamplesConfig {
+    let mut senders = Senders::default();
+    read_places(
+        s,
+        "flow_samples",
+        "Senders whose throughput over time is noted at their receivers (table flow_samples): streams \
+         \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
+        nodes,
+        |text, nodes| senders.add(text, nodes),
+    );
+    let interval = s.get(
+        key("flow_samples_interval", "Length of the intervals in which bytes are added up.")
+            .default("1 ms")
+            .range("1 us", "1 h"),
+    );
+    let rows = s.get(
+        key(
+            "flow_samples_rows",
+            "Most rows of the table flow_samples: a stream and an interval in which bytes of it came.",
+        )
+        .default("1000000")
+        .range("1", MOST_ROWS),
+    );
+    FlowSamplesConfig { senders, interval, rows }
+}
+
+fn read_pauses(s: &mut Section, nodes: Option<&Nodes>) -> PausesConfig {
+    let mut ports = PortSet::default();
+    read_places(
+        s,
+        "pauses",
+        "Ports whose pauses by PFC are logged (table pauses): one direction of a cable \
+         \"h3->leaf0\", all ports of a node \"leaf0\", or \"*\" for every port.",
+        nodes,
+        |text, nodes| add_ports(&mut ports, text, nodes),
+    );
+    let rows = s.get(
+        key("pauses_rows", "Most rows of the table pauses; each port has an equal share of them.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
+    PausesConfig { ports, rows }
 }
 
 fn read_lpi(s: &mut Section, nodes: Option<&Nodes>) -> LpiConfig {

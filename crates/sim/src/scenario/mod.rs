@@ -43,7 +43,9 @@ pub use classes::TrafficClassConfig;
 pub use describe::{reference_page, schema};
 pub use fidelity::Fidelity;
 pub use files::{Attached, Context};
-pub use measure::{CaptureConfig, LpiConfig, MeasureConfig, Senders};
+pub use measure::{
+    CaptureConfig, FlowSamplesConfig, LpiConfig, MeasureConfig, PausesConfig, Senders,
+};
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
 pub use quantity::{Bytes, Fraction, Name, Octets, Quantity, Ratio};
@@ -226,6 +228,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
             measure::read(m, fabric.nodes.as_ref())
         });
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
+    notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));
     let scenario = Scenario {
         schema,
         name: name.0,

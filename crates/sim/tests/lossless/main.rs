@@ -3,8 +3,10 @@
 mod adaptive;
 mod dcb;
 mod ethernet;
+mod flow_samples;
 #[allow(dead_code)] // what the other tests look at besides
 #[path = "../whole/harness.rs"]
 mod harness;
 mod messages;
+mod pauses;
 mod rocev2;

@@ -147,6 +147,7 @@ fn every_congestion_control_goes_on() {
 #[test]
 fn what_looks_inside_goes_on() {
     let inside = "[measure]\nports = ['*']\nevents = 100000\ntcp_trace = ['h0', 'h1 -> h2']\nflow_parts = ['*']\n\
+        flow_samples = ['h1', 'h0->h2']\nflow_samples_interval = '50 us'\n\
         capture = ['h0->leaf0', 'leaf0->h0']\nsample_interval = '100 us'\n";
     goes_on(&shuffle("queue = { limit = '10 packets' }", "sack = true", inside), &[]);
 }

@@ -134,6 +134,8 @@ fn what_needs_packets_is_refused_with_reasons() {
         (("measure.tcp_trace", "[\"*\"]"), "windows"),
         (("measure.capture", "[\"leaf0->h0\"]"), "capture"),
         (("measure.ports", "[\"*\"]"), "packet for packet"),
+        (("measure.flow_samples", "[\"*\"]"), "throughput over time"),
+        (("measure.pauses", "[\"*\"]"), "single pauses"),
     ];
     for (set, reason) in cases {
         let said = refused(&[set]);

@@ -50,7 +50,7 @@ pub fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
 }
 
 /// What a finished run left behind.
-pub struct Outcome(Results);
+pub struct Outcome(pub Results);
 
 /// Runs to the end; `reference` forces two-event ports.
 pub fn attempt(scenario: &Scenario, reference: bool) -> Result<Outcome, RunError> {

@@ -11,6 +11,7 @@ mod fairness;
 mod faults;
 mod flow_mode;
 mod flow_parts;
+mod flow_samples;
 mod flow_times;
 mod harness;
 mod hdfs;

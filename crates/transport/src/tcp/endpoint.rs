@@ -273,6 +273,12 @@ impl Endpoint {
         self.rcv_nxt.saturating_sub(1 + fin)
     }
 
+    /// Stream bytes that have arrived and are kept, those behind a gap among them.
+    pub fn kept(&self) -> u64 {
+        let fin = u64::from(self.out_of_order.end() > self.fin_at);
+        self.received() + self.out_of_order.total() - fin
+    }
+
     /// Congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
         self.window.cwnd
