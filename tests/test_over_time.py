@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
-from matplotlib.collections import PolyCollection
 
 import eastwest as ew
 from eastwest import plot
-from eastwest.plot.pauses import merged, places, sound
+from eastwest.plot.pauses import places, shares, sound
 from eastwest.plot.throughput import Throughput, rates_of
 from eastwest.report import pauses, throughput, write_report
-from eastwest.report.tables import Bins, Facts
+from eastwest.report.tables import Facts
 from hand_made import TO_H3, folder
 
 
@@ -109,8 +109,9 @@ def test_ports_stand_in_the_order_of_their_first_pauses(tmp_path: Path) -> None:
     assert drawn.axes[0].get_title(loc="left") == (
         "4 pauses at 3 ports, 5.5 ms in all; the first at h0->leaf0 after 3 ms"
     )
-    bars = [each for each in drawn.axes[0].collections if isinstance(each, PolyCollection)]
-    assert [len(each.get_paths()) for each in bars] == [3, 1]
+    heat = np.asarray(drawn.axes[0].images[0].get_array())
+    assert heat.shape == (3, 1500)
+    assert heat.mean(axis=1) == pytest.approx([0.1, 0.4, 0.05])
     chart = pauses.heat(Facts(result))
     assert chart is not None
     assert chart.rows == ["h0->leaf0", "leaf0->h3", "link 99"]
@@ -119,29 +120,13 @@ def test_ports_stand_in_the_order_of_their_first_pauses(tmp_path: Path) -> None:
     assert "measure.pauses" in plot.pauses(empty).axes[0].get_title(loc="left")
 
 
-def test_pauses_closer_than_a_pixel_are_one_bar() -> None:
-    import polars as pl  # noqa: PLC0415  as the functions under test do
-
-    rows = [
-        (7, 3, 0.0, 1.0),
-        (7, 3, 1.05, 2.0),
-        (7, 3, 2.5, 3.0),
-        (8, 3, 2.6, 2.7),
-        (7, 4, 3.0, 4.0),
-    ]
-    table = pl.DataFrame(rows, schema=["link", "priority", "began_s", "until_s"], orient="row")
-    assert merged(table, 0.1).drop("piece").rows() == [
-        (7, 3, 0.0, 2.0),
-        (7, 3, 2.5, 3.0),
-        (7, 4, 3.0, 4.0),
-        (8, 3, 2.6, 2.7),
-    ]
-
-
-def test_shares_of_bins_are_those_of_the_spans() -> None:
-    began, until = np.array([0.5, 1.9, 3.0]), np.array([1.25, 2.0, 9.0])
-    found = pauses.shares(began, until, Bins(1.0, 5))
-    np.testing.assert_allclose(found, [0.5, 0.35, 0.0, 1.0, 1.0], atol=1e-12)
+def test_shares_are_those_of_the_spans() -> None:
+    spans = [(0, 0.5, 1.25), (0, 1.9, 2.0), (7, 2.0, 2.5), (0, 3.0, 9.0)]
+    rows = [{"link": a, "priority": 3, "began_s": b, "until_s": c} for a, b, c in spans]
+    table = pl.DataFrame(rows).with_columns(port=pl.lit("port"))
+    found = shares(table, places(table), np.arange(6.0))
+    np.testing.assert_allclose(found[0], [0.5, 0.35, 0.0, 1.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(found[1], [0.0, 0.0, 0.5, 0.0, 0.0], atol=1e-12)
 
 
 INCAST = """schema = 1

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from eastwest.plot.style import BLUE, ORANGE, legend_above, nothing, style, time_axis
+from eastwest.plot.style import BLUE, nothing, style, time_axis
 from eastwest.results import Result
 from eastwest.units import clean, count, span
 
 #: Ports and priorities that are drawn, those paused for longest.
 _MOST_ROWS = 40
-#: Pauses closer together than this share of the time axis are drawn as one.
-_FINEST = 1 / 3000
+#: Columns of the picture: about as many as a screen has pixels for them.
+_COLUMNS = 1500
+
+Floats = npt.NDArray[np.float64]
 
 
 def sound(result: Result) -> pl.DataFrame:
@@ -44,6 +46,41 @@ def places(pauses: pl.DataFrame) -> pl.DataFrame:
     return grouped.sort("first_s", "link", "priority")
 
 
+def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Those of :func:`places` that were paused for longest, in the order of their first pauses."""
+    kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
+    return kept.sort("first_s", "link", "priority")
+
+
+def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
+    """Share of the time between each two edges in which each row of :func:`places` was paused."""
+    parts = pauses.partition_by("link", "priority", as_dict=True)
+    drawn = []
+    for link, priority in rows.select("link", "priority").iter_rows():
+        own = parts[link, priority]
+        spans = _before(own["began_s"].to_numpy(), edges) - _before(
+            own["until_s"].to_numpy(), edges
+        )
+        drawn.append(np.clip(np.diff(spans) / np.diff(edges), 0, 1))
+    return np.array(drawn)
+
+
+def _before(times: Floats, edges: Floats) -> Floats:
+    """Time from each of ``times`` that lies before an edge to the edge, summed, by edge."""
+    ordered = np.sort(times)
+    number = np.searchsorted(ordered, edges)
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])[number]
+    return np.asarray(number * edges - sums)
+
+
+def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
+    """Names of the rows of :func:`places`, with their priorities where there are several."""
+    return [
+        clean(port, 40) + (f" ({priority})" if several else "")
+        for port, priority in rows.select("port", "priority").iter_rows()
+    ]
+
+
 def sentence(found: pl.DataFrame) -> str:
     """Say how much of what is paused, and where it began."""
     first = found.row(0, named=True)
@@ -60,8 +97,8 @@ def pauses(result: Result) -> Figure:
     """Draw when which port and priority was paused by PFC: how pauses spread.
 
     A row for each port and priority, from top to bottom in the order in which they were first
-    paused; of more than 40 those that were paused for longest. Pauses that lie closer together than
-    the picture can show are drawn as one. Needs ``measure.pauses``.
+    paused; of more than 40 those that were paused for longest. Where pauses are shorter than the
+    picture can show, the shade is the share of the time in pause. Needs ``measure.pauses``.
     """
     rows = sound(result)
     with style():
@@ -72,54 +109,27 @@ def pauses(result: Result) -> Figure:
             axes.set_title(nothing(axes, why))
             return figure
         found = places(rows)
-        longest = found.sort("paused_s", descending=True, maintain_order=True).head(_MOST_ROWS)
-        shown = longest.sort("first_s", "link", "priority").with_row_index("row")
+        shown = longest(found, _MOST_ROWS)
         figure = Figure(figsize=(10.9, 1.3 + 0.19 * max(4, shown.height)), layout="constrained")
         axes = figure.add_subplot()
         end = max(float(np.max(rows["until_s"].to_numpy())), 1e-9)
         scale = time_axis(axes, end)
-        for open_at_end, shade, label in (
-            (False, BLUE, "paused"),
-            (True, ORANGE, "still paused at the end"),
-        ):
-            some = rows.filter((pl.col("ended") == "not-yet") == open_at_end)
-            _bars(axes, merged(some, end * _FINEST), shown, (scale, shade, label))
-        axes.set_xlim(0, end * scale)
-        axes.set_ylim(shown.height, 0)
+        image = axes.imshow(
+            shares(rows, shown, np.linspace(0, end, _COLUMNS + 1)),
+            aspect="auto",
+            interpolation="nearest",
+            cmap=LinearSegmentedColormap.from_list("paused", ["#ffffff00", BLUE]),
+            vmin=0,
+            vmax=1,
+            extent=(0, end * scale, shown.height, 0),
+        )
         several = found["priority"].n_unique() > 1
-        names = [
-            clean(port, 40) + (f" ({priority})" if several else "")
-            for port, priority in shown.select("port", "priority").iter_rows()
-        ]
-        axes.set_yticks(np.arange(shown.height) + 0.5, names)
-        axes.grid(visible=False, axis="y")
-        legend_above(axes)
+        axes.set_yticks(np.arange(shown.height) + 0.5, names(shown, several=several))
+        axes.hlines(np.arange(1, shown.height), 0, end * scale, color="white", lw=1.5)
+        axes.grid(visible=False)
+        bar = figure.colorbar(image, ax=axes, pad=0.01, ticks=[0, 0.5, 1])
+        bar.ax.set_yticklabels(["0 %", "50 %", "100 %"])
+        bar.set_label("in pause")
         more = found.height - shown.height
         axes.set_title(sentence(found) + (f" ({count(more)} more not drawn)" if more else ""))
     return figure
-
-
-def merged(rows: pl.DataFrame, gap: float) -> pl.DataFrame:
-    """Pauses of a port and priority, those as one that less than ``gap`` seconds lie between."""
-    key = ["link", "priority"]
-    ordered = rows.sort([*key, "began_s"])
-    before = pl.col("until_s").cum_max().shift(1).over(key)
-    apart = (pl.col("began_s") - before > gap).fill_null(value=True)
-    numbered = ordered.with_columns(piece=apart.cum_sum())
-    return numbered.group_by([*key, "piece"], maintain_order=True).agg(
-        pl.col("began_s").min(), pl.col("until_s").max()
-    )
-
-
-def _bars(axes: Axes, bars: pl.DataFrame, shown: pl.DataFrame, how: tuple[float, str, str]) -> None:
-    scale, shade, label = how
-    placed = bars.join(shown.select("link", "priority", "row"), on=["link", "priority"])
-    shapes = []
-    for row, began, until in placed.select("row", "began_s", "until_s").iter_rows():
-        left, right, low, high = began * scale, until * scale, row + 0.15, row + 0.85
-        shapes.append([(left, low), (right, low), (right, high), (left, high)])
-    if shapes:
-        # the edge keeps a bar visible that is narrower than a pixel
-        axes.add_collection(
-            PolyCollection(shapes, facecolors=shade, edgecolors=shade, linewidths=0.3, label=label)
-        )

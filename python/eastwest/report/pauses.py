@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.pauses import places, sentence, sound
-from eastwest.report.draw import Chart, Floats
+from eastwest.plot.pauses import longest, names, places, sentence, shares, sound
+from eastwest.report.draw import Chart
 from eastwest.report.heat import Heat
-from eastwest.report.tables import Bins, Facts, shown
+from eastwest.report.tables import Bins, Facts
 
 _BINS = 240
 #: Ports and priorities that are drawn, those paused for longest.
@@ -24,15 +23,9 @@ def heat(facts: Facts) -> Chart | None:
     if rows.height == 0:
         return None
     found = places(rows)
-    longest = found.sort("paused_s", descending=True, maintain_order=True).head(_MOST_ROWS)
-    drawn = longest.sort("first_s", "link", "priority")
+    drawn = longest(found, _MOST_ROWS)
     bins = Bins(facts.end / _BINS, _BINS)
     several = found["priority"].n_unique() > 1
-    names, values = [], []
-    for link, priority, port in drawn.select("link", "priority", "port").iter_rows():
-        own = rows.filter((pl.col("link") == link) & (pl.col("priority") == priority))
-        values.append(shares(own["began_s"].to_numpy(), own["until_s"].to_numpy(), bins))
-        names.append(shown(port, 40) + (f" ({priority})" if several else ""))
     more = found.height - drawn.height
     note = (
         f"Share of each {units.span(bins.step)} in which a port was not allowed to send"
@@ -42,22 +35,16 @@ def heat(facts: Facts) -> Chart | None:
         + (f" {units.count(more)} more that were paused for less are not drawn." if more else "")
     )
     return Heat(
-        "pauses", sentence(found), note, names, bins, np.array(values), "paused", "percent", 1.0
+        "pauses",
+        sentence(found),
+        note,
+        names(drawn, several=several),
+        bins,
+        shares(rows, drawn, bins.edges),
+        "paused",
+        "percent",
+        1.0,
     ).chart(facts.end)
-
-
-def shares(began: Floats, until: Floats, bins: Bins) -> Floats:
-    """Share of each bin that lies in spans of time that do not overlap."""
-
-    def before(times: Floats) -> Floats:
-        """Time since those of ``times`` that lie before an edge, summed."""
-        ordered = np.sort(times)
-        number = np.searchsorted(ordered, bins.edges)
-        sums = np.concatenate([[0.0], np.cumsum(ordered)])[number]
-        return np.asarray(number * bins.edges - sums)
-
-    paused = np.diff(before(began) - before(until))
-    return np.asarray(np.clip(paused / bins.step, 0, 1))
 
 
 def rows(facts: Facts) -> list[list[str]]:
