@@ -127,3 +127,33 @@ def test_without_ports_there_is_no_capture(tmp_path: Path) -> None:
     result = ew.run(tmp_path / "lossy.toml", out=tmp_path / "r")
     assert not (result.path / "capture.pcapng").exists()
     assert result.summary["capture"] == {"packets": 0, "left_out": 0}
+
+
+def test_throughput_over_time_is_what_tshark_counts(tmp_path: Path, tshark: Read) -> None:
+    asked = {
+        "measure.capture": "switch0->h8",
+        "measure.flow_samples": "*",
+        "measure.flow_samples_interval": "500 us",
+        "fabric.processing_jitter": "0 s",
+    }
+    (tmp_path / "lossy.toml").write_text(LOSSY)
+    result = ew.run(tmp_path / "lossy.toml", set=asked, out=tmp_path / "result")
+    assert result.summary["packets"]["dropped"] > 50
+    fields = "frame.time_epoch ip.src tcp.seq tcp.len"
+    packets = tshark(result.path / "capture.pcapng", fields, "tcp.len > 0")
+    expect: Counter[tuple[int, int]] = Counter()
+    seen = {host: bytearray(2_000_000) for host in range(8)}
+    for time, address, first, length in packets:
+        seconds, _, nanoseconds = time.partition(".")
+        at = int(seconds) * 10**9 + int(nanoseconds.ljust(9, "0")[:9])
+        host = int(address.rpartition(".")[2]) - 1
+        # every byte once, when it first comes
+        place = slice(int(first), int(first) + int(length))
+        expect[host, -(-at // 500_000)] += seen[host][place].count(0)
+        seen[host][place] = b"\1" * int(length)
+    to_h8 = result.flow_samples.filter(pl.col("dst") == 8)
+    found = {
+        (src, round(time_s / 500e-6)): size
+        for time_s, src, size in to_h8.select("time_s", "src", "bytes").iter_rows()
+    }
+    assert found == {key: size for key, size in expect.items() if size}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from eastwest.cli import app
+from eastwest.report import write_report
 
 HOSTS = [f"h{h}" for h in range(9)]
 
@@ -43,6 +44,9 @@ def test_a_deadlock_is_named_and_has_an_exit_code_of_its_own(tmp_path: Path) -> 
     assert sorted(found["cycle"]) == ["s0->s1", "s1->s2", "s2->s0"]
     said = " ".join(run.stderr.split())
     assert "ended by a deadlock" in said and "s0->s1" in said
+    page = write_report([tmp_path / "r"]).read_text(encoding="utf-8")
+    assert "The run was ended by a deadlock at" in page
+    assert "PFC paused ports" in page
     shown = CliRunner().invoke(app, ["run", str(scenario), "--out", str(tmp_path / "again")])
     assert shown.exit_code == 1
     assert "these ports wait for each other" in " ".join(shown.stdout.split())

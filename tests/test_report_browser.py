@@ -18,6 +18,7 @@ import eastwest as ew
 from browser import Browser, browser
 from eastwest.report import draw, write_page
 from fake_core import FakeCore, column
+from hand_made import flow, folder
 from test_report import HOSTILE, replace_text
 
 #: Everything that Tab reaches, in order, as a short text each.
@@ -160,6 +161,29 @@ def test_values_are_read_and_pictures_zoomed_by_keyboard(chrome: Browser, page: 
     assert float(part.split()[2]) == pytest.approx(float(whole.split()[2]) / 4, rel=0.01)
     chrome.press("Escape")
     assert chrome.script(view.format("queues")) == whole
+
+
+def test_throughput_and_pauses_are_read_by_keyboard(chrome: Browser, tmp_path: Path) -> None:
+    def sample(connection: int, ms: int) -> dict[str, Any]:
+        row = {"time_s": ms / 1e3, "connection": connection, "stream": -1, "src": connection}
+        return {**row, "dst": 3, "bytes": 125_000 // (connection + 1)}
+
+    rows = [sample(connection, ms) for connection in range(3) for ms in range(1, 9)]
+    pause = {"link": 7, "priority": 3, "began_s": 0.002, "until_s": 0.004, "ended": "released"}
+    about = {"simulated_s": 0.008, "flow_samples": {"interval_s": 0.001}}
+    tables: dict[str, Any] = {"flow_samples": rows, "pauses": [pause], "flows": [flow()]}
+    chrome.open(write_page([folder(tmp_path / "result", tables, about)]))
+    said = {}
+    for name in ("stream-rates", "stream-fairness", "pauses"):
+        chrome.script(f"document.querySelector('#{name} .plot').focus()")
+        chrome.press("Home")
+        said[name] = read_out(chrome, name)
+    assert (
+        "h0 → h3 (connection 0) 1 Gbit/s, h1 → h3 (connection 1) 500 Mbit/s" in said["stream-rates"]
+    )
+    # (1 + 1/2 + 1/3)² / 3 (1 + 1/4 + 1/9)
+    assert said["stream-fairness"].endswith("Jain's index 0.823")
+    assert "leaf0->h3" in said["pauses"]
 
 
 def test_a_drag_zooms_and_a_series_can_be_switched_off(chrome: Browser, page: Path) -> None:

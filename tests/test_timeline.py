@@ -197,6 +197,29 @@ def test_pauses_are_slices_on_a_thread_per_port_and_priority(tmp_path: Path) -> 
     assert min(e["ts"] for e in check(thinned)) == 471_000_000.0
 
 
+def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
+    def sample(time_s: float, connection: int, size: int) -> Row:
+        row = {"time_s": time_s, "connection": connection, "stream": -1, "workload": "w"}
+        return {**row, "src": 0, "dst": 3, "bytes": size}
+
+    rows = [sample(0.001, 7, 1000), sample(0.002, 7, 500), sample(0.005, 7, 125)]
+    summary = {"flow_samples": {"interval_s": 0.001}}
+    real = check(trace(folder(tmp_path / "r", {"flow_samples": rows}, summary)))
+    assert {e["name"] for e in real} == {"h0->h3 (w, connection 7)"}
+    found = [(e["ts"], e["args"]["bit/s"]) for e in real]
+    # in the first, the second and the fifth millisecond
+    assert found == [(0.0, 8e6), (1e3, 4e6), (2e3, 0), (4e3, 1e6), (5e3, 0)]
+    many = [sample(0.001 * (i + 1), c, 1000) for c in range(4) for i in range(400)]
+    made = trace(folder(tmp_path / "many", {"flow_samples": many}, summary), most=500)
+    assert made["otherData"]["notes"] == "thinned: throughput as means over 128 ms"
+    counters = check(made)
+    assert len(counters) <= 50
+    # three whole bins, and a fourth of which 16 of 128 ms have something
+    assert [e["args"]["bit/s"] for e in counters[:5]] == [8_000_000] * 3 + [1_000_000, 0]
+    with pytest.raises(InputError, match="damaged"):
+        trace(folder(tmp_path / "d", {"flow_samples": rows}))
+
+
 def test_many_naps_leave_the_longest(tmp_path: Path) -> None:
     rows = [nap(0, 1.0 + i / 100, awake_s=1.001 + i / 100 + i / 1e5) for i in range(500)]
     made = trace(folder(tmp_path / "r", {"lpi": rows}), most=300)

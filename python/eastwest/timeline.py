@@ -10,10 +10,11 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
 - naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
 - pauses are complete slices on a thread per port and priority;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
-- queues and windows are counters (``C``).
+- queues, windows and throughput are counters (``C``).
 
 More events than asked for are thinned, kind by kind, and the file says so: of slices the longest
-stay, of instants every so-manieth, of counters the largest of neighbours.
+stay, of instants every so-manieth, of counters the largest of neighbours, and of throughput means
+over longer intervals.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.results import Result, pick
-from eastwest.units import clean, count, size
+from eastwest.units import clean, count, size, span
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,12 +50,16 @@ _SHARES = {
     "tcp": 0.06,
     "naps": 0.1,
     "pauses": 0.1,
+    "rates": 0.1,
     "states": 0.18,
     "messages": 0.3,
 }
-_JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES = 1, 2, 3, 4, 5, 6
+_JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES, _RATES = 1, 2, 3, 4, 5, 6, 7
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
+
+#: What tells the streams of ``flow_samples`` apart.
+_STREAM = ("workload", "connection", "stream", "src", "dst")
 
 Row = dict[str, Any]
 
@@ -120,11 +125,12 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
         "tcp": result.table("tcp_trace"),
         "naps": result.lpi,
         "pauses": result.pauses,
+        "rates": result.flow_samples,
         "states": result.table("mpi_states"),
         "messages": result.table("mpi_messages"),
     }
     per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1, "naps": 3}
-    per_row |= {"pauses": 1, "states": 1, "messages": 2}
+    per_row |= {"pauses": 1, "rates": 2, "states": 1, "messages": 2}
     into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
     _jobs(into, tables["jobs"])
     _tasks(into, tables["tasks"])
@@ -134,6 +140,7 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     _windows(into, tables["tcp"])
     _naps(into, tables["naps"])
     _pauses(into, tables["pauses"])
+    _throughput(into, tables["rates"])
     _ranks(into, tables["states"])
     _messages(into, tables["messages"])
     summary = result.summary
@@ -444,6 +451,50 @@ def _pauses(into: _Trace, table: pl.DataFrame) -> None:
         where = {"pid": pid, "tid": tid, "cat": "pfc"}
         args = {"ended": clean(row["ended"], 20)}
         into.events.append(_complete("paused", begin, end, where, args))
+
+
+def _throughput(into: _Trace, table: pl.DataFrame) -> None:
+    """Bits per second that come of each stream: means over its intervals, or over several."""
+    import polars as pl  # noqa: PLC0415  large: only when a timeline is made
+
+    if table.height == 0:
+        return
+    interval = nanoseconds(pick(into.evidence.result.summary, "flow_samples", "interval_s"))
+    if interval <= 0:
+        raise InputError("the result is damaged: flow_samples has intervals of no length")
+    numbers = [round(nanoseconds(at) / interval) - 1 for at in table["time_s"].to_list()]
+    if min(numbers) < 0:
+        raise InputError("the result is damaged: a row of flow_samples ends before it begins")
+    group = 1
+    while True:
+        keyed = table.with_columns(bin=pl.Series(numbers) // group)
+        bins = keyed.group_by(*_STREAM, "bin").agg(pl.col("bytes").sum()).sort(*_STREAM, "bin")
+        # a rate may be followed by a zero
+        if 2 * bins.height <= into.limit("rates") or group > max(numbers):
+            break
+        group *= 2
+    if group > 1:
+        into.notes.append(f"thinned: throughput as means over {span(group * interval / 1e9)}")
+    pid = into.process(_RATES, "Throughput")
+    for key, part in bins.group_by(*_STREAM, maintain_order=True):
+        row = dict(zip(_STREAM, key, strict=True))
+        src, dst = (into.evidence.host(row[end]) for end in ("src", "dst"))
+        kind = "stream" if row["stream"] >= 0 else "connection"
+        name = f"{src}->{dst} ({row['workload']}, {kind} {row[kind]})"
+        rows = zip(part["bin"].to_list(), part["bytes"].to_list(), strict=True)
+        into.events += _counters(pid, name, "bit/s", _rates(rows, group * interval))
+
+
+def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
+    """Rates from where their intervals begin, and nothing after one that no other follows."""
+    due: int | None = None
+    for number, held in rows:
+        if due is not None and number > due:
+            yield due * width, 0
+        yield number * width, round(held * 8e9 / width)
+        due = number + 1
+    if due is not None:
+        yield due * width, 0
 
 
 def _ranks(into: _Trace, table: pl.DataFrame) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from eastwest import fidelity
 from eastwest.core import Problem
+from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 
@@ -125,20 +126,6 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
     if isinstance(s.get("rocev2"), Mapping):
         sums = ("retransmits", "timeouts", "naks", "cnps")
         yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
-
-
-def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Which pauses wait for each other, if a deadlock has ended a run."""
-    bridging = summary.get("dcb")
-    found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
-    if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):
-        return None
-    ports = [clean(str(port), 60) for port in found["cycle"]]
-    more = f" and {len(ports) - 12} more" if len(ports) > 12 else ""
-    return (
-        f"ended by a deadlock at {span(pick(found, 'at_s'))}: in priority {found.get('priority')} "
-        f"these ports wait for each other: {', '.join(ports[:12])}{more}"
-    )
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:

@@ -19,7 +19,8 @@ from eastwest import core, shipped
 from eastwest.cli.guard import BAD_INPUT, MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
-from eastwest.cli.show import deadlock, print_summary, problem_lines
+from eastwest.cli.show import print_summary, problem_lines
+from eastwest.deadlock import deadlock
 from eastwest.memory import MemoryLimitError, parse
 from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate

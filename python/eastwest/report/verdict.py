@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from eastwest import fidelity, units
+from eastwest.deadlock import deadlock
 from eastwest.plot.latency import finished
 from eastwest.report import energy, words
 from eastwest.report.tables import Facts, shown
@@ -22,6 +23,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_jobs(facts),
         *_lost(facts),
         *_timeouts(facts),
+        *_pauses(facts),
         *_bottleneck(facts),
     ]
     saved = energy.sentence(facts)
@@ -114,6 +116,26 @@ def _timeouts(facts: Facts) -> list[Verdict]:
 def _median(flows: pl.DataFrame) -> float:
     value = flows["fct_us"].quantile(0.5, "higher")
     return float(value) if value is not None else float("nan")
+
+
+def _pauses(facts: Facts) -> list[Verdict]:
+    """Say what PFC held up, and whether it ended the run."""
+    said: list[Verdict] = []
+    stuck = deadlock(facts.result.summary)
+    if stuck is not None:
+        said.append(("bad", f"The run was {stuck}."))
+    paused = facts.result.pfc.filter(pl.col("pauses") > 0)
+    if paused.height:
+        most = paused.sort(["paused_s", "link"], descending=[True, False]).row(0, named=True)
+        port = facts.link_names.get(most["link"], f"link {most['link']}")
+        said.append(
+            (
+                "look",
+                f"PFC paused ports {units.count(float(paused['pauses'].sum()))} times; {port} was paused "
+                f"for longest, {units.percent(most['paused_s'] / facts.end)} of the time.",
+            )
+        )
+    return said
 
 
 def _bottleneck(facts: Facts) -> list[Verdict]:

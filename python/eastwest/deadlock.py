@@ -1,0 +1,27 @@
+"""What a result of a run that a deadlock of pauses has ended says of it, wherever it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eastwest.results import pick
+from eastwest.units import clean, span
+
+#: Ports that are named.
+_MOST = 12
+
+
+def deadlock(summary: Mapping[str, Any]) -> str | None:
+    """Which pauses wait for each other, if a deadlock has ended a run."""
+    bridging = summary.get("dcb")
+    found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):
+        return None
+    ports = [clean(str(port), 60) for port in found["cycle"]]
+    more = f" and {len(ports) - _MOST} more" if len(ports) > _MOST else ""
+    priority = clean(str(found.get("priority")), 10)
+    return (
+        f"ended by a deadlock at {span(pick(found, 'at_s'))}: in priority {priority} "
+        f"these ports wait for each other: {', '.join(ports[:_MOST])}{more}"
+    )
