@@ -85,8 +85,9 @@ def test_pictures_of_throughput(tmp_path: Path) -> None:
     # the largest first: 701 bytes in a millisecond
     assert charts[0].data["values"][0][0] == pytest.approx(701 * 8000)
     assert throughput.charts(Facts(folder(tmp_path / "none"))) == []
-    none = folder(tmp_path / "bad", {"flow_samples": rows}, summary(float(0)))
-    assert "measure.flow_samples" in plot.throughput(none).axes[0].get_title(loc="left")
+    for number, bad in enumerate((0.0, -1.0, 1e-300, 1e300)):
+        none = folder(tmp_path / str(number), {"flow_samples": rows}, summary(bad))
+        assert "measure.flow_samples" in plot.throughput(none).axes[0].get_title(loc="left")
 
 
 def pause(began_s: float, until_s: float, link: int = TO_H3, **values: Any) -> dict[str, Any]:

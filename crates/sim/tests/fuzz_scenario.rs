@@ -35,6 +35,11 @@ tcp_trace = ['a', 'a -> b', '*']
 capture = ['s->t', 'c -> s']
 capture_from = '1 s'
 capture_until = '2 s'
+flow_samples = ['b', 'c -> a']
+flow_samples_interval = '40 us'
+flow_samples_rows = 7
+pauses = ['s', 'a->s']
+pauses_rows = 9
 [[class]]
 name = 'urgent'
 priority = 5

@@ -21,6 +21,8 @@ Floats = npt.NDArray[np.float64]
 #: Streams that are drawn, those with most bytes.
 MOST_LINES = 6
 _MOST_BINS = 600
+#: No result has shorter intervals, in seconds.
+_SHORTEST = 1e-9
 #: What tells streams apart.
 _KEYS = ["workload", "connection", "stream", "src", "dst"]
 _WIDE = 10.9
@@ -73,7 +75,7 @@ def name_of(row: Mapping[str, Any], host: Callable[[int], str]) -> str:
 def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
     """Rates from the table ``flow_samples`` in at most so many bins; nothing without rows."""
     interval = pick(result.summary, "flow_samples", "interval_s") or 0.0
-    if not (np.isfinite(interval) and interval > 0):
+    if not _SHORTEST <= interval < np.inf:
         return None
     rows = result.flow_samples.drop_nulls()
     rows = rows.filter(pl.col("time_s").is_between(interval / 2, 1e9) & (pl.col("bytes") > 0))
@@ -86,7 +88,7 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
     got = rows.with_columns(
         bin=pl.Series((numbers - 1) // group), bytes=pl.col("bytes").cast(float)
     )
-    got = got.group_by([*_KEYS, "bin"]).agg(pl.col("bytes").sum())
+    got = got.group_by([*_KEYS, "bin"]).agg(pl.col("bytes").sum()).sort(["bin", *_KEYS])
     streams = got.group_by(_KEYS).agg(
         pl.col("bytes").sum(), first=pl.col("bin").min(), last=pl.col("bin").max()
     )
@@ -119,10 +121,10 @@ def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
 def throughput(result: Result) -> Figure:
     """Draw what receivers get of each stream over time, and how evenly streams share.
 
-    Bits per second of payload that has arrived, every byte once. Of more
-    than six streams those with most bytes are drawn, and all of them together below. Where there
-    are several, the lowest panel has Jain's index of those that are between their first and their
-    last byte. Needs ``measure.flow_samples``.
+    Bits per second of payload that has arrived, every byte once. Of more than six streams those
+    with most bytes are drawn, and all of them together below. Where there are several, the lowest
+    panel has Jain's index of those that are between their first and their last byte. Needs
+    ``measure.flow_samples``.
     """
     found = rates_of(result)
     with style():

@@ -127,12 +127,13 @@ def _pauses(facts: Facts) -> list[Verdict]:
     paused = facts.result.pfc.filter(pl.col("pauses") > 0)
     if paused.height:
         most = paused.sort(["paused_s", "link"], descending=[True, False]).row(0, named=True)
+        times = units.count(float(paused["pauses"].sum()))
         port = facts.link_names.get(most["link"], f"link {most['link']}")
         said.append(
             (
                 "look",
-                f"PFC paused ports {units.count(float(paused['pauses'].sum()))} times; {port} was paused "
-                f"for longest, {units.percent(most['paused_s'] / facts.end)} of the time.",
+                f"PFC paused ports {times} times; {port} was paused for longest, "
+                f"{units.percent(most['paused_s'] / facts.end)} of the time.",
             )
         )
     return said
