@@ -134,6 +134,21 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
     assert made == trace(result, most=1000)
 
 
+def test_thinned_queues_are_empty_only_where_they_were(tmp_path: Path) -> None:
+    # a queue that is never empty for a second, and then again after half a second
+    times = [*range(1000), *range(1500, 1600)]
+    rows = [{"time_s": i / 1000, "link": TO_H3, "packets": 1 + i % 7} for i in times]
+    tables: dict[str, Any] = {
+        "queues": rows,
+        "traffic": [{"time_s": 0.001, "tier": "host-up"}],
+    }
+    made = trace(folder(tmp_path / "r", tables), most=200)
+    found = [(e["ts"], e["args"]["packets"]) for e in check(made)]
+    assert "samples of queues, the largest" in made["otherData"]["notes"]
+    assert len(found) < 200
+    assert [at for at, packets in found if packets == 0] == [1e6, 1.6e6]
+
+
 def nap(link: int, begin: float, **values: float) -> Row:
     """A nap of a millisecond."""
     times = {"asleep_s": begin + 0.0001, "wakes_s": begin + 0.0009, "awake_s": begin + 0.001}

@@ -59,6 +59,8 @@ _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
 #: What tells the streams of ``flow_samples`` apart.
+#: What times of samples may differ by from multiples of their interval, seconds.
+_NANOSECOND = 1e-9
 _STREAM = ("workload", "connection", "stream", "src", "dst")
 
 Row = dict[str, Any]
@@ -373,26 +375,29 @@ def _events(into: _Trace, table: pl.DataFrame) -> None:
 def _queues(into: _Trace, table: pl.DataFrame) -> None:
     if table.height == 0:
         return
+    import polars as pl  # noqa: PLC0415  large: only when a timeline is made
+
     pid = into.process(_QUEUES, "Queues")
     interval = into.evidence.sample_s or 0.0
-    kept = _peaks(into, "queues", table, ["link"], "packets")
+    # Empty queues have no rows: the last sample before one says so, whatever is left out below.
+    table = table.sort("link", "time_s", maintain_order=True)
+    follows = pl.col("time_s").shift(-1).over("link") <= pl.col("time_s") + interval + _NANOSECOND
+    last = pl.when(~follows.fill_null(value=False)).then("time_s").alias("last_s")
+    kept = _peaks(into, "queues", table.with_columns(last), ["link"], "packets")
     for (link,), part in kept.group_by("link", maintain_order=True):
         name = f"{into.evidence.port(int(str(link)))} packets"
-        rows = zip(part["time_s"].to_list(), part["packets"].to_list(), strict=True)
+        rows = part.select("time_s", "packets", "last_s").iter_rows()
         into.events += _counters(pid, name, "packets", _with_zeros(rows, interval))
 
 
-def _with_zeros(rows: Iterable[tuple[float, int]], interval: float) -> Iterator[tuple[int, int]]:
-    """Put an empty queue after a sample that no other follows: empty ones have no rows."""
-    due: int | None = None
-    for time_s, value in rows:
-        at = nanoseconds(time_s)
-        if due is not None and at > due + 1:
-            yield due, 0
-        yield at, value
-        due = at + nanoseconds(interval)
-    if due is not None:
-        yield due, 0
+def _with_zeros(
+    rows: Iterable[tuple[float, int, float | None]], interval: float
+) -> Iterator[tuple[int, int]]:
+    """Put an empty queue behind the last sample before one, which rows name."""
+    for time_s, value, last_s in rows:
+        yield nanoseconds(time_s), value
+        if last_s is not None:
+            yield nanoseconds(last_s) + nanoseconds(interval), 0
 
 
 def _windows(into: _Trace, table: pl.DataFrame) -> None:
@@ -535,7 +540,10 @@ def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int
 def _peaks(
     into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
 ) -> pl.DataFrame:
-    """Keep, of so many neighbours in a series, the one with the largest value."""
+    """Keep, of so many neighbours in a series, the one with the largest value.
+
+    Its ``last_s``, where there is one, is the next among them.
+    """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     ordered = table.sort([*keys, "time_s"], maintain_order=True)
@@ -545,6 +553,8 @@ def _peaks(
         return ordered
     step = math.ceil(ordered.height / room)
     grouped = ordered.with_columns(bin=pl.int_range(pl.len()).over(keys) // step)
+    if "last_s" in grouped.columns:
+        grouped = grouped.with_columns(pl.col("last_s").backward_fill().over([*keys, "bin"]))
     kept = grouped.filter(pl.col(value) == pl.col(value).max().over([*keys, "bin"]))
     kept = kept.unique([*keys, "bin"], keep="first", maintain_order=True).drop("bin")
     what = "samples of queues" if kind == "queues" else "changes of windows"
