@@ -18,10 +18,12 @@ import eastwest as ew
 from eastwest import core, results, store
 from eastwest.cli import app
 from eastwest.errors import FolderError, InputError
+from eastwest.report import write_report
 from eastwest.stats import mean_interval, paired_interval
 from eastwest.store import Store
 from eastwest.sweep import SweepStoppedError, driver, estimate, pool, tables
 from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.values import toml
 from fake_core import FakeCore
 
 SCENARIO = """
@@ -128,6 +130,76 @@ def test_points_have_intervals_and_comparisons_are_paired() -> None:
         difference = paired_interval(values[row["point"]], values[2])
         assert (row["difference"], row["low"]) == (difference.value, difference.low)
     assert "Student t" in found.summary["methods"]["mean"]
+
+
+#: Bulk transfers and a job, each by itself and both at once.
+SHARED = {
+    "scenario": SCENARIO
+    + """
+[[workload]]
+name = "hadoop"
+kind = "mapreduce"
+[[workload.job]]
+kind = "shuffle"
+shuffle = "1 MB"
+""",
+    "axis": [
+        {
+            "path": ["workload.hadoop.off", "workload.bulk.off"],
+            "names": ["bulk alone", "job alone", "both"],
+            "values": [[True, False], [False, True], [False, False]],
+        },
+        LIMITS,
+    ],
+    "seeds": 2,
+    "show": ["jobs.makespan_s", "flows.by_purpose.flow.fct_us.mean", "jobs.makspan_s"],
+}
+
+
+def test_what_the_baseline_has_not_is_compared_with_the_first_point_that_has() -> None:
+    found = ew.sweep(SHARED, jobs=0)
+    assert [found.names(point) for point in range(6)] == [
+        {0: name} for name in ("bulk alone", "job alone", "both") for _ in LIMITS["values"]
+    ]
+    assert found.columns == [("case", 0), ("fabric.queue.limit", None)]
+    by_metric = {
+        metric: found.comparisons.filter(pl.col("metric") == metric)
+        for metric in ("jobs.makespan_s", "jobs.runtime_s.mean", "packets.sent")
+    }
+    bases = {metric: rows["baseline"].unique().to_list() for metric, rows in by_metric.items()}
+    assert list(bases.values()) == [[2], [2], [0]]
+    compared = by_metric["jobs.makespan_s"]
+    assert compared["point"].to_list() == [3, 4, 5]
+    runs = {point: found.runs.filter(pl.col("point") == point) for point in (2, 5)}
+    ours, theirs = (runs[point]["jobs.makespan_s"].to_list() for point in (5, 2))
+    difference = paired_interval(ours, theirs)
+    last = compared.row(-1, named=True)
+    assert (last["difference"], last["high"]) == (difference.value, difference.high)
+    assert last["baseline_mean"] == sum(theirs) / 2
+
+
+def test_named_cases_show_what_they_are_of_the_baseline() -> None:
+    Path("shared.toml").write_text(
+        "".join(f"{key} = {toml(value)}\n" for key, value in SHARED.items())
+    )
+    code, out, err = invoke("shared.toml", "--jobs", "0")
+    assert code == 0, err
+    lines = [line for line in out.splitlines() if "packets" in line or "case" in line]
+    assert lines[0].split() == ["case", "limit", "n", "makespan", "flow", "FCT", "mean"]
+    assert [line[1:11] for line in lines[1:]] == [
+        name for name in ("bulk alone", "job alone ", "both      ") for _ in LIMITS["values"]
+    ]
+    # the first that has a metric is the baseline; the others say what they are of it
+    assert [line.count("×") for line in lines[1:]] == [0, 1, 0, 1, 2, 2]
+    assert [line.count("–") for line in lines[1:]] == [1, 1, 1, 1, 0, 0]
+    said = "no run has a metric 'jobs.makspan_s'; did you mean jobs.makespan_s?"
+    assert said in " ".join(out.split())
+    narrow = CliRunner(env={"COLUMNS": "60", "TERM": "dumb"})
+    out = narrow.invoke(app, ["sweep", "shared.toml", "--jobs", "0", "--resume"]).stdout
+    assert "no room for flow FCT mean" in out
+    page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
+    assert 'id="factors"' in page
+    assert "What each case is of its baseline" in page and "both, limit 5 packets" in page
 
 
 def test_processes_give_the_same_table_as_one() -> None:

@@ -269,6 +269,18 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ("sweep = 2", "sweep"),
         ("set = 3", "set"),
         ('baseline = { "fabric.mtu" = 1 }', "baseline.fabric.mtu"),
+        ('axis = [{ path = "fabric.mtu", values = [1500], names = ["a", "b"] }]', "axis.0.names"),
+        (
+            'axis = [{ path = "fabric.mtu", values = [1500, 9000], names = ["a", "a"] }]',
+            "axis.0.names",
+        ),
+        ('axis = [{ path = "fabric.mtu", values = [1500], names = "a" }]', "axis.0.names"),
+        (
+            'axis = [{ path = "fabric.spines", from = 1, to = 2, count = 2, names = ["a", "b"] }]',
+            "axis.0.names",
+        ),
+        ('show = "jobs.makespan_s"', "show"),
+        ("show = [1]", "show"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, content: str, path: str) -> None:
@@ -276,8 +288,9 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, content: str, path: str)
 
 
 def test_shipped_sweeps_are_accepted_and_shown_in_the_guide() -> None:
-    guide = Path(__file__).resolve().parents[1] / "docs" / "guide" / "sweeps.md"
-    blocks = re.findall(r"^```toml\n(.*?)^```", guide.read_text("utf-8"), re.M | re.S)
+    pages = (Path(__file__).resolve().parents[1] / "docs" / "guide").glob("*.md")
+    guide = "".join(page.read_text("utf-8") for page in pages)
+    blocks = re.findall(r"^```toml\n(.*?)^```", guide, re.M | re.S)
     for path in sorted(shipped.SWEEPS.glob("*.toml")):
         found = load(path.stem)
         check(found, source_of(found))

@@ -134,7 +134,7 @@ impl FlowWorld {
             let arrival = self.net.next();
             let at_rest = wake == Key::NEVER && arrival == Time::NEVER;
             if at_rest && !self.world.awaits_its_end() {
-                return Err(RunError::Stuck(self.world.describe_outstanding()));
+                return Err(RunError::Stuck(self.describe_stuck()));
             }
             let wake = if wake == Key::NEVER { Time::NEVER } else { wake.time() };
             let sample = if at_rest { Time::NEVER } else { self.world.records.samples.next() };
@@ -168,6 +168,14 @@ impl FlowWorld {
             }
         }
         self.world.stuck.take().map_or(Ok(()), Err)
+    }
+
+    /// What is still to arrive, and who waits.
+    fn describe_stuck(&self) -> String {
+        self.world.describe_stuck(|slot, side| {
+            let (_, client, server) = self.opened[slot / 2];
+            if side == Side::Client { (client, server) } else { (server, client) }
+        })
     }
 
     /// The world for its results.
@@ -354,5 +362,42 @@ impl FlowWorld {
             None => self.opened.push(opened),
         }
         w.messages.open(workload, name, EndpointId::new(2 * conn as usize, 0), class);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Context, read};
+    use eastwest_types::Purpose;
+
+    #[test]
+    fn what_is_stuck_is_told_with_its_hosts() {
+        let text = "schema = 1\nfidelity = 'flow'\n[fabric]\nkind = 'star'\nhosts = 4\n\
+            host_rate = '1 Gbit/s'\n[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '1 KB'\n";
+        let scenario = read(text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+        let plan = Plan::new(&scenario).unwrap_or_else(|p| panic!("{p:?}"));
+        let mut run = FlowWorld::new(plan).expect("routes");
+        run.open(0, 0, HostId(1), HostId(3), ClassId(0));
+        // a message that the network knows nothing of never arrives
+        let client = run.world.messages.endpoint(0, 0);
+        for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {
+            let message = Message {
+                start: 0,
+                end: payload,
+                tag: 0,
+                payload,
+                purpose: Purpose::Message,
+                job: None,
+                record: true,
+                sent: Time::ZERO,
+                before: Suffered::default(),
+            };
+            run.world.messages.push(client, from, message);
+        }
+        let said = run.describe_stuck();
+        assert!(said.contains("message of 700 B from h1 to h3"), "{said}");
+        assert!(said.contains("message of 900 B from h3 to h1"), "{said}");
+        assert!(said.contains("not finished: all"), "{said}");
     }
 }

@@ -23,7 +23,7 @@ use eastwest_engine::tournament::Tournament;
 use eastwest_network::dcb::Cnm;
 use eastwest_network::fabric::Fabric;
 use eastwest_transport::tcp::{Notice, Sink, Stack};
-use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Side, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -486,8 +486,8 @@ impl World {
         let bearing = |&(w, _): &(u16, _)| self.drivers[usize::from(w)].workload.bears_failures();
         if let Some((workload, name)) = owner.filter(bearing) {
             let client = match endpoint.side() {
-                eastwest_types::Side::Client => endpoint,
-                eastwest_types::Side::Server => endpoint.peer(),
+                Side::Client => endpoint,
+                Side::Server => endpoint.peer(),
             };
             if let Some(name) = name {
                 self.messages.close(workload, name);
@@ -637,10 +637,20 @@ impl World {
         }
     }
 
+    /// What is still to arrive over TCP or queue pairs, and who waits.
     pub(crate) fn describe_outstanding(&self) -> String {
-        let on_connections = self.messages.outstanding().map(|(slot, side, m)| {
+        self.describe_stuck(|slot, side| {
             let end = self.stack.endpoint(EndpointId::new(slot + side as usize, 0));
-            (end.local(), end.remote(), m)
+            (end.local(), end.remote())
+        })
+    }
+
+    /// The same, where `ends` knows the sender and the receiver of a connection's side: without packets
+    /// there are no endpoints to ask.
+    pub(crate) fn describe_stuck(&self, ends: impl Fn(usize, Side) -> (HostId, HostId)) -> String {
+        let on_connections = self.messages.outstanding().map(|(slot, side, m)| {
+            let (from, to) = ends(slot, side);
+            (from, to, m)
         });
         let on_queue_pairs = self.rocev2.iter().flat_map(|all| all.outstanding());
         let mut lines: Vec<String> = on_connections

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Callable
@@ -31,20 +32,11 @@ from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
-from eastwest.units import clean, count, rate, span
+from eastwest.sweep.words import HEADLINES, Shown, shown
+from eastwest.units import clean, count, span
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
-#: What the table shows first, where runs have it: metric, heading, how it is written.
-_HEADLINES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("jobs.makespan_s", "makespan", span),
-    ("jobs.runtime_s.mean", "job mean", span),
-    ("rounds.goodput_bps", "goodput", rate),
-    ("flows.fct_us.mean", "FCT mean", lambda us: span(us / 1e6)),
-    ("flows.fct_us.p99", "FCT p99", lambda us: span(us / 1e6)),
-    ("latency_us.p99", "latency p99", lambda us: span(us / 1e6)),
-    ("packets.dropped", "drops", count),
-)
 #: So many columns of settings and metrics together fit on a line of 80.
 _MOST_COLUMNS = 5
 
@@ -54,7 +46,8 @@ def sweep(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE.toml", help="A sweep file, or the name of a shipped one: buffers, incast."
+            metavar="FILE.toml",
+            help="A sweep file, or the name of a shipped one: buffers, incast, terasort-cg.",
         ),
     ],
     jobs: JobsOption = None,
@@ -183,8 +176,11 @@ def _print_points(console: Console, result: SweepResult) -> None:
     there = set(points["metric"].unique())
     constant = points.group_by("metric").agg(pl.col("mean").abs().max())
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
-    room = max(1, _MOST_COLUMNS - len(result.axes))
-    chosen = [h for h in _HEADLINES if h[0] in there - nothing][:room]
+    room = max(1, _MOST_COLUMNS - len(result.columns))
+    chosen = [h for h in HEADLINES if h[0] in there - nothing][:room]
+    wanted = result.summary.get("show") or []
+    if wanted:
+        chosen = [shown(metric) for metric in wanted if metric in there]
     first = points["point"].unique().sort().head(_MOST_ROWS)
     table = _points_table(result, first.to_list(), chosen)
     unbounded = console.options.update(width=10_000)
@@ -193,39 +189,65 @@ def _print_points(console: Console, result: SweepResult) -> None:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen)
     console.print(table)
+    if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
+        console.print(f"no room for {clean(', '.join(rest))}", markup=False)
+    for metric in [metric for metric in wanted if metric not in there]:
+        near = difflib.get_close_matches(metric, there, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
     more = result.summary["points"] - len(first)
     if more > 0:
         console.print(f"and {count(more)} more points in points.parquet", markup=False)
 
 
-def _points_table(
-    result: SweepResult,
-    numbers: list[int],
-    chosen: list[tuple[str, str, Callable[[float], str]]],
-) -> Table:
-    """Lay out points with these metrics."""
+def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) -> Table:
+    """Lay out points with these metrics; named cases also with what they are of the baseline."""
     import polars as pl  # noqa: PLC0415  large
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for path in result.axes:
+    named = any(axis is not None for _, axis in result.columns)
+    compared = _factors(result) if named else {}
+    for path, _ in result.columns:
         table.add_column(clean(path.rpartition(".")[2], 16), no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for _, heading, _ in chosen:
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(clean(heading, 24), justify="right", no_wrap=True)
     for number in numbers:
         part = result.points.filter(pl.col("point") == number)
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         row = part.row(0, named=True)
-        settings = [clean(str(row.get(f"set.{path}", row.get(path))), 16) for path in result.axes]
+        names = result.names(number)
+        settings = [
+            clean(str(row.get(f"set.{path}", row.get(path))), 16)
+            if axis is None
+            else clean(names[axis], 32)
+            for path, axis in result.columns
+        ]
         seeds = max(r["n"] for r in rows.values())
-        table.add_row(*settings, str(seeds), *(_value(rows.get(h[0]), h[2]) for h in chosen))
+        values = (_value(rows.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
+        table.add_row(*settings, str(seeds), *values)
     return table
 
 
-def _value(row: dict[str, Any] | None, show: Callable[[float], str]) -> Text:
-    """Mean, and half the width of its interval as a share of it."""
+def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
+    """What a metric is of the baseline's, seed by seed, by point and metric."""
+    rows = result.comparisons.select(
+        "point", "metric", "difference", "low", "high", "baseline_mean"
+    )
+    found = {}
+    for point, metric, difference, low, high, base in rows.iter_rows():
+        if base:
+            half = "" if low is None else f" ± {(high - low) / 2 / abs(base):.2f}"
+            found[point, metric] = f"× {1 + difference / base:.2f}{half}"
+    return found
+
+
+def _value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> Text:
+    """Mean, and half the width of its interval as a share of it, or what it is of the baseline."""
     if row is None:
         return Text("–")
+    if factor is not None:
+        return Text(f"{show(row['mean'])}  {factor}")
     if row["low"] is None or not row["mean"]:
         return Text(show(row["mean"]))
     half = (row["high"] - row["low"]) / 2 / abs(row["mean"])

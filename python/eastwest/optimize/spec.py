@@ -207,15 +207,8 @@ class _Reader(Reader):
                 span = found[1:]
         if not paths or (not rows and span is None):
             return None
-        names = entry.get("names", [])
-        if names and not (
-            isinstance(names, list)
-            and len(names) == len(rows) == len({*map(str, names)})
-            and all(isinstance(name, str) for name in names)
-        ):
-            self.wrong(f"{where}names", None, "must be a different text for each of the values")
-            names = []
-        return Axis(paths, rows, span, tuple(names), self._when(entry, where))
+        names = self._names(entry, len(rows), where)
+        return Axis(paths, rows, span, names, self._when(entry, where))
 
     def _when(self, entry: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
         given = entry.get("when", {})

@@ -47,6 +47,7 @@ METRICS = (
     Metric("Job runtime, median", ("jobs", "runtime_s", "p50"), units.span, headline=True),
     Metric("Job runtime, p99", ("jobs", "runtime_s", "p99"), units.span),
     Metric("Makespan", ("jobs", "makespan_s"), units.span),
+    Metric("Runtime of MPI programs", ("mpi", "runtime_s"), units.span, headline=True),
     Metric("Rounds", ("rounds", "count"), units.count),
     Metric("Goodput of rounds", ("rounds", "goodput_bps"), units.rate, headline=True),
     Metric("Flows complete", ("flows", "completed"), units.count),

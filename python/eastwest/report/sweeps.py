@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from eastwest.report.compare import METRICS, Metric, change, told
 from eastwest.report.draw import WRITERS, Chart, Scale, linear, logarithmic
 from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
+from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
 
 #: Points that are drawn and listed; the tables in the folder have all.
@@ -51,14 +53,30 @@ class Points:
         self.table = sweep.points
         self.baseline = int(sweep.summary.get("baseline", 0))
         head = self.table.unique("point", maintain_order=True).sort("point")
-        self.axes = [c for c in head.columns[1:] if c in self._axis_columns()]
         self.all = head["point"].to_list()
         self.numbers = self.all[:MOST_POINTS]
-        values = head.select("point", *self.axes).head(MOST_POINTS).iter_rows()
-        self.settings = {row[0]: [shown(v, 40) for v in row[1:]] for row in values}
+        #: Paths as the tables call them, and ``case`` for each axis with names.
+        self.axes = [
+            path if axis is not None or path in head.columns else f"set.{path}"
+            for path, axis in sweep.columns
+        ]
+        self.settings = {
+            row["point"]: self._settings(row)
+            for row in head.head(MOST_POINTS).iter_rows(named=True)
+        }
 
-    def _axis_columns(self) -> set[str]:
-        return {name for axis in self.sweep.axes for name in (axis, f"set.{axis}")}
+    def _settings(self, row: Mapping[str, Any]) -> list[str]:
+        """What a point is along every axis, in words."""
+        names = self.sweep.names(row["point"])
+        pairs = zip(self.axes, self.sweep.columns, strict=True)
+        return [
+            shown(row[column] if axis is None else names[axis], 40) for column, (_, axis) in pairs
+        ]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether names of cases go across the pictures."""
+        return self.across == "case"
 
     @cached_property
     def short(self) -> list[str]:
@@ -68,8 +86,10 @@ class Points:
 
     def name(self, point: int) -> str:
         """Settings of a point in words."""
-        pairs = zip(self.short, self.settings.get(point, []), strict=False)
-        return ", ".join(f"{axis} {value}" for axis, value in pairs) or f"point {point}"
+        plain = [axis is None for _, axis in self.sweep.columns]
+        words = zip(self.short, plain, self.settings.get(point, []), strict=False)
+        said = [f"{axis} {value}" if own else value for axis, own, value in words]
+        return ", ".join(said) or f"point {point}"
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
@@ -146,6 +166,8 @@ def sweep_page(sweep: SweepResult) -> str:
     """Give the page about a sweep."""
     points = Points(sweep)
     charts = [_chart(points, metric) for metric in _drawn(points)]
+    if any(axis is not None for _, axis in sweep.columns):
+        charts[:0] = _factors(points)
     if len(charts) % 2:
         charts[-1].wide = True
     curves, curves_note = _curves(points)
@@ -227,7 +249,7 @@ def _chart(points: Points, metric: Metric) -> Chart:
         legend=series,
         key="dot",
         css="sizes",
-        wide=len(columns) > 12,
+        wide=_needs_width(columns),
     )
     cells: list[list[list[Any]]] = [[] for _ in columns]
     lines: dict[int, list[tuple[float, float]]] = {}
@@ -247,9 +269,56 @@ def _chart(points: Points, metric: Metric) -> Chart:
         cells[column].append([series[number] if series else "mean", text, number])
     for number, path in lines.items():
         path.sort()
-        chart.line([x for x, _ in path], [y for _, y in path], number)
+        if not points.is_named:  # cases have no order
+            chart.line([x for x, _ in path], [y for _, y in path], number)
     chart.data = {"type": "cells", "categories": _sparse(columns), "heads": columns, "cells": cells}
     return chart
+
+
+def _needs_width(columns: list[str]) -> bool:
+    """Whether the labels of columns, or they themselves, have no room in half a page."""
+    return len(columns) > 12 or sum(min(len(c), 14) + 2 for c in columns) > 72
+
+
+def _factors(points: Points) -> list[Chart]:
+    """What the metrics that the sweep shows are of their baselines, all in one picture."""
+    compared = _compared(points)
+    wanted = points.sweep.summary.get("show") or [".".join(m.path) for m in _drawn(points)]
+    there = [name for name in wanted if any(metric == name for metric, _ in compared)]
+    series = [shown(words.shown(name)[1], 60) for name in there[:_MOST_SERIES]]
+    factors = {key: [1 + part for part in row if part is not None] for key, row in compared.items()}
+    if not series:
+        return []
+    bases = points.sweep.comparisons.select("metric", "baseline").unique().iter_rows()
+    factors |= {(metric, point): [1.0] for metric, point in bases}
+    columns = [points.name(point) for point in points.numbers]
+    chart = Chart(
+        "factors",
+        "What each case is of its baseline",
+        f"Seed by seed, bar: its {_confidence(points)} interval.",
+        Scale("linear", 0.0, len(columns), "case"),
+        linear([max(v) for key, v in factors.items() if key[0] in there], "times", "times"),
+        legend=series,
+        key="dot",
+        css="sizes",
+        wide=True,
+    )
+    cells: list[list[list[Any]]] = [[] for _ in columns]
+    for number, name in enumerate(there[:_MOST_SERIES]):
+        for column, point in enumerate(points.numbers):
+            values = factors.get((name, point))
+            if values is None:
+                continue
+            at = column + 0.5 + (number - (len(series) - 1) / 2) * 0.14
+            x, y = chart.points([at] * 2, [max(min(values), 0.0), max(values)])
+            chart.add(f"whisker s{number}", f"M{x[0]:.0f} {y[0]:.1f}V{y[1]:.1f}", number)
+            chart.dots([at], [values[0]], number, "dots big")
+            text = f"{values[0]:.2f} ×"
+            if len(values) > 1:
+                text += f" ({min(values):.2f} – {max(values):.2f})"
+            cells[column].append([series[number], text, number])
+    chart.data = {"type": "cells", "categories": _sparse(columns), "heads": columns, "cells": cells}
+    return [chart]
 
 
 def _sparse(columns: list[str]) -> list[str]:
@@ -325,8 +394,9 @@ def _sentences(points: Points) -> list[str]:
         )
         said.append(
             f"{metric.title}: from {found[low].text(metric)} ({points.name(low)}) to "
-            f"{found[high].text(metric)} ({points.name(high)}); "
-            f"{_of(clear, len(against))} clearly from the baseline."
+            f"{found[high].text(metric)} ({points.name(high)})"
+            # nothing can be said in parts of a baseline of zero
+            + (f"; {_of(clear, len(against))} clearly from the baseline." if against else ".")
         )
     if said:
         said.append(

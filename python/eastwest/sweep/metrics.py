@@ -48,6 +48,9 @@ def warm_up_file(warm_up_ps: int) -> str:
 def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
     """All metrics of a run, the warm-up taken out."""
     whole = dict(scalars(result.summary))
+    if not whole.get("jobs.count"):
+        # without jobs there is no time that they took, and none to compare with
+        whole.pop("jobs.makespan_s", None)
     if warm_up_ps == 0:
         return whole
     path = result.path / warm_up_file(warm_up_ps)

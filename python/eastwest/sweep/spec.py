@@ -12,7 +12,7 @@ import itertools
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +35,16 @@ _MOST_DOTS = 60
 _MOST_KEYS = 20_000
 _MOST_COORDINATES = 10_000_000
 _MOST_SEED = 2**64 - 1
+_MOST_SHOWN = 20
 _LARGEST_FILE = 64 * 1024 * 1024
 
 _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
-    "confidence",
+    "confidence", "show",
 )  # fmt: skip
 #: What the version of a format is called in other files.
 _ELSEWHERE = {"schema": "sweep", "version": "sweep"}
-_AXIS_KEYS = ("path", "values", "from", "to", "count", "scale")
+_AXIS_KEYS = ("path", "values", "names", "from", "to", "count", "scale")
 _SAMPLE_KEYS = ("kind", "count", "seed")
 _SEEDS_KEYS = ("first", "count", "metric", "half_width", "at_least", "at_most")
 
@@ -54,6 +55,8 @@ class Axis:
 
     paths: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
+    #: What tables and pictures call the steps, where they have names.
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Spec:
     keep_tables: bool
     baseline: dict[str, Any]
     confidence: float
+    #: Metrics that the table on the screen has; empty where it chooses.
+    show: tuple[str, ...] = ()
 
     @property
     def paths(self) -> list[str]:
@@ -258,6 +263,7 @@ class Reader:
             keep_tables=keep == "tables",
             baseline=self._table("baseline"),
             confidence=confidence,
+            show=self._show(),
         )
         self._baseline(spec)
         runs = spec.count * len(spec.seeds)
@@ -329,6 +335,18 @@ class Reader:
             return low
         return value
 
+    def _show(self) -> tuple[str, ...]:
+        given = self.table.get("show", [])
+        if (
+            not isinstance(given, list)
+            or len(given) > _MOST_SHOWN
+            or not all(isinstance(name, str) and name for name in given)
+        ):
+            wanted = 'must be a list of metrics, such as ["jobs.makespan_s"]'
+            self.wrong("show", given, f"{wanted}, at most {_MOST_SHOWN}")
+            return ()
+        return tuple(dict.fromkeys(given))
+
     def _warm_up(self) -> int:
         bound = Bound.read(self.table.get("warm_up", "0 s"))
         if bound is None or bound.kind != "time" or bound.number < 0:
@@ -360,8 +378,12 @@ class Reader:
             self._known(entry, _AXIS_KEYS, where)
             paths = self._paths(entry, where)
             if "values" in entry:
-                axes.append(self._listed(entry, paths, where))
+                listed = self._listed(entry, paths, where)
+                names = self._names(entry, len(listed.values), where) if listed else ()
+                axes.append(listed and replace(listed, names=names))
             else:
+                if "names" in entry:
+                    self.wrong(f"{where}names", None, "are those of values, which must be listed")
                 span = self._span(entry, paths, where)
                 if span is None:
                     continue
@@ -407,6 +429,18 @@ class Reader:
                 self.wrong(f"{where}values.{place}", values[place], "is listed twice")
             seen.add(repr(row))
         return Axis(paths, tuple(rows))
+
+    def _names(self, entry: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]:
+        """Names of so many values, where they have some."""
+        names = entry.get("names", [])
+        if names and not (
+            isinstance(names, list)
+            and len(names) == count == len({*map(str, names)})
+            and all(isinstance(name, str) for name in names)
+        ):
+            self.wrong(f"{where}names", None, "must be a different text for each of the values")
+            return ()
+        return tuple(names)
 
     def _span(
         self, entry: Mapping[str, Any], paths: tuple[str, ...], where: str

@@ -6,7 +6,8 @@
   depends on the machine or on the order in which runs were made.
 * ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
 * ``comparisons.parquet``: one row per point and metric: the difference to the baseline point over
-  the seeds that both have, with its paired interval.
+  the seeds that both have, with its paired interval. Where the baseline does not have a metric, the
+  first point that has it stands for it.
 * ``costs.parquet``: what each run took.
 
 The result folders of the runs lie in the store (store.py), under the key in ``runs.parquet``.
@@ -66,6 +67,29 @@ class SweepResult:
         """Settings that were varied; columns of every table."""
         return [path for axis in self.summary["axes"] for path in axis["paths"]]
 
+    @property
+    def columns(self) -> list[tuple[str, int | None]]:
+        """What tables show of the settings: every path, or one column of an axis with names.
+
+        That column is called ``case``, and has the number of its axis beside it.
+        """
+        found: list[tuple[str, int | None]] = []
+        for number, axis in enumerate(self.summary["axes"]):
+            if axis.get("names"):
+                found.append(("case", number))
+            else:
+                found += [(path, None) for path in axis["paths"]]
+        return found
+
+    def names(self, point: int) -> dict[int, str]:
+        """What a point is called along each axis that has names, by the number of the axis."""
+        found = {}
+        for number, axis in reversed(list(enumerate(self.summary["axes"]))):
+            point, place = divmod(point, len(axis["values"]))
+            if axis.get("names"):
+                found[number] = str(axis["names"][place])
+        return found
+
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per point and seed: settings, ``key``, ``digest`` and every metric."""
@@ -78,7 +102,11 @@ class SweepResult:
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
-        """One row per point and metric: ``difference`` to the baseline point, ``low``, ``high``."""
+        """One row per point and metric: ``difference`` to the baseline point, ``low``, ``high``.
+
+        A metric that the baseline point does not have is compared with the first point that has it:
+        ``baseline`` is the number of the one taken.
+        """
         return kept.read_table(self.path, "comparisons")
 
     @cached_property
@@ -211,22 +239,25 @@ def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) 
 def comparisons_table(
     settings: pl.DataFrame, rows: pl.DataFrame, baseline: int, confidence: float
 ) -> pl.DataFrame:
-    """Differences of every point to the baseline, seed by seed."""
+    """Differences of every point to the baseline, seed by seed.
+
+    A metric that the baseline does not have, as where it runs no jobs, is compared with the first
+    point that has it.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     schema = {
         "point": pl.UInt32, "metric": pl.String, "n": pl.UInt32, "difference": pl.Float64,
-        "low": pl.Float64, "high": pl.Float64, "baseline_mean": pl.Float64,
+        "low": pl.Float64, "high": pl.Float64, "baseline_mean": pl.Float64, "baseline": pl.UInt32,
     }  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in schema}
     metrics = metric_names(rows)
-    base = rows.filter(pl.col("point") == baseline)
-    theirs = {metric: dict(zip(base["seed"], base[metric], strict=True)) for metric in metrics}
+    bases, theirs = _bases(rows, metrics, baseline)
     for point, part in _parts(rows):
-        if point == baseline:
-            continue
         seeds = part["seed"]
         for metric in metrics:
+            if point == bases.get(metric, point):
+                continue
             other = theirs[metric]
             pairs = [
                 (value, other[seed])
@@ -239,11 +270,30 @@ def comparisons_table(
             difference = paired_interval(ours, against, confidence)
             row = (
                 point, metric, difference.n, difference.value, difference.low, difference.high,
-                sum(against) / len(against),
+                sum(against) / len(against), bases[metric],
             )  # fmt: skip
             for name, value in zip(schema, row, strict=True):
                 found[name].append(value)
     return _with_settings(settings, pl.DataFrame(found, schema=schema))
+
+
+def _bases(
+    rows: pl.DataFrame, metrics: Sequence[str], baseline: int
+) -> tuple[dict[str, int], dict[str, dict[int, float | None]]]:
+    """The point that each metric is compared with, and its values by seed."""
+    import polars as pl  # noqa: PLC0415  large
+
+    # in the order of points, the baseline before all
+    ordered = rows.sort(pl.col("point") != baseline, "point", "seed")
+    bases: dict[str, int] = {}
+    theirs: dict[str, dict[int, float | None]] = {}
+    for metric in metrics:
+        there = ordered.filter(pl.col(metric).is_not_null())
+        if there.height:
+            bases[metric] = point = int(there["point"][0])
+            own = there.filter(pl.col("point") == point)
+            theirs[metric] = dict(zip(own["seed"], own[metric], strict=True))
+    return bases, theirs
 
 
 def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:

@@ -468,9 +468,11 @@ fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String
     );
     let share = ets::read_share(c);
     let own = c.has("queue");
-    let queue = c.table("queue", "Discipline of this class.", |q| {
-        read_queue(q, ports, Room { alone: false, ..room }, notes)
-    });
+    // one that is not given is that of the port, which hosts and switches have of their own
+    let queue =
+        c.table_if(own, "queue", "Discipline of this class; that of the port without it.", |q| {
+            read_queue(q, ports, Room { alone: false, ..room }, notes)
+        });
     let (priorities, dscps) = (priorities.unwrap_or_default(), dscps.unwrap_or_default());
     c.demand(!(priorities.is_empty() && dscps.is_empty()), &["priorities", "dscp"], || {
         "names neither a priority nor a codepoint".to_owned()
@@ -485,7 +487,7 @@ fn read_class(c: &mut Section, ports: &Ports, room: Room, notes: &mut Vec<String
         dscps: dscps.iter().fold(0, |bits, dscp| bits | 1 << dscp.0),
         weight,
         share,
-        queue: own.then_some(queue),
+        queue,
     }
 }
 

@@ -426,6 +426,22 @@ impl<'s, 't> Section<'s, 't> {
         choices.iter().position(|c| c.0 == likely)
     }
 
+    /// Reads a table below this one where it is given; the resolved text has it only then.
+    pub fn table_if<T>(
+        &mut self,
+        given: bool,
+        name: &'static str,
+        doc: &'static str,
+        read: impl FnOnce(&mut Section) -> T,
+    ) -> Option<T> {
+        if !given && !self.describing() {
+            self.declare(name);
+            return None;
+        }
+        let value = self.table(name, doc, read);
+        given.then_some(value)
+    }
+
     /// Reads a table below this one; absent counts as empty.
     pub fn table<T>(
         &mut self,

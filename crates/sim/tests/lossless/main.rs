@@ -10,3 +10,4 @@ mod harness;
 mod messages;
 mod pauses;
 mod rocev2;
+mod shared;

@@ -22,6 +22,7 @@ mod mapreduce;
 mod marking;
 mod mechanisms;
 mod mpi;
+mod off;
 mod ordering;
 mod priority;
 mod queueing;

@@ -1,7 +1,7 @@
 //! Strict priority: what is urgent hardly notices bulk traffic, and what is not waits but is never
 //! lost from the books.
 
-use crate::harness::{Outcome, outcome};
+use crate::harness::{Outcome, finish, outcome, scenario};
 
 /// Three hosts send bulk to a fourth; one of them also asks it for answers.
 fn beside_bulk(scheduler: &str, bulk: bool) -> Outcome {
@@ -74,4 +74,21 @@ fn what_is_not_urgent_starves_and_comes_through_at_the_end() {
     // the same in FIFO order: patient packets wait no longer than urgent ones
     let fifo = outcome(text, &[("fabric.scheduler", "fifo")]);
     assert!(fifo.number("latency_us.classes.patient.max") < 12.0 * 53.0 + 10.1);
+}
+
+#[test]
+fn classes_without_a_queue_have_that_of_their_port_in_the_resolved_form_too() {
+    // cards of hosts have room for more than ports of switches
+    let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
+        queue = { limit = '20 packets' }\nhost_queue = { limit = '500 packets' }\n\
+        scheduler = 'classes'\n[[fabric.class]]\npriorities = [0, 1, 2, 3]\n[[fabric.class]]\n\
+        priorities = [4, 5, 6, 7]\nqueue = { limit = '30 packets' }\n[tcp]\ninitial_window = 300\n\
+        [[workload]]\nname = 'bulk'\nkind = 'incast'\nreceiver = 'h0'\nblock_bytes = '300 KB'\n";
+    let first = scenario(text, &[]);
+    let again = scenario(first.resolved(), &[]);
+    assert_eq!(again.fabric, first.fabric);
+    let (run, rerun) = (finish(&first), finish(&again));
+    assert_eq!(run.digest(), rerun.digest());
+    let most = run.u64s("links", "queue_max_bytes");
+    assert!(most.iter().any(|bytes| *bytes > 30 * 1500), "a card must hold more: {most:?}");
 }

@@ -177,7 +177,7 @@ enum Kind {
     MpiCg,
 }
 
-/// Reads all of `[[workload]]`.
+/// Reads all of `[[workload]]`; gives those that run.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -186,15 +186,26 @@ pub fn read(
     notes: &mut Vec<String>,
 ) -> Vec<WorkloadSpec> {
     let mut names: Vec<String> = Vec::new();
+    let mut off = 0;
     let read = s.tables("workload", "Something that drives the network.", MOST, |w, _| {
+        let noted = notes.len();
         let spec = read_one(w, ground, classes, files, notes, &names);
-        names.extend(spec.iter().map(|spec| spec.name.clone()));
+        names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
+        let spec = spec.filter(|(_, off)| !off);
+        if spec.is_none() {
+            // what is left out of the run needs no notes
+            notes.truncate(noted);
+            off += 1;
+        }
         spec
     });
     if s.good(&["workload"]) && read.is_empty() {
         s.wrong("workload", "is required: without a [[workload]] nothing is sent");
     }
-    read.into_iter().flatten().collect()
+    if s.all_good() && !s.describing() && !read.is_empty() && off == read.len() {
+        s.wrong("workload", "all of them are off: nothing is sent");
+    }
+    read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
 fn read_kind(w: &mut Section) -> Option<Kind> {
@@ -265,6 +276,7 @@ fn read_transport(w: &mut Section, kind: Kind) -> Transport {
     w.choice("transport", "What carries its flows.", Some("tcp"), &choices[..few])
 }
 
+/// Reads one workload, and whether it is off.
 fn read_one(
     w: &mut Section,
     ground: &Ground,
@@ -272,7 +284,7 @@ fn read_one(
     files: &mut Files,
     notes: &mut Vec<String>,
     names: &[String],
-) -> Option<WorkloadSpec> {
+) -> Option<(WorkloadSpec, bool)> {
     let kind = read_kind(w);
     let name: Name = w.get(key("name", "Its name, unlike all others."));
     w.demand(!names.contains(&name.0), &["name"], || "is the name of another workload".to_owned());
@@ -283,6 +295,9 @@ fn read_one(
     let background = w.get(
         key("background", "Whether the simulation ends without waiting for it.").default("false"),
     );
+    let doc =
+        "Whether it is left out of the run: for runs with and without it, such as in a sweep.";
+    let off = w.get(key("off", doc).default("false"));
     let kind = kind?;
     let transport = read_transport(w, kind);
     let class_name = class;
@@ -321,7 +336,7 @@ fn read_one(
             w.object(&objection);
         }
     }
-    Some(WorkloadSpec { name: name.0, class, background, transport, kind })
+    Some((WorkloadSpec { name: name.0, class, background, transport, kind }, off))
 }
 
 /// Puts an objection to a job, `jobs[3].maps: …`, at the place in the file the job comes from.
