@@ -88,6 +88,11 @@ impl Tournament {
         (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
+    /// Whether an event of source `a` with this key goes before one of source `b` with the same.
+    pub fn goes_before(&self, key: Key, a: u32, b: u32) -> bool {
+        self.word(a, key) < self.word(b, key)
+    }
+
     /// Sets the next event of `source`.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
@@ -222,6 +227,21 @@ mod tests {
         }
         // 10,000 each; the standard deviation is 90, and a small number's advantage 1 in 256
         assert!(wins.iter().all(|w| (9_600..10_400).contains(w)), "{wins:?}");
+    }
+
+    #[test]
+    fn who_goes_before_whom_is_known_beforehand() {
+        for t in 1..2_000 {
+            let (key, mut tree) = (Key::new(Time(t), Class::Departure), Tournament::new(9, 7));
+            let (a, b) = ((t % 9) as u32, (t / 9 % 9) as u32);
+            if a != b {
+                let before = tree.goes_before(key, a, b);
+                tree.set(a, key);
+                tree.set(b, key);
+                assert_eq!(tree.winner(), (key, if before { a } else { b }));
+                assert_ne!(before, tree.goes_before(key, b, a));
+            }
+        }
     }
 
     #[test]

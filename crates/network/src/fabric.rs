@@ -1,8 +1,9 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, RoutingConfig, Topology};
+use crate::config::{FabricConfig, QueueConfig, RoutingConfig, Topology};
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
+use crate::dcb::quiet::Inputs;
 use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;
 use crate::energy::eee::StateTimes;
@@ -79,6 +80,8 @@ pub struct Fabric {
     /// States of links by their numbers, where they are known without packets.
     pub given_states: Vec<StateTimes>,
     pub(crate) dcb: Arc<DcbConfig>,
+    /// Of bridged switches.
+    pub(crate) inputs: Inputs,
     pub(crate) deadlock: Option<Deadlock>,
     /// When a deadlock was last looked for.
     pub(crate) searched: Time,
@@ -108,7 +111,7 @@ impl Fabric {
                 let place = (links.len(), from, to, cable.config);
                 let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
-                spec.bridge = bridge(&dcb, config, graph.hosts, place, seed);
+                spec.bridge = bridge(&dcb, config, graph.hosts, place, watched[links.len()], seed);
                 links.push(Link::new(spec));
             }
             if cable.a < graph.hosts {
@@ -130,6 +133,7 @@ impl Fabric {
         };
         let hosts = graph.hosts;
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
+        let inputs = Inputs::new(&links, graph.names.len());
         let mut fabric = Fabric {
             graph,
             links,
@@ -151,6 +155,7 @@ impl Fabric {
             journeys: Journeys::default(),
             given_states: Vec::new(),
             dcb,
+            inputs,
             deadlock: None,
             searched: Time::ZERO,
             halt: u32::MAX,
@@ -350,8 +355,15 @@ impl Fabric {
         }
     }
 
-    /// Lets all ports do what they have to by now: whoever looks at queues or losses wants that first.
+    /// Lets all ports do what they have to by now: whoever looks at queues wants that first, after all that
+    /// moves packets at this instant.
     pub fn settle(&mut self, now: Time) {
+        self.settle_lazy(now);
+        self.settle_bridged(now);
+    }
+
+    /// Lets lazy ports do so: whoever looks at losses wants that first.
+    pub fn settle_lazy(&mut self, now: Time) {
         for at in 0..self.lazy.len() {
             let link = self.lazy[at];
             self.links[link as usize].settle(now, &mut self.pool);
@@ -595,13 +607,22 @@ fn bridge(
     config: &FabricConfig,
     hosts: u32,
     (link, from, to, cable): (usize, u32, u32, crate::config::CableConfig),
+    watched: bool,
     seed: u64,
 ) -> Option<Box<Bridge>> {
     if !dcb.is_on() {
         return None;
     }
     let (mtu, framing, min_frame) = (config.mtu, config.framing, config.min_frame);
+    let classes = config.scheduler.classes();
+    let own = classes.iter().filter_map(|class| class.queue.as_ref());
+    let queue = if from < hosts { &config.host_queue } else { &config.switch_queue };
+    let looked_at = watched
+        || config.reference_ports
+        || config.measured.contains(from, to)
+        || own.chain([queue]).any(QueueConfig::decides_at_dequeue);
     let site = Site {
+        looked_at,
         from_host: from < hosts,
         to_host: to < hosts,
         wire: Wire { mtu, framing, min_frame },

@@ -253,6 +253,7 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
+        let bridged = spec.bridge.is_some();
         let waiting = two_event.then(|| {
             let bridge = spec.bridge.take();
             Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), bridge)
@@ -277,7 +278,7 @@ impl Link {
             plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
             counted,
-            keeps_begun: lazy || counted || (eager && sleeper.is_some()),
+            keeps_begun: lazy || counted || bridged || (eager && sleeper.is_some()),
             conditions: None,
             calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
             queue,
@@ -346,6 +347,9 @@ impl Link {
         }
         if self.counted {
             return self.offer_counted(now, passage, pool);
+        }
+        if self.is_bridged() {
+            return Offer::Bridged;
         }
         self.offer_elsewhere(now, passage, pool)
     }
@@ -521,12 +525,26 @@ impl Link {
 
     #[inline(never)]
     fn next_key_elsewhere(&mut self, now: Time) -> Key {
-        let first = self.first_key(now);
-        match &self.waiting {
-            Some(w) if w.bridge.is_some() => match self.due_bridged() {
+        if self.conditions.is_none()
+            && let Some(due) = self.waiting.as_ref().and_then(|w| w.plain_due())
+        {
+            let first = match self.on_wire.get(0) {
+                None => Key::NEVER,
+                Some(held) => self.arrival_key(now, held.arrive),
+            };
+            return match due {
                 Time::NEVER => first,
                 due => first.min(Key::new(due.max(now), Class::Departure)),
-            },
+            };
+        }
+        self.next_key_with_conditions(now)
+    }
+
+    #[inline(never)]
+    fn next_key_with_conditions(&mut self, now: Time) -> Key {
+        let first = self.first_key(now);
+        match &self.waiting {
+            Some(w) if w.bridge.is_some() => self.with_due(first, now),
             Some(w) if w.sent_at < Time::NEVER => first.min(Key::new(w.sent_at, Class::Departure)),
             _ => first,
         }
@@ -586,15 +604,12 @@ impl Link {
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets);
+        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets - w.ahead());
         self.on_wire.len() + waiting
     }
 
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.is_bridged() {
-            return Offer::Bridged;
-        }
         let asleep = self.sleeps(now);
         let clear_at = self.clear_for(now, asleep);
         let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);

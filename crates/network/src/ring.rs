@@ -69,6 +69,17 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
+    /// The newest value.
+    #[inline]
+    pub fn last(&self) -> Option<&T> {
+        self.get(self.len.wrapping_sub(1))
+    }
+
+    /// Takes the newest values out, so that only the `len` oldest are left.
+    pub fn truncate(&mut self, len: u32) {
+        self.len = self.len.min(len);
+    }
+
     /// The value at `place`, counted from the oldest.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
@@ -135,12 +146,16 @@ mod tests {
                 expected.push_back(value);
             } else if value % 7 == 0 && ring.len() > 3 {
                 assert_eq!(Some(ring.remove(3)), expected.remove(3));
+            } else if value % 13 == 0 && ring.len() > 3 {
+                let left = ring.len() - 2;
+                ring.truncate(left as u32);
+                expected.truncate(left);
             } else {
                 assert_eq!(ring.pop(), expected.pop_front());
             }
             longest = longest.max(ring.len());
             assert_eq!((ring.len(), ring.is_empty()), (expected.len(), expected.is_empty()));
-            assert_eq!(ring.get(1), expected.get(1));
+            assert_eq!((ring.get(1), ring.last()), (expected.get(1), expected.back()));
         }
         assert!(ring.iter().eq(expected.iter()));
         assert!(longest > 100, "{longest}");

@@ -17,7 +17,7 @@ impl World {
     #[cold]
     pub(crate) fn note_losses(&mut self, before: Time) {
         if self.fabric.losses.kept {
-            self.fabric.settle(self.now);
+            self.fabric.settle_lazy(self.now);
         }
         while let Some(lost) = self.fabric.losses.take_before(before) {
             if let Some(stream) = self.streams.lose(&lost) {

@@ -195,6 +195,9 @@ impl World {
         let streams = Streams::new(plan.workloads.iter().map(|w| &w.workload));
         let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
         fabric.losses.kept = records.events.is_on() || streams.any() || parcels;
+        if plan.rocev2.is_some() || streams.any() || parcels {
+            fabric.look_at_hosts();
+        }
         let carrier = Carrier::new(streams.rows.len() as u32);
         sources.set(links as u32 + SAMPLES, Key::new(records.samples.next(), Class::Sample));
         sources.set(links as u32 + FAULTS, change_key(&fabric));

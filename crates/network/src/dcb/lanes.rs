@@ -16,7 +16,7 @@ use crate::queue::{Arrival, Backlog, Head, Place, Queue, Verdict};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Stands for the link that a packet came on where its own host or switch has made it.
 pub(crate) const OWN: u32 = u32::MAX;
@@ -39,27 +39,56 @@ struct Limited {
     bytes: u64,
     /// When its last packet began to be sent, and how many bytes on the link it had.
     sent: (Time, u32),
+    /// When its next packet may go.
+    next: Time,
 }
 
 impl Limited {
-    /// When its next packet may go.
-    fn next(&self) -> Time {
-        if self.point.is_free() {
-            return Time::ZERO;
-        }
-        self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1))
+    /// The rate has changed, or a packet was sent.
+    fn set_next(&mut self) {
+        self.next = match self.point.is_free() {
+            true => Time::ZERO,
+            false => self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1)),
+        };
     }
 }
 
-/// The flows that a host limits in one priority, by destination.
+/// The flows that a host limits in one priority, in the order of their destinations: there are few.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Limits(BTreeMap<u32, Limited>);
+struct Limits(Vec<(u32, Limited)>);
+
+impl Limits {
+    #[inline]
+    fn place(&self, dst: u32) -> Option<usize> {
+        self.0.binary_search_by_key(&dst, |(dst, _)| *dst).ok()
+    }
+
+    #[inline]
+    fn get(&self, dst: u32) -> Option<&Limited> {
+        self.place(dst).map(|place| &self.0[place].1)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, dst: u32) -> Option<&mut Limited> {
+        self.place(dst).map(|place| &mut self.0[place].1)
+    }
+
+    fn flows(&self) -> impl Iterator<Item = &Limited> {
+        self.0.iter().map(|(_, flow)| flow)
+    }
+
+    fn flows_mut(&mut self) -> impl Iterator<Item = &mut Limited> {
+        self.0.iter_mut().map(|(_, flow)| flow)
+    }
+}
 
 /// A queue.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Lane {
     queue: Queue,
     packets: VecDeque<Held>,
+    /// Lossless, with a discipline that does nothing but drop what does not fit.
+    takes_all: bool,
     /// Packets and bytes, those of limited flows among them.
     held: Backlog,
     /// Bytes of limited flows among them.
@@ -94,6 +123,7 @@ impl Lanes {
         let lane = |priority: u64| Lane {
             queue: Queue::new(config, &Place { number: place.number | priority << 40, ..*place }),
             packets: VecDeque::new(),
+            takes_all: lossless >> priority & 1 == 1 && matches!(config, QueueConfig::DropTail(_)),
             held: Backlog::default(),
             apart: 0,
             most: 0,
@@ -127,7 +157,7 @@ impl Lanes {
     /// flows without limit.
     pub fn ahead(&self, priority: u8, dst: u32) -> u64 {
         let lane = self.lane(priority);
-        let flow = lane.limits.as_ref().and_then(|limits| limits.0.get(&dst));
+        let flow = lane.limits.as_ref().and_then(|limits| limits.get(dst));
         flow.map_or(lane.held.bytes - lane.apart, |flow| flow.bytes)
     }
 
@@ -142,25 +172,77 @@ impl Lanes {
         mut passage: Passage,
         came: u32,
         priority: u8,
-        arrival: &mut Arrival,
+        arrival: &Arrival,
+    ) -> Came {
+        let came_in = self.let_in(arrival.now, priority, arrival.ip_len, || *arrival);
+        if let Came::In { .. } = came_in {
+            passage.arrive = arrival.now;
+            self.put(passage, came, priority);
+        }
+        came_in
+    }
+
+    /// Counts a packet in that goes to the wire and is not kept here, see [`super::quiet`].
+    #[inline(always)]
+    pub fn let_in<'p>(
+        &mut self,
+        now: Time,
+        priority: u8,
+        bytes: u32,
+        arrival: impl FnOnce() -> Arrival<'p>,
     ) -> Came {
         let lane = &mut self.lanes[usize::from(priority)];
-        arrival.backlog = lane.held;
-        let mut verdict = lane.queue.at_enqueue(arrival);
-        if let Some(cause) = verdict.loss() {
-            if self.lossless >> priority & 1 == 0 {
+        let mut mark = false;
+        if !lane.takes_all {
+            let verdict = lane.queue.at_enqueue(&Arrival { backlog: lane.held, ..arrival() });
+            if let Some(cause) = verdict.loss()
+                && self.lossless >> priority & 1 == 0
+            {
                 return Came::Lost(cause);
             }
-            verdict = Verdict::Enqueue;
+            mark = verdict == Verdict::Mark;
         }
         if lane.held.packets == 0 {
-            lane.moved = arrival.now;
+            lane.moved = now;
         }
-        passage.arrive = arrival.now;
+        lane.held.packets += 1;
+        lane.held.bytes += u64::from(bytes);
+        lane.most = lane.most.max(lane.held.bytes);
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        Came::In { mark }
+    }
+
+    /// Counts it out: it begins to be sent.
+    #[inline]
+    pub fn let_out(&mut self, now: Time, priority: u8, bytes: u32) {
+        let lane = &mut self.lanes[usize::from(priority)];
+        lane.held.packets -= 1;
+        lane.held.bytes -= u64::from(bytes);
+        lane.moved = now;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(bytes);
+        if lane.held.packets == 0 {
+            self.occupied &= !(1 << priority);
+        }
+    }
+
+    /// The priority of all that waits here and the packets, where it is one and no flow is limited.
+    pub fn one_fifo(&mut self) -> Option<(u8, &mut VecDeque<Held>)> {
+        let priority = self.occupied.trailing_zeros() as u8;
+        let lane = self.lanes.get_mut(usize::from(priority))?;
+        let one = self.occupied & (self.occupied - 1) == 0 && lane.limits.is_none();
+        one.then_some((priority, &mut lane.packets))
+    }
+
+    /// Keeps a packet that has been counted.
+    pub fn put(&mut self, passage: Passage, came: u32, priority: u8) {
+        let lane = &mut self.lanes[usize::from(priority)];
         let held = Held { passage, came, number: self.next_number };
         let bytes = u64::from(passage.ip_len());
         self.next_number += 1;
-        match lane.limits.as_mut().and_then(|l| l.0.get_mut(&passage.dst.0)) {
+        match lane.limits.as_mut().and_then(|l| l.get_mut(passage.dst.0)) {
             Some(flow) => {
                 flow.packets.push_back(held);
                 flow.bytes += bytes;
@@ -168,13 +250,6 @@ impl Lanes {
             }
             None => lane.packets.push_back(held),
         }
-        lane.held.packets += 1;
-        lane.held.bytes += bytes;
-        lane.most = lane.most.max(lane.held.bytes);
-        self.total.packets += 1;
-        self.total.bytes += u64::from(passage.ip_len());
-        self.occupied |= 1 << priority;
-        Came::In { mark: verdict == Verdict::Mark }
     }
 
     /// Whether a packet can go now.
@@ -186,14 +261,13 @@ impl Lanes {
     /// When a limited flow may go on, if all that waits is limited.
     pub fn next(&self, paused: u8) -> Time {
         let flows = bits(self.occupied & !paused).filter_map(|p| self.lanes[p].limits.as_deref());
-        let waits = flows.flat_map(|l| l.0.values()).filter(|flow| !flow.packets.is_empty());
-        waits.map(Limited::next).min().unwrap_or(Time::NEVER)
+        let waits = flows.flat_map(Limits::flows).filter(|flow| !flow.packets.is_empty());
+        waits.map(|flow| flow.next).min().unwrap_or(Time::NEVER)
     }
 
     /// When the timer of a limiter next rings.
     pub fn next_timer(&self) -> Time {
-        let flows =
-            self.lanes.iter().filter_map(|l| l.limits.as_deref()).flat_map(|l| l.0.values());
+        let flows = self.lanes.iter().filter_map(|l| l.limits.as_deref()).flat_map(Limits::flows);
         flows.map(|flow| flow.point.timer_at).min().unwrap_or(Time::NEVER)
     }
 
@@ -236,7 +310,7 @@ impl Lanes {
     pub fn empty(&mut self, now: Time, priority: u8) -> Vec<Held> {
         let lane = &mut self.lanes[usize::from(priority)];
         let mut all: Vec<Held> = lane.packets.drain(..).collect();
-        for flow in lane.limits.iter_mut().flat_map(|l| l.0.values_mut()) {
+        for flow in lane.limits.iter_mut().flat_map(|l| l.flows_mut()) {
             all.extend(flow.packets.drain(..));
             flow.bytes = 0;
         }
@@ -252,7 +326,7 @@ impl Lanes {
     /// All that waits, with its priority.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Held)> {
         (0u8..).zip(&self.lanes).flat_map(|(p, lane)| {
-            let flows = lane.limits.iter().flat_map(|l| l.0.values()).flat_map(|f| &f.packets);
+            let flows = lane.limits.iter().flat_map(|l| l.flows()).flat_map(|f| &f.packets);
             lane.packets.iter().chain(flows).map(move |held| (p, held))
         })
     }
@@ -268,7 +342,8 @@ impl Lanes {
     ) {
         let lane = &mut self.lanes[usize::from(cnm.priority)];
         let limits = lane.limits.get_or_insert_default();
-        let flow = limits.0.entry(cnm.congested.0).or_insert_with(|| {
+        let dst = cnm.congested.0;
+        if let Err(place) = limits.0.binary_search_by_key(&dst, |(dst, _)| *dst) {
             // what waits of this flow waits apart from now on
             let (own, rest): (VecDeque<Held>, _) = std::mem::take(&mut lane.packets)
                 .into_iter()
@@ -277,9 +352,13 @@ impl Lanes {
             let bytes = own.iter().map(|held| u64::from(held.passage.ip_len())).sum();
             lane.apart += bytes;
             let point = ReactionPoint::new(line);
-            Limited { point, packets: own, bytes, sent: (Time::ZERO, 0) }
-        });
+            let sent = (Time::ZERO, 0);
+            let flow = Limited { point, packets: own, bytes, sent, next: Time::ZERO };
+            limits.0.insert(place, (dst, flow));
+        }
+        let flow = limits.get_mut(dst).expect("it was put there");
         flow.point.slow_down(now, cnm.fb, config, random);
+        flow.set_next();
     }
 
     /// A packet begins to be sent.
@@ -289,16 +368,18 @@ impl Lanes {
         priority: u8,
         dst: u32,
         bytes: u32,
-        qcn: Option<(&QcnConfig, &mut Stream)>,
+        config: Option<&QcnConfig>,
+        random: &mut Stream,
     ) {
         let lane = &mut self.lanes[usize::from(priority)];
-        let (Some(limits), Some((config, random))) = (lane.limits.as_mut(), qcn) else { return };
-        if let Some(flow) = limits.0.get_mut(&dst) {
-            flow.sent = (now, bytes);
-            flow.point.sends(bytes, config, random);
-            if flow.point.is_free() && flow.packets.is_empty() {
-                limits.0.remove(&dst);
-            }
+        let (Some(limits), Some(config)) = (lane.limits.as_mut(), config) else { return };
+        let Some(place) = limits.place(dst) else { return };
+        let flow = &mut limits.0[place].1;
+        flow.sent = (now, bytes);
+        flow.point.sends(bytes, config, random);
+        flow.set_next();
+        if flow.point.is_free() && flow.packets.is_empty() {
+            limits.0.remove(place);
         }
     }
 
@@ -306,14 +387,15 @@ impl Lanes {
     pub fn ring(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for lane in &mut self.lanes {
             let Some(limits) = lane.limits.as_mut() else { continue };
-            for flow in limits.0.values_mut().filter(|flow| flow.point.timer_at <= now) {
+            for flow in limits.flows_mut().filter(|flow| flow.point.timer_at <= now) {
                 if flow.point.is_free() {
                     flow.point.timer_at = Time::NEVER;
                 } else {
                     flow.point.times(now, config, random);
                 }
+                flow.set_next();
             }
-            limits.0.retain(|_, flow| !flow.point.is_free() || !flow.packets.is_empty());
+            limits.0.retain(|(_, flow)| !flow.point.is_free() || !flow.packets.is_empty());
         }
     }
 
@@ -332,9 +414,16 @@ impl Lane {
     fn first(&self, now: Time) -> Option<(Option<u32>, u64)> {
         let plain = self.packets.front().map(|held| (held.number, None));
         let Some(limits) = &self.limits else { return plain.map(|(number, _)| (None, number)) };
-        let flows = limits.0.iter().filter(|(_, flow)| flow.next() <= now);
-        let heads = flows.filter_map(|(dst, f)| Some((f.packets.front()?.number, Some(*dst))));
-        heads.chain(plain).min().map(|(number, dst)| (dst, number))
+        let mut best = plain;
+        for (dst, flow) in &limits.0 {
+            if let Some(head) = flow.packets.front()
+                && flow.next <= now
+                && best.is_none_or(|(number, _)| head.number < number)
+            {
+                best = Some((head.number, Some(*dst)));
+            }
+        }
+        best.map(|(number, dst)| (dst, number))
     }
 
     fn take(
@@ -347,7 +436,7 @@ impl Lane {
         dropped: &mut Vec<(Held, u8)>,
     ) -> (Option<Held>, bool) {
         if let Some(dst) = flow {
-            let flow = self.limits.as_mut().and_then(|l| l.0.get_mut(&dst));
+            let flow = self.limits.as_mut().and_then(|l| l.get_mut(dst));
             let held = flow.and_then(|flow| {
                 let held = flow.packets.pop_front()?;
                 flow.bytes -= u64::from(held.passage.ip_len());

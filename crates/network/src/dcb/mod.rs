@@ -6,10 +6,12 @@
 //! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
 //! * [`reaction`](self): sources limit the rates of flows and recover;
 //! * `lanes`: a queue for each priority, and for each limited flow;
-//! * `port` and `switching`: how a port and a switch do all this.
+//! * `port` and `switching`: how a port and a switch do all this;
+//! * `quiet`: when a port needs no event at the end of a transmission.
 //!
 //! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::config::PortClass) share a
-//! link. A port with any of this is *bridged* and works in the two-event mode; others know nothing of it.
+//! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
+//! second event; others know nothing of it.
 
 pub mod cnm;
 pub mod deadlock;
@@ -19,6 +21,7 @@ pub mod pauses;
 pub mod pfc;
 pub(crate) mod port;
 pub mod qcn;
+pub(crate) mod quiet;
 mod reaction;
 mod switching;
 

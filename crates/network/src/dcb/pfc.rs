@@ -111,29 +111,49 @@ pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
 pub type Pauses = [Option<u16>; PRIORITIES];
 
 /// The frames of one link: those that wait for the next frame boundary, merged, and those under way.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Control {
     pending: Pauses,
+    /// Whether anything is pending.
+    waits: bool,
     /// When they take effect at the far end, and what they say.
     on_wire: std::collections::VecDeque<(Time, Pauses)>,
+    /// When the next frame takes effect.
+    pub next: Time,
     /// Frames sent.
     pub sent: u64,
 }
 
 impl Control {
+    /// Nothing to say.
+    pub fn new() -> Control {
+        Control {
+            pending: Pauses::default(),
+            waits: false,
+            on_wire: Default::default(),
+            next: Time::NEVER,
+            sent: 0,
+        }
+    }
+
     /// Has this said at the next frame boundary.
     pub fn say(&mut self, priority: u8, quanta: u16) {
         self.pending[usize::from(priority)] = Some(quanta);
+        self.waits = true;
     }
 
     /// Whether a frame waits.
     pub fn waits(&self) -> bool {
-        self.pending.iter().any(Option::is_some)
+        self.waits
     }
 
     /// Sends what waits: it takes effect at `at`.
     pub fn send(&mut self, at: Time) {
         let said = std::mem::take(&mut self.pending);
+        self.waits = false;
+        if self.on_wire.is_empty() {
+            self.next = at;
+        }
         self.on_wire.push_back((at, said));
         self.sent += 1;
     }
@@ -144,14 +164,14 @@ impl Control {
         said.into_iter().any(|said| said[usize::from(priority)] == Some(0))
     }
 
-    /// When the next frame takes effect.
-    pub fn next(&self) -> Time {
-        self.on_wire.front().map_or(Time::NEVER, |f| f.0)
-    }
-
     /// Takes out the frame that takes effect by now.
     pub fn take(&mut self, now: Time) -> Option<Pauses> {
-        (self.next() <= now).then(|| self.on_wire.pop_front().expect("it is due").1)
+        if self.next > now {
+            return None;
+        }
+        let (_, said) = self.on_wire.pop_front().expect("it is due");
+        self.next = self.on_wire.front().map_or(Time::NEVER, |f| f.0);
+        Some(said)
     }
 }
 
@@ -316,6 +336,24 @@ impl Input {
         self.headroom
     }
 
+    /// Counts a packet in, if that changes nothing but the bytes that are in the switch, even where some that
+    /// are counted have left.
+    #[inline]
+    pub fn surely_takes(&mut self, priority: u8, bytes: u32) -> bool {
+        let p = usize::from(priority);
+        let then = self.bytes[p] + u64::from(bytes);
+        let sure = then <= self.most[p] && (then < self.xoff || self.lossless >> p & 1 == 0);
+        if sure {
+            self.bytes[p] = then;
+        }
+        sure
+    }
+
+    /// Takes that back: the packet is lost at its port.
+    pub fn give_back(&mut self, priority: u8, bytes: u32) {
+        self.bytes[usize::from(priority)] -= u64::from(bytes);
+    }
+
     /// Whether there is room for a packet.
     pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
         let full = self.xoff.saturating_add(self.headroom);
@@ -431,10 +469,16 @@ mod tests {
             assert_eq!(input.add(3, 1_500), n == 7);
         }
         assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
+        // full, and never so much of another priority
+        assert!(!input.surely_takes(3, 1_500) && !input.surely_takes(0, 1_500));
         for n in (0..10).rev() {
             assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
         }
         assert_eq!((input.asked, input.most[3], input.overflows), (0, 15_000, 1));
         assert_eq!(input.said[3], [1, 1, 0]);
+        // 6 · 1500 are below XOFF and less than there were before
+        assert!((0..6).all(|_| input.surely_takes(3, 1_500)) && !input.surely_takes(3, 1_500));
+        input.give_back(3, 1_500);
+        assert_eq!((input.bytes(3), input.said[3]), (7_500, [1, 1, 0]));
     }
 }

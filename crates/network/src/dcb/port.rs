@@ -6,12 +6,15 @@ use super::lanes::{Came, Held, Lanes, bits, on_link};
 use super::pauses::PauseLog;
 use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
 use super::qcn::CongestionPoint;
+use super::quiet::after;
 use super::{DcbConfig, pfc};
 use crate::config::QueueConfig;
 use crate::link::{Link, Passage};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::Place;
+use crate::ring::Ring;
+use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -26,12 +29,20 @@ pub(crate) struct Serving {
     pub bytes: u32,
 }
 
+/// A packet that waits and is on the wire already: when it will have been sent is known.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Ahead {
+    /// When it will have been sent.
+    pub sent: Time,
+    pub serving: Serving,
+}
+
 /// What a bridged port has beside its queues.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bridge {
     config: Arc<DcbConfig>,
     /// What packets take on the link.
-    wire: Wire,
+    pub(super) wire: Wire,
     /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
     from_host: bool,
     paused: Paused,
@@ -41,11 +52,27 @@ pub struct Bridge {
     /// Of the priorities that QCN looks at, at a switch.
     points: Vec<Option<CongestionPoint>>,
     random: Stream,
-    serving: Option<Serving>,
+    pub(super) serving: Option<Serving>,
+    /// The number of its link.
+    number: u32,
+    /// Packets that have left a quiet port and still count at their inputs, see [`super::quiet`].
+    pub(super) left: Vec<Serving>,
+    /// What waits and is on the wire already, the last packets there; then no other waits.
+    pub(super) ahead: Ring<Ahead>,
+    /// Packets sent since packets were last taken off the wire.
+    pub(super) sent_apart: usize,
+    /// Whether departures can be decided ahead.
+    pub(super) can_go_ahead: bool,
+    /// The port is never quiet.
+    exact: bool,
+    /// An input of the switch has asked for a pause: whoever leaves may end it.
+    pub(super) watched: bool,
     /// Whether QCN has ever limited a flow here.
     limits: bool,
     /// When the timer of a limiter next rings.
     timer_at: Time,
+    /// When a limited flow may go on, while the port is idle and has nothing else to send.
+    pub(super) wakes_at: Time,
     /// Packets that the watchdog has dropped.
     watchdog_drops: u64,
     /// What disciplines have dropped since somebody asked.
@@ -90,6 +117,8 @@ pub struct Site {
     pub from_host: bool,
     pub to_host: bool,
     pub wire: Wire,
+    /// Whether somebody else looks at the port between its own events.
+    pub looked_at: bool,
     pub seed: u64,
     pub number: u64,
 }
@@ -114,13 +143,21 @@ impl Bridge {
             wire: site.wire,
             from_host: site.from_host,
             paused: Paused::new(),
-            control: Control::default(),
+            control: Control::new(),
             input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
             points,
             random,
             serving: None,
+            number: site.number as u32,
+            left: Vec::new(),
+            ahead: Ring::default(),
+            sent_apart: 0,
+            can_go_ahead: !site.looked_at,
+            exact: site.looked_at,
+            watched: false,
             limits: false,
             timer_at: Time::NEVER,
+            wakes_at: Time::NEVER,
             watchdog_drops: 0,
             dropped: Vec::new(),
             config: config.clone(),
@@ -133,6 +170,38 @@ impl Bridge {
         Lanes::new(queue, place, lossless)
     }
 
+    /// Whether packets leave as they come.
+    pub(super) fn is_free(&self) -> bool {
+        self.paused.mask == 0 && !self.limits && !self.control.waits()
+    }
+
+    /// Whether the departure of a packet that came on this link can be decided now, if nothing else waits.
+    #[inline]
+    pub(super) fn goes_ahead(&self, came: u32) -> bool {
+        self.can_go_ahead && self.is_free() && came ^ 1 != self.number
+    }
+
+    /// Packets that wait and are on the wire already.
+    pub(crate) fn ahead(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// Whether nothing can happen here that needs an event at the end of a transmission.
+    pub(super) fn is_quiet(&self) -> bool {
+        !(self.exact || self.watched || self.control.waits()) && self.paused.mask == 0
+    }
+
+    /// When the next event is due that no packet on the wire brings, but at a paused port.
+    #[inline]
+    pub(crate) fn plain_due(&self, sent_at: Time) -> Option<Time> {
+        if self.paused.mask != 0 {
+            return None;
+        }
+        let due = self.due().min(self.timer_at).min(self.wakes_at);
+        let ends = self.exact || self.watched || self.control.waits() || self.serving.is_none();
+        Some(if ends { due.min(sent_at) } else { due })
+    }
+
     /// Priorities that are paused, as bits.
     pub(crate) fn mask(&self) -> u8 {
         self.paused.mask
@@ -142,7 +211,7 @@ impl Bridge {
     /// repeated.
     fn due(&self) -> Time {
         let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
-        self.control.next().min(repeat)
+        self.control.next.min(repeat)
     }
 }
 
@@ -172,6 +241,39 @@ impl Link {
     /// Whether the port sends nothing.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.as_ref().is_some_and(|w| w.sent_at == Time::NEVER)
+    }
+
+    /// Whether the port is quiet and a packet has been sent just now, or a limited one may go.
+    pub(super) fn acts_quietly(&self, now: Time) -> bool {
+        let b = self.bridge();
+        let ends = || self.waiting.as_ref().is_some_and(|w| w.sent_at == now);
+        b.is_quiet() && (b.wakes_at == now || b.serving.is_some() && ends())
+    }
+
+    /// Has the port be touched by an event at the end of each transmission from now on.
+    pub(super) fn be_exact(&mut self) {
+        self.bridge_mut().exact = true;
+    }
+
+    /// Whether the port is quiet, see [`super::quiet`].
+    pub(super) fn is_quiet(&self) -> bool {
+        self.bridge().is_quiet()
+    }
+
+    /// Sets whether an input of the switch has asked for a pause.
+    pub(super) fn set_watched(&mut self, watched: bool) {
+        self.bridge_mut().watched = watched;
+    }
+
+    /// What has left the quiet port since somebody asked; the memory is to be given back.
+    pub(super) fn take_left(&mut self) -> Option<Vec<Serving>> {
+        let left = &mut self.bridge_mut().left;
+        (!left.is_empty()).then(|| std::mem::take(left))
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give_left(&mut self, left: Vec<Serving>) {
+        self.bridge_mut().left = left;
     }
 
     /// Whether a host feeds the link.
@@ -204,8 +306,25 @@ impl Link {
         w.lanes().flat_map(|lanes| lanes.iter())
     }
 
-    /// Lets a packet in, to wait.
+    /// Lets a packet in; tells whether it has begun to be sent.
+    #[inline]
     pub(crate) fn take_in(
+        &mut self,
+        now: Time,
+        passage: Passage,
+        (came, priority): (u32, u8),
+        pool: &mut PacketPool,
+    ) -> Result<bool, Cause> {
+        self.catch_up(after(now), pool);
+        match self.take_ahead(now, passage, (came, priority), pool) {
+            Some(taken) => taken,
+            None => self.take_apart(now, passage, (came, priority), pool).map(|()| false),
+        }
+    }
+
+    /// Lets a packet in at a port where it has to wait for its turn.
+    #[inline(never)]
+    fn take_apart(
         &mut self,
         now: Time,
         passage: Passage,
@@ -228,7 +347,7 @@ impl Link {
             meter.comes(group.class, w.backlog_of(group.class));
             self.account.get_or_insert_default().of(group).arrivals += 1;
         }
-        let mark = match w.push_bridged(passage, (came, priority), arrival) {
+        let mark = match w.push_bridged(passage, (came, priority), &arrival) {
             Came::In { mark } => mark,
             Came::Lost(cause) => return Err(cause),
         };
@@ -242,16 +361,20 @@ impl Link {
 
     /// The feedback that the congestion point of this priority has for the source of a packet that has
     /// just come.
-    pub(crate) fn sample(&mut self, priority: u8, bytes: u32) -> Option<u8> {
+    pub(crate) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
         let w = self.waiting.as_mut()?;
-        if w.bridge.as_deref().is_none_or(|b| b.points.is_empty()) {
+        let b = w.bridge.as_deref_mut()?;
+        let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
+        if !point.is_due(bytes) {
             return None;
         }
-        let queue = w.lanes().map(|lanes| lanes.bytes(priority)).sum();
+        // the queue with the packet, which may have begun to be sent
+        let own = if started { u64::from(bytes) } else { 0 };
+        let queue = own + w.lanes().map(|lanes| lanes.bytes(priority)).sum::<u64>();
         let b = w.bridge.as_deref_mut()?;
         let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
         let config = b.config.qcn.as_ref()?;
-        point.comes(bytes, queue, config, &mut b.random)
+        point.look(queue, config, &mut b.random)
     }
 
     /// Sends what is next, if the port is idle: a PFC frame before all else.
@@ -267,13 +390,19 @@ impl Link {
             let sent_at = now + Span((bytes * ps_per_byte_q16) >> 16);
             let response = b.config.pfc.as_ref().map_or(Span::ZERO, |c| c.response);
             b.control.send(sent_at + delay + response);
+            b.wakes_at = Time::NEVER;
             self.counters.bytes += bytes;
             self.waiting.as_mut().expect("the port is bridged").sent_at = sent_at;
             return;
         }
         b.paused.expire(now);
         let w = self.waiting.as_mut().expect("the port is bridged");
-        let Some((held, priority, mark)) = w.pop_bridged(now, pool) else { return };
+        if w.begin_ahead(now) {
+            return;
+        }
+        let Some((held, priority, mark)) = w.pop_bridged(now, pool) else {
+            return w.rest(now);
+        };
         let mut passage = held.passage;
         let ip_len = u32::from(passage.ip_len());
         let waited_since = passage.arrive;
@@ -292,10 +421,13 @@ impl Link {
         let w = self.waiting.as_mut().expect("the port is bridged");
         w.sent_at = sent_at;
         let b = w.bridge.as_deref_mut().expect("the port is bridged");
+        b.wakes_at = Time::NEVER;
+        b.sent_apart += 1;
         b.serving = Some(Serving { came: held.came, priority, bytes: ip_len });
         if b.limits {
             w.note_sent(now, priority, passage.dst.0, wire_bytes);
         }
+        self.go_ahead_again();
     }
 
     /// Ends the transmission that is over by now; returns the packet that was sent, if it was one.
@@ -319,7 +451,8 @@ impl Link {
     }
 
     /// Has something said to the far end at the next frame boundary.
-    pub(crate) fn say(&mut self, priority: u8, quanta: u16) {
+    pub(crate) fn say(&mut self, now: Time, priority: u8, quanta: u16) {
+        self.take_back(now);
         self.bridge_mut().control.say(priority, quanta);
     }
 
@@ -330,6 +463,7 @@ impl Link {
 
     /// Obeys what the far end says.
     pub(crate) fn obey(&mut self, now: Time, said: &Pauses) {
+        self.take_back(now);
         let rate = self.cable.rate;
         let paused = &mut self.bridge_mut().paused;
         paused.expire(now);
@@ -348,19 +482,31 @@ impl Link {
         self.waiting.as_mut()?.bridge.as_deref_mut()?.paused.take_log(now)
     }
 
+    /// Whether a frame takes effect or is to be repeated by now.
+    pub(super) fn says(&self, now: Time) -> bool {
+        self.bridge().due() <= now
+    }
+
+    /// The key of the next event, where that of the next arrival is `first`.
+    #[inline]
+    pub(crate) fn with_due(&self, first: Key, now: Time) -> Key {
+        match self.due_bridged() {
+            Time::NEVER => first,
+            due => first.min(Key::new(due.max(now), Class::Departure)),
+        }
+    }
+
     /// When the next event is due that no packet on the wire brings.
-    pub(crate) fn due_bridged(&self) -> Time {
+    #[inline]
+    fn due_bridged(&self) -> Time {
         let w = self.waiting.as_ref().expect("the port is bridged");
         let b = w.bridge.as_deref().expect("the port is bridged");
-        let mut due = w.sent_at.min(b.due());
+        let mut due = b.due().min(b.timer_at).min(b.wakes_at);
+        if !(b.is_quiet() && b.serving.is_some()) {
+            due = due.min(w.sent_at);
+        }
         if b.paused.mask != 0 {
             due = due.min(b.paused.next()).min(self.watchdog_at());
-        }
-        if b.limits {
-            due = due.min(b.timer_at);
-            if w.sent_at == Time::NEVER {
-                due = w.lanes().map(|lanes| lanes.next(b.paused.mask)).fold(due, Time::min);
-            }
         }
         due
     }
@@ -385,11 +531,16 @@ impl Link {
 
     /// Lets the watchdog bite, and the timers of limiters ring; returns what the watchdog has dropped.
     pub(crate) fn ring(&mut self, now: Time) -> Vec<(Held, u8)> {
-        let mut dropped = Vec::new();
         let b = self.bridge();
         if b.timer_at > now && b.paused.mask == 0 {
-            return dropped;
+            return Vec::new();
         }
+        self.ring_all(now)
+    }
+
+    #[inline(never)]
+    fn ring_all(&mut self, now: Time) -> Vec<(Held, u8)> {
+        let mut dropped = Vec::new();
         self.bridge_mut().paused.expire(now);
         let after = self.bridge().config.pfc.as_ref().and_then(|c| c.watchdog);
         for p in bits(self.bridge().paused.mask) {
@@ -407,8 +558,9 @@ impl Link {
         dropped
     }
 
-    /// Limits the flow that a message is about.
+    /// Limits the flow that a message is about. The port has caught up.
     pub(crate) fn slow_down(&mut self, now: Time, cnm: &Cnm) {
+        self.take_back(now);
         let line = self.cable.rate;
         let w = self.waiting.as_mut().expect("the port is bridged");
         w.slow_down(now, cnm, line);
@@ -475,10 +627,22 @@ pub(crate) mod queues {
             next
         }
 
+        /// The idle port has nothing that may go.
+        pub fn rest(&mut self, now: Time) {
+            let Some(b) = self.bridge.as_deref().filter(|b| b.limits) else { return };
+            let next = self.lanes().map(|lanes| lanes.next(b.paused.mask)).min();
+            let wakes_at = next.unwrap_or(Time::NEVER).max(after(now));
+            self.bridge.as_mut().expect("the port is bridged").wakes_at = wakes_at;
+        }
+
         /// A packet of a host with limits begins to be sent.
         pub fn note_sent(&mut self, now: Time, priority: u8, dst: u32, bytes: u32) {
+            if let Some((lanes, bridge, _)) = self.only_lanes() {
+                let Bridge { config, random, .. } = bridge;
+                return lanes.sends(now, priority, dst, bytes, config.qcn.as_ref(), random);
+            }
             self.with_qcn(|lanes, config, random| {
-                lanes.sends(now, priority, dst, bytes, Some((config, random)));
+                lanes.sends(now, priority, dst, bytes, Some(config), random);
             });
         }
 

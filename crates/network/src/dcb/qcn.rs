@@ -95,19 +95,16 @@ impl CongestionPoint {
         CongestionPoint { old: 0, left, samples: 0, messages: 0 }
     }
 
-    /// A packet has come, and the queue with it has `queue` bytes. Tells the feedback for its source, if
-    /// there is any.
-    pub fn comes(
-        &mut self,
-        bytes: u32,
-        queue: u64,
-        config: &QcnConfig,
-        random: &mut Stream,
-    ) -> Option<u8> {
+    /// A packet has come. Tells whether the queue is to be [looked](CongestionPoint::look) at.
+    #[inline]
+    pub fn is_due(&mut self, bytes: u32) -> bool {
         self.left -= i64::from(bytes);
-        if self.left > 0 {
-            return None;
-        }
+        self.left <= 0
+    }
+
+    /// Looks at the queue, which has `queue` bytes with the packet that has just come. Tells the feedback
+    /// for its source, if there is any.
+    pub fn look(&mut self, queue: u64, config: &QcnConfig, random: &mut Stream) -> Option<u8> {
         let fb = config.feedback(queue, self.old);
         self.old = queue;
         self.left = config.around(config.sample / (1 + u64::from(fb) / 8), random);
@@ -167,7 +164,10 @@ pub(super) mod tests {
             let mut n = 1;
             loop {
                 let samples = point.samples;
-                let fb = point.comes(1500, queue, &c, &mut random);
+                let fb = match point.is_due(1500) {
+                    true => point.look(queue, &c, &mut random),
+                    false => None,
+                };
                 if point.samples > samples {
                     return (n, fb);
                 }

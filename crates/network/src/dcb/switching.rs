@@ -8,8 +8,9 @@ use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
 use super::lanes::{OWN, bits};
 use super::port::pause_of;
+use super::quiet::after;
 use crate::fabric::Fabric;
-use crate::link::Passage;
+use crate::link::{Link, Passage};
 use crate::losses::Cause;
 use crate::routing::View;
 use eastwest_engine::order::{Class, Key};
@@ -51,25 +52,39 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let bytes = u32::from(passage.ip_len());
-        if came != OWN
-            && let Some(input) = self.links[came as usize].input_mut()
-            && !input.admits(priority, bytes)
-        {
+        // nearly always, counting a packet in is all
+        let input = self.links.get_mut(came as usize).and_then(Link::input_mut);
+        let sure = input.is_none_or(|input| input.surely_takes(priority, bytes));
+        if !sure && !self.has_room(now, came, priority, bytes) {
             return self.lose(now, came, passage, Cause::SharedBuffer);
         }
         let port = &mut self.links[link as usize];
-        if let Err(cause) = port.take_in(now, passage, (came, priority), &mut self.pool) {
-            return self.lose(now, link, passage, cause);
-        }
-        let feedback = port.sample(priority, bytes);
-        if came != OWN
+        let started = match port.take_in(now, passage, (came, priority), &mut self.pool) {
+            Ok(started) => started,
+            Err(cause) => {
+                if sure
+                    && let Some(input) = self.links.get_mut(came as usize).and_then(Link::input_mut)
+                {
+                    input.give_back(priority, bytes);
+                }
+                return self.lose(now, link, passage, cause);
+            }
+        };
+        let feedback = port.sample(priority, bytes, started);
+        if !sure
             && let Some(input) = self.links[came as usize].input_mut()
             && input.add(priority, bytes)
         {
             self.pause(now, came, priority, events);
         }
         // a busy port goes on as it was
-        if self.links[link as usize].is_idle() {
+        let port = &mut self.links[link as usize];
+        if started {
+            if port.on_wire.len() == 1 || !port.is_quiet() {
+                let next = port.next_key(now);
+                events.set_sooner(link, next);
+            }
+        } else if port.is_idle() {
             self.start(now, link, events);
         }
         if let Some(fb) = feedback {
@@ -106,7 +121,8 @@ impl Fabric {
         }
         let next = self.links[came as usize].next_key(now);
         events.set(came, next);
-        self.links[came as usize ^ 1].say(priority, quanta);
+        self.watch(now, self.links[came as usize].to, events);
+        self.links[came as usize ^ 1].say(now, priority, quanta);
         self.start(now, came ^ 1, events);
     }
 
@@ -122,8 +138,9 @@ impl Fabric {
                 let next = self.links[came as usize].next_key(now);
                 events.set(came, next);
             }
-            self.links[came as usize ^ 1].say(priority, 0);
+            self.links[came as usize ^ 1].say(now, priority, 0);
             self.start(now, came ^ 1, events);
+            self.unwatch(self.links[came as usize].to);
         }
     }
 
@@ -140,7 +157,7 @@ impl Fabric {
             input.said[p][2] += 1;
         }
         for p in bits(asked) {
-            self.links[link as usize ^ 1].say(p as u8, quanta);
+            self.links[link as usize ^ 1].say(now, p as u8, quanta);
         }
         self.start(now, link ^ 1, events);
         // all that are to repeat at one instant would find the same
@@ -165,14 +182,9 @@ impl Fabric {
     #[inline(never)]
     pub(crate) fn depart_bridged(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
-        while let Some(said) = self.links[l].take_said(now) {
-            if !self.links[l].is_down() {
-                self.links[l ^ 1].obey(now, &said);
-                self.start(now, link ^ 1, events);
-            }
-        }
-        if self.links[l].input().is_some_and(|input| input.refresh_at <= now) {
-            self.repeat(now, link, events);
+        self.links[l].catch_up(now, &mut self.pool);
+        if self.links[l].says(now) {
+            self.carry_frames(now, link, events);
         }
         if let Some((passage, cause)) = self.links[l].lose_first(key) {
             self.lose(now, link, passage, cause);
@@ -186,6 +198,22 @@ impl Fabric {
             self.leave(now, held.came, priority, bytes, events);
         }
         self.start(now, link, events);
+    }
+
+    /// Carries out the frames of a link that take effect, and repeats them.
+    #[inline(never)]
+    fn carry_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
+        let l = link as usize;
+        while let Some(said) = self.links[l].take_said(now) {
+            if !self.links[l].is_down() {
+                self.catch_up_before(now, link ^ 1, link, events);
+                self.links[l ^ 1].obey(now, &said);
+                self.start(now, link ^ 1, events);
+            }
+        }
+        if self.links[l].input().is_some_and(|input| input.refresh_at <= now) {
+            self.repeat(now, link, events);
+        }
     }
 
     /// The congestion point of a port tells the source of a packet to slow down.
@@ -220,6 +248,7 @@ impl Fabric {
     pub fn slow_down(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].is_bridged() {
+            self.links[link as usize].catch_up(after(now), &mut self.pool);
             self.links[link as usize].slow_down(now, cnm);
             self.start(now, link, events);
         }

@@ -188,6 +188,29 @@ impl Waiting {
         })
     }
 
+    /// When the next event is due that no packet on the wire brings; none where that is not known at once.
+    #[inline]
+    pub fn plain_due(&self) -> Option<Time> {
+        match &self.bridge {
+            None => Some(self.sent_at),
+            Some(bridge) => bridge.plain_due(self.sent_at),
+        }
+    }
+
+    /// How many of the packets that wait are on the wire already, see [`crate::dcb`].
+    pub fn ahead(&self) -> usize {
+        self.bridge.as_ref().map_or(0, |bridge| bridge.ahead())
+    }
+
+    /// The only class, of a bridged port with one, the rest of that port, and `sent_at`.
+    #[inline]
+    pub fn only_lanes(&mut self) -> Option<(&mut Lanes, &mut Bridge, &mut Time)> {
+        let [Class { store: Store::Lanes(lanes), .. }] = self.classes.as_mut_slice() else {
+            return None;
+        };
+        Some((lanes, self.bridge.as_deref_mut()?, &mut self.sent_at))
+    }
+
     /// The same, to change them.
     pub fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lanes> {
         self.classes.iter_mut().filter_map(|class| match &mut class.store {
@@ -201,11 +224,11 @@ impl Waiting {
         &mut self,
         passage: Passage,
         (came, priority): (u32, u8),
-        mut arrival: Arrival,
+        arrival: &Arrival,
     ) -> Came {
         let class = self.class_of(arrival.packet.dscp());
         match &mut self.classes[usize::from(class)].store {
-            Store::Lanes(lanes) => lanes.push(passage, came, priority, &mut arrival),
+            Store::Lanes(lanes) => lanes.push(passage, came, priority, arrival),
             _ => unreachable!("the port is bridged"),
         }
     }

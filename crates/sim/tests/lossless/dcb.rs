@@ -403,7 +403,7 @@ fn assert_is_cycle(found: &Value) {
 }
 
 /// A fabric of some switches in a ring with chords, or in a tree, and traffic between all.
-fn random_fabric(random: &mut Stream) -> (String, String) {
+pub fn random_fabric(random: &mut Stream) -> (String, String) {
     let switches: Vec<String> = (0..2 + random.below(6)).map(|s| format!("s{s}")).collect();
     let hosts: Vec<String> = (0..4 + random.below(9)).map(|h| format!("h{h}")).collect();
     let names = |all: &[String]| all.iter().map(|n| (*n).clone()).collect::<Vec<_>>();

@@ -9,5 +9,6 @@ mod flow_samples;
 mod harness;
 mod messages;
 mod pauses;
+mod quiet;
 mod rocev2;
 mod shared;
