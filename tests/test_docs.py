@@ -174,6 +174,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_the_readme_shows_the_demo_of_today() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    report = (ROOT / "docs" / "examples" / "demo.html").read_text(encoding="utf-8")
+    measured = json.loads((ROOT / "crates/sim/src/flow_validation.json").read_text("utf-8"))
+    packet = next(case["packet"] for case in measured["scenarios"] if case["name"] == "demo")
+    assert f"digest {packet['digest'][:8]};" in readme and packet["digest"] in report
+    assert f"half finish within {packet['p50_s']:.1f} s" in readme
+    for shown in ("1,336", "73,552", "381 million", "375,916"):
+        assert shown in readme and shown in report, shown
+
+
 def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {
