@@ -87,8 +87,8 @@ impl Limits {
 pub(crate) struct Lane {
     queue: Queue,
     packets: VecDeque<Held>,
-    /// Lossless, with a discipline that does nothing but drop what does not fit.
-    takes_all: bool,
+    /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
+    surely: usize,
     /// Packets and bytes, those of limited flows among them.
     held: Backlog,
     /// Bytes of limited flows among them.
@@ -120,15 +120,22 @@ pub(crate) enum Came {
 
 impl Lanes {
     pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> Lanes {
-        let lane = |priority: u64| Lane {
-            queue: Queue::new(config, &Place { number: place.number | priority << 40, ..*place }),
-            packets: VecDeque::new(),
-            takes_all: lossless >> priority & 1 == 1 && matches!(config, QueueConfig::DropTail(_)),
-            held: Backlog::default(),
-            apart: 0,
-            most: 0,
-            limits: None,
-            moved: Time::ZERO,
+        let lane = |priority: u64| {
+            let place = Place { number: place.number | priority << 40, ..*place };
+            let queue = Queue::new(config, &place);
+            Lane {
+                packets: VecDeque::new(),
+                surely: match &queue {
+                    Queue::DropTail(_) if lossless >> priority & 1 == 1 => usize::MAX,
+                    queue => queue.surely_lets_in(place.mtu) as usize,
+                },
+                queue,
+                held: Backlog::default(),
+                apart: 0,
+                most: 0,
+                limits: None,
+                moved: Time::ZERO,
+            }
         };
         Lanes {
             lanes: (0..8).map(lane).collect(),
@@ -193,7 +200,7 @@ impl Lanes {
     ) -> Came {
         let lane = &mut self.lanes[usize::from(priority)];
         let mut mark = false;
-        if !lane.takes_all {
+        if lane.held.packets >= lane.surely {
             let verdict = lane.queue.at_enqueue(&Arrival { backlog: lane.held, ..arrival() });
             if let Some(cause) = verdict.loss()
                 && self.lossless >> priority & 1 == 0

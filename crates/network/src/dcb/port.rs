@@ -333,8 +333,9 @@ impl Link {
     ) -> Result<(), Cause> {
         let before = self.waiting.as_ref().expect("the port is bridged");
         let rest = if before.sent_at == Time::NEVER { now } else { before.sent_at };
-        let clear_at = rest + on_link(before.backlog(), self.framing, self.ps_per_byte_q16);
-        let clear_at = if before.sent_at == Time::NEVER && before.backlog().packets > 0 {
+        let backlog = before.backlog();
+        let clear_at = rest + on_link(backlog, self.framing, self.ps_per_byte_q16);
+        let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
             clear_at.max(now + Span(1)) // paused: it has to wait, and needs room
         } else {
             clear_at
@@ -426,8 +427,9 @@ impl Link {
         b.serving = Some(Serving { came: held.came, priority, bytes: ip_len });
         if b.limits {
             w.note_sent(now, priority, passage.dst.0, wire_bytes);
+        } else {
+            self.go_ahead_again();
         }
-        self.go_ahead_again();
     }
 
     /// Ends the transmission that is over by now; returns the packet that was sent, if it was one.
