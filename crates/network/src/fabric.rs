@@ -261,10 +261,10 @@ impl Fabric {
         self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
-    /// When all that a host has handed to its network card will have left it, if nothing that comes
-    /// later goes first and no fault changes the link.
-    pub fn leaves_at(&self, from: HostId) -> Time {
-        self.links[self.up[from.0 as usize] as usize].clear_at()
+    /// When all that a host has handed to its network card with this codepoint will have left it, if
+    /// nothing that comes later goes first and no fault changes the link.
+    pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
+        self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
     /// Hands a packet that came on link `before` to a link.

@@ -597,9 +597,23 @@ impl Link {
         (waiting, bytes)
     }
 
-    /// When the port will have sent all that it has, in order of arrival.
-    pub fn clear_at(&self) -> Time {
-        self.busy_until
+    /// When the port will have sent all packets of this codepoint, and what goes before them.
+    pub fn clear_at(&self, dscp: u8) -> Time {
+        match &self.waiting {
+            Some(waiting) if waiting.takes_turns() => self.turn_ends(waiting, dscp),
+            _ => self.busy_until,
+        }
+    }
+
+    /// The same where classes take turns. A pause is not foreseen.
+    #[inline(never)]
+    fn turn_ends(&self, waiting: &Waiting, dscp: u8) -> Time {
+        if waiting.sent_at == Time::NEVER {
+            return self.busy_until;
+        }
+        let bytes = waiting.bytes_until(dscp, u64::from(self.framing));
+        let span = (u128::from(bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
+        waiting.sent_at + Span(span as u64)
     }
 
     /// Packets this link holds, waiting, being sent or on the wire.

@@ -164,8 +164,8 @@ impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
         self.fabric.send(self.now, from, packet, sack, self.sources);
     }
 
-    fn leaves_at(&self, from: HostId) -> Time {
-        self.fabric.leaves_at(from)
+    fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
+        self.fabric.leaves_at(from, dscp)
     }
 
     #[inline]

@@ -155,6 +155,16 @@ impl Lanes {
         self.total
     }
 
+    /// Packets and bytes of priorities that are not paused.
+    pub fn moving(&self, paused: u8) -> Backlog {
+        let mut all = self.total;
+        for p in bits(self.occupied & paused) {
+            all.packets -= self.lanes[p].held.packets;
+            all.bytes -= self.lanes[p].held.bytes;
+        }
+        all
+    }
+
     /// Bytes that wait in a priority.
     pub fn bytes(&self, priority: u8) -> u64 {
         self.lanes[usize::from(priority)].held.bytes

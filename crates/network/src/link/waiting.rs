@@ -112,6 +112,44 @@ impl Waiting {
         matches!(self.classes.as_slice(), [Class { store: Store::Fifo { .. }, .. }])
     }
 
+    /// Whether packets leave in another order than they came in.
+    pub fn takes_turns(&self) -> bool {
+        self.classes.len() > 1 || self.paused() != 0
+    }
+
+    /// Priorities that are paused, as bits.
+    fn paused(&self) -> u8 {
+        self.bridge.as_ref().map_or(0, |bridge| bridge.mask())
+    }
+
+    /// Bytes on the link until all that waits in the class of a codepoint has been sent, if no more comes:
+    /// strict classes before it, and of others with a weight as much as their turns take meanwhile. What is
+    /// paused beside it does not go before it.
+    pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
+        let number = usize::from(self.class_of(dscp));
+        let paused = self.paused();
+        let on_link = |held: Backlog| held.bytes + held.packets as u64 * framing;
+        let own = &self.classes[number];
+        if own.store.backlog().packets == 0 {
+            return 0; // the last one is being sent
+        }
+        let mine = on_link(own.store.moving(paused & !(1 << (dscp >> 3))));
+        let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
+        let before = others.map(|(other, class)| {
+            let theirs = || on_link(class.store.moving(paused));
+            match (class.quantum, own.quantum) {
+                (None, None) if other > number => 0,
+                (None, _) => theirs(),
+                (Some(_), None) => 0,
+                (Some(theirs_in_turn), Some(in_turn)) => {
+                    let turns = u128::from(mine) * theirs_in_turn as u128 / in_turn.max(1) as u128;
+                    theirs().min(turns as u64)
+                }
+            }
+        });
+        mine + before.sum::<u64>()
+    }
+
     /// Packets and bytes of one class.
     pub fn backlog_of(&self, class: u8) -> Backlog {
         self.classes[usize::from(class)].store.backlog()
@@ -314,6 +352,14 @@ impl Store {
             Store::Fifo { packets, bytes, .. } => Backlog { packets: packets.len(), bytes: *bytes },
             Store::Flows(flows) => flows.backlog(),
             Store::Lanes(lanes) => lanes.backlog(),
+        }
+    }
+
+    /// The same, without priorities that are paused.
+    fn moving(&self, paused: u8) -> Backlog {
+        match self {
+            Store::Lanes(lanes) => lanes.moving(paused),
+            _ => self.backlog(),
         }
     }
 

@@ -53,9 +53,10 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 pub trait Sink {
     /// Hand this packet to the network card of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
-    /// When all that has been handed to the network card of `from` will have left it. Asked only with
-    /// [small queues](crate::congestion::small_queue); without an answer nothing ever waits there.
-    fn leaves_at(&self, _from: HostId) -> Time {
+    /// When all that has been handed to the network card of `from` with this codepoint will have left it.
+    /// Asked only with [small queues](crate::congestion::small_queue); without an answer nothing ever waits
+    /// there.
+    fn leaves_at(&self, _from: HostId, _dscp: u8) -> Time {
         Time::ZERO
     }
     /// Call [`Stack::on_wake`] for this endpoint at this time.

@@ -240,7 +240,7 @@ impl Endpoint {
         }
         sink.send(self.local, packet, None);
         if self.controlled && config.small_queues.on {
-            self.note_in_card(now, sink.leaves_at(self.local));
+            self.note_in_card(now, sink.leaves_at(self.local, self.tos >> 2));
         }
     }
 

@@ -176,7 +176,7 @@ impl Sink for Wires {
         }
     }
 
-    fn leaves_at(&self, from: HostId) -> Time {
+    fn leaves_at(&self, from: HostId, _dscp: u8) -> Time {
         if from == HostId(0) { self.busy_until } else { Time::ZERO }
     }
 
