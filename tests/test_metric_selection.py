@@ -341,3 +341,16 @@ def test_real_metrics_need_their_exclusion_list() -> None:
     assert trap not in {each.metric for each in found.chosen} and not found.notes
     assert found.rows == 1184 and "checkoutservice.PodSuccessRate(%)" in found.constant
     assert found.chosen[0].metric.startswith("frontend.PodServerLatency")
+
+
+def test_times_as_go_prints_them_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "pod.csv"
+    path.write_text(
+        "Time,PodName,CpuUsage(m)\n"
+        "2022-08-22 03:51:19.607158889 +0000 UTC m=+0.113112869,adservice,1.5\n"
+        "2022-08-22 03:52:19.5893 +0000 UTC m=+60.095282755,adservice,2.5\n"
+        "2022-08-22 03:53:19 +0000 UTC,adservice,0.5\n"
+    )
+    table = read(path)
+    assert table.names == ("CpuUsage(m)",) and table.times_s is not None
+    assert table.times_s == pytest.approx([1661140279.607158, 1661140339.5893, 1661140399.0])

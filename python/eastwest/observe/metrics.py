@@ -197,6 +197,10 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
     return Metrics(tuple(numeric), values, times_s)
 
 
+#: What programs written in Go put behind a time, as Nezha's collector does.
+_GO = r" \+0000 UTC( m=[+-][0-9.]+)?$"
+
+
 def _time_column(columns: Sequence[str], time: str | None, path: Path) -> str | None:
     if time is None:
         return next((name for name in columns if name.lower() in _TIME_NAMES), None)
@@ -214,7 +218,7 @@ def _seconds(column: pl.Series, path: Path) -> Numbers:
     found: Any = column
     if column.dtype == pl.String:
         try:
-            found = column.str.to_datetime(time_zone="UTC")
+            found = column.str.replace(_GO, "").str.to_datetime(time_zone="UTC")
         except pl.exceptions.PolarsError:
             raise InputError(
                 f"{path}: {clean(column.name, 80)}: times must be numbers or such as "
