@@ -41,6 +41,29 @@ impl Timers {
         }
     }
 
+    /// What orders the first wake-up among those of its time.
+    pub fn first_rank(&self) -> u64 {
+        self.heap.peek().map_or(0, |Reverse((_, rank, _))| *rank)
+    }
+
+    /// The token of the first wake-up.
+    pub fn first_token(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((.., token))| *token)
+    }
+
+    /// Shows the tokens of all wake-ups before `time`.
+    pub fn each_before(&mut self, time: Time, mut show: impl FnMut(u64)) {
+        let mut taken = Vec::new();
+        while let Some(&Reverse(first)) = self.heap.peek()
+            && first.0 < time
+        {
+            show(first.2);
+            self.heap.pop();
+            taken.push(Reverse(first));
+        }
+        self.heap.extend(taken);
+    }
+
     /// Takes the first wake-up off: its token.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)

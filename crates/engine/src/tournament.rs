@@ -61,10 +61,24 @@ impl Tournament {
         if since_base >= self.horizon {
             return FAR;
         }
+        (since_base << RANK_BITS | self.rank(source, key)) << self.source_bits | u64::from(source)
+    }
+
+    #[inline]
+    fn rank(&self, source: u32, key: Key) -> u64 {
         let x = (key.0 ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let y = (x ^ x >> 32 ^ u64::from(source)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let rank = (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS);
-        (since_base << RANK_BITS | rank) << self.source_bits | u64::from(source)
+        (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
+    }
+
+    /// What orders events: of two (key, source) the one with the smaller value goes first.
+    pub fn order(&self, (key, source): (Key, u32)) -> (Key, u64) {
+        (key, self.rank(source, key) << 32 | u64::from(source))
+    }
+
+    /// The key of the next event of `source`.
+    pub fn key(&self, source: u32) -> Key {
+        self.keys[source as usize]
     }
 
     /// The next event: its key ([`Key::NEVER`] where there is none) and its source.

@@ -1,6 +1,7 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, RoutingConfig, Topology};
+use crate::cut::Cut;
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
 use crate::dcb::{DcbConfig, Deadlock};
@@ -84,6 +85,9 @@ pub struct Fabric {
     pub(crate) searched: Time,
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
+    /// What this part of a divided fabric has to do with others.
+    #[serde(skip)]
+    pub cut: Option<Box<Cut>>,
 }
 
 impl Fabric {
@@ -154,6 +158,7 @@ impl Fabric {
             deadlock: None,
             searched: Time::ZERO,
             halt: u32::MAX,
+            cut: None,
         };
         fabric.work_off(Time::ZERO);
         Ok(fabric)
@@ -256,6 +261,11 @@ impl Fabric {
         self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
+    /// The link down to a host.
+    pub fn down_to(&self, host: HostId) -> u32 {
+        self.up[host.0 as usize] ^ 1
+    }
+
     /// When all that a host has handed to its network card will have left it, if nothing that comes
     /// later goes first and no fault changes the link.
     pub fn leaves_at(&self, from: HostId) -> Time {
@@ -279,13 +289,29 @@ impl Fabric {
         match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause),
+            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before, events),
             Offer::Displaced(key) => {
                 events.set_sooner(link, key);
                 self.lose_dropped(now, link);
             }
-            Offer::Bridged => self.offer_bridged(now, link, passage, before, events),
+            Offer::Bridged => self.offer_elsewhere(now, link, passage, before, events),
         }
+    }
+
+    /// Hands a packet to a port that has a way in of its own.
+    #[inline(never)]
+    fn offer_elsewhere(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        if self.cut.is_some() {
+            return self.offer_divided(now, link, passage, before, events);
+        }
+        self.offer_bridged(now, link, passage, before, events);
     }
 
     /// A packet goes to no link: there is no way, or it is a notification that has done its work.
@@ -307,8 +333,21 @@ impl Fabric {
     /// A port does not let a packet in.
     #[cold]
     #[inline(never)]
-    fn lose_at_port(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
+    pub(crate) fn lose_at_port(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        cause: Cause,
+        before: u32,
+        events: &Tournament,
+    ) {
         self.lose_late(link);
+        if self.cut.is_some() {
+            let came = if before == link { link ^ 1 } else { before };
+            let during = self.event_at(now, came, events);
+            self.cut.as_mut().expect("it is there").during = during;
+        }
         self.lose(now, link, passage, cause);
     }
 
@@ -326,7 +365,8 @@ impl Fabric {
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
-        Lost { at, link, cause, dst: passage.dst, packet }
+        let order = self.cut.as_ref().map_or(((Key::NEVER, 0), 0), |cut| cut.during);
+        Lost { at, link, cause, dst: passage.dst, order, packet }
     }
 
     /// Packets are lost that a lazy port has dropped, which may have been a while ago.

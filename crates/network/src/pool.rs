@@ -101,6 +101,20 @@ struct Side {
     ts_echo_us: u32,
 }
 
+/// A packet with all that belongs to it, between two pools.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole {
+    stored: Stored,
+    side: Option<Side>,
+}
+
+impl Stored {
+    /// Low halves of the positions of its payload: the first, and the one after the last.
+    pub(crate) fn positions(&self) -> (u32, u32) {
+        (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
+    }
+}
+
 /// All packets in the fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
@@ -146,6 +160,37 @@ impl PacketPool {
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
         self.packet(slot)
+    }
+
+    /// Takes a packet out as it lies, for another pool.
+    pub(crate) fn take_whole(&mut self, slot: u32) -> Whole {
+        let stored = self.slots[slot as usize];
+        self.free.push(slot);
+        let side = stored.sack();
+        let side = (side != NO_SACK).then(|| {
+            self.free_sacks.push(side);
+            self.sacks[side as usize]
+        });
+        Whole { stored, side }
+    }
+
+    /// Puts a packet that another pool had in.
+    pub(crate) fn put_whole(&mut self, whole: &Whole) -> u32 {
+        let mut stored = whole.stored;
+        if let Some(side) = whole.side {
+            stored.echo_or_sack = self.put_sack(side.blocks);
+            self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
+        }
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = stored;
+                slot
+            }
+            None => {
+                self.slots.push(stored);
+                (self.slots.len() - 1) as u32
+            }
+        }
     }
 
     /// A copy of a packet that stays, as [`PacketPool::remove`] gives it, and its SACK blocks.

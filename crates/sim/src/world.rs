@@ -7,7 +7,8 @@ use crate::carrier::Carrier;
 use crate::connections::Connections;
 use crate::critical_path::CriticalPaths;
 use crate::lpi;
-use crate::messages::{Messages, Suffered};
+use crate::messages::{Delivered, Messages, Suffered};
+use crate::parts::Share;
 use crate::plan::{ClassPlan, Plan, Transport};
 use crate::records::Records;
 use crate::rocev2::{self, RoceV2};
@@ -18,6 +19,7 @@ use crate::wakes::Wakes;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
+use eastwest_measure::flows::FlowRow;
 use eastwest_network::dcb::Cnm;
 use eastwest_network::fabric::Fabric;
 use eastwest_transport::tcp::{Notice, Sink, Stack};
@@ -109,12 +111,15 @@ pub struct World {
     /// What a run without packets, which is not kept, says of itself.
     #[serde(skip)]
     pub(crate) approximate: Option<Approximate>,
+    /// What a part of a run in parts has to do with others.
+    #[serde(skip)]
+    pub(crate) share: Option<Box<Share>>,
 }
 
 /// Event sources after the links.
-const TRANSPORT_TIMERS: u32 = 0;
-const WAKES: u32 = 1;
-const SAMPLES: u32 = 2;
+pub(crate) const TRANSPORT_TIMERS: u32 = 0;
+pub(crate) const WAKES: u32 = 1;
+pub(crate) const SAMPLES: u32 = 2;
 const FAULTS: u32 = 3;
 const OTHER_SOURCES: usize = 4;
 
@@ -240,6 +245,7 @@ impl World {
             opened: 0,
             stuck: None,
             approximate: None,
+            share: None,
         })
     }
 
@@ -273,17 +279,22 @@ impl World {
         most.min((self.events / EVENTS_PER_LOOK + 1) * EVENTS_PER_LOOK)
     }
 
-    fn run_all<const INSIDE: bool>(
-        &mut self,
-        most: u64,
-        look: &mut dyn FnMut(&mut World) -> bool,
-    ) -> Result<(), RunError> {
+    /// Tells workloads that the run begins, once.
+    pub(crate) fn begin(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {
             for w in 0..self.drivers.len() {
                 self.tell(w as u16, Event::Begin);
             }
             self.carry_notices();
         }
+    }
+
+    fn run_all<const INSIDE: bool>(
+        &mut self,
+        most: u64,
+        look: &mut dyn FnMut(&mut World) -> bool,
+    ) -> Result<(), RunError> {
+        self.begin();
         while !self.stretch::<INSIDE>(self.next_look(most))? {
             if self.events % EVENTS_PER_LOOK == 0 {
                 self.note_losses(Time::NEVER);
@@ -303,7 +314,7 @@ impl World {
     /// A function of its own: the loop over packets is compiled without what happens between two
     /// stretches.
     #[inline(never)]
-    fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
+    pub(crate) fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
         let links = self.fabric.links.len() as u32;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
@@ -351,6 +362,14 @@ impl World {
     }
 
     fn fire_other(&mut self, source: u32, links: u32) {
+        if self.share.is_some() {
+            return self.fire_other_in_part(source, links);
+        }
+        self.fire(source, links);
+    }
+
+    /// Carries out an event that is not a link's.
+    pub(crate) fn fire(&mut self, source: u32, links: u32) {
         match source {
             TRANSPORT_TIMERS => {
                 let id = self.transport_timers.pop().expect("the timer list stood in the tree");
@@ -397,7 +416,7 @@ impl World {
     }
 
     /// With nothing else left to happen, samples and faults alone must not keep the world going.
-    fn at_rest(&self) -> bool {
+    pub(crate) fn at_rest(&self) -> bool {
         self.transport_timers.first() == Key::NEVER
             && self.wakes.first() == Key::NEVER
             && self.fabric.pool.in_use() == 0
@@ -432,6 +451,9 @@ impl World {
         if packet.flags != 0 {
             return self.queue_pair_packet(packet, latency);
         }
+        if self.share.is_some() {
+            return self.delivered_across(packet.dst_endpoint, packet.seq);
+        }
         if let Some(cnm) = Cnm::delivered(packet) {
             return self.fabric.slow_down(self.now, &cnm, &mut self.sources);
         }
@@ -445,7 +467,7 @@ impl World {
     }
 
     /// Passes on what endpoints had to say to applications.
-    fn carry_notices(&mut self) {
+    pub(crate) fn carry_notices(&mut self) {
         while !self.notices.is_empty() {
             let (endpoint, notice) = self.notices.remove(0);
             if notice != Notice::Closed && !self.stack.knows(endpoint) {
@@ -498,31 +520,45 @@ impl World {
     fn deliver_messages(&mut self, receiver: EndpointId) {
         let received = self.stack.endpoint(receiver).received();
         while let Some(d) = self.messages.pop(receiver, received) {
-            if d.message.record {
-                let sender = self.stack.endpoint(receiver.peer());
-                let config = self.stack.config();
-                let ideal = self.fabric.ideal_time(
-                    sender.local(),
-                    sender.remote(),
-                    d.message.payload,
-                    config.segment,
-                    config.header(),
-                );
-                let connection = self.connections.of(receiver).number;
-                let (ends, now) = ((sender.local(), sender.remote()), Suffered::by(sender));
-                let row = d.row(self.now, ends, now, connection, ideal);
-                if self.paths.is_on() {
-                    self.path_ends(receiver, &row, &d.message);
-                }
-                self.records.flow(row);
+            if self.share.is_some() {
+                self.delivered_in_part(receiver, &d);
+            } else if d.message.record {
+                self.record_flow(receiver, &d);
             }
             if let Some(name) = d.name {
                 let conn = eastwest_types::ConnId(name);
                 let tag = d.message.tag;
                 self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
             }
+            if self.share.is_some() {
+                self.set_other(None);
+            }
         }
         self.watch(receiver);
+    }
+
+    /// The row of a message that has arrived.
+    pub(crate) fn flow_row(&self, receiver: EndpointId, d: &Delivered) -> FlowRow {
+        let sender = self.stack.endpoint(receiver.peer());
+        let config = self.stack.config();
+        let ideal = self.fabric.ideal_time(
+            sender.local(),
+            sender.remote(),
+            d.message.payload,
+            config.segment,
+            config.header(),
+        );
+        let connection = self.connections.of(receiver).number;
+        let (ends, now) = ((sender.local(), sender.remote()), Suffered::by(sender));
+        d.row(self.now, ends, now, connection, ideal)
+    }
+
+    fn record_flow(&mut self, receiver: EndpointId, d: &Delivered) {
+        let row = self.flow_row(receiver, d);
+        if self.paths.is_on() {
+            self.path_ends(receiver, &row, &d.message);
+        }
+        self.records.flow(row);
     }
 
     /// Asks the receiver's endpoint to tell when its next message is complete.

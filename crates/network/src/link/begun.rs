@@ -124,6 +124,10 @@ impl Link {
     /// The packet in front is about to arrive.
     #[inline(always)]
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
+        if self.divided.is_some() {
+            self.count_gone(now, false);
+            return;
+        }
         if self.lazy {
             self.settle(now, pool);
         } else if self.begun == 0 {

@@ -273,6 +273,11 @@ impl Endpoint {
         self.rcv_nxt.saturating_sub(1 + fin)
     }
 
+    /// The first position that has not arrived, and ranges above it that have.
+    pub fn has_come(&self) -> (u64, Vec<(u64, u64)>) {
+        (self.rcv_nxt, self.out_of_order.iter().collect())
+    }
+
     /// Congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
         self.window.cwnd
