@@ -86,14 +86,15 @@ impl World {
 
     /// A message has arrived here.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
-        if self.owns(receiver.peer()) {
-            let link = self.fabric.down_to(self.stack.endpoint(receiver).local());
-            let number = self.fabric.links[link as usize].counters.packets - 1;
-            return self.complete(receiver, d, number & u64::from(u32::MAX));
-        }
-        let (now, down) = (self.now, self.fabric.down_to(self.stack.endpoint(receiver).local()));
+        let down = self.fabric.down_to(self.stack.endpoint(receiver).local());
+        let (now, here) = (self.now, self.owns(receiver.peer()));
         let (event, number) = self.fabric.event_at(now, down, &self.sources);
-        self.set_other(Some((event, number | 2)));
+        // what the ends do now is of this event, also at the sender's host
+        self.set_other(Some((event, number | if here { 1 } else { 2 })));
+        if here {
+            let before = self.fabric.links[down as usize].counters.packets - 1;
+            return self.complete(receiver, d, before & u64::from(u32::MAX));
+        }
         if let Some(share) = &mut self.share
             && share.promised.get(receiver.slot()).copied().flatten() != Some(now)
         {
