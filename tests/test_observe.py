@@ -368,6 +368,13 @@ def test_a_file_that_is_cut_off_counts_up_to_there(tmp_path: Path) -> None:
     assert any("cut off" in reason for reason in reasons(taken(tmp_path, tmp_path / "cut.gz")))
 
 
+def test_packed_rows_that_are_cut_off_count_up_to_there(tmp_path: Path) -> None:
+    (tmp_path / "cut.gz").write_bytes(NEZHA.read_bytes()[:60_000])
+    imported = taken(tmp_path, tmp_path / "cut.gz")  # a damaged row would stop it
+    assert 1000 < imported.about["spans"] < 3000
+    assert any("cut off" in reason for reason in reasons(imported))
+
+
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FREE_BYTES", 1 << 20)
     path = tmp_path / "bomb.json.gz"

@@ -246,6 +246,8 @@ def test_an_address_without_a_scheduler_is_told_soon(monkeypatch: pytest.MonkeyP
             ew.sweep(SWEEP, dask=address)
     with pytest.raises(InputError, match="expected the address of a scheduler"):
         ew.sweep(SWEEP, dask="carrier-pigeon://loft")
+    with pytest.raises(InputError, match="missing port number in address 'loft'"):
+        ew.sweep(SWEEP, dask="loft")
     assert not Path("results").exists()
 
 

@@ -58,9 +58,9 @@ _JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES, _RATES = 1, 2, 3, 4, 5, 6, 7
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
-#: What tells the streams of ``flow_samples`` apart.
 #: What times of samples may differ by from multiples of their interval, seconds.
 _NANOSECOND = 1e-9
+#: What tells the streams of ``flow_samples`` apart.
 _STREAM = ("workload", "connection", "stream", "src", "dst")
 
 Row = dict[str, Any]

@@ -109,6 +109,8 @@ def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
+        if source.cut and not block.endswith(b"\n"):
+            break  # the row in which a damaged packed file ends
         held.append(block)
         quotes += block.count(b'"')
         line += block.count(b"\n")

@@ -374,6 +374,7 @@ def connected(address: str, name: str) -> Client:
     for part in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(part).setLevel(logging.CRITICAL)
     try:
+        _check_address(address)
         return Client(address, timeout=CONNECT_S, set_as_default=False, name=name)
     except (OSError, TimeoutError):
         raise InputError(
@@ -385,6 +386,20 @@ def connected(address: str, name: str) -> Client:
             f"--dask {clean(address, 200)}: {clean(str(error), 300)}; expected the address of a "
             "scheduler, such as tcp://10.0.0.1:8786"
         ) from None
+
+
+def _check_address(address: str) -> None:
+    """Raise ``ValueError`` where an address is none: a client of one hangs when it is closed."""
+    from distributed.comm.addressing import (  # noqa: PLC0415  an extra
+        parse_address,
+        parse_host_port,
+    )
+    from distributed.comm.registry import get_backend  # noqa: PLC0415
+
+    scheme, place = parse_address(address)
+    get_backend(scheme)
+    if scheme in ("tcp", "tls", "ws", "wss"):
+        parse_host_port(place)
 
 
 @contextlib.contextmanager

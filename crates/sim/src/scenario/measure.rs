@@ -179,20 +179,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
             .default("1000000")
             .range("1", MOST_ROWS),
     );
-    let mut flow_parts = Senders::default();
-    read_places(
-        s,
-        "flow_parts",
-        "Senders of flows whose times are split into injection, queueing, flight and retransmission \
-         (table flow_parts): streams \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
-        nodes,
-        |text, nodes| flow_parts.add(text, nodes),
-    );
-    let flow_parts_rows = s.get(
-        key("flow_parts_rows", "Most rows of the table flow_parts.")
-            .default("1000000")
-            .range("1", MOST_ROWS),
-    );
+    let (flow_parts, flow_parts_rows) = read_flow_parts(s, nodes);
     let flow_samples = read_flow_samples(s, nodes);
     let mpi_rows = s.get(
         key(
@@ -219,6 +206,25 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
         lpi,
         pauses,
     }
+}
+
+/// Whose flows' times are split into parts, and most rows of their table.
+fn read_flow_parts(s: &mut Section, nodes: Option<&Nodes>) -> (Senders, u64) {
+    let mut senders = Senders::default();
+    read_places(
+        s,
+        "flow_parts",
+        "Senders of flows whose times are split into injection, queueing, flight and retransmission \
+         (table flow_parts): streams \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
+        nodes,
+        |text, nodes| senders.add(text, nodes),
+    );
+    let rows = s.get(
+        key("flow_parts_rows", "Most rows of the table flow_parts.")
+            .default("1000000")
+            .range("1", MOST_ROWS),
+    );
+    (senders, rows)
 }
 
 fn read_flow_samples(s: &mut Section, nodes: Option<&Nodes>) -> FlowSamplesConfig {
