@@ -41,6 +41,29 @@ impl Timers {
         }
     }
 
+    /// What orders the first wake-up among those of its time.
+    pub fn first_rank(&self) -> u64 {
+        self.heap.peek().map_or(0, |Reverse((_, rank, _))| *rank)
+    }
+
+    /// The token of the first wake-up.
+    pub fn first_token(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((.., token))| *token)
+    }
+
+    /// Shows the tokens of all wake-ups before `time`.
+    pub fn each_before(&mut self, time: Time, mut show: impl FnMut(u64)) {
+        let mut taken = Vec::new();
+        while let Some(&Reverse(first)) = self.heap.peek()
+            && first.0 < time
+        {
+            show(first.2);
+            self.heap.pop();
+            taken.push(Reverse(first));
+        }
+        self.heap.extend(taken);
+    }
+
     /// Takes the first wake-up off: its token.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
@@ -64,5 +87,30 @@ mod tests {
         let backward = drain(&(0..40).rev().collect::<Vec<_>>());
         assert_eq!(forward, backward);
         assert!(forward.windows(2).all(|w| w[0] / 4 <= w[1] / 4));
+    }
+
+    #[test]
+    fn looking_ahead_changes_nothing() {
+        let mut timers = Timers::new(Class::Timer, 5);
+        let mut untouched = Timers::new(Class::Timer, 5);
+        assert_eq!((timers.first_token(), timers.first_rank()), (None, 0));
+        for t in 0..40 {
+            timers.push(Time(t / 4), t, t);
+            untouched.push(Time(t / 4), t, t);
+        }
+        for bound in [0, 1, 3, 7, 100] {
+            let mut seen = Vec::new();
+            timers.each_before(Time(bound), |token| seen.push(token));
+            seen.sort_unstable();
+            assert_eq!(seen, (0..40.min(4 * bound)).collect::<Vec<_>>());
+        }
+        while let Some(token) = untouched.first_token() {
+            assert_eq!(
+                (timers.first(), timers.first_rank()),
+                (untouched.first(), untouched.first_rank())
+            );
+            assert_eq!((timers.pop(), untouched.pop()), (Some(token), Some(token)));
+        }
+        assert_eq!(timers.pop(), None);
     }
 }

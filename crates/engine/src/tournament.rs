@@ -20,6 +20,24 @@ const FAR: u64 = u64::MAX;
 /// advantage of a small number is one in 2⁸ ties.
 const RANK_BITS: u32 = 8;
 
+/// The order of events with the same key: a hash with this seed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Order(u64);
+
+impl Order {
+    #[inline]
+    fn rank(self, source: u32, key: Key) -> u64 {
+        let x = (key.0 ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let y = (x ^ x >> 32 ^ u64::from(source)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
+    }
+
+    /// Of two events (key, source) the one for which this is smaller goes first.
+    pub fn of(self, (key, source): (Key, u32)) -> (Key, u64) {
+        (key, self.rank(source, key) << 32 | u64::from(source))
+    }
+}
+
 /// A winner tree with a fixed number of sources.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
@@ -36,7 +54,7 @@ pub struct Tournament {
     source_mask: u64,
     /// First key after the base that does not fit into a word, counted from the base.
     horizon: u64,
-    seed: u64,
+    order: Order,
 }
 
 impl Tournament {
@@ -51,7 +69,7 @@ impl Tournament {
             source_bits,
             source_mask: (1 << source_bits) - 1,
             horizon: FAR >> (source_bits + RANK_BITS),
-            seed: seed | 1,
+            order: Order(seed | 1),
         }
     }
 
@@ -61,10 +79,22 @@ impl Tournament {
         if since_base >= self.horizon {
             return FAR;
         }
-        let x = (key.0 ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let y = (x ^ x >> 32 ^ u64::from(source)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let rank = (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS);
-        (since_base << RANK_BITS | rank) << self.source_bits | u64::from(source)
+        (since_base << RANK_BITS | self.rank(source, key)) << self.source_bits | u64::from(source)
+    }
+
+    #[inline]
+    fn rank(&self, source: u32, key: Key) -> u64 {
+        self.order.rank(source, key)
+    }
+
+    /// What orders events here.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The key of the next event of `source`.
+    pub fn key(&self, source: u32) -> Key {
+        self.keys[source as usize]
     }
 
     /// The next event: its key ([`Key::NEVER`] where there is none) and its source.

@@ -106,6 +106,16 @@ pub struct EventLog {
 }
 
 impl EventLog {
+    /// The most rows that are kept.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// So many more are left out.
+    pub fn leave_out(&mut self, more: u64) {
+        self.left_out += more;
+    }
+
     /// An empty log for at most this many rows.
     pub fn new(most: usize) -> EventLog {
         EventLog { rows: Vec::new(), most, left_out: 0 }

@@ -1,6 +1,7 @@
 //! The fabric as it runs: links, packets and routes.
 
 use crate::config::{FabricConfig, QueueConfig, RoutingConfig, Topology};
+use crate::cut::Cut;
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
 use crate::dcb::quiet::Inputs;
@@ -87,6 +88,9 @@ pub struct Fabric {
     pub(crate) searched: Time,
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
+    /// What this part of a divided fabric has to do with others.
+    #[serde(skip)]
+    pub cut: Option<Box<Cut>>,
 }
 
 impl Fabric {
@@ -159,6 +163,7 @@ impl Fabric {
             deadlock: None,
             searched: Time::ZERO,
             halt: u32::MAX,
+            cut: None,
         };
         fabric.work_off(Time::ZERO);
         Ok(fabric)
@@ -261,6 +266,11 @@ impl Fabric {
         self.offer(now, up, Passage::new(slot, &packet), up, events);
     }
 
+    /// The link down to a host.
+    pub fn down_to(&self, host: HostId) -> u32 {
+        self.up[host.0 as usize] ^ 1
+    }
+
     /// When all that a host has handed to its network card with this codepoint will have left it, if
     /// nothing that comes later goes first and no fault changes the link.
     pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
@@ -284,7 +294,7 @@ impl Fabric {
         match l.offer(now, passage, &mut self.pool) {
             Offer::Queued => {}
             Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause),
+            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
             Offer::Displaced(key) => {
                 events.set_sooner(link, key);
                 self.lose_dropped(now, link);
@@ -312,8 +322,19 @@ impl Fabric {
     /// A port does not let a packet in.
     #[cold]
     #[inline(never)]
-    fn lose_at_port(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
+    pub(crate) fn lose_at_port(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        cause: Cause,
+        before: u32,
+    ) {
         self.lose_late(link);
+        let during = self.event_at(now, if before == link { link ^ 1 } else { before });
+        if let Some(cut) = &mut self.cut {
+            cut.during = during;
+        }
         self.lose(now, link, passage, cause);
     }
 
@@ -331,7 +352,8 @@ impl Fabric {
         self.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
-        Lost { at, link, cause, dst: passage.dst, packet }
+        let order = self.cut.as_ref().map_or(((Key::NEVER, 0), 0), |cut| cut.during);
+        Lost { at, link, cause, dst: passage.dst, order, packet }
     }
 
     /// Packets are lost that a lazy port has dropped, which may have been a while ago.

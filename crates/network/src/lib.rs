@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod config;
+pub mod cut;
 pub mod dcb;
 pub mod energy;
 pub mod fabric;

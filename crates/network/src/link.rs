@@ -22,6 +22,7 @@ mod begun;
 mod calm;
 mod card;
 mod conditions;
+mod divided;
 pub mod meter;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use crate::shared_buffer::SharedBuffer;
 use begun::Late;
 use calm::Calm;
 use conditions::{Conditions, ps_per_byte_q16};
+pub(crate) use divided::Divided;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, Span, Time};
@@ -75,7 +77,7 @@ pub struct Passage {
     /// A hash of what distinguishes this packet from others, for the digest.
     pub(crate) identity: u32,
     /// See [`Packet::ip_len`].
-    ip_len: u16,
+    pub(crate) ip_len: u16,
     /// See [`Packet::hash`].
     pub hash: u16,
 }
@@ -165,7 +167,7 @@ pub struct Link {
     lazy: bool,
     /// Eager, without faults and always awake, with a discipline that sees every packet.
     counted: bool,
-    /// Whether `begun` and what follows it are kept now.
+    /// Whether `begun` and what follows it are kept now, or packets for other parts.
     keeps_begun: bool,
 
     pub(crate) waiting: Option<Box<Waiting>>,
@@ -174,6 +176,8 @@ pub struct Link {
     /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
     /// that are neither plain nor two-event and without faults.
     begun: u32,
+    /// Node that sends.
+    pub from: u32,
     begun_bytes: u64,
     /// When the packet after those begins to be sent, or never.
     next_start: Time,
@@ -181,6 +185,8 @@ pub struct Link {
     calm: Option<Box<Calm>>,
     /// Packets that the discipline of a lazy port has dropped, and when.
     late: Option<Box<Late>>,
+    /// Packets that arrive in another part, where the fabric is divided and this port is concerned.
+    pub(crate) divided: Option<Box<Divided>>,
     /// When the link sleeps, if it does.
     sleeper: Option<Box<Sleeper>>,
     conditions: Option<Box<Conditions>>,
@@ -190,8 +196,6 @@ pub struct Link {
     lost: u64,
     /// What is noted of every packet, at a port that is measured.
     pub(crate) meter: Option<Box<Meter>>,
-    /// Node that sends.
-    pub from: u32,
     /// Rate and delay as configured.
     pub cable: CableConfig,
 }
@@ -286,6 +290,7 @@ impl Link {
             begun_bytes: 0,
             next_start: Time::NEVER,
             late: None,
+            divided: None,
             sleeper,
             held_bytes: 0,
             counters: Counters::default(),
@@ -421,6 +426,9 @@ impl Link {
         if self.waiting.is_some() {
             return self.offer_two_event(now, passage, pool);
         }
+        if self.divided.is_some() {
+            return Offer::Bridged;
+        }
         if self.lazy {
             return self.offer_lazy(now, passage, pool);
         }
@@ -458,11 +466,17 @@ impl Link {
     fn arrival_key(&self, now: Time, arrive: Time) -> Key {
         let mut at = arrive;
         if self.jitter.0 > 0 {
-            let random = mix(self.jitter_seed ^ self.counters.packets);
-            let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
-            at = (at + Span(extra as u64)).max(now);
+            at = self.jittered(arrive, self.counters.packets).max(now);
         }
         Key::new(at, Class::Arrival)
+    }
+
+    /// When the packet with this number, counted from 0, would be handed over if none were before it.
+    #[inline]
+    fn jittered(&self, arrive: Time, number: u64) -> Time {
+        let random = mix(self.jitter_seed ^ number);
+        let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
+        arrive + Span(extra as u64)
     }
 
     #[cold]

@@ -51,6 +51,10 @@ impl Cause {
     }
 }
 
+/// What orders events of several parts of one run: the order of their sources, and that of events of
+/// one source.
+pub type EventOrder = ((Key, u64), u64);
+
 /// A lost packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Lost {
@@ -62,6 +66,8 @@ pub struct Lost {
     pub cause: Cause,
     /// Where it was going.
     pub dst: HostId,
+    /// What orders the event that lost it, in a run in parts.
+    pub order: EventOrder,
     /// The packet as the pool gives it back: 32 bits of positions, no host.
     pub packet: Packet,
 }

@@ -101,6 +101,20 @@ struct Side {
     ts_echo_us: u32,
 }
 
+/// A packet with all that belongs to it, between two pools.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole {
+    stored: Stored,
+    side: Option<Side>,
+}
+
+impl Stored {
+    /// Low halves of the positions of its payload: the first, and the one after the last.
+    pub(crate) fn positions(&self) -> (u32, u32) {
+        (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
+    }
+}
+
 /// All packets in the fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
@@ -146,6 +160,37 @@ impl PacketPool {
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
         self.packet(slot)
+    }
+
+    /// Takes a packet out as it lies, for another pool.
+    pub(crate) fn take_whole(&mut self, slot: u32) -> Whole {
+        let stored = self.slots[slot as usize];
+        self.free.push(slot);
+        let side = stored.sack();
+        let side = (side != NO_SACK).then(|| {
+            self.free_sacks.push(side);
+            self.sacks[side as usize]
+        });
+        Whole { stored, side }
+    }
+
+    /// Puts a packet that another pool had in.
+    pub(crate) fn put_whole(&mut self, whole: &Whole) -> u32 {
+        let mut stored = whole.stored;
+        if let Some(side) = whole.side {
+            stored.echo_or_sack = self.put_sack(side.blocks);
+            self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
+        }
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = stored;
+                slot
+            }
+            None => {
+                self.slots.push(stored);
+                (self.slots.len() - 1) as u32
+            }
+        }
     }
 
     /// A copy of a packet that stays, as [`PacketPool::remove`] gives it, and its SACK blocks.
@@ -247,5 +292,41 @@ impl PacketPool {
     /// SACK blocks in use, for conservation checks.
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_types::HostId;
+
+    #[test]
+    fn a_packet_is_the_same_in_another_pool() {
+        let (mut here, mut there) = (PacketPool::default(), PacketPool::default());
+        // slots differ: one is taken there
+        there.insert(&Packet::blank(HostId(9)));
+        let blocks = SackBlocks::default();
+        for sack in [false, true] {
+            let packet = Packet {
+                seq: 70_000,
+                payload: 1_448,
+                ts_echo_us: 77,
+                sack: if sack { here.put_sack(blocks) } else { NO_SACK },
+                ..Packet::blank(HostId(3))
+            };
+            let slot = here.insert(&packet);
+            let before = here.peek(slot);
+            assert_eq!(here.get(slot).positions(), (70_000, 71_448));
+            let whole = here.take_whole(slot);
+            assert_eq!(here.in_use(), 0);
+            let slot = there.put_whole(&whole);
+            let after = there.peek(slot);
+            assert_eq!(format!("{:?}", after.1), format!("{:?}", before.1));
+            let same = |p: Packet| Packet { sack: 0, ..p };
+            assert_eq!(format!("{:?}", same(after.0)), format!("{:?}", same(before.0)));
+            let taken = there.remove(slot);
+            assert_eq!(there.take_sack(taken.sack).is_some(), sack);
+        }
+        assert_eq!(there.in_use(), 1);
     }
 }

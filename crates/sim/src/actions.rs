@@ -40,8 +40,11 @@ impl World {
             }
             Action::Close { conn } => {
                 let client = self.messages.close(workload, conn.0);
-                self.ask_tcp(&Ask::Close(client));
-                self.ask_tcp(&Ask::Close(client.peer()));
+                for end in [client, client.peer()] {
+                    if self.owns(end) {
+                        self.ask_tcp(&Ask::Close(end));
+                    }
+                }
             }
             Action::Abort { conn } => {
                 let client = self.messages.close(workload, conn.0);
@@ -94,12 +97,13 @@ impl World {
 
     /// Hands a message to TCP.
     fn send(&mut self, client: EndpointId, from: Side, message: Message) {
-        let (sender, bytes) = (end_of(client, from), message.end - message.start);
+        let (sender, bytes, end) = (end_of(client, from), message.end - message.start, message.end);
         let first = self.messages.push(client, from, message);
         self.ask_tcp(&Ask::Write(sender, bytes));
         self.trace(sender);
         if first {
             self.watch(sender.peer());
+            self.watch_across(sender, end);
         }
     }
 
@@ -117,6 +121,9 @@ impl World {
         assert_ne!(client, server, "a host never talks to itself over the network");
         // stands for the client's port: connections of a pair of hosts hash differently
         self.opened += 1;
+        if let Some(share) = &mut self.share {
+            share.last_open = Some(self.now);
+        }
         let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
         let connect = Connect {
             client,
@@ -131,6 +138,7 @@ impl World {
         // the slot may be one that lost packets still name
         self.note_losses(Time::NEVER);
         let opened = match self.paths.is_on() {
+            _ if !self.owns_host(client) => self.stack.enter(&connect),
             true => self.tcp_in::<true, _>(|stack, now, out| stack.open(now, &connect, out)),
             false => self.tcp_in::<false, _>(|stack, now, out| stack.open(now, &connect, out)),
         };

@@ -7,8 +7,9 @@
 //! what it then sends may be lost at once.
 
 use crate::world::World;
+use eastwest_engine::order::Key;
 use eastwest_measure::events::{EventRow, What};
-use eastwest_network::losses::Lost;
+use eastwest_network::losses::{EventOrder, Lost};
 use eastwest_transport::tcp::Repair;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 
@@ -25,7 +26,7 @@ impl World {
             }
             if self.records.events.is_on() {
                 let row = self.row_of(&lost);
-                self.records.events.push(row);
+                self.keep_event(row, lost.order);
             }
         }
     }
@@ -91,7 +92,11 @@ impl World {
         let first = from.max(1) - 1;
         let after = to.max(1) - 1;
         let bytes = after.min(self.stack.endpoint(end).written()).saturating_sub(first);
-        self.records.events.push(EventRow {
+        let order = match self.share {
+            None => ((Key::NEVER, 0), 0),
+            Some(_) => self.order_of_event_at(self.stack.endpoint(end).local()),
+        };
+        let row = EventRow {
             at: self.now,
             what,
             connection: Some(connection.number),
@@ -101,6 +106,18 @@ impl World {
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             drop: None,
             timeout,
-        });
+        };
+        self.keep_event(row, order);
+    }
+
+    fn keep_event(&mut self, row: EventRow, order: EventOrder) {
+        match &mut self.share {
+            None => self.records.events.push(row),
+            // those of one part are in order, so that the first of all parts are among them
+            Some(share) if share.events.len() < self.records.events.most() => {
+                share.events.push((order, row));
+            }
+            Some(share) => share.events_left_out += 1,
+        }
     }
 }

@@ -165,6 +165,21 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
+    /// Takes over the messages whose senders `theirs` names from a run of the same connections.
+    pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
+        for (i, (mine, other)) in
+            self.connections.iter_mut().zip(&mut other.connections).enumerate()
+        {
+            let Some(mine) = mine else { continue };
+            for side in [Side::Client, Side::Server] {
+                if theirs(2 * i, side) {
+                    let queue = other.as_mut().map(|o| &mut o.in_flight[side as usize]);
+                    mine.in_flight[side as usize] = queue.map(std::mem::take).unwrap_or_default();
+                }
+            }
+        }
+    }
+
     /// (client's endpoint, sender's side, message) of all that is not delivered.
     pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
         self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(

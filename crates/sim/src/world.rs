@@ -8,7 +8,8 @@ use crate::connections::Connections;
 use crate::critical_path::CriticalPaths;
 use crate::flow_samples::Sampler;
 use crate::lpi;
-use crate::messages::{Messages, Suffered};
+use crate::messages::Messages;
+use crate::parts::Share;
 use crate::pauses;
 use crate::plan::{ClassPlan, Plan, Transport};
 use crate::records::Records;
@@ -94,7 +95,7 @@ pub struct World {
     pub(crate) wakes: Wakes,
     /// Empty between two events.
     #[serde(skip)]
-    notices: Vec<(EndpointId, Notice)>,
+    pub(crate) notices: Vec<(EndpointId, Notice)>,
     pub(crate) messages: Messages,
     pub(crate) drivers: Vec<Driver>,
     /// Workloads that the run still waits for, or 1 where it waits for its end in time.
@@ -112,12 +113,15 @@ pub struct World {
     /// What a run without packets, which is not kept, says of itself.
     #[serde(skip)]
     pub(crate) approximate: Option<Approximate>,
+    /// What a part of a run in parts has to do with others.
+    #[serde(skip)]
+    pub(crate) share: Option<Box<Share>>,
 }
 
 /// Event sources after the links.
-const TRANSPORT_TIMERS: u32 = 0;
-const WAKES: u32 = 1;
-const SAMPLES: u32 = 2;
+pub(crate) const TRANSPORT_TIMERS: u32 = 0;
+pub(crate) const WAKES: u32 = 1;
+pub(crate) const SAMPLES: u32 = 2;
 const FAULTS: u32 = 3;
 const OTHER_SOURCES: usize = 4;
 
@@ -248,6 +252,7 @@ impl World {
             opened: 0,
             stuck: None,
             approximate: None,
+            share: None,
         })
     }
 
@@ -284,17 +289,22 @@ impl World {
         most.min((self.events / EVENTS_PER_LOOK + 1) * EVENTS_PER_LOOK)
     }
 
-    fn run_all<const INSIDE: bool>(
-        &mut self,
-        most: u64,
-        look: &mut dyn FnMut(&mut World) -> bool,
-    ) -> Result<(), RunError> {
+    /// Tells workloads that the run begins, once.
+    pub(crate) fn begin(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {
             for w in 0..self.drivers.len() {
                 self.tell(w as u16, Event::Begin);
             }
             self.carry_notices();
         }
+    }
+
+    fn run_all<const INSIDE: bool>(
+        &mut self,
+        most: u64,
+        look: &mut dyn FnMut(&mut World) -> bool,
+    ) -> Result<(), RunError> {
+        self.begin();
         while !self.stretch::<INSIDE>(self.next_look(most))? {
             if self.events % EVENTS_PER_LOOK == 0 {
                 self.note_losses(Time::NEVER);
@@ -314,7 +324,7 @@ impl World {
     /// A function of its own: the loop over packets is compiled without what happens between two
     /// stretches.
     #[inline(never)]
-    fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
+    pub(crate) fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
         let links = self.fabric.links.len() as u32;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
@@ -362,6 +372,14 @@ impl World {
     }
 
     fn fire_other(&mut self, source: u32, links: u32) {
+        if self.share.is_some() {
+            return self.fire_other_in_part(source, links);
+        }
+        self.fire(source, links);
+    }
+
+    /// Carries out an event that is not a link's.
+    pub(crate) fn fire(&mut self, source: u32, links: u32) {
         match source {
             TRANSPORT_TIMERS => {
                 let id = self.transport_timers.pop().expect("the timer list stood in the tree");
@@ -408,7 +426,7 @@ impl World {
     }
 
     /// With nothing else left to happen, samples and faults alone must not keep the world going.
-    fn at_rest(&self) -> bool {
+    pub(crate) fn at_rest(&self) -> bool {
         self.transport_timers.first() == Key::NEVER
             && self.wakes.first() == Key::NEVER
             && self.fabric.pool.in_use() == 0
@@ -446,6 +464,9 @@ impl World {
         if packet.flags != 0 {
             return self.queue_pair_packet::<INSIDE>(packet, latency);
         }
+        if self.share.is_some() {
+            return self.delivered_across(packet.dst_endpoint, packet.seq);
+        }
         if let Some(cnm) = Cnm::delivered(packet) {
             return self.fabric.slow_down(self.now, &cnm, &mut self.sources);
         }
@@ -462,7 +483,7 @@ impl World {
     }
 
     /// Passes on what endpoints had to say to applications.
-    fn carry_notices(&mut self) {
+    pub(crate) fn carry_notices(&mut self) {
         while !self.notices.is_empty() {
             let (endpoint, notice) = self.notices.remove(0);
             if notice != Notice::Closed && !self.stack.knows(endpoint) {
@@ -472,6 +493,9 @@ impl World {
                 Notice::Delivered => self.deliver_messages(endpoint),
                 Notice::Closed => self.messages.gone(endpoint),
                 Notice::Repair { step, from, to } => self.note_repair(endpoint, step, from, to),
+                Notice::Failed if self.share.is_some() => {
+                    self.go_wrong("a connection was given up");
+                }
                 // a goodbye that was given up after everything had arrived: nobody misses it
                 Notice::Failed if !self.messages.is_needed(endpoint) => self.note_failure(endpoint),
                 Notice::Failed => self.connection_failed(endpoint),
@@ -510,45 +534,6 @@ impl World {
             self.stack.config().max_retries + 1,
             self.describe_failures(),
         )));
-    }
-
-    fn deliver_messages(&mut self, receiver: EndpointId) {
-        let received = self.stack.endpoint(receiver).received();
-        while let Some(d) = self.messages.pop(receiver, received) {
-            if d.message.record {
-                let sender = self.stack.endpoint(receiver.peer());
-                let config = self.stack.config();
-                let ideal = self.fabric.ideal_time(
-                    sender.local(),
-                    sender.remote(),
-                    d.message.payload,
-                    config.segment,
-                    config.header(),
-                );
-                let connection = self.connections.of(receiver).number;
-                let (ends, now) = ((sender.local(), sender.remote()), Suffered::by(sender));
-                let row = d.row(self.now, ends, now, connection, ideal);
-                if self.paths.is_on() {
-                    self.path_ends(receiver, &row, &d.message);
-                }
-                self.records.flow(row);
-            }
-            if let Some(name) = d.name {
-                let conn = eastwest_types::ConnId(name);
-                let tag = d.message.tag;
-                self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
-            }
-        }
-        self.watch(receiver);
-    }
-
-    /// Asks the receiver's endpoint to tell when its next message is complete.
-    pub(crate) fn watch(&mut self, receiver: EndpointId) {
-        if let Some(end) = self.messages.next_end(receiver)
-            && self.stack.expect(receiver, end)
-        {
-            self.notices.push((receiver, Notice::Delivered));
-        }
     }
 
     /// Tells a workload what happened and does what it asks for.

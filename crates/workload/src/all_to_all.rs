@@ -80,6 +80,11 @@ impl AllToAll {
         self.flows.progress()
     }
 
+    /// See [`crate::Workload::listed_flows`].
+    pub fn listed_flows(&self) -> Option<u64> {
+        self.flows.listed()
+    }
+
     /// Takes an event and adds what should follow.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let hosts = self.hosts;

@@ -83,6 +83,13 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
+    /// How many flows there are, if all begin at drawn times and none after another.
+    pub(crate) fn listed(&self) -> Option<u64> {
+        let c = &self.config;
+        let at_once = c.parallel >= c.per_host && c.repeat == 1 && c.request_bytes == 0;
+        at_once.then(|| self.progress().1)
+    }
+
     /// Takes an event; `destination(host, k)` names the receiver of the host's flow `k`.
     pub(crate) fn handle(
         &mut self,

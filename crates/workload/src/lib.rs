@@ -270,6 +270,18 @@ impl Workload {
         matches!(self, Workload::MapReduce(_))
     }
 
+    /// How many flows it sends, where it opens them at times that nothing which arrives can change.
+    pub fn listed_flows(&self) -> Option<u64> {
+        match self {
+            Workload::Stride(w) => w.listed_flows(),
+            Workload::Permutation(w) => w.listed_flows(),
+            Workload::AllToAll(w) => w.listed_flows(),
+            Workload::FlowList(w) => Some(w.progress().1),
+            Workload::Poisson(w) => w.listed_flows(),
+            _ => None,
+        }
+    }
+
     /// Whether it sends [parcels](Parcel).
     pub fn sends_parcels(&self) -> bool {
         matches!(self, Workload::Mpi(w) if w.sends_parcels())

@@ -117,6 +117,14 @@ impl Poisson {
         (done, total)
     }
 
+    /// See [`crate::Workload::listed_flows`].
+    pub fn listed_flows(&self) -> Option<u64> {
+        match self.config.until {
+            Until::Count(count) => Some(count),
+            Until::Elapsed(_) | Until::Forever => None,
+        }
+    }
+
     /// Takes an event and adds what should follow.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {

@@ -83,6 +83,11 @@ impl Stride {
         self.flows.progress()
     }
 
+    /// See [`crate::Workload::listed_flows`].
+    pub fn listed_flows(&self) -> Option<u64> {
+        self.flows.listed()
+    }
+
     /// Takes an event and adds what should follow.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let (stride, hosts) = (self.stride, self.hosts);

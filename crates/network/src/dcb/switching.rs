@@ -23,7 +23,7 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// Hands a packet that came on link `before` to a bridged port.
+    /// Hands a packet that came on link `before` to a port with a way in of its own: a bridged or divided one.
     #[inline(never)]
     pub(crate) fn offer_bridged(
         &mut self,
@@ -33,6 +33,9 @@ impl Fabric {
         before: u32,
         events: &mut Tournament,
     ) {
+        if self.cut.is_some() {
+            return self.offer_divided(now, link, passage, before, events);
+        }
         let at_host = before == link;
         let came = if at_host { OWN } else { before };
         let priority = self.pool.get(passage.slot).dscp() >> 3;

@@ -129,7 +129,10 @@ impl Link {
         } else if self.waiting.is_some() {
             return self.catch_up(Time(now.0 + 1), pool);
         } else if self.begun == 0 {
-            self.count_begun(now);
+            match self.divided.is_some() {
+                true => self.count_gone(now, false),
+                false => _ = self.count_begun(now),
+            }
         }
         if self.begun > 0
             && let Some(held) = self.on_wire.get(0)

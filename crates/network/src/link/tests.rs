@@ -13,7 +13,7 @@ use eastwest_types::{HostId, Rate, ecn};
 
 const TEN_GIGABIT: Phy = KNOWN[2].2;
 
-fn spec(limit: Limit, mode: Mode) -> LinkSpec {
+pub(super) fn spec(limit: Limit, mode: Mode) -> LinkSpec {
     LinkSpec {
         from: 0,
         to: 1,
@@ -34,7 +34,7 @@ fn spec(limit: Limit, mode: Mode) -> LinkSpec {
     }
 }
 
-fn packet(ip_len: u16, priority: u8) -> Packet {
+pub(super) fn packet(ip_len: u16, priority: u8) -> Packet {
     Packet { ip_len, tos: priority << 5, ..Packet::blank(HostId(1)) }
 }
 

@@ -30,5 +30,6 @@ mod queues;
 mod routes;
 mod small_queues;
 mod snapshot;
+mod threads;
 mod transactions;
 mod unfinished;

@@ -279,6 +279,11 @@ impl Endpoint {
         self.received() + self.out_of_order.total() - fin
     }
 
+    /// The first position that has not arrived, and ranges above it that have.
+    pub fn has_come(&self) -> (u64, Vec<(u64, u64)>) {
+        (self.rcv_nxt, self.out_of_order.iter().collect())
+    }
+
     /// Congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
         self.window.cwnd

@@ -126,12 +126,23 @@ pub struct Stack {
     free: Vec<u32>,
     /// Counters of all endpoints that are gone.
     gone: Counters,
+    /// Of a run in parts: an end is done, so that its slot may soon be another's.
+    ended: bool,
+    /// Of a run in parts: ends that were done when a packet came, and whose other end was not.
+    late: Option<Vec<EndpointId>>,
 }
 
 impl Stack {
     /// No connections yet.
     pub fn new(config: TcpConfig) -> Stack {
-        Stack { config, endpoints: Vec::new(), free: Vec::new(), gone: Counters::default() }
+        Stack {
+            config,
+            endpoints: Vec::new(),
+            free: Vec::new(),
+            gone: Counters::default(),
+            ended: false,
+            late: None,
+        }
     }
 
     /// The settings.
@@ -142,6 +153,47 @@ impl Stack {
     /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` where all
     /// slots are in use.
     pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
+        let id = self.enter(c)?;
+        self.endpoints[id.slot()].connect(now, &self.config, sink);
+        Some(id)
+    }
+
+    /// When the retransmission timer of an end strikes, if the other end is looked at then.
+    pub fn looks_across(&self, id: EndpointId) -> Time {
+        match self.endpoints.get(id.slot()) {
+            Some(e) if e.id == id && e.linger == endpoint::Linger::NotYet => e.rto_at,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Copies what a timeout of the other end looks at from the stack that simulates this end.
+    pub fn mirror(&mut self, id: EndpointId, from: &Stack) {
+        let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
+        if theirs.id == id {
+            mine.state = theirs.state;
+            mine.rcv_nxt = theirs.rcv_nxt;
+            mine.last_ack_sent = theirs.last_ack_sent;
+            mine.out_of_order = theirs.out_of_order.clone();
+        }
+    }
+
+    /// Whether an end of any connection has been done since the run began.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes over the endpoints of which `theirs` says so from a stack with the same connections.
+    pub fn take_over(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
+        for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
+            if theirs(mine.local) {
+                std::mem::swap(mine, other);
+            }
+        }
+        self.gone.add(&other.gone);
+    }
+
+    /// Makes room for a connection whose client is simulated elsewhere, or will [connect](Stack::open).
+    pub fn enter(&mut self, c: &Connect) -> Option<EndpointId> {
         let (slot, generation) = match self.free.pop() {
             Some(slot) => {
                 let old = self.endpoints[slot as usize].id;
@@ -165,7 +217,6 @@ impl Stack {
         let server = Endpoint::new(id.peer(), c.server, c.client, c.hashes.1, c, config);
         self.endpoints[slot] = client;
         self.endpoints[slot + 1] = server;
-        self.endpoints[slot].connect(now, config, sink);
         Some(id)
     }
 
@@ -259,8 +310,21 @@ impl Stack {
         e.on_packet(now, packet, sack, config, sink);
         e.rearm(sink);
         if e.is_done() {
+            if let Some(late) = &mut self.late {
+                late.push(id);
+            }
             self.release(id, sink);
         }
+    }
+
+    /// From now on keeps what [`Stack::take_late`] tells.
+    pub fn keep_late(&mut self) {
+        self.late = Some(Vec::new());
+    }
+
+    /// Ends that were done already when a packet reached them.
+    pub fn take_late(&mut self) -> Vec<EndpointId> {
+        self.late.as_mut().map_or(Vec::new(), std::mem::take)
     }
 
     /// A wake-up asked for through [`Sink::arm`].
@@ -282,6 +346,7 @@ impl Stack {
     fn release(&mut self, id: EndpointId, sink: &mut impl Sink) {
         let client = id.slot() & !1;
         let pair = &mut self.endpoints[client..client + 2];
+        self.ended |= pair.iter().any(Endpoint::is_done);
         if pair.iter().all(Endpoint::is_done) {
             // a generation of its own, so that late packets and wake-ups find nobody
             let g = id.generation();

@@ -1,0 +1,290 @@
+//! Ports of a divided fabric that somebody has to look at: those whose packets may arrive in another
+//! part, and those to hosts.
+//!
+//! A packet that arrives in another part is handed over when it is enqueued, for an eager port knows
+//! then when it arrives. What stays here is its place in the queue, and its part in the counters, which
+//! count arrivals in order: it is counted when the port is next touched after its arrival.
+
+use super::{Link, Offer, Passage};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::Backlog;
+use crate::ring::Ring;
+use eastwest_engine::order::{Class, Key};
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// See the module.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Divided {
+    /// Whether packets may arrive elsewhere.
+    pub crosses: bool,
+    /// Those that do and are not yet counted.
+    gone: Ring<Passage>,
+    /// While the port is laid open, what really is on the wire here.
+    aside: Option<Ring<Passage>>,
+}
+
+impl Link {
+    /// Eager, without faults, always awake, and only asked where it may be full.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Lets the fabric look at every packet offered here.
+    pub(crate) fn divide(&mut self, crosses: bool) {
+        assert!(self.plain, "only eager ports that need not see every packet are divided");
+        self.plain = false;
+        self.keeps_begun = crosses;
+        self.divided = Some(Box::new(Divided { crosses, ..Divided::default() }));
+    }
+
+    /// This side only takes packets off the wire: another part owns the port.
+    pub(crate) fn only_arrives(&mut self) {
+        self.jitter = Span::ZERO;
+    }
+
+    /// Offers a packet that stays in this part to a divided port.
+    #[inline]
+    pub(crate) fn offer_here(
+        &mut self,
+        now: Time,
+        passage: Passage,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Offer {
+        match self.let_in(now, &passage, tie, pool) {
+            Some(cause) => Offer::Dropped(cause),
+            None => self.enqueue(now, passage),
+        }
+    }
+
+    /// Offers a packet that arrives in another part; returns when.
+    #[inline]
+    pub(crate) fn offer_across(
+        &mut self,
+        now: Time,
+        mut passage: Passage,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Result<Time, Cause> {
+        if let Some(cause) = self.let_in(now, &passage, tie, pool) {
+            return Err(cause);
+        }
+        let ip_len = u32::from(passage.ip_len);
+        passage.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
+        self.held_bytes += u64::from(ip_len);
+        if let Some(divided) = &mut self.divided {
+            divided.gone.push(passage);
+        }
+        Ok(passage.arrive)
+    }
+
+    #[inline]
+    fn let_in(
+        &mut self,
+        now: Time,
+        passage: &Passage,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Option<Cause> {
+        self.count_gone(now, tie);
+        let gone = self.divided.as_ref().map_or(0, |d| d.gone.len());
+        if self.on_wire.len() + gone < self.surely_fits as usize || self.busy_until <= now {
+            return None;
+        }
+        let backlog = self.queue_divided(now);
+        self.judge(now, passage, backlog, self.busy_until, pool)
+    }
+
+    /// What waits, wherever it arrives.
+    fn queue_divided(&self, now: Time) -> Backlog {
+        let gone = self.divided.as_ref().map(|d| &d.gone);
+        let all = self.on_wire.len() + gone.map_or(0, Ring::len);
+        let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
+        // as in `Link::queue`; each of the two is in the order of arrival
+        let then = now + self.delay;
+        for ring in [Some(&self.on_wire), gone].into_iter().flatten() {
+            for held in ring.iter() {
+                let way = held.arrive.since(then);
+                if way > Span::ZERO && way > self.send_time(u32::from(held.ip_len)) {
+                    break;
+                }
+                waiting.packets -= 1;
+                waiting.bytes -= u64::from(held.ip_len);
+            }
+        }
+        waiting
+    }
+
+    /// Shows everything that is held as what is on the wire, to whoever looks at all parts as one, or
+    /// takes it back.
+    pub(crate) fn lay_open(&mut self, open: bool) {
+        let Some(divided) = self.divided.as_mut().filter(|d| d.crosses) else { return };
+        if !open {
+            self.on_wire = divided.aside.take().unwrap_or_default();
+            return;
+        }
+        let mut all: Vec<Passage> =
+            self.on_wire.iter().chain(divided.gone.iter()).copied().collect();
+        all.sort_by_key(|held| held.arrive);
+        let mut ring = Ring::default();
+        all.into_iter().for_each(|held| ring.push(held));
+        divided.aside = Some(std::mem::replace(&mut self.on_wire, ring));
+    }
+
+    /// Counts packets that have arrived elsewhere before now, or also at this instant.
+    #[inline]
+    pub(crate) fn count_gone(&mut self, now: Time, at_now: bool) {
+        while let Some(divided) = &mut self.divided
+            && let Some(&Passage { arrive, ip_len, identity, .. }) = divided.gone.get(0)
+            && (arrive < now || (at_now && arrive == now))
+        {
+            divided.gone.pop();
+            let ip_len = u32::from(ip_len);
+            self.held_bytes -= u64::from(ip_len);
+            self.counters.packets += 1;
+            self.counters.bytes += u64::from(self.wire_bytes(ip_len));
+            self.fold(Key::new(arrive, Class::Arrival).0, identity);
+        }
+    }
+
+    /// A packet that another part has sent arrives here at its time.
+    pub(crate) fn arrives(&mut self, passage: Passage) -> Option<Key> {
+        let first = self.on_wire.is_empty();
+        debug_assert!(
+            first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= passage.arrive)
+        );
+        self.held_bytes += u64::from(passage.ip_len);
+        self.on_wire.push(passage);
+        first.then(|| Key::new(passage.arrive, Class::Arrival))
+    }
+
+    /// Takes out what is on the wire, for another ring; what arrives elsewhere is there.
+    pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = Passage> + use<> {
+        self.divided = None;
+        let mut ring = std::mem::take(&mut self.on_wire);
+        std::iter::from_fn(move || ring.pop())
+    }
+
+    /// Puts back what [`Link::take_on_wire`] has taken, in order.
+    pub(crate) fn put_on_wire(&mut self, passage: Passage) {
+        self.on_wire.push(passage);
+    }
+
+    /// Packets on the way to a host, when each is handed over, and how many before it; the first is at
+    /// `first`.
+    pub(crate) fn handed_over(&self, first: Time) -> impl Iterator<Item = (Time, u64, &Passage)> {
+        let mut before = first;
+        self.on_wire.iter().zip(0u64..).map(move |(held, place)| {
+            if place > 0 {
+                before = self.jittered(held.arrive, self.counters.packets + place).max(before);
+            }
+            (before, self.counters.packets + place, held)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{packet, spec};
+    use super::super::{Limit, Mode};
+    use super::*;
+    use eastwest_engine::random::Stream;
+
+    /// What a port did: arrivals, losses, queues before each offer.
+    type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
+
+    /// Offers packets, of which those that `crosses` names arrive elsewhere, and runs the port empty.
+    fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
+        let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
+        let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, &(at, ip_len)) in offers.iter().enumerate() {
+            while next < Key::new(at, Class::Arrival) {
+                let (passage, then) = link.arrive(next, &mut pool);
+                arrived.push((next.time(), passage.slot));
+                next = then;
+            }
+            link.count_gone(at, false);
+            link.lay_open(true);
+            queues.push(link.queue(at));
+            link.lay_open(false);
+            let packet = packet(ip_len, 0);
+            let slot = pool.insert(&packet);
+            let passage = Passage::new(slot, &packet);
+            let offer = match (link.divided.is_some(), crosses(number)) {
+                (false, _) => link.offer(at, passage, &mut pool),
+                (true, false) => link.offer_here(at, passage, false, &mut pool),
+                (true, true) => match link.offer_across(at, passage, false, &mut pool) {
+                    Ok(arrive) => {
+                        arrived.push((arrive, slot));
+                        Offer::Queued
+                    }
+                    Err(cause) => Offer::Dropped(cause),
+                },
+            };
+            match offer {
+                Offer::Dropped(cause) => {
+                    link.count_loss(at, &passage, pool.get(slot), cause);
+                    lost.push(slot);
+                }
+                Offer::Sooner(key) => next = key,
+                _ => {}
+            }
+        }
+        while next != Key::NEVER {
+            let (passage, then) = link.arrive(next, &mut pool);
+            arrived.push((next.time(), passage.slot));
+            next = then;
+        }
+        link.count_gone(Time::NEVER, false);
+        arrived.sort_unstable();
+        (arrived, lost, queues)
+    }
+
+    #[test]
+    fn a_port_is_the_same_whether_packets_arrive_here_or_elsewhere() {
+        let mut random = Stream::new(5, "divided ports");
+        for case in 0..200 {
+            let limit = match case % 2 {
+                0 => Limit::Packets(1 + random.below(9) as u32),
+                _ => Limit::Bytes(1_500 + random.below(9_000)),
+            };
+            let mut at = 0;
+            let offers: Vec<(Time, u16)> = (0..80)
+                .map(|_| {
+                    at += random.below(3) * random.below(12_000_000);
+                    (Time(at), 40 + random.below(1_461) as u16)
+                })
+                .collect();
+            let chosen = random.below(u64::MAX);
+            let mut whole = Link::new(spec(limit, Mode::Eager));
+            let mut divided = Link::new(spec(limit, Mode::Eager));
+            assert!(divided.is_plain());
+            divided.divide(true);
+            let one = play(&mut whole, &offers, |_| false);
+            let parts = play(&mut divided, &offers, |n| chosen >> (n % 64) & 1 == 1);
+            assert_eq!(one, parts, "case {case}");
+            let (one, parts) = (whole.counters, divided.counters);
+            assert_eq!(
+                (one.packets, one.bytes, one.trail),
+                (parts.packets, parts.bytes, parts.trail)
+            );
+            assert_eq!(one.max_backlog, parts.max_backlog);
+            assert_eq!((whole.lost(), whole.held_bytes), (divided.lost(), divided.held_bytes));
+        }
+    }
+
+    #[test]
+    fn what_arrives_at_the_very_instant_is_counted_where_it_goes_first() {
+        let mut link = Link::new(spec(Limit::Packets(9), Mode::Eager));
+        link.divide(true);
+        let (mut pool, packet) = (PacketPool::default(), packet(1_500, 0));
+        let passage = Passage::new(pool.insert(&packet), &packet);
+        let arrive = link.offer_across(Time(7), passage, false, &mut pool).expect("there is room");
+        link.count_gone(arrive, false);
+        assert_eq!(link.counters.packets, 0);
+        link.count_gone(arrive, true);
+        assert_eq!((link.counters.packets, link.held_bytes), (1, 0));
+    }
+}

@@ -1,0 +1,65 @@
+//! A scenario on several threads: `parts FILE THREADS [path=value]…`; with PACE=together all
+//! parts always at the same time, with PACE=alone always one after the other.
+
+use eastwest_sim::plan::Plan;
+use eastwest_sim::results::Results;
+use eastwest_sim::scenario::{Context, read};
+use eastwest_sim::threads::{self, Spans};
+use eastwest_sim::world::{RunError, World};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// As in the Python extension.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark reads the machine's clock")]
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (file, n) = (PathBuf::from(&args[0]), args[1].parse::<usize>().unwrap());
+    let text = std::fs::read_to_string(&file).expect("the scenario file can be read");
+    let context = Context {
+        base_dir: file.parent().map(PathBuf::from).unwrap_or_default(),
+        data_dir: PathBuf::from("python/eastwest/data"),
+        ..Context::default()
+    };
+    let mut set = Vec::new();
+    for pair in &args[2..] {
+        let (path, value) = pair.split_once('=').expect("path=value");
+        set.push((path.to_owned(), value.to_owned()));
+    }
+    let scenario = read(&text, &context, &set).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let begun = Instant::now();
+    let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
+    let mut habits = threads::Habits::default();
+    match std::env::var("PACE").as_deref() {
+        Ok("together") => habits.spans = None,
+        Ok("alone") => {
+            let (never, always) = (Duration::ZERO, Duration::MAX);
+            let hopeless = u32::MAX;
+            let spans =
+                Spans { try_together: never, try_alone: always, hopeless, ..Spans::default() };
+            habits.spans = Some(spans);
+        }
+        _ => {}
+    }
+    let (progress, results) =
+        match threads::run(&plan, n, habits, &|| begun.elapsed(), &mut |_| true).unwrap() {
+            threads::Ended::Done(run) => {
+                println!("{:?}", run.parallel());
+                (run.progress(), run.into_results())
+            }
+            threads::Ended::InOne(why) => {
+                println!("one thread, since {why}: {:.3} s so far", begun.elapsed().as_secs_f64());
+                let mut world = World::new(plan().unwrap()).unwrap();
+                world.run(&mut |_| true).unwrap();
+                (world.progress(), Results::new(world))
+            }
+        };
+    let (p, took) = (progress, begun.elapsed().as_secs_f64());
+    println!("hops {} events {} simulated {} wall {took:.3} s", p.packet_hops, p.events, p.now);
+    println!("digest {}", results.summary["digest"]);
+    if std::env::var("DUMP").is_ok() {
+        eprintln!("{:#}\n{:#?}", results.summary, results.tables);
+    }
+}

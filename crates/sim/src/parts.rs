@@ -1,0 +1,344 @@
+//! What a world does that is one part of a run: it acts for its own hosts, and tells the others what
+//! they have to know in time.
+//!
+//! Every part has all connections and is told of all openings, in the same order, so that slots and
+//! hashes are those of one run; an end is simulated where its host is. Two things reach from one end to
+//! the other at once, faster than any packet:
+//!
+//! * A message that has arrived makes a row with the sender's counters, and the workload closes both
+//!   ends. The part of the receiver knows it early: when the packet that completes the message enters
+//!   the last port, which is at least the delay of a cable before. It *promises* the time to the part of
+//!   the sender, where it is an event of that link.
+//! * A timeout of a sender looks at what the receiver has. Such a timer is known before; a window ends
+//!   there, and the event is carried out with all parts at that time ([`crate::threads`]).
+//!
+//! What comes otherwise than foreseen is noticed, and the run is done in one.
+
+use crate::messages::Delivered;
+use crate::world::{RunError, SAMPLES, TRANSPORT_TIMERS, WAKES, World};
+use eastwest_engine::order::{Class, Key};
+use eastwest_measure::events::EventRow;
+use eastwest_measure::flows::FlowRow;
+use eastwest_network::cut::{Cut, Promise, within_link};
+use eastwest_network::losses::EventOrder;
+use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
+use eastwest_workload::Event;
+
+/// Streams beyond this length have positions of which 32 bits are not enough to tell what was lost.
+const LONGEST_STREAM: u64 = 1 << 31;
+
+/// What a part keeps for the end of the run.
+#[derive(Default)]
+pub struct Share {
+    /// Rows of messages sent from here that have arrived, and the link that brought the last byte
+    /// after so many other packets.
+    pub rows: Vec<(FlowRow, u32, u64)>,
+    /// Rows of the table of events.
+    pub events: Vec<(EventOrder, EventRow)>,
+    /// Those beyond the most that are kept.
+    pub events_left_out: u64,
+    /// Messages sent from here that have arrived.
+    pub done: u64,
+    /// By the slot of a receiver here, when the last byte comes that was promised.
+    promised: Vec<Option<Time>>,
+    /// What was not foreseen: the run has to be done in one.
+    pub wrong: Option<&'static str>,
+    /// Events that every part carries out.
+    pub repeated: u64,
+    /// All parts are at the same event.
+    pub in_step: bool,
+    /// When a connection was opened last.
+    pub last_open: Option<Time>,
+    /// When a connection was first seen to be over, or before.
+    pub first_over: Option<Time>,
+}
+
+impl World {
+    /// What it has as a part; only a part is asked.
+    pub(crate) fn share(&self) -> &Share {
+        self.share.as_deref().expect("it is a part")
+    }
+
+    /// The same, to change it.
+    pub(crate) fn share_mut(&mut self) -> &mut Share {
+        self.share.as_deref_mut().expect("it is a part")
+    }
+
+    /// How its fabric is divided; only a part is asked.
+    pub(crate) fn cut(&self) -> &Cut {
+        self.fabric.cut.as_deref().expect("it is a part")
+    }
+
+    /// The same, to change it.
+    pub(crate) fn cut_mut(&mut self) -> &mut Cut {
+        self.fabric.cut.as_deref_mut().expect("it is a part")
+    }
+
+    /// Whether this world simulates a host.
+    pub(crate) fn owns_host(&self, host: HostId) -> bool {
+        self.fabric.cut.as_ref().is_none_or(|cut| cut.owns(host))
+    }
+
+    /// Whether it simulates this end of a connection.
+    pub(crate) fn owns(&self, end: EndpointId) -> bool {
+        let cut = self.fabric.cut.as_ref();
+        cut.is_none_or(|cut| cut.owns(self.stack.endpoint(end).local()))
+    }
+
+    /// What orders the event at a host that is being carried out; it is asked for in parts only.
+    pub(crate) fn order_of_event_at(&self, host: HostId) -> EventOrder {
+        let down = self.fabric.down_to(host);
+        self.fabric.event_at(self.now, down)
+    }
+
+    /// A message was written: the part of the receiver waits for its end where the sender is in another.
+    pub(crate) fn watch_across(&mut self, sender: EndpointId, end: u64) {
+        let receiver = sender.peer();
+        let Some(share) = &mut self.share else { return };
+        if end >= LONGEST_STREAM {
+            share.wrong = Some("a stream is longer than 2 GiB");
+        }
+        if !self.owns(sender)
+            && self.owns(receiver)
+            && let Some(cut) = &mut self.fabric.cut
+        {
+            cut.watch(receiver, end + 1);
+        }
+    }
+
+    /// A message has arrived here.
+    pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
+        let down = self.fabric.down_to(self.stack.endpoint(receiver).local());
+        let (now, here) = (self.now, self.owns(receiver.peer()));
+        let (event, number) = self.fabric.event_at(now, down);
+        // what the ends do now is of this event, also at the sender's host
+        self.set_other(Some((event, number | if here { 1 } else { 2 })));
+        if here {
+            let before = self.fabric.links[down as usize].counters.packets - 1;
+            return self.complete(receiver, d, before & u64::from(u32::MAX));
+        }
+        if let Some(share) = &mut self.share
+            && share.promised.get(receiver.slot()).copied().flatten() != Some(now)
+        {
+            share.wrong = Some("a message arrived that was not foreseen");
+        }
+    }
+
+    /// A message from here has arrived.
+    fn complete(&mut self, receiver: EndpointId, d: &Delivered, number: u64) {
+        let row = d.message.record.then(|| self.flow_row(receiver, d));
+        let link = self.fabric.down_to(self.stack.endpoint(receiver).local());
+        if let Some(share) = &mut self.share {
+            share.done += 1;
+            share.rows.extend(row.map(|row| (row, link, number)));
+        }
+    }
+
+    /// What another part has promised comes true: a message from here has reached its receiver.
+    pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
+        let link = self.fabric.down_to(self.stack.endpoint(receiver).local());
+        let key = Key::new(self.now, Class::Arrival);
+        self.set_other(Some((self.sources.order().of((key, link)), within_link(number, 1))));
+        self.complete_across(receiver, number);
+        self.carry_notices();
+        self.set_other(None);
+    }
+
+    fn complete_across(&mut self, receiver: EndpointId, number: u64) {
+        if let Some(cut) = &mut self.fabric.cut {
+            cut.kept += 1;
+        }
+        let Some(d) = self.messages.pop(receiver, u64::MAX) else {
+            return self.go_wrong("a promised message is not on its way");
+        };
+        self.complete(receiver, &d, number);
+        if let Some(name) = d.name {
+            let event = Event::Delivered { conn: ConnId(name), from: d.from, tag: d.message.tag };
+            self.tell(d.workload, event);
+        }
+    }
+
+    /// The run has to be done in one.
+    pub(crate) fn go_wrong(&mut self, why: &'static str) {
+        if let Some(share) = &mut self.share {
+            share.wrong = share.wrong.or(Some(why));
+        }
+    }
+
+    /// Carries out an event that is not a link's.
+    pub(crate) fn fire_other_in_part(&mut self, source: u32, links: u32) {
+        let (class, rank) = match source {
+            TRANSPORT_TIMERS => {
+                self.check_timeout();
+                (Class::Timer, self.transport_timers.first_rank())
+            }
+            WAKES => (Class::Wake, self.opened),
+            _ => return self.go_wrong("samples and faults are not for one part"),
+        };
+        if let Some(share) = &mut self.share {
+            share.repeated += u64::from(source == WAKES);
+        }
+        let key = Key::new(self.now, class);
+        let order = (self.sources.order().of((key, links + source)), rank);
+        self.set_other(Some(order));
+        self.fire(source, links);
+        self.carry_notices();
+        self.set_other(None);
+    }
+
+    pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
+        if let Some(cut) = &mut self.fabric.cut {
+            cut.other = order;
+        }
+    }
+
+    /// A timer strikes: if it looks at the other end, that one has to be here or up to date.
+    fn check_timeout(&mut self) {
+        if let Some(end) = self.timer_across()
+            && self.stack.looks_across(end) <= self.now
+            && self.share.as_ref().is_some_and(|share| !share.in_step)
+        {
+            self.go_wrong("a timer struck that was not foreseen");
+        }
+    }
+
+    /// Of the next timer the end it is for, if the other end is in another part.
+    pub(crate) fn timer_across(&self) -> Option<EndpointId> {
+        let end = EndpointId(self.transport_timers.first_token()? as u32);
+        (self.stack.knows(end) && !self.owns(end.peer())).then_some(end)
+    }
+
+    /// The first time before `bound` at which a sender here looks at a receiver elsewhere, or the bound.
+    pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
+        if self.transport_timers.first().time() >= bound {
+            return bound;
+        }
+        let mut ends = Vec::new();
+        self.transport_timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
+        let looks = ends.into_iter().filter(|&end| self.stack.knows(end) && !self.owns(end.peer()));
+        looks.map(|end| self.stack.looks_across(end)).fold(bound, Time::min)
+    }
+
+    /// A packet that finds a connection gone finds nobody; whether it is gone depends on both ends.
+    pub(crate) fn check_late(&mut self) {
+        if self.stack.take_late().into_iter().any(|end| !self.owns(end.peer())) {
+            self.go_wrong("a packet came to a connection that was nearly gone");
+        }
+    }
+
+    /// Tells other parts of messages that are now sure to arrive, and when.
+    pub(crate) fn promise(&mut self) {
+        let Some(cut) = &mut self.fabric.cut else { return };
+        if cut.checks.is_empty() {
+            return;
+        }
+        let mut checks = std::mem::take(&mut cut.checks);
+        checks.sort_unstable();
+        checks.dedup();
+        let mut promises = Vec::new();
+        for (link, receiver) in checks {
+            let (next, mut held) = self.stack.endpoint(receiver).has_come();
+            let Some(end) = self.messages.next_end(receiver) else { continue };
+            let range = (next.max(1), end + 1);
+            let sources = &self.sources;
+            let sure = self.fabric.completes(link, receiver, range, &mut held, sources);
+            promises.extend(sure.map(|(at, number)| (link, number, at, receiver)));
+        }
+        promises.sort_unstable();
+        for (link, number, at, endpoint) in promises {
+            let sender = self.stack.endpoint(endpoint).remote();
+            let (Some(cut), Some(share)) = (&mut self.fabric.cut, &mut self.share) else { return };
+            cut.forget(endpoint);
+            let slot = endpoint.slot();
+            if slot >= share.promised.len() {
+                share.promised.resize(slot + 1, None);
+            }
+            share.promised[slot] = Some(at);
+            cut.promise(sender, Promise { link, at, endpoint, number });
+        }
+    }
+
+    /// Makes this world one part of a run.
+    pub(crate) fn become_part(&mut self) {
+        self.share = Some(Box::default());
+        self.stack.keep_late();
+        for driver in &mut self.drivers {
+            driver.background = true;
+        }
+        self.unfinished = 1;
+        let links = self.fabric.links.len() as u32;
+        self.sources.set(links + SAMPLES, Key::NEVER);
+    }
+
+    /// Carries out all events before `end`.
+    pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
+        let over = self.stack.has_ended();
+        let start = self.now;
+        self.until = Time(end.0 - 1);
+        self.stretch::<false>(u64::MAX)?;
+        self.promise();
+        self.check_late();
+        if !over
+            && self.stack.has_ended()
+            && let Some(share) = &mut self.share
+        {
+            share.first_over = Some(start);
+        }
+        Ok(())
+    }
+
+    /// Samples are taken of the whole.
+    pub(crate) fn next_sample(&self) -> Time {
+        self.records.samples.next()
+    }
+
+    /// Puts the parts of a run together that has ended with this event: afterwards the first of them is
+    /// what it had been in one.
+    pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
+        let cut = self.fabric.cut.as_ref().expect("it is a part");
+        let part_of = |host: HostId| cut.part_of(host);
+        for (other, part) in others.iter_mut().zip(1..) {
+            self.messages.take_over(&mut other.messages, |slot, side| {
+                let client = EndpointId::new(slot, 0);
+                let end = if side == Side::Client { client } else { client.peer() };
+                part_of(self.stack.endpoint(end).local()) == part
+            });
+        }
+        for (other, part) in others.iter_mut().zip(1..) {
+            self.stack.take_over(&mut other.stack, |host| part_of(host) == part);
+        }
+        let mut share = self.share.take().expect("it is a part");
+        for other in &mut others {
+            let of_other = other.share.take().expect("it is a part");
+            self.events += other.events - of_other.repeated;
+            share.rows.extend(of_other.rows);
+            share.events.extend(of_other.events);
+            share.events_left_out += of_other.events_left_out;
+            for (mine, theirs) in self.records.latency.iter_mut().zip(&other.records.latency) {
+                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+            }
+        }
+        self.events -= self.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+        for other in &others {
+            self.events -= other.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+        }
+        let order = |row: &(FlowRow, u32, u64)| {
+            (self.sources.order().of((Key::new(row.0.finish, Class::Arrival), row.1)), row.2)
+        };
+        share.rows.sort_by_key(order);
+        share.rows.into_iter().for_each(|(row, ..)| self.records.flow(row));
+        // at one time what TCP does goes first, see `incidents`
+        share.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
+        share.events.into_iter().for_each(|(_, row)| self.records.events.push(row));
+        self.records.events.leave_out(share.events_left_out);
+        let mut fabrics: Vec<_> = others.into_iter().map(|other| other.fabric).collect();
+        self.fabric.unite(&mut fabrics);
+        self.now = last.0.time();
+        self
+    }
+}
+
+/// How far a part can run ahead of what others do: the least delay of all cables.
+pub(crate) fn lookahead(world: &World) -> Span {
+    world.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
+}

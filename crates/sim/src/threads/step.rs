@@ -1,0 +1,112 @@
+//! What is done in step: one thread carries out the events of all parts in the order of one run. The end
+//! of the run is found so, for it is one event; and samples, which look at everything, and timers that
+//! look at the other end of a connection.
+
+use crate::world::{TRANSPORT_TIMERS, World};
+use eastwest_engine::order::{Class, Key};
+use eastwest_types::Time;
+
+/// Carries out the events of all parts up to and including `until`, or until so many flows are done, in
+/// the order of one run. Returns the last event, if the flows are done.
+pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
+    for world in worlds.iter_mut() {
+        world.until = until;
+        world.share_mut().in_step = true;
+    }
+    let last = until_done(worlds, until, flows);
+    for world in worlds.iter_mut() {
+        world.share_mut().in_step = false;
+    }
+    last
+}
+
+fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
+    let mut last = None;
+    loop {
+        if worlds.iter().any(|w| w.share().wrong.is_some()) {
+            return None;
+        }
+        if worlds.iter().map(|w| w.share().done).sum::<u64>() >= flows {
+            return last;
+        }
+        let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
+            let first = w.sources.winner();
+            // a promise goes before the event that it is about, which is taken along
+            (w.sources.order().of(first), w.fabric.promised(first.1).is_none(), part, first)
+        });
+        let (.., part, first) = firsts.min().expect("there are parts");
+        let sample = Key::new(worlds[0].next_sample(), Class::Sample);
+        if sample < first.0 && sample.time() <= until {
+            sample_all(worlds, sample.time());
+            continue;
+        }
+        if first.0.time() > until {
+            return None;
+        }
+        last = Some(first);
+        // a promised delivery is an event of two parts: first comes that of the receiver
+        if let Some((number, owner)) = worlds[part].fabric.promised(first.1) {
+            let handed = |w: &World| w.fabric.links[first.1 as usize].counters.packets as u32;
+            while handed(worlds[owner]) <= number && worlds[owner].sources.winner() == first {
+                one_event(worlds, owner, first.1);
+            }
+        }
+        one_event(worlds, part, first.1);
+    }
+}
+
+/// Carries out the next event of a part, and hands over at once what comes of it.
+fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
+    let links = worlds[part].fabric.links.len() as u32;
+    if source == links + TRANSPORT_TIMERS
+        && let Some(end) = worlds[part].timer_across()
+    {
+        let cut = worlds[part].cut();
+        let other = cut.part_of(worlds[part].stack.endpoint(end.peer()).local());
+        let (low, high) = worlds.split_at_mut(part.max(other));
+        let (one, two) = (&mut *low[part.min(other)], &mut *high[0]);
+        let (this, other) = if part < other { (one, two) } else { (two, one) };
+        this.stack.mirror(end.peer(), &other.stack);
+    }
+    let world = &mut *worlds[part];
+    let over = world.stack.has_ended();
+    if world.stretch::<false>(world.events + 1).is_err() {
+        world.go_wrong("a part cannot go on");
+    }
+    world.promise();
+    world.check_late();
+    let now = world.now;
+    if !over && world.stack.has_ended() {
+        world.share_mut().first_over = Some(now);
+    }
+    let cut = world.cut_mut();
+    cut.first_out = Time::NEVER;
+    let mut out = std::mem::take(&mut cut.out);
+    for (mail, other) in out.iter_mut().zip(worlds.iter_mut()) {
+        other.fabric.receive(mail, &mut other.sources);
+    }
+    worlds[part].cut_mut().out = out;
+}
+
+/// Takes a sample of all parts.
+fn sample_all(worlds: &mut [&mut World], now: Time) {
+    let rest = worlds.iter().all(|world| world.at_rest());
+    for world in worlds.iter_mut() {
+        let last = (Key::new(now, Class::Sample), 0);
+        world.fabric.count_gone(last, world.sources.order());
+    }
+    worlds.iter_mut().for_each(|world| world.fabric.lay_open(true));
+    let (first, others) = worlds.split_first_mut().expect("there are parts");
+    for (other, part) in others.iter_mut().zip(1u8..) {
+        first.fabric.swap_links(&mut other.fabric, part);
+    }
+    first.records.sample(&first.fabric, now);
+    first.events += 1;
+    for (other, part) in others.iter_mut().zip(1u8..) {
+        first.fabric.swap_links(&mut other.fabric, part);
+    }
+    worlds.iter_mut().for_each(|world| world.fabric.lay_open(false));
+    if rest {
+        worlds[0].go_wrong("nothing is left to happen");
+    }
+}

@@ -1,0 +1,180 @@
+//! A run on several threads gives what it gives on one: every table, the whole summary and the digest.
+
+use crate::harness::{scenario, shipped};
+use eastwest_engine::random::Stream;
+use eastwest_sim::plan::Plan;
+use eastwest_sim::results::Results;
+use eastwest_sim::scenario::Scenario;
+use eastwest_sim::threads::{Ended, Habits, Spans, run};
+use eastwest_sim::world::{RunError, World};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// In parts from the first event to nearly the last, however little happens.
+const ALWAYS: Habits = Habits { last_flows: 3, look_every: 1 << 40, pays: (0, 0), spans: None };
+
+/// The same, now one after the other and now together, as a clock says that goes on by 1 ms at each look.
+const BY_TURNS: Habits = Habits {
+    spans: Some(Spans {
+        try_alone: Duration::from_millis(7),
+        try_together: Duration::from_millis(9),
+        together: Duration::from_millis(16),
+        alone: Duration::from_millis(5),
+        hopeless: u32::MAX,
+    }),
+    ..ALWAYS
+};
+
+/// What a run says of itself: the summary and all tables as text.
+fn said(results: &Results) -> String {
+    format!("{:#}\n{:#?}\n{:?}", results.summary, results.tables, results.files)
+}
+
+fn in_one(scenario: &Scenario) -> String {
+    let mut world = World::new(Plan::new(scenario).unwrap()).unwrap();
+    world.run(&mut |_| true).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
+    said(&Results::new(world))
+}
+
+/// The same on threads, or why it has to be done on one.
+fn in_parts(scenario: &Scenario, threads: usize, habits: Habits) -> Result<String, &'static str> {
+    let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
+    let looks = Cell::new(0);
+    let clock = || {
+        looks.set(looks.get() + 1);
+        Duration::from_millis(looks.get())
+    };
+    match run(&plan, threads, habits, &clock, &mut |_| true).unwrap() {
+        Ended::Done(run) => Ok(said(&run.into_results())),
+        Ended::InOne(why) => Err(why),
+    }
+}
+
+/// Compares; returns why it could not be done in parts.
+fn same(scenario: &Scenario, text: &str, threads: usize, habits: Habits) -> Option<&'static str> {
+    match in_parts(scenario, threads, habits) {
+        Err(why) => Some(why),
+        Ok(parts) => {
+            let one = in_one(scenario);
+            let differ: Vec<_> =
+                one.lines().zip(parts.lines()).filter(|(a, b)| a != b).take(8).collect();
+            assert!(one == parts, "{} on {threads} threads: {differ:#?}\n{text}", scenario.name);
+            None
+        }
+    }
+}
+
+#[test]
+fn shipped_scenarios_are_the_same_on_any_number_of_threads() {
+    let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
+    for (threads, habits) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
+        assert_eq!(same(&scenario, "S1", threads, habits), None);
+    }
+}
+
+/// One of `choices`.
+fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
+    choices[random.below(choices.len() as u64) as usize]
+}
+
+/// A small scenario of what can be divided, with settings drawn at random.
+fn random_scenario(r: &mut Stream) -> String {
+    let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
+    let delays = ["1 ns", "500 ns", "5 us", "77.7 us"];
+    let shape = match r.below(2) {
+        0 => format!(
+            "kind = 'leaf-spine'\nleaves = {}\nhosts_per_leaf = {}\nspines = {}",
+            2 + r.below(4),
+            3 + r.below(4),
+            1 + r.below(3),
+        ),
+        _ => format!(
+            "kind = 'fat-tree'\nk = {}\nhosts_per_edge = {}",
+            2 + 2 * r.below(2),
+            2 + r.below(3)
+        ),
+    };
+    let workload = match r.below(5) {
+        0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(40_000)),
+        1 => format!("kind = 'stride'\nstride = 1\ncount = 2\nbytes = '{} B'", 1 + r.below(90_000)),
+        2 => format!(
+            "kind = 'poisson'\nload = 0.5\nflows = {}\nsizes = '{} B'",
+            20 + r.below(100),
+            1 + r.below(60_000)
+        ),
+        _ => format!("kind = 'permutation'\nbytes = '{} B'", 1 + r.below(300_000)),
+    };
+    let window = match workload.contains("poisson") {
+        true => String::new(),
+        false => format!("\nstart_window = '{}'", pick(r, &["0 s", "1 us", "1 ms"])),
+    };
+    format!(
+        "schema = 1\nseed = {}\n{}[fabric]\n{shape}\nuplink_rate = '{}'\nuplink_delay = '{}'\nhost_rate = '{}'\n\
+         host_delay = '{}'\nmtu = {}\nframing = {}\nprocessing_jitter = '{}'\nqueue = {{ limit = '{}' }}\n\
+         host_queue = {{ limit = '{}' }}\n[tcp]\nsack = {}\ntimestamps = {}\nack_every = {}\n\
+         min_rto = '{}'\ninitial_rto = '5 ms'\ngranularity = '{}'\ninitial_window = {}\n\
+         max_window = '{}'\nmax_rto = '100 ms'\nmax_retries = 1000\ntime_wait = '{}'\ncongestion = '{}'\n\
+         {}[measure]\n{}events = {}\n[[class]]\nname = 'urgent'\npriority = 5\n\
+         [[workload]]\nname = 'w'\n{workload}{window}\n{}",
+        r.below(1000),
+        pick(r, &["", "", "duration = '3 ms'\n"]),
+        pick(r, &rates),
+        pick(r, &delays),
+        pick(r, &rates),
+        pick(r, &delays),
+        pick(r, &["576", "1500", "9000"]),
+        pick(r, &["0", "38", "7"]),
+        pick(r, &["0 s", "12 us", "1 ns", "200 us"]),
+        pick(r, &["1 packets", "7 packets", "9000 B", "20 KB", "200 packets"]),
+        pick(r, &["2 packets", "100 packets", "1 MB"]),
+        pick(r, &["true", "false"]),
+        pick(r, &["true", "false"]),
+        1 + r.below(3),
+        pick(r, &["1 ms", "3.3 ms", "200 us"]),
+        pick(r, &["1 ns", "10 us", "1 ms"]),
+        1 + r.below(40),
+        pick(r, &["20 KB", "1 MB"]),
+        pick(r, &["0 s", "1 ms", "1 s"]),
+        pick(r, &["new-reno", "cubic", "bbr"]),
+        pick(
+            r,
+            &[
+                "",
+                "profile = 'linux'\ninitial_receive_window = '16 KB'\n",
+                "small_queues = true\nlimit_output_bytes = '9 KB'\n"
+            ]
+        ),
+        pick(r, &["", "sample_interval = '50 us'\n"]),
+        pick(r, &["500000", "20", "0"]),
+        pick(
+            r,
+            &[
+                "",
+                "[[workload]]\nname = 'second'\nkind = 'stride'\nstride = 2\ncount = 1\nbytes = '20 KB'\nclass = 'urgent'\n",
+            ]
+        ),
+    )
+}
+
+/// Random scenarios tried.
+const RANDOM_SCENARIOS: u64 = 24;
+
+#[test]
+fn random_scenarios_are_the_same_on_any_number_of_threads() {
+    let cases = std::env::var("EASTWEST_RANDOM_SCENARIOS")
+        .map_or(RANDOM_SCENARIOS, |n| n.parse().expect("a number of scenarios"));
+    let mut reasons = std::collections::BTreeMap::new();
+    for case in 0..cases {
+        let text = random_scenario(&mut Stream::new(case, "random scenarios on threads"));
+        let scenario = scenario(&text, &[("name", &format!("random-{case}"))]);
+        let why = same(
+            &scenario,
+            &text,
+            [2, 3, 4][case as usize % 3],
+            [ALWAYS, BY_TURNS][case as usize / 3 % 2],
+        );
+        *reasons.entry(why).or_insert(0) += 1;
+    }
+    println!("{reasons:#?}");
+    assert!(reasons.get(&None).is_some_and(|n| *n > cases / 3), "{reasons:?}");
+}
