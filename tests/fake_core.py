@@ -81,6 +81,8 @@ class FakeCore:
         self.problems: list[Problem] = []
         self.raises: BaseException | None = None
         self.calls: list[tuple[Overrides, int | None, bool]] = []
+        #: Threads that the last run was given.
+        self.threads = 1
 
     def version(self) -> str:
         return "0.1.0"
@@ -124,8 +126,10 @@ class FakeCore:
         progress: ProgressCallback | None,
         sketches: Sequence[Any] = (),
         keeper: Keeper | None = None,
+        threads: int = 1,
     ) -> CoreResult:
         self.calls.append((overrides, seed, reference))
+        self.threads = threads
         if self.problems:
             raise ScenarioError(self.problems)
         if progress is not None:

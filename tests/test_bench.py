@@ -27,15 +27,42 @@ def test_each_run_is_a_process_of_its_own(fake: FakeCore, monkeypatch: pytest.Mo
     measured = bench.measure("S1", ["workload.0.bytes=1000"])
     assert measured == {
         "scenario": "s1",
+        "threads": 1,
         "packet_hops": 300,
         "cpu_s": 2.0,
         "wall_s": 2.5,
         "hops_per_cpu_s": 150.0,
         "peak_rss_mb": 80.5,
         "digest": "d",
+        "notes": [],
     }
     assert seen[0][1:4] == ["-m", "eastwest", "run"]
     assert seen[0][-2:] == ["--set", "workload.0.bytes=1000"]
+
+
+def test_threads_are_compared_with_one_in_turns(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("s1.toml").write_text("")
+    monkeypatch.setattr(shipped, "SCENARIOS", Path.cwd())
+    walls = iter([2.0, 1.5, 2.4, 1.2, 2.2, 9.0, 2.0, 2.0])
+    asked: list[bool] = []
+    digests = iter("d" * 7 + "e")
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        asked.append("--threads" in command)
+        summary: dict[str, Any] = {"packet_hops": 300, "cpu_s": 2.0, "peak_rss_mb": 80.5}
+        summary |= {"wall_s": next(walls), "digest": next(digests)}
+        summary["notes"] = ["in parts"] if asked[-1] else []
+        return subprocess.CompletedProcess(command, 0, json.dumps(summary), "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    one, two = bench.compare("S1", [], 2)
+    assert asked == [False, True] * 3
+    assert (one["threads"], one["wall_s"]) == (1, 2.2)
+    assert (two["threads"], two["wall_s"], two["notes"]) == (2, 1.5, ["in parts"])
+    with pytest.raises(bench.BenchError, match="digests differ: d, e"):
+        bench.compare("S1", [], 2, rounds=1)
 
 
 def test_a_failure_keeps_its_exit_code(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:

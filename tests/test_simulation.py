@@ -109,8 +109,29 @@ def test_one_digest_in_every_process_and_mode(scenario: str) -> None:
     assert len(str(first["digest"])) >= 16
     assert run_json(scenario)["digest"] == first["digest"]
     assert run_json(scenario, "--reference")["digest"] == first["digest"]
-    assert run_json(scenario, "--threads", "2")["digest"] == first["digest"]
+    parted = run_json(scenario, "--threads", "2")
+    assert parted["digest"] == first["digest"]
+    said = parted["notes"]
+    assert isinstance(said, list)
+    assert str(said[-1]).startswith("One thread, since ")
     assert run_json(scenario, "--seed", "2")["digest"] != first["digest"]
+
+
+def test_threads_give_every_table_of_one(tmp_path: Path) -> None:
+    """S1x10 is busy enough to be divided, where there is more than one core."""
+    settings = {"workload.bulk.bytes": "30 kB"}
+    one = ew.run("S1x10", settings, out=tmp_path / "one")
+    two = ew.run("S1x10", settings, out=tmp_path / "two", threads=2)
+    assert two.digest == one.digest
+    tables = sorted(path.name for path in one.path.glob("*.parquet"))
+    assert tables == sorted(path.name for path in two.path.glob("*.parquet"))
+    for name in tables:
+        assert pl.read_parquet(one.path / name).equals(pl.read_parquet(two.path / name)), name
+    own = {"wall_s", "cpu_s", "peak_rss_mb", "notes"}
+    summaries = [{k: v for k, v in r.summary.items() if k not in own} for r in (one, two)]
+    assert summaries[0] == summaries[1]
+    said = [note for note in two.summary["notes"] if note not in one.summary["notes"]]
+    assert [note.startswith(("2 threads", "One thread, since ")) for note in said] == [True]
 
 
 @pytest.mark.parametrize("scenario", ["small.toml", "jobs.toml"])

@@ -41,6 +41,7 @@ def run(
     progress: Callable[[Progress], None] | None,
     sketches: list[Any] = ...,
     keeper: Keeper | None = None,
+    threads: int = 1,
 ) -> CoreResult: ...
 def check(
     text: str,

@@ -22,12 +22,14 @@ class Measurement(TypedDict):
     """What one run of a scenario cost."""
 
     scenario: str
+    threads: int
     packet_hops: int
     cpu_s: float
     wall_s: float
     hops_per_cpu_s: float
     peak_rss_mb: float
     digest: str
+    notes: list[str]
 
 
 class BenchError(Exception):
@@ -38,8 +40,26 @@ class BenchError(Exception):
         self.code = code
 
 
-def measure(name: str, settings: Sequence[str] = ()) -> Measurement:
-    """Run a shipped scenario, or a scenario file, and return what it cost."""
+def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -> list[Measurement]:
+    """Run a scenario on one thread and on several, in turns: of each the run of median wall time.
+
+    Raises ``BenchError`` as ``measure`` does, and with code 3 where digests differ: results must
+    not depend on threads.
+    """
+    runs = [[measure(name, settings, n) for n in (1, threads)] for _ in range(rounds)]
+    digests = {run["digest"] for pair in runs for run in pair}
+    if len(digests) > 1:
+        raise BenchError(f"{name}: digests differ: {', '.join(sorted(digests))}", 3)
+    return [
+        sorted(of, key=lambda run: run["wall_s"])[rounds // 2] for of in zip(*runs, strict=True)
+    ]
+
+
+def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measurement:
+    """Run a shipped scenario, or a scenario file, and return what it cost.
+
+    Raises ``BenchError`` where there is no such scenario or its run fails.
+    """
     found = shipped.find(name)
     path = found or Path(name)
     if not path.is_file():
@@ -49,6 +69,8 @@ def measure(name: str, settings: Sequence[str] = ()) -> Measurement:
     with tempfile.TemporaryDirectory(prefix="eastwest-bench-") as folder:
         command = [sys.executable, "-m", "eastwest", "run", str(path), "--json"]
         command += ["--out", str(Path(folder) / "result")]
+        if threads > 1:
+            command += ["--threads", str(threads)]
         for setting in settings:
             command += ["--set", setting]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -58,10 +80,12 @@ def measure(name: str, settings: Sequence[str] = ()) -> Measurement:
     hops, cpu = int(summary["packet_hops"]), float(summary["cpu_s"])
     return {
         "scenario": path.stem,
+        "threads": threads,
         "packet_hops": hops,
         "cpu_s": cpu,
         "wall_s": float(summary["wall_s"]),
         "hops_per_cpu_s": hops / cpu if cpu > 0 else 0.0,
         "peak_rss_mb": float(summary["peak_rss_mb"]),
         "digest": str(summary["digest"]),
+        "notes": [str(note) for note in summary.get("notes", [])],
     }

@@ -248,13 +248,17 @@ def run(
     reference: bool,
     progress: ProgressCallback | None,
     keeper: Keeper | None = None,
+    threads: int = 1,
 ) -> CoreResult:
     """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``.
 
     With a ``keeper``, the run is kept while it is under way, and goes on from where it was kept.
+    With several ``threads`` a run that can be divided is, and not kept; a note tells what was done.
     """
     with _door() as (module, more):
-        further = more if keeper is None else (list(extras().sketches), keeper)
+        further: tuple[Any, ...] = more
+        if keeper is not None or threads > 1:
+            further = (list(extras().sketches), keeper, threads)
         result: CoreResult = module.run(
             text, base_dir, data_dir, overrides, seed, reference, progress, *further
         )

@@ -102,6 +102,7 @@ def run(
     checkpoint_s: float = 0,
     fresh: bool = False,
     memory_bytes: int | None = None,
+    threads: int = 1,
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
@@ -113,8 +114,10 @@ def run(
     ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
     store every so many seconds and when it is interrupted: the same call goes on from there, unless
     ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what the
-    machine or its control group has) ends with a ``MemoryError``. Raises ``ScenarioError`` where
-    the input is wrong, ``InputError`` where a mechanism is, and ``RunError`` where the simulation
+    machine or its control group has) ends with a ``MemoryError``. With several ``threads`` a large
+    fabric is simulated by so many at once, where that is possible; the result is the same and its
+    notes tell. Such a run is not kept while it is under way. Raises ``ScenarioError`` where the
+    input is wrong, ``InputError`` where a mechanism is, and ``RunError`` where the simulation
     cannot go on.
     """
     with core.using(load(mechanisms)[0]):
@@ -127,6 +130,7 @@ def run(
             progress=progress,
             keeper=Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
             memory_bytes=memory_bytes,
+            threads=threads,
         )
 
 
@@ -140,6 +144,7 @@ def simulate(
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
     memory_bytes: int | None = None,
+    threads: int = 1,
 ) -> Result:
     """Run what ``load_source`` found and write its result folder at once or not at all.
 
@@ -155,6 +160,7 @@ def simulate(
             progress=progress,
             keeper=keeper,
             memory_bytes=memory_bytes,
+            threads=threads,
         )
         if keeper is None:
             return write_result(target, raw, summary)
@@ -175,11 +181,12 @@ def measured(
     progress: core.ProgressCallback | None = None,
     keeper: Keeper | None = None,
     memory_bytes: int | None = None,
+    threads: int = 1,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
     """Run a scenario without writing a result: what the core has, and the summary with its cost.
 
     With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
-    processes that the run took. ``memory_bytes``: see ``run``.
+    processes that the run took. ``memory_bytes`` and ``threads``: see ``run``.
     """
     cpu = time.process_time()
     wall = time.perf_counter()
@@ -192,6 +199,7 @@ def measured(
         reference,
         Watched(_since_the_start(progress or _quiet, keeper), memory_bytes),
         keeper,
+        threads,
     )
     summary: dict[str, Any] = json.loads(raw["summary_json"])
     summary.setdefault("version", core.version())

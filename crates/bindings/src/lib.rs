@@ -20,7 +20,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use running::Running;
+use running::{Finished, Running};
 use sketch::{Sketch, Watch};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -175,7 +175,7 @@ fn progress_dict<'py>(
 
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None, threads = 1))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -188,13 +188,14 @@ fn run<'py>(
     progress: Option<Py<PyAny>>,
     sketches: Vec<Sketch>,
     keeper: Option<Py<PyAny>>,
+    threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
     let keeping =
         keeper.map(|keeper| Keeping::new(py, keeper, &scenario, reference)).transpose()?;
-    let running = Running::new(&scenario, reference, &watch, progress, keeping);
+    let running = Running::new(&scenario, reference, threads, &watch, progress, keeping);
     // other Python threads go on meanwhile
     let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
@@ -205,7 +206,7 @@ fn run<'py>(
         error.set_cause(py, Some(cause));
         return Err(error);
     }
-    let results = outcome?.map_err(|e| match e {
+    let Finished { results, note } = outcome?.map_err(|e| match e {
         WorldError::Interrupted => PyKeyboardInterrupt::new_err(()),
         other => RunError::new_err(other.to_string()),
     })?;
@@ -224,6 +225,7 @@ fn run<'py>(
     let d = PyDict::new(py);
     d.set_item("summary_json", serde_json::Value::Object(summary).to_string())?;
     describe(&d, &scenario)?;
+    d.set_item("notes", scenario.notes.iter().chain(&note).collect::<Vec<_>>())?;
     d.set_item("tables", tables_dict(py, results.tables)?)?;
     let files = PyList::empty(py);
     for (name, bytes) in &results.files {

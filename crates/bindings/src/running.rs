@@ -4,13 +4,17 @@
 use crate::keeping::Keeping;
 use crate::progress_dict;
 use crate::sketch::Watch;
+use eastwest_sim::checkpoint;
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
+use eastwest_sim::threads::{self, Ended, Habits, Parallel};
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
+use std::num::NonZero;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time between two calls of the progress callback, and between two looks for Ctrl-C.
@@ -20,6 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub struct Running<'a> {
     scenario: &'a Scenario,
     reference: bool,
+    /// Threads that it may use.
+    threads: usize,
     /// What sketches do.
     watch: &'a Watch,
     /// Is told how far the run is.
@@ -31,11 +37,26 @@ pub struct Running<'a> {
     raised: Option<PyErr>,
 }
 
+/// What a run gives, and what there is to say of how it was done.
+pub struct Finished {
+    /// Tables and summary.
+    pub results: Results,
+    /// Of its threads, where several were asked for.
+    pub note: Option<String>,
+}
+
+impl From<Results> for Finished {
+    fn from(results: Results) -> Finished {
+        Finished { results, note: None }
+    }
+}
+
 impl<'a> Running<'a> {
     /// A run that begins now.
     pub fn new(
         scenario: &'a Scenario,
         reference: bool,
+        threads: usize,
         watch: &'a Watch,
         progress: Option<Py<PyAny>>,
         keeping: Option<Keeping>,
@@ -43,15 +64,56 @@ impl<'a> Running<'a> {
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         let (looked, raised) = (started, None);
-        Running { scenario, reference, watch, progress, keeping, started, looked, raised }
+        Running { scenario, reference, threads, watch, progress, keeping, started, looked, raised }
     }
 
     /// Runs to the end, from where an earlier run has been kept. The outer error is what Python has
     /// raised meanwhile.
-    pub fn finish(mut self) -> PyResult<Result<Results, RunError>> {
-        if self.scenario.fidelity == Fidelity::Flow {
-            return self.finish_without_packets();
+    pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
+        let mut note = None;
+        if self.threads > 1 {
+            match self.finish_on_threads()? {
+                Ok(Ended::Done(done)) => {
+                    let note = Some(of_threads(&done.parallel()));
+                    return Ok(Ok(Finished { results: done.into_results(), note }));
+                }
+                Ok(Ended::InOne(why)) => note = Some(format!("One thread, since {why}.")),
+                Err(error) => return Ok(Err(error)),
+            }
         }
+        let ended = match self.scenario.fidelity {
+            Fidelity::Flow => self.finish_without_packets()?,
+            _ => self.finish_in_one()?,
+        };
+        Ok(ended.map(|results| Finished { note, ..results.into() }))
+    }
+
+    /// Runs it on several threads, if that is possible. Nothing of it is kept meanwhile.
+    fn finish_on_threads(&mut self) -> PyResult<Result<Ended, RunError>> {
+        if self.scenario.fidelity == Fidelity::Flow {
+            return Ok(Ok(Ended::InOne("no packets are simulated")));
+        }
+        if checkpoint::obstacle(self.scenario).is_some() {
+            return Ok(Ok(Ended::InOne("a mechanism of your own is used")));
+        }
+        // more would only wait for each other
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = self.threads.min(cores);
+        if threads == 1 {
+            return Ok(Ok(Ended::InOne("there is one core")));
+        }
+        let (scenario, reference, started) = (self.scenario, self.reference, self.started);
+        let plan = || plan_of(scenario, reference);
+        let clock = || started.elapsed();
+        let mut look = |progress: &Progress| self.look_at(progress);
+        let ended = threads::run(&plan, threads, Habits::default(), &clock, &mut look);
+        match self.raised.take() {
+            Some(raised) => Err(raised),
+            None => Ok(ended),
+        }
+    }
+
+    fn finish_in_one(&mut self) -> PyResult<Result<Results, RunError>> {
         let mut world = match self.begin()? {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
@@ -90,24 +152,36 @@ impl<'a> Running<'a> {
     }
 
     fn plan(&self) -> Result<Plan, RunError> {
-        let plan = Plan::new(self.scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")));
-        plan.map(|mut plan| {
-            plan.fabric.reference_ports |= self.reference;
-            plan
-        })
+        plan_of(self.scenario, self.reference)
     }
 
     /// Whether the run may go on.
     fn look(&mut self, world: &mut World) -> bool {
-        if self.looked.elapsed() < LOOK_EVERY {
+        if !self.is_time() {
             return true;
         }
-        self.looked += self.looked.elapsed();
         if self.watch.failed() {
             return false;
         }
         self.raised = self.tell(&world.progress()).and_then(|()| self.keep(world)).err();
         self.raised.is_none()
+    }
+
+    /// As `look`, where there is no world to keep.
+    fn look_at(&mut self, progress: &Progress) -> bool {
+        if !self.is_time() {
+            return true;
+        }
+        self.raised = self.tell(progress).err();
+        self.raised.is_none() && !self.watch.failed()
+    }
+
+    fn is_time(&mut self) -> bool {
+        let since = self.looked.elapsed();
+        if since >= LOOK_EVERY {
+            self.looked += since;
+        }
+        since >= LOOK_EVERY
     }
 
     fn tell(&self, progress: &Progress) -> PyResult<()> {
@@ -140,6 +214,23 @@ impl<'a> Running<'a> {
         let keeping = self.keeping.as_mut().filter(|keeping| keeping.is_worth_it());
         if let Some(Err(error)) = keeping.map(|keeping| keeping.keep(world)) {
             Python::attach(|py| error.write_unraisable(py, None));
+        }
+    }
+}
+
+fn plan_of(scenario: &Scenario, reference: bool) -> Result<Plan, RunError> {
+    let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
+    plan.fabric.reference_ports |= reference;
+    Ok(plan)
+}
+
+/// What is said of a run that several threads have done.
+fn of_threads(parallel: &Parallel) -> String {
+    let threads = format!("{} threads, each for a share of the racks", parallel.threads);
+    match 100 * parallel.alone / parallel.windows.max(1) {
+        0..5 => format!("{threads}."),
+        share => {
+            format!("{threads}; {share} % of the time one did the work of all: it was faster.")
         }
     }
 }

@@ -24,6 +24,15 @@ def bench(
         typer.Argument(metavar="[SCENARIO]...", help="S1, S1x10, S2 …; default: S1."),
     ] = None,
     settings: SetOption = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Compare so many threads with one: three runs of each in turns, the median is "
+            "shown.",
+        ),
+    ] = 1,
     as_json: JsonArrayOption = False,
 ) -> None:
     """Measure the standard performance scenarios, each in a fresh process."""
@@ -31,20 +40,32 @@ def bench(
     rows: list[standard.Measurement] = []
     for name in names or ["S1"]:
         try:
-            rows.append(standard.measure(name, settings or []))
+            if threads == 1:
+                rows.append(standard.measure(name, settings or []))
+            else:
+                rows += standard.compare(name, settings or [], threads)
         except standard.BenchError as error:
             errors().print(f"eastwest: {clean(str(error), 2000)}", markup=False)
             raise typer.Exit(error.code) from None
     if as_json:
         typer.echo(json.dumps(rows))
         return
+    _show(rows, threads)
+
+
+def _show(rows: list[standard.Measurement], threads: int) -> None:
+    """Print measurements; of threads, what they gain and what the run said of them."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for heading in ("scenario", "packet-hops", "CPU", "wall", "hops/CPU-s", "memory", "digest"):
+    headings = ["scenario", "packet-hops", "CPU", "wall", "hops/CPU-s", "memory", "digest"]
+    if threads > 1:
+        headings.insert(1, "threads")
+    for heading in headings:
         left = heading in {"scenario", "digest"}
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             clean(row["scenario"], 20),
+            *([str(row["threads"])] if threads > 1 else []),
             f"{row['packet_hops'] / 1e6:,.2f} M",
             span(row["cpu_s"]),
             span(row["wall_s"]),
@@ -52,4 +73,12 @@ def bench(
             f"{row['peak_rss_mb']:.0f} MB",
             clean(row["digest"])[:8],
         )
-    Console(highlight=False).print(table)
+    screen = Console(highlight=False)
+    screen.print(table)
+    if threads == 1:
+        return
+    for one, several in zip(rows[::2], rows[1::2], strict=True):
+        gain = one["wall_s"] / max(several["wall_s"], 1e-9)
+        said = [note for note in several["notes"] if note not in one["notes"]]
+        line = f"{one['scenario']}: {gain:.2f} × on {threads} threads. {' '.join(said)}"
+        screen.print(clean(line, 2000), markup=False)

@@ -109,7 +109,13 @@ def run(
         int | None, typer.Option(min=0, max=2**64 - 1, help="Seed, instead of the scenario's.")
     ] = None,
     threads: Annotated[
-        int, typer.Option(min=1, help="Threads to use; results are the same for any number.")
+        int,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Threads for this one run, where it can be divided by racks or pods; results are "
+            "the same for any number.",
+        ),
     ] = 1,
     out: Annotated[Path | None, typer.Option(help="Result folder to write.")] = None,
     force: Annotated[
@@ -152,6 +158,7 @@ def run(
                 progress=bar,
                 keeper=keeper,
                 memory_bytes=most,
+                threads=threads,
             )
     except KeyboardInterrupt:
         if keeper is None or not keeper.goes_on:
@@ -164,10 +171,10 @@ def run(
     if planned is not None and not reference:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
-    _show(result, threads, as_json)
+    _show(result, as_json)
 
 
-def _show(result: Result, threads: int, as_json: bool) -> None:
+def _show(result: Result, as_json: bool) -> None:
     """Show a run; leave with the exit code of a miss where a deadlock ended it."""
     stuck = deadlock(result.summary)
     if as_json:
@@ -177,8 +184,6 @@ def _show(result: Result, threads: int, as_json: bool) -> None:
     else:
         screen = Console(highlight=False)
         print_summary(screen, result)
-        if threads > 1:
-            screen.print("[dim]One simulation runs on one thread; --threads changed nothing.[/dim]")
     if stuck:
         raise typer.Exit(MISSED)
 
