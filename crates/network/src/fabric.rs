@@ -398,7 +398,7 @@ impl Fabric {
     /// The event after this one is almost always the one that leads now: asks for its link while
     /// this one is being worked on.
     #[inline(always)]
-    fn prefetch_next(&self, events: &Tournament) {
+    pub(crate) fn prefetch_next(&self, events: &Tournament) {
         if self.links.len() >= MANY_LINKS
             && let Some(source) = events.leader()
             && let Some(link) = self.links.get(source as usize)
@@ -421,10 +421,11 @@ impl Fabric {
     }
 
     /// Carries out the next event of a link. Returns the packet where one has reached a host;
-    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`.
+    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`;
+    /// `BRIDGED` is what [`Fabric::is_bridged`] tells.
     // this and what it calls on every hop: as calls they cost a twentieth each
     #[inline(always)]
-    pub fn fire<const TAPPED: bool>(
+    pub fn fire<const TAPPED: bool, const BRIDGED: bool>(
         &mut self,
         key: Key,
         link: u32,
@@ -433,6 +434,9 @@ impl Fabric {
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
+        }
+        if BRIDGED {
+            return self.arrive_bridged::<TAPPED>(key, link, events);
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
@@ -444,9 +448,7 @@ impl Fabric {
             self.lose_late(link);
         }
         if TAPPED {
-            self.taps.look(link, &passage, &self.pool);
-            let l = &self.links[link as usize];
-            self.journeys.pass(key.time(), (l, self.hosts), &passage, &self.pool);
+            self.look_at(key.time(), link, &passage);
         }
         if to < self.hosts {
             self.delivered += 1;
@@ -461,9 +463,47 @@ impl Fabric {
         None
     }
 
+    /// Taps and journeys look at a packet that a link has handed over.
+    #[inline(always)]
+    pub(crate) fn look_at(&mut self, now: Time, link: u32, passage: &Passage) {
+        self.taps.look(link, passage, &self.pool);
+        let l = &self.links[link as usize];
+        self.journeys.pass(now, (l, self.hosts), passage, &self.pool);
+    }
+
+    /// Takes out the packet that a link has handed over, if that was to a host.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, link: u32, to: u32, passage: &Passage) -> Option<Packet> {
+        if to >= self.hosts {
+            return None;
+        }
+        self.delivered += 1;
+        self.prefetch_deliveries(link);
+        Some(self.pool.remove(passage.slot))
+    }
+
+    /// Where a packet goes from the switch to which a link has brought it.
+    #[inline(always)]
+    pub(crate) fn next_link(
+        &mut self,
+        now: Time,
+        switch: u32,
+        came: u32,
+        passage: &Passage,
+    ) -> u32 {
+        let (links, pool) = (&self.links, &self.pool);
+        let view = || View { now, packet: pool.get(passage.slot), links, came };
+        self.routing.next_link(switch - self.hosts, passage.dst, passage.hash, view)
+    }
+
+    /// Whether all ports are bridged; else none is.
+    pub fn is_bridged(&self) -> bool {
+        self.dcb.is_on()
+    }
+
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
-        if self.links[link as usize].is_bridged() {
+        if self.is_bridged() {
             return self.depart_bridged(key, link, events);
         }
         if self.energy.host.both || self.energy.fabric.both {

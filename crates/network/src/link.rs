@@ -40,7 +40,8 @@ use crate::ring::Ring;
 use crate::shared_buffer::SharedBuffer;
 use begun::Late;
 use calm::Calm;
-use conditions::{Conditions, ps_per_byte_q16};
+use conditions::Conditions;
+pub(crate) use conditions::ps_per_byte_q16;
 pub(crate) use divided::Divided;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
@@ -174,8 +175,8 @@ pub struct Link {
     /// The discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
-    /// that are neither plain nor two-event and without faults.
-    begun: u32,
+    /// that are neither plain nor two-event and without faults; without the bytes at bridged ones.
+    pub(crate) begun: u32,
     /// Node that sends.
     pub from: u32,
     begun_bytes: u64,
@@ -257,7 +258,6 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let bridged = spec.bridge.is_some();
         let waiting = two_event.then(|| {
             let bridge = spec.bridge.take();
             Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), bridge)
@@ -282,7 +282,7 @@ impl Link {
             plain: eager && !queue.sees_all() && sleeper.is_none(),
             lazy,
             counted,
-            keeps_begun: lazy || counted || bridged || (eager && sleeper.is_some()),
+            keeps_begun: lazy || counted || (eager && sleeper.is_some()),
             conditions: None,
             calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
             queue,
@@ -463,7 +463,7 @@ impl Link {
     /// The key at which a packet that arrives at `arrive` is handed over: host links add a random
     /// processing delay, which keeps the order.
     #[inline]
-    fn arrival_key(&self, now: Time, arrive: Time) -> Key {
+    pub(crate) fn arrival_key(&self, now: Time, arrive: Time) -> Key {
         let mut at = arrive;
         if self.jitter.0 > 0 {
             at = self.jittered(arrive, self.counters.packets).max(now);
@@ -505,13 +505,20 @@ impl Link {
         if self.keeps_begun {
             self.before_arrival(key.time(), pool);
         }
+        let passage = self.take_first(key);
+        (passage, self.next_key(key.time()))
+    }
+
+    /// Takes the packet in front off the wire: it has arrived.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, key: Key) -> Passage {
         let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
         let ip_len = u32::from(passage.ip_len);
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
         self.fold(key.0, passage.identity);
-        (passage, self.next_key(key.time()))
+        passage
     }
 
     /// Carries out the link's next event, a departure: the port has finished sending, or a packet was
@@ -542,9 +549,10 @@ impl Link {
         if self.conditions.is_none()
             && let Some(due) = self.waiting.as_ref().and_then(|w| w.plain_due())
         {
-            let first = match self.on_wire.get(0) {
-                None => Key::NEVER,
-                Some(held) => self.arrival_key(now, held.arrive),
+            let arrive = self.on_wire.get(0).map_or_else(|| self.foreseen(), |held| held.arrive);
+            let first = match arrive {
+                Time::NEVER => Key::NEVER,
+                arrive => self.arrival_key(now, arrive),
             };
             return match due {
                 Time::NEVER => first,
@@ -632,8 +640,9 @@ impl Link {
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets - w.ahead());
-        self.on_wire.len() + waiting
+        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets);
+        let on_wire_already = if self.is_bridged() { self.ahead() } else { 0 };
+        self.on_wire.len() + waiting - on_wire_already
     }
 
     #[inline(never)]

@@ -115,6 +115,30 @@ impl Stored {
     }
 }
 
+/// How a packet came to the switch it is at: the link and its priority, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry(u32);
+
+impl Entry {
+    /// On this link, or [made here](crate::dcb::lanes::OWN).
+    #[inline]
+    pub fn new(came: u32, priority: u8) -> Entry {
+        Entry(came << 3 | u32::from(priority & 7))
+    }
+
+    /// The link; where the packet was made here, the number of none.
+    #[inline]
+    pub fn came(self) -> u32 {
+        self.0 >> 3
+    }
+
+    /// The priority.
+    #[inline]
+    pub fn priority(self) -> u8 {
+        (self.0 & 7) as u8
+    }
+}
+
 /// All packets in the fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
@@ -123,6 +147,8 @@ pub struct PacketPool {
     free: Vec<u32>,
     /// By slot, the host that has sent the packet, where the network has to know.
     sources: Vec<u32>,
+    /// By slot, how the packet came to the switch it is at, where ports are bridged.
+    entries: Vec<Entry>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -251,6 +277,22 @@ impl PacketPool {
     /// Who has sent the packet in a slot, where that was noted.
     pub(crate) fn source(&self, slot: u32) -> HostId {
         HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
+    }
+
+    /// Notes how the packet in a slot came to the switch where it is.
+    #[inline]
+    pub(crate) fn set_entry(&mut self, slot: u32, entry: Entry) {
+        let slot = slot as usize;
+        if slot >= self.entries.len() {
+            self.entries.resize(self.slots.len().max(slot + 1), Entry(0));
+        }
+        self.entries[slot] = entry;
+    }
+
+    /// How the packet in a slot came to the switch where it is. It must have been noted.
+    #[inline]
+    pub(crate) fn entry(&self, slot: u32) -> Entry {
+        self.entries[slot as usize]
     }
 
     /// Asks the processor to have this packet in its cache soon.

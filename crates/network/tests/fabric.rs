@@ -110,7 +110,7 @@ fn play(config: &FabricConfig, packets: u64) -> Fate {
             events.set(changes, change_key(&fabric));
             continue;
         }
-        if let Some(packet) = fabric.fire::<false>(key, source, &mut events) {
+        if let Some(packet) = fabric.fire::<false, false>(key, source, &mut events) {
             arrived += 1;
             arrivals.push((now, packet.seq));
             assert_eq!(packet.sack != NO_SACK, packet.seq % 3 == 0);

@@ -139,8 +139,10 @@ impl World {
         self.note_losses(Time::NEVER);
         let opened = match self.paths.is_on() {
             _ if !self.owns_host(client) => self.stack.enter(&connect),
-            true => self.tcp_in::<true, _>(|stack, now, out| stack.open(now, &connect, out)),
-            false => self.tcp_in::<false, _>(|stack, now, out| stack.open(now, &connect, out)),
+            true => self.tcp_in::<true, false, _>(|stack, now, out| stack.open(now, &connect, out)),
+            false => {
+                self.tcp_in::<false, false, _>(|stack, now, out| stack.open(now, &connect, out))
+            }
         };
         match opened {
             Some(endpoint) => {

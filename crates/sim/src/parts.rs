@@ -275,7 +275,7 @@ impl World {
         let over = self.stack.has_ended();
         let start = self.now;
         self.until = Time(end.0 - 1);
-        self.stretch::<false>(u64::MAX)?;
+        self.stretch::<false, false>(u64::MAX)?;
         self.promise();
         self.check_late();
         if !over

@@ -136,10 +136,10 @@ fn change_key(fabric: &Fabric) -> Key {
 /// How many events pass between two looks at the caller's wishes.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
-/// What transport endpoints say goes here. `INSIDE` makes two of it, so that the compiler also makes
-/// two of all that TCP does with it: code that is called from one place is part of that place, and
-/// with two loops there would be two.
-pub(crate) struct Out<'a, const INSIDE: bool> {
+/// What transport endpoints say goes here. `INSIDE` and `BRIDGED` make four of it, one for each loop, so that
+/// the compiler also makes four of all that TCP does with it: code that is called from one place is part of
+/// that place, and with several loops there would be several.
+pub(crate) struct Out<'a, const INSIDE: bool, const BRIDGED: bool> {
     now: Time,
     fabric: &'a mut Fabric,
     sources: &'a mut Tournament,
@@ -159,7 +159,7 @@ pub(crate) enum Ask {
     Close(EndpointId),
 }
 
-impl<const INSIDE: bool> Sink for Out<'_, INSIDE> {
+impl<const INSIDE: bool, const BRIDGED: bool> Sink for Out<'_, INSIDE, BRIDGED> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         if INSIDE && let Some((paths, messages)) = &mut self.inside {
@@ -269,14 +269,17 @@ impl World {
         most: u64,
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        // whoever does not look inside does not pay for it: not even a branch per event
+        // whoever does not look inside, or has no bridged ports, does not pay for it: not even a branch
+        // per event
         let inside = self.tracer.is_on()
             || self.fabric.taps.any()
             || self.paths.is_on()
             || self.flow_samples.is_on();
-        let ended = match inside {
-            true => self.run_all::<true>(most, look),
-            false => self.run_all::<false>(most, look),
+        let ended = match (inside, self.fabric.is_bridged()) {
+            (false, false) => self.run_all::<false, false>(most, look),
+            (false, true) => self.run_all::<false, true>(most, look),
+            (true, false) => self.run_all::<true, false>(most, look),
+            (true, true) => self.run_all::<true, true>(most, look),
         };
         if ended != Err(RunError::Interrupted) {
             self.fabric.settle(self.now);
@@ -299,13 +302,13 @@ impl World {
         }
     }
 
-    fn run_all<const INSIDE: bool>(
+    fn run_all<const INSIDE: bool, const BRIDGED: bool>(
         &mut self,
         most: u64,
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         self.begin();
-        while !self.stretch::<INSIDE>(self.next_look(most))? {
+        while !self.stretch::<INSIDE, BRIDGED>(self.next_look(most))? {
             if self.events % EVENTS_PER_LOOK == 0 {
                 self.note_losses(Time::NEVER);
                 if !look(self) {
@@ -324,7 +327,10 @@ impl World {
     /// A function of its own: the loop over packets is compiled without what happens between two
     /// stretches.
     #[inline(never)]
-    pub(crate) fn stretch<const INSIDE: bool>(&mut self, events: u64) -> Result<bool, RunError> {
+    pub(crate) fn stretch<const INSIDE: bool, const BRIDGED: bool>(
+        &mut self,
+        events: u64,
+    ) -> Result<bool, RunError> {
         let links = self.fabric.links.len() as u32;
         while self.unfinished > 0 && self.stuck.is_none() {
             let (key, source) = self.sources.winner();
@@ -342,7 +348,7 @@ impl World {
             self.now = key.time();
             self.events += 1;
             if source < links {
-                let arrived = self.fabric.fire::<INSIDE>(key, source, &mut self.sources);
+                let arrived = self.fabric.fire::<INSIDE, BRIDGED>(key, source, &mut self.sources);
                 if INSIDE && let Some(seen) = self.fabric.taps.take() {
                     self.capture(&seen);
                 }
@@ -350,7 +356,7 @@ impl World {
                     if let Some(endpoint) = self.fabric.next_reader.take() {
                         self.stack.prefetch(endpoint);
                     }
-                    self.deliver::<INSIDE>(&packet);
+                    self.deliver::<INSIDE, BRIDGED>(&packet);
                     if !self.notices.is_empty() {
                         self.carry_notices();
                     }
@@ -434,7 +440,7 @@ impl World {
 
     /// A packet has reached its host.
     #[inline(always)]
-    fn deliver<const INSIDE: bool>(&mut self, packet: &Packet) {
+    fn deliver<const INSIDE: bool, const BRIDGED: bool>(&mut self, packet: &Packet) {
         let latency = self.now.since(packet.born);
         if packet.notes & Packet::DATAGRAM != 0 {
             return self.deliver_datagram::<INSIDE>(packet, latency);
@@ -445,7 +451,7 @@ impl World {
         if INSIDE && self.paths.is_on() {
             self.path_arrives(packet);
         }
-        self.tcp_in::<INSIDE, _>(|stack, now, out| {
+        self.tcp_in::<INSIDE, BRIDGED, _>(|stack, now, out| {
             stack.on_packet(now, packet, sack.as_ref(), out);
         });
         if INSIDE {
@@ -565,7 +571,7 @@ impl World {
 
     #[inline]
     fn ask_in<const INSIDE: bool>(&mut self, ask: &Ask) {
-        self.tcp_in::<INSIDE, _>(|stack, now, out| match *ask {
+        self.tcp_in::<INSIDE, false, _>(|stack, now, out| match *ask {
             Ask::Wake(end) => stack.on_wake(now, end, out),
             Ask::Write(end, bytes) => stack.write(now, end, bytes, out),
             Ask::Close(end) => stack.close(now, end, out),
@@ -575,9 +581,9 @@ impl World {
     /// Lets the transport stack work; what it wants from the network and the clock happens at once,
     /// what it has to say to applications waits in `notices`.
     #[inline]
-    pub(crate) fn tcp_in<const INSIDE: bool, R>(
+    pub(crate) fn tcp_in<const INSIDE: bool, const BRIDGED: bool, R>(
         &mut self,
-        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE>) -> R,
+        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE, BRIDGED>) -> R,
     ) -> R {
         let mut out = Out {
             now: self.now,

@@ -23,6 +23,9 @@ impl Rate {
     }
     /// The time `bytes` last at this rate, rounded up to a picosecond. The rate must not be zero.
     pub fn time_for(self, bytes: u64) -> Span {
+        if let Some(ps) = bytes.checked_mul(8_000_000_000_000) {
+            return Span(ps.div_ceil(self.0).min(Span::MAX.0)); // a quarter of the work
+        }
         let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Span(u64::try_from(ps).unwrap_or(Span::MAX.0).min(Span::MAX.0))
     }

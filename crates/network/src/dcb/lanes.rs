@@ -6,8 +6,8 @@
 //! mark packets of a lossless priority, and never drops them.
 
 use super::cnm::Cnm;
+use super::limits::Limits;
 use super::qcn::QcnConfig;
-use super::reaction::ReactionPoint;
 use crate::config::QueueConfig;
 use crate::link::Passage;
 use crate::losses::Cause;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Stands for the link that a packet came on where its own host or switch has made it.
-pub(crate) const OWN: u32 = u32::MAX;
+pub(crate) const OWN: u32 = u32::MAX >> 3;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -28,74 +28,23 @@ pub(crate) struct Held {
     /// The link it came on, or [`OWN`].
     pub came: u32,
     /// Its number among those of the class.
-    number: u64,
-}
-
-/// A flow of a host that QCN limits or has limited a moment ago.
-#[derive(Debug, Serialize, Deserialize)]
-struct Limited {
-    point: ReactionPoint,
-    packets: VecDeque<Held>,
-    bytes: u64,
-    /// When its last packet began to be sent, and how many bytes on the link it had.
-    sent: (Time, u32),
-    /// When its next packet may go.
-    next: Time,
-}
-
-impl Limited {
-    /// The rate has changed, or a packet was sent.
-    fn set_next(&mut self) {
-        self.next = match self.point.is_free() {
-            true => Time::ZERO,
-            false => self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1)),
-        };
-    }
-}
-
-/// The flows that a host limits in one priority, in the order of their destinations: there are few.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Limits(Vec<(u32, Limited)>);
-
-impl Limits {
-    #[inline]
-    fn place(&self, dst: u32) -> Option<usize> {
-        self.0.binary_search_by_key(&dst, |(dst, _)| *dst).ok()
-    }
-
-    #[inline]
-    fn get(&self, dst: u32) -> Option<&Limited> {
-        self.place(dst).map(|place| &self.0[place].1)
-    }
-
-    #[inline]
-    fn get_mut(&mut self, dst: u32) -> Option<&mut Limited> {
-        self.place(dst).map(|place| &mut self.0[place].1)
-    }
-
-    fn flows(&self) -> impl Iterator<Item = &Limited> {
-        self.0.iter().map(|(_, flow)| flow)
-    }
-
-    fn flows_mut(&mut self) -> impl Iterator<Item = &mut Limited> {
-        self.0.iter_mut().map(|(_, flow)| flow)
-    }
+    pub(super) number: u64,
 }
 
 /// A queue.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Lane {
     queue: Queue,
-    packets: VecDeque<Held>,
+    pub(super) packets: VecDeque<Held>,
     /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
     surely: usize,
     /// Packets and bytes, those of limited flows among them.
     held: Backlog,
     /// Bytes of limited flows among them.
-    apart: u64,
+    pub(super) apart: u64,
     /// The most bytes there ever were.
     pub most: u64,
-    limits: Option<Box<Limits>>,
+    pub(super) limits: Option<Box<Limits>>,
     /// When it last sent a packet, or was empty.
     pub moved: Time,
 }
@@ -150,6 +99,10 @@ impl Lanes {
         &self.lanes[usize::from(priority)]
     }
 
+    pub(super) fn lane_mut(&mut self, priority: u8) -> &mut Lane {
+        &mut self.lanes[usize::from(priority)]
+    }
+
     /// Packets and bytes of all priorities.
     pub fn backlog(&self) -> Backlog {
         self.total
@@ -174,8 +127,8 @@ impl Lanes {
     /// flows without limit.
     pub fn ahead(&self, priority: u8, dst: u32) -> u64 {
         let lane = self.lane(priority);
-        let flow = lane.limits.as_ref().and_then(|limits| limits.get(dst));
-        flow.map_or(lane.held.bytes - lane.apart, |flow| flow.bytes)
+        let own = lane.limits.as_ref().and_then(|limits| limits.bytes(dst));
+        own.unwrap_or(lane.held.bytes - lane.apart)
     }
 
     /// Priorities with packets, as bits.
@@ -231,6 +184,26 @@ impl Lanes {
         Came::In { mark }
     }
 
+    /// Counts a packet in that goes to the wire, if it surely comes in without a mark and changes nothing
+    /// but what waits, even where some that are counted wait no more.
+    #[inline(always)]
+    pub fn surely_lets_in(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
+        let lane = &mut self.lanes[usize::from(priority)];
+        let then = lane.held.bytes + u64::from(bytes);
+        if lane.held.packets >= lane.surely || then > lane.most {
+            return false;
+        }
+        if lane.held.packets == 0 {
+            lane.moved = now;
+        }
+        lane.held.packets += 1;
+        lane.held.bytes = then;
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        true
+    }
+
     /// Counts it out: it begins to be sent.
     #[inline]
     pub fn let_out(&mut self, now: Time, priority: u8, bytes: u32) {
@@ -254,19 +227,24 @@ impl Lanes {
     }
 
     /// Keeps a packet that has been counted.
+    #[inline]
     pub fn put(&mut self, passage: Passage, came: u32, priority: u8) {
+        let limits = self.lane(priority).limits.as_ref();
+        let flow = limits.and_then(|limits| limits.place(passage.dst.0));
+        self.put_with(passage, came, priority, flow);
+    }
+
+    /// The same where the place of its flow among those that are limited is known.
+    #[inline]
+    pub fn put_with(&mut self, passage: Passage, came: u32, priority: u8, flow: Option<usize>) {
         let lane = &mut self.lanes[usize::from(priority)];
         let held = Held { passage, came, number: self.next_number };
-        let bytes = u64::from(passage.ip_len());
         self.next_number += 1;
-        match lane.limits.as_mut().and_then(|l| l.get_mut(passage.dst.0)) {
-            Some(flow) => {
-                flow.packets.push_back(held);
-                flow.bytes += bytes;
-                lane.apart += bytes;
-            }
-            None => lane.packets.push_back(held),
+        if let Some((limits, place)) = lane.limits.as_mut().zip(flow) {
+            lane.apart += u64::from(passage.ip_len());
+            return limits.put(place, held);
         }
+        lane.packets.push_back(held);
     }
 
     /// Whether a packet can go now.
@@ -275,17 +253,18 @@ impl Lanes {
         free != 0 && bits(free).any(|p| self.lanes[p].first(now).is_some())
     }
 
-    /// When a limited flow may go on, if all that waits is limited.
-    pub fn next(&self, paused: u8) -> Time {
+    /// When a limited flow may go on, if all that waits is limited, and the bytes of its packet.
+    pub fn next(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
         let flows = bits(self.occupied & !paused).filter_map(|p| self.lanes[p].limits.as_deref());
-        let waits = flows.flat_map(Limits::flows).filter(|flow| !flow.packets.is_empty());
-        waits.map(|flow| flow.next).min().unwrap_or(Time::NEVER)
+        let heads = flows.filter_map(|limits| Some((limits.next(now)?, limits)));
+        let ((at, _, place), limits) = heads.min_by_key(|(first, _)| *first)?;
+        Some((at, limits.bytes_of(place)))
     }
 
     /// When the timer of a limiter next rings.
     pub fn next_timer(&self) -> Time {
-        let flows = self.lanes.iter().filter_map(|l| l.limits.as_deref()).flat_map(Limits::flows);
-        flows.map(|flow| flow.point.timer_at).min().unwrap_or(Time::NEVER)
+        let limits = self.lanes.iter().filter_map(|lane| lane.limits.as_deref());
+        limits.filter_map(Limits::next_timer).min().unwrap_or(Time::NEVER)
     }
 
     /// Takes out the packet that is next, with its priority and whether it is to be marked; those that the
@@ -327,10 +306,7 @@ impl Lanes {
     pub fn empty(&mut self, now: Time, priority: u8) -> Vec<Held> {
         let lane = &mut self.lanes[usize::from(priority)];
         let mut all: Vec<Held> = lane.packets.drain(..).collect();
-        for flow in lane.limits.iter_mut().flat_map(|l| l.flows_mut()) {
-            all.extend(flow.packets.drain(..));
-            flow.bytes = 0;
-        }
+        all.extend(lane.limits.iter_mut().flat_map(|limits| limits.empty()));
         lane.apart = 0;
         self.total.packets -= lane.held.packets;
         self.total.bytes -= lane.held.bytes;
@@ -343,8 +319,8 @@ impl Lanes {
     /// All that waits, with its priority.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Held)> {
         (0u8..).zip(&self.lanes).flat_map(|(p, lane)| {
-            let flows = lane.limits.iter().flat_map(|l| l.flows()).flat_map(|f| &f.packets);
-            lane.packets.iter().chain(flows).map(move |held| (p, held))
+            let apart = lane.limits.iter().flat_map(|limits| limits.packets());
+            lane.packets.iter().chain(apart).map(move |held| (p, held))
         })
     }
 
@@ -357,108 +333,74 @@ impl Lanes {
         config: &QcnConfig,
         random: &mut Stream,
     ) {
-        let lane = &mut self.lanes[usize::from(cnm.priority)];
-        let limits = lane.limits.get_or_insert_default();
-        let dst = cnm.congested.0;
-        if let Err(place) = limits.0.binary_search_by_key(&dst, |(dst, _)| *dst) {
+        let Lane { packets, limits, apart, .. } = &mut self.lanes[usize::from(cnm.priority)];
+        let limits = limits.get_or_insert_default();
+        let flow = limits.limit(cnm.congested.0, line, || {
             // what waits of this flow waits apart from now on
-            let (own, rest): (VecDeque<Held>, _) = std::mem::take(&mut lane.packets)
+            let (own, rest): (VecDeque<Held>, _) = std::mem::take(packets)
                 .into_iter()
                 .partition(|held| held.passage.dst == cnm.congested);
-            lane.packets = rest;
-            let bytes = own.iter().map(|held| u64::from(held.passage.ip_len())).sum();
-            lane.apart += bytes;
-            let point = ReactionPoint::new(line);
-            let sent = (Time::ZERO, 0);
-            let flow = Limited { point, packets: own, bytes, sent, next: Time::ZERO };
-            limits.0.insert(place, (dst, flow));
-        }
-        let flow = limits.get_mut(dst).expect("it was put there");
+            *packets = rest;
+            *apart += own.iter().map(|held| u64::from(held.passage.ip_len())).sum::<u64>();
+            own
+        });
         flow.point.slow_down(now, cnm.fb, config, random);
-        flow.set_next();
+        limits.set_next();
     }
 
     /// A packet begins to be sent.
+    #[inline]
     pub fn sends(
         &mut self,
         now: Time,
-        priority: u8,
-        dst: u32,
+        (priority, dst): (u8, u32),
         bytes: u32,
-        config: Option<&QcnConfig>,
+        config: &QcnConfig,
         random: &mut Stream,
     ) {
-        let lane = &mut self.lanes[usize::from(priority)];
-        let (Some(limits), Some(config)) = (lane.limits.as_mut(), config) else { return };
+        let Some(limits) = &mut self.lanes[usize::from(priority)].limits else { return };
         let Some(place) = limits.place(dst) else { return };
-        let flow = &mut limits.0[place].1;
-        flow.sent = (now, bytes);
-        flow.point.sends(bytes, config, random);
-        flow.set_next();
-        if flow.point.is_free() && flow.packets.is_empty() {
-            limits.0.remove(place);
-        }
+        limits.sends(now, place, bytes, config, random);
     }
 
     /// Timers of limiters ring.
     pub fn ring(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
-        for lane in &mut self.lanes {
-            let Some(limits) = lane.limits.as_mut() else { continue };
-            for flow in limits.flows_mut().filter(|flow| flow.point.timer_at <= now) {
-                if flow.point.is_free() {
-                    flow.point.timer_at = Time::NEVER;
-                } else {
-                    flow.point.times(now, config, random);
-                }
-                flow.set_next();
-            }
-            limits.0.retain(|(_, flow)| !flow.point.is_free() || !flow.packets.is_empty());
+        for limits in self.lanes.iter_mut().filter_map(|lane| lane.limits.as_mut()) {
+            limits.ring(now, config, random);
         }
     }
 
     /// Rates of limited flows: priority, destination, rate.
     pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
         (0u8..).zip(&self.lanes).flat_map(|(p, lane)| {
-            let flows = lane.limits.iter().flat_map(|l| &l.0);
-            flows.map(move |(dst, flow)| (p, *dst, flow.point.rate()))
+            let rates = lane.limits.iter().flat_map(|limits| limits.rates());
+            rates.map(move |(dst, rate)| (p, dst, rate))
         })
     }
 }
 
 impl Lane {
-    /// Whose packet may go first, and its number: that of a limited flow by its destination, or of the
-    /// others.
-    fn first(&self, now: Time) -> Option<(Option<u32>, u64)> {
+    /// Whose packet may go first, and its number: that of a limited flow by its place, or of the others.
+    #[inline]
+    fn first(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|held| (held.number, None));
         let Some(limits) = &self.limits else { return plain.map(|(number, _)| (None, number)) };
-        let mut best = plain;
-        for (dst, flow) in &limits.0 {
-            if let Some(head) = flow.packets.front()
-                && flow.next <= now
-                && best.is_none_or(|(number, _)| head.number < number)
-            {
-                best = Some((head.number, Some(*dst)));
-            }
-        }
-        best.map(|(number, dst)| (dst, number))
+        let apart = limits.next(now).filter(|(at, ..)| *at <= now);
+        let apart = apart.map(|(_, number, place)| (number, Some(place)));
+        [apart, plain].into_iter().flatten().min().map(|(number, flow)| (flow, number))
     }
 
     fn take(
         &mut self,
         now: Time,
-        flow: Option<u32>,
+        flow: Option<usize>,
         lossless: bool,
         pool: &PacketPool,
         priority: u8,
         dropped: &mut Vec<(Held, u8)>,
     ) -> (Option<Held>, bool) {
-        if let Some(dst) = flow {
-            let flow = self.limits.as_mut().and_then(|l| l.get_mut(dst));
-            let held = flow.and_then(|flow| {
-                let held = flow.packets.pop_front()?;
-                flow.bytes -= u64::from(held.passage.ip_len());
-                Some(held)
-            });
+        if let Some(place) = flow {
+            let held = self.limits.as_mut().and_then(|limits| limits.take(place));
             self.apart -= held.map_or(0, |held| u64::from(held.passage.ip_len()));
             self.count_out(now, held.as_ref());
             return (held, false);

@@ -7,7 +7,8 @@
 //! * [`reaction`](self): sources limit the rates of flows and recover;
 //! * `lanes`: a queue for each priority, and for each limited flow;
 //! * `port` and `switching`: how a port and a switch do all this;
-//! * `quiet`: when a port needs no event at the end of a transmission.
+//! * `quiet`: when a port needs no event at the end of a transmission;
+//! * `limits`: flows that hosts limit, and their ports meanwhile.
 //!
 //! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::config::PortClass) share a
 //! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
@@ -17,6 +18,7 @@ pub mod cnm;
 pub mod deadlock;
 pub mod dependency;
 pub(crate) mod lanes;
+pub(crate) mod limits;
 pub mod pauses;
 pub mod pfc;
 pub(crate) mod port;

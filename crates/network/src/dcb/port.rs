@@ -9,33 +9,15 @@ use super::qcn::CongestionPoint;
 use super::quiet::after;
 use super::{DcbConfig, pfc};
 use crate::config::QueueConfig;
-use crate::link::{Link, Passage};
+use crate::link::{Link, Passage, ps_per_byte_q16};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::Place;
-use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// A packet that is being sent.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Serving {
-    /// The link it came on, or [`OWN`](super::lanes::OWN).
-    pub came: u32,
-    pub priority: u8,
-    pub bytes: u32,
-}
-
-/// A packet that waits and is on the wire already: when it will have been sent is known.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Ahead {
-    /// When it will have been sent.
-    pub sent: Time,
-    pub serving: Serving,
-}
 
 /// What a bridged port has beside its queues.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,13 +34,22 @@ pub struct Bridge {
     /// Of the priorities that QCN looks at, at a switch.
     points: Vec<Option<CongestionPoint>>,
     random: Stream,
-    pub(super) serving: Option<Serving>,
+    /// Whether what is being sent is a packet.
+    pub(super) serving: bool,
     /// The number of its link.
-    number: u32,
-    /// Packets that have left a quiet port and still count at their inputs, see [`super::quiet`].
-    pub(super) left: Vec<Serving>,
-    /// What waits and is on the wire already, the last packets there; then no other waits.
-    pub(super) ahead: Ring<Ahead>,
+    pub(super) number: u32,
+    /// Packets at the head of the wire's ring that no longer count where they came in.
+    pub(super) gone: u32,
+    /// All that waits is on the wire: the port is calm, see [`super::quiet`].
+    pub(super) calm: bool,
+    /// From when on a packet that comes needs no look at what has begun to be sent, or never.
+    pub(super) swift_from: Time,
+    /// When all that is on the wire of a calm port will have been sent.
+    pub(super) free_at: Time,
+    /// Whether a byte takes a whole number of picoseconds.
+    pub(super) even: bool,
+    /// Until then a packet waits that is smaller than a frame.
+    pub(super) uneven_until: Time,
     /// Packets sent since packets were last taken off the wire.
     pub(super) sent_apart: usize,
     /// Whether departures can be decided ahead.
@@ -73,6 +64,8 @@ pub struct Bridge {
     timer_at: Time,
     /// When a limited flow may go on, while the port is idle and has nothing else to send.
     pub(super) wakes_at: Time,
+    /// And the bytes of its packet, with one class: with several, two of them may wake it.
+    pub(super) wakes_with: u32,
     /// Packets that the watchdog has dropped.
     watchdog_drops: u64,
     /// What disciplines have dropped since somebody asked.
@@ -147,10 +140,14 @@ impl Bridge {
             input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
             points,
             random,
-            serving: None,
+            serving: false,
             number: site.number as u32,
-            left: Vec::new(),
-            ahead: Ring::default(),
+            gone: 0,
+            calm: false,
+            swift_from: Time::NEVER,
+            free_at: Time::ZERO,
+            even: ps_per_byte_q16(cable.rate) & 0xffff == 0,
+            uneven_until: Time::ZERO,
             sent_apart: 0,
             can_go_ahead: !site.looked_at,
             exact: site.looked_at,
@@ -158,6 +155,7 @@ impl Bridge {
             limits: false,
             timer_at: Time::NEVER,
             wakes_at: Time::NEVER,
+            wakes_with: 0,
             watchdog_drops: 0,
             dropped: Vec::new(),
             config: config.clone(),
@@ -175,20 +173,47 @@ impl Bridge {
         self.paused.mask == 0 && !self.limits && !self.control.waits()
     }
 
-    /// Whether the departure of a packet that came on this link can be decided now, if nothing else waits.
-    #[inline]
-    pub(super) fn goes_ahead(&self, came: u32) -> bool {
-        self.can_go_ahead && self.is_free() && came ^ 1 != self.number
-    }
-
-    /// Packets that wait and are on the wire already.
-    pub(crate) fn ahead(&self) -> usize {
-        self.ahead.len()
-    }
-
     /// Whether nothing can happen here that needs an event at the end of a transmission.
     pub(super) fn is_quiet(&self) -> bool {
         !(self.exact || self.watched || self.control.waits()) && self.paused.mask == 0
+    }
+
+    /// Whether flows are limited here, and nothing else holds up what waits.
+    pub(super) fn only_limits(&self) -> bool {
+        self.limits && self.can_go_ahead && self.is_quiet()
+    }
+
+    /// A packet of a host with limits begins to be sent.
+    #[inline]
+    pub(super) fn sends(
+        &mut self,
+        lanes: &mut Lanes,
+        now: Time,
+        (priority, flow): (u8, Option<usize>),
+        bytes: u32,
+    ) {
+        let Some((place, config)) = flow.zip(self.config.qcn.as_ref()) else { return };
+        if let Some(limits) = &mut lanes.lane_mut(priority).limits {
+            limits.sends(now, place, bytes, config, &mut self.random);
+        }
+    }
+
+    /// The port is swift while it is calm and even.
+    pub(super) fn set_swift(&mut self) {
+        let is_swift = self.calm && self.even;
+        self.swift_from = if is_swift { self.uneven_until } else { Time::NEVER };
+    }
+
+    /// Whether the end of a transmission needs no event: it ends with a packet of the port, or brings one
+    /// that is on the wire.
+    fn ends_quietly(&self) -> bool {
+        self.is_quiet() && (self.serving || self.calm)
+    }
+
+    /// Whether a limited flow that goes on needs no event: the arrival of its packet is known.
+    #[inline]
+    pub(super) fn wakes_quietly(&self) -> bool {
+        self.wakes_with > 0 && self.is_quiet()
     }
 
     /// When the next event is due that no packet on the wire brings, but at a paused port.
@@ -197,9 +222,9 @@ impl Bridge {
         if self.paused.mask != 0 {
             return None;
         }
-        let due = self.due().min(self.timer_at).min(self.wakes_at);
-        let ends = self.exact || self.watched || self.control.waits() || self.serving.is_none();
-        Some(if ends { due.min(sent_at) } else { due })
+        let due = self.due().min(self.timer_at);
+        let due = if self.wakes_quietly() { due } else { due.min(self.wakes_at) };
+        Some(if self.ends_quietly() { due } else { due.min(sent_at) })
     }
 
     /// Priorities that are paused, as bits.
@@ -209,7 +234,8 @@ impl Bridge {
 
     /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
     /// repeated.
-    fn due(&self) -> Time {
+    #[inline]
+    pub(super) fn due(&self) -> Time {
         let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
         self.control.next.min(repeat)
     }
@@ -247,7 +273,7 @@ impl Link {
     pub(super) fn acts_quietly(&self, now: Time) -> bool {
         let b = self.bridge();
         let ends = || self.waiting.as_ref().is_some_and(|w| w.sent_at == now);
-        b.is_quiet() && (b.wakes_at == now || b.serving.is_some() && ends())
+        (b.is_quiet() && b.wakes_at == now) || (b.ends_quietly() && ends())
     }
 
     /// Has the port be touched by an event at the end of each transmission from now on.
@@ -263,17 +289,6 @@ impl Link {
     /// Sets whether an input of the switch has asked for a pause.
     pub(super) fn set_watched(&mut self, watched: bool) {
         self.bridge_mut().watched = watched;
-    }
-
-    /// What has left the quiet port since somebody asked; the memory is to be given back.
-    pub(super) fn take_left(&mut self) -> Option<Vec<Serving>> {
-        let left = &mut self.bridge_mut().left;
-        (!left.is_empty()).then(|| std::mem::take(left))
-    }
-
-    /// Gives the memory back.
-    pub(super) fn give_left(&mut self, left: Vec<Serving>) {
-        self.bridge_mut().left = left;
     }
 
     /// Whether a host feeds the link.
@@ -307,8 +322,7 @@ impl Link {
     }
 
     /// Lets a packet in; tells whether it has begun to be sent.
-    #[inline]
-    pub(crate) fn take_in(
+    pub(super) fn take_in(
         &mut self,
         now: Time,
         passage: Passage,
@@ -360,15 +374,17 @@ impl Link {
         Ok(())
     }
 
+    /// Counts a packet that has just come; tells whether the congestion point of its priority is to look.
+    #[inline]
+    pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
+        let point = self.bridge_mut().points.get_mut(usize::from(priority));
+        point.and_then(Option::as_mut).is_some_and(|point| point.is_due(bytes))
+    }
+
     /// The feedback that the congestion point of this priority has for the source of a packet that has
-    /// just come.
-    pub(crate) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
+    /// just come, where it [is due](Link::is_due).
+    pub(super) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
         let w = self.waiting.as_mut()?;
-        let b = w.bridge.as_deref_mut()?;
-        let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
-        if !point.is_due(bytes) {
-            return None;
-        }
         // the queue with the packet, which may have begun to be sent
         let own = if started { u64::from(bytes) } else { 0 };
         let queue = own + w.lanes().map(|lanes| lanes.bytes(priority)).sum::<u64>();
@@ -397,10 +413,10 @@ impl Link {
             return;
         }
         b.paused.expire(now);
-        let w = self.waiting.as_mut().expect("the port is bridged");
-        if w.begin_ahead(now) {
+        if self.begin_ahead(now, pool) {
             return;
         }
+        let w = self.waiting.as_mut().expect("the port is bridged");
         let Some((held, priority, mark)) = w.pop_bridged(now, pool) else {
             return w.rest(now);
         };
@@ -418,28 +434,30 @@ impl Link {
         passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
         self.held_bytes += u64::from(ip_len);
         self.on_wire.push(passage);
+        self.begun += 1;
         let wire_bytes = self.wire_bytes(ip_len);
         let w = self.waiting.as_mut().expect("the port is bridged");
         w.sent_at = sent_at;
         let b = w.bridge.as_deref_mut().expect("the port is bridged");
         b.wakes_at = Time::NEVER;
         b.sent_apart += 1;
-        b.serving = Some(Serving { came: held.came, priority, bytes: ip_len });
+        b.serving = true;
         if b.limits {
-            w.note_sent(now, priority, passage.dst.0, wire_bytes);
+            w.note_sent(now, (priority, passage.dst.0), wire_bytes);
         } else {
             self.go_ahead_again();
         }
     }
 
-    /// Ends the transmission that is over by now; returns the packet that was sent, if it was one.
-    pub(crate) fn finish_bridged(&mut self, now: Time) -> Option<Serving> {
+    /// Ends the transmission that is over by now, if one is.
+    pub(crate) fn finish_bridged(&mut self, now: Time) -> bool {
         let w = self.waiting.as_mut().expect("the port is bridged");
-        if w.sent_at > now {
-            return None;
+        let is_over = w.sent_at <= now;
+        if is_over {
+            w.sent_at = Time::NEVER;
+            self.bridge_mut().serving = false;
         }
-        w.sent_at = Time::NEVER;
-        self.bridge_mut().serving.take()
+        is_over
     }
 
     /// Whether disciplines have dropped packets.
@@ -453,8 +471,8 @@ impl Link {
     }
 
     /// Has something said to the far end at the next frame boundary.
-    pub(crate) fn say(&mut self, now: Time, priority: u8, quanta: u16) {
-        self.take_back(now);
+    pub(crate) fn say(&mut self, now: Time, priority: u8, quanta: u16, pool: &PacketPool) {
+        self.take_back(now, pool);
         self.bridge_mut().control.say(priority, quanta);
     }
 
@@ -464,8 +482,8 @@ impl Link {
     }
 
     /// Obeys what the far end says.
-    pub(crate) fn obey(&mut self, now: Time, said: &Pauses) {
-        self.take_back(now);
+    pub(crate) fn obey(&mut self, now: Time, said: &Pauses, pool: &PacketPool) {
+        self.take_back(now, pool);
         let rate = self.cable.rate;
         let paused = &mut self.bridge_mut().paused;
         paused.expire(now);
@@ -504,7 +522,7 @@ impl Link {
         let w = self.waiting.as_ref().expect("the port is bridged");
         let b = w.bridge.as_deref().expect("the port is bridged");
         let mut due = b.due().min(b.timer_at).min(b.wakes_at);
-        if !(b.is_quiet() && b.serving.is_some()) {
+        if !b.ends_quietly() {
             due = due.min(w.sent_at);
         }
         if b.paused.mask != 0 {
@@ -561,8 +579,8 @@ impl Link {
     }
 
     /// Limits the flow that a message is about. The port has caught up.
-    pub(crate) fn slow_down(&mut self, now: Time, cnm: &Cnm) {
-        self.take_back(now);
+    pub(crate) fn slow_down(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
+        self.take_back(now, pool);
         let line = self.cable.rate;
         let w = self.waiting.as_mut().expect("the port is bridged");
         w.slow_down(now, cnm, line);
@@ -632,19 +650,20 @@ pub(crate) mod queues {
         /// The idle port has nothing that may go.
         pub fn rest(&mut self, now: Time) {
             let Some(b) = self.bridge.as_deref().filter(|b| b.limits) else { return };
-            let next = self.lanes().map(|lanes| lanes.next(b.paused.mask)).min();
-            let wakes_at = next.unwrap_or(Time::NEVER).max(after(now));
-            self.bridge.as_mut().expect("the port is bridged").wakes_at = wakes_at;
+            let next =
+                self.lanes().filter_map(|lanes| lanes.next(now, b.mask())).min_by_key(|n| n.0);
+            let (at, mut bytes) = next.unwrap_or((Time::NEVER, 0));
+            if self.lanes().nth(1).is_some() {
+                bytes = 0;
+            }
+            let b = self.bridge.as_mut().expect("the port is bridged");
+            (b.wakes_at, b.wakes_with) = (at.max(after(now)), bytes);
         }
 
         /// A packet of a host with limits begins to be sent.
-        pub fn note_sent(&mut self, now: Time, priority: u8, dst: u32, bytes: u32) {
-            if let Some((lanes, bridge, _)) = self.only_lanes() {
-                let Bridge { config, random, .. } = bridge;
-                return lanes.sends(now, priority, dst, bytes, config.qcn.as_ref(), random);
-            }
+        pub fn note_sent(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
             self.with_qcn(|lanes, config, random| {
-                lanes.sends(now, priority, dst, bytes, Some(config), random);
+                lanes.sends(now, (priority, dst), bytes, config, random);
             });
         }
 

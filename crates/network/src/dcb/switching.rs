@@ -12,10 +12,11 @@ use super::quiet::after;
 use crate::fabric::Fabric;
 use crate::link::{Link, Passage};
 use crate::losses::Cause;
+use crate::pool::Entry;
 use crate::routing::View;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::Tournament;
-use eastwest_types::{HostId, Time};
+use eastwest_types::{HostId, Packet, Time};
 
 impl Fabric {
     /// Bytes at a host's card that go before a new packet with this codepoint to another host.
@@ -23,7 +24,7 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// Hands a packet that came on link `before` to a port with a way in of its own: a bridged or divided one.
+    /// A host hands a packet to its card, which is a bridged port; or any node to a divided one.
     #[inline(never)]
     pub(crate) fn offer_bridged(
         &mut self,
@@ -36,28 +37,110 @@ impl Fabric {
         if self.cut.is_some() {
             return self.offer_divided(now, link, passage, before, events);
         }
-        let at_host = before == link;
-        let came = if at_host { OWN } else { before };
         let priority = self.pool.get(passage.slot).dscp() >> 3;
-        self.bring_in(now, link, passage, (came, priority), events);
-        if at_host && self.dcb.qcn.is_some() {
+        if self.dcb.qcn.is_some() {
             self.pool.set_source(passage.slot, self.links[link as usize].from);
         }
+        if self.links[link as usize].only_limits() {
+            return self.offer_limited(now, link, passage, priority, events);
+        }
+        self.bring_in(now, link, passage, Entry::new(OWN, priority), events);
+    }
+
+    /// Carries out an arrival of a bridged link, as [`Fabric::fire`] does at others.
+    #[inline(always)]
+    pub(crate) fn arrive_bridged<const TAPPED: bool>(
+        &mut self,
+        key: Key,
+        link: u32,
+        events: &mut Tournament,
+    ) -> Option<Packet> {
+        let l = &mut self.links[link as usize];
+        let to = l.to;
+        let (passage, counts, next) = l.arrive_bridged(key, &mut self.pool);
+        events.set(link, next);
+        self.prefetch_next(events);
+        if counts {
+            self.no_longer_counts(&passage);
+        }
+        if TAPPED {
+            self.look_at(key.time(), link, &passage);
+        }
+        if let Some(packet) = self.deliver(link, to, &passage) {
+            return Some(packet);
+        }
+        let now = key.time();
+        let next_link = self.next_link(now, to, link, &passage);
+        if self.links.get(next_link as usize).is_none() {
+            self.go_nowhere(now, next_link, link, passage);
+            return None;
+        }
+        let priority = self.pool.entry(passage.slot).priority();
+        self.bring_in(now, next_link, passage, Entry::new(link, priority), events);
+        None
     }
 
     /// Lets a packet in at a port, and counts it where it came in.
+    #[inline(always)]
     fn bring_in(
         &mut self,
         now: Time,
         link: u32,
         passage: Passage,
-        (came, priority): (u32, u8),
+        entry: Entry,
         events: &mut Tournament,
     ) {
+        let (came, priority) = (entry.came(), entry.priority());
         let bytes = u32::from(passage.ip_len());
+        self.pool.set_entry(passage.slot, entry);
         // nearly always, counting a packet in is all
         let input = self.links.get_mut(came as usize).and_then(Link::input_mut);
         let sure = input.is_none_or(|input| input.surely_takes(priority, bytes));
+        let port = &mut self.links[link as usize];
+        if !sure || !port.take_swiftly(now, passage, (came, priority)) {
+            return self.bring_in_exactly(now, link, passage, sure, events);
+        }
+        let is_due = port.is_due(priority, bytes);
+        if port.on_wire.len() == 1 {
+            let next = port.next_key(now);
+            events.set_sooner(link, next);
+        }
+        if is_due {
+            self.sample_swift(now, link, &passage, priority, events);
+        }
+    }
+
+    /// The congestion point of a swift port looks at its queue.
+    #[inline(never)]
+    fn sample_swift(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: &Passage,
+        priority: u8,
+        events: &mut Tournament,
+    ) {
+        let port = &mut self.links[link as usize];
+        port.catch_up(after(now), &mut self.pool);
+        let started = port.ahead() == 0;
+        if let Some(fb) = port.sample(priority, u32::from(passage.ip_len()), started) {
+            self.tell_source(now, link, passage, (priority, fb), events);
+        }
+    }
+
+    /// The same where more has to be known; `sure` tells that it has been counted where it came in.
+    #[inline(never)]
+    fn bring_in_exactly(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        sure: bool,
+        events: &mut Tournament,
+    ) {
+        let entry = self.pool.entry(passage.slot);
+        let (came, priority) = (entry.came(), entry.priority());
+        let bytes = u32::from(passage.ip_len());
         if !sure && !self.has_room(now, came, priority, bytes) {
             return self.lose(now, came, passage, Cause::SharedBuffer);
         }
@@ -73,7 +156,8 @@ impl Fabric {
                 return self.lose(now, link, passage, cause);
             }
         };
-        let feedback = port.sample(priority, bytes, started);
+        let is_due = port.is_due(priority, bytes);
+        let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
         if !sure
             && let Some(input) = self.links[came as usize].input_mut()
             && input.add(priority, bytes)
@@ -89,6 +173,9 @@ impl Fabric {
             }
         } else if port.is_idle() {
             self.start(now, link, events);
+        } else if port.ahead() > 0 && port.on_wire.len() == 1 {
+            let next = port.next_key(now); // a frame is being sent
+            events.set(link, next);
         }
         if let Some(fb) = feedback {
             self.tell_source(now, link, &passage, (priority, fb), events);
@@ -125,8 +212,14 @@ impl Fabric {
         let next = self.links[came as usize].next_key(now);
         events.set(came, next);
         self.watch(now, self.links[came as usize].to, events);
-        self.links[came as usize ^ 1].say(now, priority, quanta);
+        self.links[came as usize ^ 1].say(now, priority, quanta, &self.pool);
         self.start(now, came ^ 1, events);
+    }
+
+    /// A packet has left the switch.
+    fn leave_with(&mut self, now: Time, passage: &Passage, events: &mut Tournament) {
+        let entry = self.pool.entry(passage.slot);
+        self.leave(now, entry.came(), entry.priority(), u32::from(passage.ip_len()), events);
     }
 
     /// Bytes that came on a link have left the switch.
@@ -141,7 +234,7 @@ impl Fabric {
                 let next = self.links[came as usize].next_key(now);
                 events.set(came, next);
             }
-            self.links[came as usize ^ 1].say(now, priority, 0);
+            self.links[came as usize ^ 1].say(now, priority, 0, &self.pool);
             self.start(now, came ^ 1, events);
             self.unwatch(self.links[came as usize].to);
         }
@@ -160,7 +253,7 @@ impl Fabric {
             input.said[p][2] += 1;
         }
         for p in bits(asked) {
-            self.links[link as usize ^ 1].say(now, p as u8, quanta);
+            self.links[link as usize ^ 1].say(now, p as u8, quanta, &self.pool);
         }
         self.start(now, link ^ 1, events);
         // all that are to repeat at one instant would find the same
@@ -190,10 +283,17 @@ impl Fabric {
             self.carry_frames(now, link, events);
         }
         if let Some((passage, cause)) = self.links[l].lose_first(key) {
+            let counts = self.links[l].drop_first();
             self.lose(now, link, passage, cause);
+            if counts {
+                self.leave_with(now, &passage, events);
+            }
         }
-        if let Some(sent) = self.links[l].finish_bridged(now) {
-            self.leave(now, sent.came, sent.priority, sent.bytes, events);
+        if self.links[l].finish_bridged(now) {
+            let finished = self.links[l].begun;
+            while let Some(passage) = self.links[l].next_gone(finished) {
+                self.leave_with(now, &passage, events);
+            }
         }
         for (held, priority) in self.links[l].ring(now) {
             let bytes = u32::from(held.passage.ip_len());
@@ -210,7 +310,7 @@ impl Fabric {
         while let Some(said) = self.links[l].take_said(now) {
             if !self.links[l].is_down() {
                 self.catch_up_before(now, link ^ 1, link, events);
-                self.links[l ^ 1].obey(now, &said);
+                self.links[l ^ 1].obey(now, &said, &self.pool);
                 self.start(now, link ^ 1, events);
             }
         }
@@ -244,7 +344,20 @@ impl Fabric {
         if self.links.get(way as usize).is_none() {
             return self.go_nowhere(now, way, link, passage);
         }
-        self.bring_in(now, way, passage, (OWN, own_priority), events);
+        self.bring_in_made_here(now, way, passage, own_priority, events);
+    }
+
+    /// A switch hands a packet that it has made to a port.
+    #[inline(never)]
+    fn bring_in_made_here(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        priority: u8,
+        events: &mut Tournament,
+    ) {
+        self.bring_in(now, link, passage, Entry::new(OWN, priority), events);
     }
 
     /// A message of congestion has reached its source: the flow that it is about goes slower.
@@ -252,7 +365,7 @@ impl Fabric {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].is_bridged() {
             self.links[link as usize].catch_up(after(now), &mut self.pool);
-            self.links[link as usize].slow_down(now, cnm);
+            self.links[link as usize].slow_down(now, cnm, &self.pool);
             self.start(now, link, events);
         }
     }

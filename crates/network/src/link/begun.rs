@@ -126,8 +126,6 @@ impl Link {
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {
             self.settle(now, pool);
-        } else if self.waiting.is_some() {
-            return self.catch_up(Time(now.0 + 1), pool);
         } else if self.begun == 0 {
             match self.divided.is_some() {
                 true => self.count_gone(now, false),

@@ -62,7 +62,7 @@ impl Conditions {
 }
 
 /// See [`Link::ps_per_byte_q16`].
-pub(super) fn ps_per_byte_q16(rate: Rate) -> u64 {
+pub(crate) fn ps_per_byte_q16(rate: Rate) -> u64 {
     ((8_000_000_000_000u128 << 16) / u128::from(rate.0)) as u64
 }
 

@@ -235,11 +235,6 @@ impl Waiting {
         }
     }
 
-    /// How many of the packets that wait are on the wire already, see [`crate::dcb`].
-    pub fn ahead(&self) -> usize {
-        self.bridge.as_ref().map_or(0, |bridge| bridge.ahead())
-    }
-
     /// The only class, of a bridged port with one, the rest of that port, and `sent_at`.
     #[inline]
     pub fn only_lanes(&mut self) -> Option<(&mut Lanes, &mut Bridge, &mut Time)> {

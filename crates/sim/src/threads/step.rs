@@ -70,7 +70,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     }
     let world = &mut *worlds[part];
     let over = world.stack.has_ended();
-    if world.stretch::<false>(world.events + 1).is_err() {
+    if world.stretch::<false, false>(world.events + 1).is_err() {
         world.go_wrong("a part cannot go on");
     }
     world.promise();
