@@ -152,7 +152,7 @@ impl Fabric {
 
     /// Whether all ports know when a packet arrives once they have enqueued it.
     pub fn can_be_divided(&self) -> bool {
-        self.links.iter().all(|l| l.is_plain())
+        self.links.iter().all(|l| l.can_be_divided())
     }
 
     /// Makes this fabric one part of several.

@@ -12,7 +12,7 @@ use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
 use crate::world::{Progress, RunError, World};
 use eastwest_engine::order::{Class, Key};
-use eastwest_network::config::{PortSet, RoutingConfig, Topology};
+use eastwest_network::config::{PortSet, QueueConfig, RoutingConfig, Topology};
 use eastwest_network::cut::{Cut, TOP};
 use eastwest_network::energy::LinkPolicy;
 use eastwest_types::{Span, Time};
@@ -121,6 +121,7 @@ fn units(topology: &Topology) -> u32 {
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
+    let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
     let awake = |policy| policy == LinkPolicy::AlwaysOn;
     [
         (units(&fabric.topology) < 2, "the fabric has no two racks or pods"),
@@ -133,6 +134,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         (!fabric.faults.is_empty(), "faults change links"),
         (fabric.routing != RoutingConfig::Ecmp, "routes are not those of ECMP"),
         (fabric.reference_ports, "ports are those of reference"),
+        (custom(&fabric.switch_queue) || custom(&fabric.host_queue), "a queue is an extension"),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy",
@@ -181,7 +183,7 @@ impl Parts {
             return Ok(Err("cables have no delay, or one beyond the timeouts of TCP"));
         }
         if !first.fabric.can_be_divided() {
-            return Ok(Err("ports do more than keep packets in one queue up to a limit"));
+            return Ok(Err("ports decide later than when a packet comes, or have several queues"));
         }
         let background = first.drivers.iter().map(|d| d.background).collect();
         let mut worlds = vec![first];

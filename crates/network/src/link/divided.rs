@@ -26,15 +26,19 @@ pub(crate) struct Divided {
 }
 
 impl Link {
-    /// Eager, without faults, always awake, and only asked where it may be full.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+    /// Eager, without faults and always awake: it knows when a packet arrives once that is enqueued.
+    pub(crate) fn can_be_divided(&self) -> bool {
+        self.plain || self.counted
     }
 
     /// Lets the fabric look at every packet offered here.
     pub(crate) fn divide(&mut self, crosses: bool) {
-        assert!(self.plain, "only eager ports that need not see every packet are divided");
-        self.plain = false;
+        assert!(
+            self.can_be_divided() && self.on_wire.is_empty(),
+            "only idle eager ports are divided"
+        );
+        // what has begun to be sent is counted anew for each packet, so that RED is never calm
+        (self.plain, self.counted, self.calm) = (false, false, None);
         self.keeps_begun = crosses;
         self.divided = Some(Box::new(Divided { crosses, ..Divided::default() }));
     }
@@ -90,7 +94,8 @@ impl Link {
     ) -> Option<Cause> {
         self.count_gone(now, tie);
         let gone = self.divided.as_ref().map_or(0, |d| d.gone.len());
-        if self.on_wire.len() + gone < self.surely_fits as usize || self.busy_until <= now {
+        let fits = self.on_wire.len() + gone < self.surely_fits as usize || self.busy_until <= now;
+        if fits && !self.queue.sees_all() {
             return None;
         }
         let backlog = self.queue_divided(now);
@@ -187,8 +192,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{packet, spec};
-    use super::super::{Limit, Mode};
+    use super::super::tests::{calm_red, packet, red, spec};
+    use super::super::{Limit, LinkSpec, Mode, QueueConfig};
     use super::*;
     use eastwest_engine::random::Stream;
 
@@ -246,10 +251,16 @@ mod tests {
     fn a_port_is_the_same_whether_packets_arrive_here_or_elsewhere() {
         let mut random = Stream::new(5, "divided ports");
         for case in 0..200 {
-            let limit = match case % 2 {
-                0 => Limit::Packets(1 + random.below(9) as u32),
-                _ => Limit::Bytes(1_500 + random.below(9_000)),
+            let packets = Limit::Packets(1 + random.below(9) as u32);
+            let queue = match case % 5 {
+                0 => QueueConfig::DropTail(packets),
+                1 => QueueConfig::DropTail(Limit::Bytes(1_500 + random.below(9_000))),
+                2 => QueueConfig::Red(red(0.3, false, packets)),
+                // undivided, it is calm now and then
+                3 => QueueConfig::Red(calm_red(1.0, false)),
+                _ => QueueConfig::Red(calm_red(0.02, false)),
             };
+            let port = || LinkSpec { queue: queue.clone(), ..spec(packets, Mode::Eager) };
             let mut at = 0;
             let offers: Vec<(Time, u16)> = (0..80)
                 .map(|_| {
@@ -258,9 +269,7 @@ mod tests {
                 })
                 .collect();
             let chosen = random.below(u64::MAX);
-            let mut whole = Link::new(spec(limit, Mode::Eager));
-            let mut divided = Link::new(spec(limit, Mode::Eager));
-            assert!(divided.is_plain());
+            let (mut whole, mut divided) = (Link::new(port()), Link::new(port()));
             divided.divide(true);
             let one = play(&mut whole, &offers, |_| false);
             let parts = play(&mut divided, &offers, |n| chosen >> (n % 64) & 1 == 1);

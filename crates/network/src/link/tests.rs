@@ -170,7 +170,7 @@ fn queues() -> Vec<(QueueConfig, bool)> {
     queues
 }
 
-fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
+pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     RedConfig {
         min: Level::Packets(1.0),
         max: Level::Packets(6.0),
@@ -185,7 +185,7 @@ fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
 }
 
 /// Ports with it are calm now and then.
-fn calm_red(weight: f64, ecn: bool) -> RedConfig {
+pub(super) fn calm_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
 }

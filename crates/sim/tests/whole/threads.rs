@@ -77,6 +77,20 @@ fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
     choices[random.below(choices.len() as u64) as usize]
 }
 
+/// Queues of switches that decide when a packet comes.
+const QUEUES: [&str; 10] = [
+    "limit = '1 packets'",
+    "limit = '7 packets'",
+    "limit = '9000 B'",
+    "limit = '20 KB'",
+    "limit = '200 packets'",
+    "kind = 'step-marking', threshold = '5 packets', limit = '40 packets'",
+    "kind = 'red', min = '2 packets', max = '9 packets', weight = 0.1, limit = '30 packets'",
+    "kind = 'red', min = '3 KB', max = '30 KB', weight = 1, gentle = false, limit = '90 KB'",
+    "kind = 'adaptive-red', target = '100 us', weight = 0.05, limit = '100 packets'",
+    "kind = 'pie', target = '50 us', update = '100 us', burst = '200 us', limit = '100 packets'",
+];
+
 /// A small scenario of what can be divided, with settings drawn at random.
 fn random_scenario(r: &mut Stream) -> String {
     let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
@@ -110,7 +124,7 @@ fn random_scenario(r: &mut Stream) -> String {
     };
     format!(
         "schema = 1\nseed = {}\n{}[fabric]\n{shape}\nuplink_rate = '{}'\nuplink_delay = '{}'\nhost_rate = '{}'\n\
-         host_delay = '{}'\nmtu = {}\nframing = {}\nprocessing_jitter = '{}'\nqueue = {{ limit = '{}' }}\n\
+         host_delay = '{}'\nmtu = {}\nframing = {}\nprocessing_jitter = '{}'\nqueue = {{ {} }}\n\
          host_queue = {{ limit = '{}' }}\n[tcp]\nsack = {}\ntimestamps = {}\nack_every = {}\n\
          min_rto = '{}'\ninitial_rto = '5 ms'\ngranularity = '{}'\ninitial_window = {}\n\
          max_window = '{}'\nmax_rto = '100 ms'\nmax_retries = 1000\ntime_wait = '{}'\ncongestion = '{}'\n\
@@ -125,7 +139,7 @@ fn random_scenario(r: &mut Stream) -> String {
         pick(r, &["576", "1500", "9000"]),
         pick(r, &["0", "38", "7"]),
         pick(r, &["0 s", "12 us", "1 ns", "200 us"]),
-        pick(r, &["1 packets", "7 packets", "9000 B", "20 KB", "200 packets"]),
+        pick(r, &QUEUES),
         pick(r, &["2 packets", "100 packets", "1 MB"]),
         pick(r, &["true", "false"]),
         pick(r, &["true", "false"]),
@@ -135,7 +149,7 @@ fn random_scenario(r: &mut Stream) -> String {
         1 + r.below(40),
         pick(r, &["20 KB", "1 MB"]),
         pick(r, &["0 s", "1 ms", "1 s"]),
-        pick(r, &["new-reno", "cubic", "bbr"]),
+        pick(r, &["new-reno", "cubic", "bbr", "dctcp", "cubic'\necn = 'on"]),
         pick(
             r,
             &[
