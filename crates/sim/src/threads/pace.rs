@@ -26,6 +26,8 @@ pub struct Spans {
     pub alone: Duration,
     /// So many times in a row in vain from the beginning are enough.
     pub hopeless: u32,
+    /// If that is known so soon: later more would be lost than gained.
+    pub early: Duration,
 }
 
 impl Default for Spans {
@@ -37,6 +39,7 @@ impl Default for Spans {
             together: ms(1_000),
             alone: ms(200),
             hopeless: 2,
+            early: ms(300),
         }
     }
 }
@@ -79,6 +82,8 @@ pub struct Pace<'a> {
     clock: Clock<'a>,
     spans: Spans,
     phase: Phase,
+    /// When the run began.
+    start: Duration,
     /// When the phase began, and what had been done.
     began: Duration,
     before: Done,
@@ -104,6 +109,7 @@ impl<'a> Pace<'a> {
             clock,
             spans,
             phase,
+            start: began,
             began,
             before,
             looked,
@@ -138,9 +144,10 @@ impl<'a> Pace<'a> {
         matches!(self.phase, Phase::TryAlone | Phase::Alone)
     }
 
-    /// Whether all together were never faster, as often as they have been tried.
+    /// Whether all together were never faster, as often as they have been tried, and little is lost yet.
     pub fn is_hopeless(&self) -> bool {
-        !self.paid && self.in_a_row >= self.spans.hopeless
+        let tried = !self.paid && self.in_a_row >= self.spans.hopeless;
+        tried && self.began.saturating_sub(self.start) <= self.spans.early
     }
 
     fn length(&self) -> Duration {
@@ -149,7 +156,7 @@ impl<'a> Pace<'a> {
             Phase::TryAlone => self.spans.try_alone,
             Phase::Together => self.spans.together,
             // not yet for long: little may be lost where there is no hope
-            Phase::Alone if !self.paid => Duration::ZERO,
+            Phase::Alone if !self.paid && self.in_a_row < self.spans.hopeless => Duration::ZERO,
             Phase::Alone => {
                 let doublings = self.in_a_row.saturating_sub(1).min(MOST_DOUBLINGS);
                 self.spans.alone * (1 << doublings)
@@ -217,6 +224,24 @@ mod tests {
         // threads that sleep are seen at once
         let (_, until) = alone(|_| 60, true);
         assert!((90..110).contains(&until), "{until}");
+    }
+
+    #[test]
+    fn what_is_found_out_late_is_not_given_up() {
+        let now = Cell::new(0);
+        let clock = || Duration::from_millis(now.get());
+        let mut pace = Pace::new(&clock, Spans::default());
+        let mut done = Done::default();
+        // windows that take 150 ms, as in a very large fabric
+        let alone = (0..100).filter(|_| {
+            now.set(now.get() + 150);
+            let is_alone = pace.is_alone(done);
+            done.events += if is_alone { 1_000 } else { 700 };
+            done.windows += 1;
+            assert!(!pace.is_hopeless());
+            is_alone
+        });
+        assert!(alone.count() > 80);
     }
 
     #[test]

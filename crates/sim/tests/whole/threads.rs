@@ -21,6 +21,7 @@ const BY_TURNS: Habits = Habits {
         together: Duration::from_millis(16),
         alone: Duration::from_millis(5),
         hopeless: u32::MAX,
+        early: Duration::ZERO,
     }),
     ..ALWAYS
 };
