@@ -5,7 +5,7 @@
 //! part's port that it goes on to.
 
 use crate::fabric::Fabric;
-use crate::link::{Offer, Passage};
+use crate::link::{Link, Offer, Passage};
 use crate::losses::EventOrder;
 use crate::pool::Whole;
 use eastwest_engine::order::{Class, Key};
@@ -227,6 +227,13 @@ impl Fabric {
             Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
             _ => {}
         }
+    }
+
+    /// Packet transmissions completed on the links that this part owns.
+    pub fn own_packet_hops(&self) -> u64 {
+        let own =
+            |l: &&Link| self.cut.as_ref().is_none_or(|cut| cut.owner(l.from, l.to) == cut.part);
+        self.links.iter().filter(own).map(|l| l.counters.packets).sum()
     }
 
     /// Takes what other parts have sent.

@@ -24,6 +24,9 @@ use eastwest_network::losses::EventOrder;
 use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::Event;
 
+/// Windows between two counts of packet transmissions.
+const WINDOWS_PER_COUNT: u64 = 64;
+
 /// Streams beyond this length have positions of which 32 bits are not enough to tell what was lost.
 const LONGEST_STREAM: u64 = 1 << 31;
 
@@ -45,6 +48,9 @@ pub struct Share {
     pub wrong: Option<&'static str>,
     /// Events that every part carries out.
     pub repeated: u64,
+    /// Windows so far, and packet transmissions on its own links, which are counted now and then.
+    windows: u64,
+    pub hops: u64,
     /// All parts are at the same event.
     pub in_step: bool,
     /// When a connection was opened last.
@@ -278,6 +284,7 @@ impl World {
         self.stretch::<false, false>(u64::MAX)?;
         self.promise();
         self.check_late();
+        self.count_hops();
         if !over
             && self.stack.has_ended()
             && let Some(share) = &mut self.share
@@ -285,6 +292,15 @@ impl World {
             share.first_over = Some(start);
         }
         Ok(())
+    }
+
+    /// Looks at all links every so many windows, for whoever watches the run.
+    fn count_hops(&mut self) {
+        let Some(share) = &mut self.share else { return };
+        if share.windows % WINDOWS_PER_COUNT == 0 {
+            share.hops = self.fabric.own_packet_hops();
+        }
+        share.windows += 1;
     }
 
     /// Samples are taken of the whole.

@@ -18,6 +18,7 @@ use eastwest_network::energy::LinkPolicy;
 use eastwest_types::{Span, Time};
 use pace::Pace;
 use std::thread;
+use std::time::Duration;
 use step::in_step;
 use windows::{Exchange, Lead, Report, Windows, windows};
 
@@ -26,8 +27,8 @@ use windows::{Exchange, Lead, Report, Windows, windows};
 pub struct Habits {
     /// Flows left at which the rest is done in step, event by event: the end of the run is one event.
     pub last_flows: u64,
-    /// Windows between two looks at the caller's wishes.
-    pub look_every: u64,
+    /// Between two looks at the caller's wishes.
+    pub look_every: Duration,
     /// After so many windows it is looked whether they had so many events on average; with fewer the run
     /// is done in one.
     pub pays: (u64, u64),
@@ -39,7 +40,8 @@ pub struct Habits {
 impl Default for Habits {
     fn default() -> Habits {
         let spans = Some(Spans::default());
-        Habits { last_flows: 100, look_every: 256, pays: (1024, 400), spans }
+        let look_every = Duration::from_millis(20);
+        Habits { last_flows: 100, look_every, pays: (1024, 400), spans }
     }
 }
 
@@ -230,6 +232,9 @@ pub fn run(
     let mut lead = Lead {
         look,
         look_every: habits.look_every,
+        clock,
+        looked: clock(),
+        until: parts.until,
         pays: habits.pays,
         total: parts.total,
         pace: habits.spans.map(|spans| Pace::new(clock, spans)),

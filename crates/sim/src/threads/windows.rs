@@ -1,13 +1,14 @@
 //! Windows: every part does what happens before their end, then all meet and exchange what they have for
 //! each other.
 
-use super::pace::{Done, Pace};
+use super::pace::{Clock, Done, Pace};
 use super::step::in_step;
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
 use eastwest_network::cut::Mail;
 use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What a part tells the others between two windows.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ pub struct Report {
     step: Time,
     pub done: u64,
     pub events: u64,
+    /// Packet transmissions, as of a few windows ago.
+    hops: u64,
     wrong: Option<&'static str>,
     last_open: Option<Time>,
     first_over: Option<Time>,
@@ -31,6 +34,7 @@ impl Report {
         step: Time::NEVER,
         done: 0,
         events: 0,
+        hops: 0,
         wrong: None,
         last_open: None,
         first_over: None,
@@ -43,6 +47,7 @@ impl Report {
         Report {
             done: share.done,
             events: world.events - share.repeated,
+            hops: share.hops,
             wrong: share.wrong,
             last_open: share.last_open,
             first_over: share.first_over,
@@ -61,6 +66,7 @@ impl Report {
             step: self.step.min(other.step),
             done: self.done + other.done,
             events: self.events + other.events,
+            hops: self.hops + other.hops,
             wrong: self.wrong.or(other.wrong),
             last_open: self.last_open.max(other.last_open),
             first_over: [self.first_over, other.first_over].into_iter().flatten().min(),
@@ -190,8 +196,13 @@ pub enum Windows {
 pub struct Lead<'a> {
     /// Is asked now and then whether to go on.
     pub look: &'a mut dyn FnMut(&Progress) -> bool,
-    /// After so many windows.
-    pub look_every: u64,
+    /// After so long, by this clock.
+    pub look_every: Duration,
+    pub clock: Clock<'a>,
+    /// When it was asked last.
+    pub looked: Duration,
+    /// Where the run ends at the latest.
+    pub until: Time,
     /// Windows and events so far, on average, from which on parts pay; less is done in one.
     pub pays: (u64, u64),
     /// Of how many flows.
@@ -222,10 +233,19 @@ impl Lead<'_> {
         if self.pace.as_ref().is_some_and(Pace::is_hopeless) {
             return Some(Windows::InOne("several threads are no faster, as where cores are busy"));
         }
-        let progress =
-            || Progress { events: all.events, done: (all.done, self.total), ..world.progress() };
-        let goes_on = self.windows % self.look_every > 0 || (self.look)(&progress());
-        (!goes_on).then_some(Windows::Interrupted)
+        let now = (self.clock)();
+        if now.saturating_sub(self.looked) < self.look_every {
+            return None;
+        }
+        self.looked = now;
+        let progress = Progress {
+            now: world.now,
+            until: self.until,
+            done: (all.done, self.total),
+            packet_hops: all.hops,
+            events: all.events,
+        };
+        (!(self.look)(&progress)).then_some(Windows::Interrupted)
     }
 }
 

@@ -6,12 +6,14 @@ use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::Scenario;
 use eastwest_sim::threads::{Ended, Habits, Spans, run};
-use eastwest_sim::world::{RunError, World};
+use eastwest_sim::world::{Progress, RunError, World};
+use eastwest_types::{Span, Time};
 use std::cell::Cell;
 use std::time::Duration;
 
 /// In parts from the first event to nearly the last, however little happens.
-const ALWAYS: Habits = Habits { last_flows: 3, look_every: 1 << 40, pays: (0, 0), spans: None };
+const ALWAYS: Habits =
+    Habits { last_flows: 3, look_every: Duration::MAX, pays: (0, 0), spans: None };
 
 /// The same, now one after the other and now together, as a clock says that goes on by 1 ms at each look.
 const BY_TURNS: Habits = Habits {
@@ -71,6 +73,36 @@ fn shipped_scenarios_are_the_same_on_any_number_of_threads() {
     for (threads, habits) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
         assert_eq!(same(&scenario, "S1", threads, habits), None);
     }
+}
+
+#[test]
+fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
+    let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
+    let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
+    let habits = Habits { look_every: Duration::ZERO, ..ALWAYS };
+    let mut seen: Vec<(u64, u64, u64)> = Vec::new();
+    let mut look = |p: &Progress| {
+        assert_eq!((p.until, p.done.1), (Time::ZERO + Span::from_secs(300), 1280));
+        seen.push((p.packet_hops, p.events, p.done.0));
+        true
+    };
+    let Ended::Done(run_in_parts) = run(&plan, 2, habits, &|| Duration::ZERO, &mut look).unwrap()
+    else {
+        panic!("S1 can be divided");
+    };
+    let end = run_in_parts.progress();
+    let last = *seen.last().unwrap();
+    // all but the last flows, and the hops of a few windows
+    assert!(seen.is_sorted() && last.0 > end.packet_hops / 2 && last.0 <= end.packet_hops);
+    assert!(last.1 > end.events / 2 && last.1 <= end.events && last.2 > 1000);
+
+    let mut looks = 0;
+    let mut stop = |_: &Progress| {
+        looks += 1;
+        looks < 100
+    };
+    let stopped = run(&plan, 3, habits, &|| Duration::ZERO, &mut stop);
+    assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
 }
 
 /// One of `choices`.
