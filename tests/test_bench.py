@@ -11,6 +11,7 @@ import pytest
 
 from eastwest import bench, shipped
 from fake_core import FakeCore
+from test_cli import invoke
 
 
 def test_each_run_is_a_process_of_its_own(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +76,34 @@ def test_a_failure_keeps_its_exit_code(fake: FakeCore, monkeypatch: pytest.Monke
     assert caught.value.code == 3
     with pytest.raises(bench.BenchError, match="no scenario 'S99'"):
         bench.measure("S99")
+
+
+def test_what_threads_gain_is_shown_with_their_note(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare(name: str, settings: object, threads: int) -> list[dict[str, Any]]:
+        row = {"scenario": "s1", "packet_hops": 25 * 10**6, "cpu_s": 1.4, "hops_per_cpu_s": 18e6}
+        row |= {"peak_rss_mb": 137.0, "digest": "c83a18ca" * 4}
+        said = ["over-subscribed"]
+        one = {**row, "threads": 1, "wall_s": 3.0, "notes": said}
+        return [one, {**row, "threads": 2, "wall_s": 2.0, "notes": [*said, "2 threads."]}]
+
+    monkeypatch.setattr(bench, "compare", compare)
+    code, out, _ = invoke("bench", "S1", "--threads", "2")
+    assert code == 0
+    assert "s1: 1.50 × on 2 threads. 2 threads." in out
+    assert "…" not in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_a_scenario_that_is_wrong_is_told_line_by_line(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 2, "", "2 problems\n  line 1\n  line 2\x1b")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    Path("x.toml").write_text("")
+    code, _, err = invoke("bench", "x.toml")
+    assert code == 2
+    assert err.splitlines()[-3:] == ["2 problems", "  line 1", "  line 2\N{REPLACEMENT CHARACTER}"]

@@ -45,7 +45,8 @@ def bench(
             else:
                 rows += standard.compare(name, settings or [], threads)
         except standard.BenchError as error:
-            errors().print(f"eastwest: {clean(str(error), 2000)}", markup=False)
+            lines = [clean(line, 400) for line in str(error).splitlines()[:20]]
+            errors().print("\n".join([f"eastwest: {lines[0]}", *lines[1:]]), markup=False)
             raise typer.Exit(error.code) from None
     if as_json:
         typer.echo(json.dumps(rows))
@@ -56,20 +57,19 @@ def bench(
 def _show(rows: list[standard.Measurement], threads: int) -> None:
     """Print measurements; of threads, what they gain and what the run said of them."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    headings = ["scenario", "packet-hops", "CPU", "wall", "hops/CPU-s", "memory", "digest"]
-    if threads > 1:
-        headings.insert(1, "threads")
-    for heading in headings:
+    # with threads it is the wall time that counts, and the line has to fit a screen
+    last = "threads" if threads > 1 else "hops/CPU-s"
+    for heading in ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest"):
         left = heading in {"scenario", "digest"}
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for row in rows:
+        per_second = f"{row['hops_per_cpu_s'] / 1e6:.2f} M"
         table.add_row(
             clean(row["scenario"], 20),
-            *([str(row["threads"])] if threads > 1 else []),
             f"{row['packet_hops'] / 1e6:,.2f} M",
             span(row["cpu_s"]),
             span(row["wall_s"]),
-            f"{row['hops_per_cpu_s'] / 1e6:.2f} M",
+            str(row["threads"]) if threads > 1 else per_second,
             f"{row['peak_rss_mb']:.0f} MB",
             clean(row["digest"])[:8],
         )
