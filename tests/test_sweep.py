@@ -585,6 +585,9 @@ def test_a_single_run_is_estimated_from_records(file: Path) -> None:
     assert CliRunner().invoke(app, run).stderr == ""
     assert not Path(".eastwest").exists()
     invoke(str(file), "--jobs", "0")
+    # what several threads take says nothing about a run of a sweep: it is not recorded
+    on_threads = CliRunner().invoke(app, [*run, "--threads", "2"])
+    assert "4 earlier runs with other settings" in on_threads.stderr
     assert "4 earlier runs with other settings" in CliRunner().invoke(app, run).stderr
     again = CliRunner().invoke(app, run)
     assert again.exit_code == 0

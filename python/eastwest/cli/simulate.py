@@ -168,7 +168,8 @@ def run(
         if keeper is None or not keeper.goes_on:
             raise
         fail(f"{error}; the same command with more memory goes on{_since(keeper)}")
-    if planned is not None and not reference:
+    # estimates are of runs that take one core each
+    if planned is not None and not reference and threads == 1:
         with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     _show(result, as_json)
