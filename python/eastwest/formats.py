@@ -438,6 +438,9 @@ SINCE: dict[str, int] = {
     "pauses": 7,
 }
 
+#: What tells the streams of the table ``flow_samples`` apart.
+STREAM = ("workload", "connection", "stream", "src", "dst")
+
 _LARGEST_SUMMARY = 64 * 1024 * 1024
 #: Rows of a table that are read: a file of some hundred kilobytes can hold more than memory does.
 _MOST_ROWS = 20_000_000

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.formats import STREAM
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, size, span
 
@@ -60,8 +61,6 @@ _TASKS, _SENDERS = 1_000, 2_000_000
 
 #: What times of samples may differ by from multiples of their interval, seconds.
 _NANOSECOND = 1e-9
-#: What tells the streams of ``flow_samples`` apart.
-_STREAM = ("workload", "connection", "stream", "src", "dst")
 
 Row = dict[str, Any]
 
@@ -473,7 +472,7 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
     group = 1
     while True:
         keyed = table.with_columns(bin=pl.Series(numbers) // group)
-        bins = keyed.group_by(*_STREAM, "bin").agg(pl.col("bytes").sum()).sort(*_STREAM, "bin")
+        bins = keyed.group_by(*STREAM, "bin").agg(pl.col("bytes").sum()).sort(*STREAM, "bin")
         # a rate may be followed by a zero
         if 2 * bins.height <= into.limit("rates") or group > max(numbers):
             break
@@ -481,8 +480,8 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
     if group > 1:
         into.notes.append(f"thinned: throughput as means over {span(group * interval / 1e9)}")
     pid = into.process(_RATES, "Throughput")
-    for key, part in bins.group_by(*_STREAM, maintain_order=True):
-        row = dict(zip(_STREAM, key, strict=True))
+    for key, part in bins.group_by(*STREAM, maintain_order=True):
+        row = dict(zip(STREAM, key, strict=True))
         src, dst = (into.evidence.host(row[end]) for end in ("src", "dst"))
         kind = "stream" if row["stream"] >= 0 else "connection"
         name = f"{src}->{dst} ({row['workload']}, {kind} {row[kind]})"

@@ -347,7 +347,7 @@ mod tests {
         let (mut here, mut there) = (PacketPool::default(), PacketPool::default());
         // slots differ: one is taken there
         there.insert(&Packet::blank(HostId(9)));
-        let blocks = SackBlocks::default();
+        let blocks = [(70_000, 71_448), (1, 2), (0, 0), (0, 0)];
         for sack in [false, true] {
             let packet = Packet {
                 seq: 70_000,

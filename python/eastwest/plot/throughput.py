@@ -12,6 +12,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.formats import STREAM
 from eastwest.plot.style import color, nothing, rate_ticks, style, time_axis
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, rate
@@ -23,8 +24,6 @@ MOST_LINES = 6
 _MOST_BINS = 600
 #: No result has shorter intervals, in seconds.
 _SHORTEST = 1e-9
-#: What tells streams apart.
-_KEYS = ["workload", "connection", "stream", "src", "dst"]
 _WIDE = 10.9
 
 
@@ -88,11 +87,11 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
     got = rows.with_columns(
         bin=pl.Series((numbers - 1) // group), bytes=pl.col("bytes").cast(float)
     )
-    got = got.group_by([*_KEYS, "bin"]).agg(pl.col("bytes").sum()).sort(["bin", *_KEYS])
-    streams = got.group_by(_KEYS).agg(
+    got = got.group_by([*STREAM, "bin"]).agg(pl.col("bytes").sum()).sort(["bin", *STREAM])
+    streams = got.group_by(*STREAM).agg(
         pl.col("bytes").sum(), first=pl.col("bin").min(), last=pl.col("bin").max()
     )
-    streams = streams.sort(["bytes", *_KEYS], descending=[True, *([False] * len(_KEYS))])
+    streams = streams.sort(["bytes", *STREAM], descending=[True, *([False] * len(STREAM))])
     place, value = got["bin"].to_numpy(), got["bytes"].to_numpy()
     total = np.bincount(place, weights=value, minlength=bins)
     squares = np.bincount(place, weights=value * value, minlength=bins)
@@ -113,7 +112,7 @@ def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
     bytes_in = np.full((top.height, bins), np.nan)
     for row, first, last in top.select("row", "first", "last").iter_rows():
         bytes_in[row, first : last + 1] = 0.0
-    of_top = got.join(top.select("row", *_KEYS), on=_KEYS, how="inner")
+    of_top = got.join(top.select("row", *STREAM), on=list(STREAM), how="inner")
     bytes_in[of_top["row"].to_numpy(), of_top["bin"].to_numpy()] = of_top["bytes"].to_numpy()
     return bytes_in
 

@@ -124,11 +124,8 @@ const QUEUES: [&str; 10] = [
     "kind = 'pie', target = '50 us', update = '100 us', burst = '200 us', limit = '100 packets'",
 ];
 
-/// A small scenario of what can be divided, with settings drawn at random.
-fn random_scenario(r: &mut Stream) -> String {
-    let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
-    let delays = ["1 ns", "500 ns", "5 us", "77.7 us"];
-    let shape = match r.below(2) {
+fn random_shape(r: &mut Stream) -> String {
+    match r.below(2) {
         0 => format!(
             "kind = 'leaf-spine'\nleaves = {}\nhosts_per_leaf = {}\nspines = {}",
             2 + r.below(4),
@@ -140,8 +137,11 @@ fn random_scenario(r: &mut Stream) -> String {
             2 + 2 * r.below(2),
             2 + r.below(3)
         ),
-    };
-    let workload = match r.below(5) {
+    }
+}
+
+fn random_workload(r: &mut Stream) -> String {
+    match r.below(5) {
         0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(40_000)),
         1 => format!("kind = 'stride'\nstride = 1\ncount = 2\nbytes = '{} B'", 1 + r.below(90_000)),
         2 => format!(
@@ -150,7 +150,14 @@ fn random_scenario(r: &mut Stream) -> String {
             1 + r.below(60_000)
         ),
         _ => format!("kind = 'permutation'\nbytes = '{} B'", 1 + r.below(300_000)),
-    };
+    }
+}
+
+/// A small scenario of what can be divided, with settings drawn at random.
+fn random_scenario(r: &mut Stream) -> String {
+    let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
+    let delays = ["1 ns", "500 ns", "5 us", "77.7 us"];
+    let (shape, workload) = (random_shape(r), random_workload(r));
     let window = match workload.contains("poisson") {
         true => String::new(),
         false => format!("\nstart_window = '{}'", pick(r, &["0 s", "1 us", "1 ms"])),
