@@ -10,19 +10,25 @@
 /// Asks the processor to fetch the cache lines of `place`.
 #[inline]
 pub fn prefetch<T>(place: &T) {
-    prefetch_at(place);
+    prefetch_at(place, size_of::<T>().div_ceil(64));
+}
+
+/// The same for its first cache lines only.
+#[inline]
+pub fn prefetch_lines<T>(place: &T, lines: usize) {
+    prefetch_at(place, lines);
 }
 
 /// The same for `items[index]`, whether there is such an item or not.
 #[inline]
 pub fn prefetch_item<T>(items: &[T], index: usize) {
-    prefetch_at(items.as_ptr().wrapping_add(index));
+    prefetch_at(items.as_ptr().wrapping_add(index), size_of::<T>().div_ceil(64));
 }
 
 #[inline]
-fn prefetch_at<T>(place: *const T) {
+fn prefetch_at<T>(place: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in 0..size_of::<T>().div_ceil(64) {
+    for line in 0..lines {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch has no effect but on caches, whatever the address.
         unsafe {
@@ -30,7 +36,7 @@ fn prefetch_at<T>(place: *const T) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = (place, lines);
 }
 
 /// Pages of this size, where the kernel has them.

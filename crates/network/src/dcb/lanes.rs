@@ -7,6 +7,7 @@
 
 use super::cnm::Cnm;
 use super::limits::Limits;
+use super::pfc::PRIORITIES;
 use super::qcn::QcnConfig;
 use crate::config::QueueConfig;
 use crate::link::Passage;
@@ -31,34 +32,38 @@ pub(crate) struct Held {
     pub(super) number: u64,
 }
 
-/// A queue.
+/// A queue. What every packet touches comes first and fills a cache line.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub(crate) struct Lane {
-    queue: Queue,
-    pub(super) packets: VecDeque<Held>,
-    /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
-    surely: usize,
     /// Packets and bytes, those of limited flows among them.
     held: Backlog,
-    /// Bytes of limited flows among them.
-    pub(super) apart: u64,
     /// The most bytes there ever were.
     pub most: u64,
-    pub(super) limits: Option<Box<Limits>>,
+    /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
+    surely: usize,
     /// When it last sent a packet, or was empty.
     pub moved: Time,
+    /// Bytes of limited flows among those that wait.
+    pub(super) apart: u64,
+    pub(super) limits: Option<Box<Limits>>,
+    pub(super) packets: VecDeque<Held>,
+    queue: Queue,
 }
+
+const _: () = assert!(std::mem::offset_of!(Lane, packets) <= 64);
 
 /// The queues of a class, by priority.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Lanes {
-    lanes: Vec<Lane>,
     /// Bit p is set where packets of priority p wait.
     occupied: u8,
     lossless: u8,
     next_number: u64,
     /// Packets and bytes of all priorities.
     total: Backlog,
+    lanes: [Lane; PRIORITIES],
 }
 
 /// What becomes of a packet that comes.
@@ -69,8 +74,8 @@ pub(crate) enum Came {
 
 impl Lanes {
     pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> Lanes {
-        let lane = |priority: u64| {
-            let place = Place { number: place.number | priority << 40, ..*place };
+        let lane = |priority: usize| {
+            let place = Place { number: place.number | (priority as u64) << 40, ..*place };
             let queue = Queue::new(config, &place);
             Lane {
                 packets: VecDeque::new(),
@@ -87,7 +92,7 @@ impl Lanes {
             }
         };
         Lanes {
-            lanes: (0..8).map(lane).collect(),
+            lanes: std::array::from_fn(lane),
             occupied: 0,
             lossless,
             next_number: 0,
@@ -335,17 +340,18 @@ impl Lanes {
     ) {
         let Lane { packets, limits, apart, .. } = &mut self.lanes[usize::from(cnm.priority)];
         let limits = limits.get_or_insert_default();
-        let flow = limits.limit(cnm.congested.0, line, || {
+        let place = limits.limit(cnm.congested.0, line, |own| {
             // what waits of this flow waits apart from now on
-            let (own, rest): (VecDeque<Held>, _) = std::mem::take(packets)
-                .into_iter()
-                .partition(|held| held.passage.dst == cnm.congested);
-            *packets = rest;
-            *apart += own.iter().map(|held| u64::from(held.passage.ip_len())).sum::<u64>();
-            own
+            packets.retain(|held| {
+                let is_own = held.passage.dst == cnm.congested;
+                if is_own {
+                    *apart += u64::from(held.passage.ip_len());
+                    own(*held);
+                }
+                !is_own
+            });
         });
-        flow.point.slow_down(now, cnm.fb, config, random);
-        limits.set_next();
+        limits.slow_down(now, place, cnm.fb, config, random);
     }
 
     /// A packet begins to be sent.

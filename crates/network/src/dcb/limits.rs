@@ -15,17 +15,17 @@ use crate::link::{Link, Passage};
 use crate::losses::Cause;
 use crate::pool::{Entry, PacketPool};
 use crate::queue::{Arrival, Backlog};
+use crate::ring::Ring;
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// A flow of a host that QCN limits or has limited a moment ago.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Limited {
     pub point: ReactionPoint,
-    packets: VecDeque<Held>,
+    packets: Ring<Held>,
     bytes: u64,
     /// When its last packet began to be sent, and how many bytes on the link it had.
     sent: (Time, u32),
@@ -47,16 +47,41 @@ impl Limited {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Limits {
     dsts: Vec<u32>,
+    /// The first packet that waits of each flow: who goes next is decided by these alone.
+    first: Vec<First>,
     flows: Vec<Limited>,
-    /// When the first packet that waits may go; never where none waits.
-    due: Vec<Time>,
+}
+
+/// The first packet that waits of a flow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct First {
+    /// When it may go; never where none waits.
+    due: Time,
+    /// Its number, and its bytes.
+    number: u64,
+    bytes: u32,
+}
+
+impl First {
+    /// Of a flow of which no packet waits.
+    const NONE: First = First { due: Time::NEVER, number: u64::MAX, bytes: 0 };
+
+    fn of(flow: &Limited) -> First {
+        flow.packets.get(0).map_or(First::NONE, |held| First {
+            due: flow.next,
+            number: held.number,
+            bytes: u32::from(held.passage.ip_len()),
+        })
+    }
 }
 
 impl Limits {
     /// The place of the flow to a host, if it is limited.
     #[inline]
     pub fn place(&self, dst: u32) -> Option<usize> {
-        self.dsts.iter().position(|other| *other == dst)
+        // counted in full: where a search ends cannot be predicted
+        let place = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
+        (self.dsts.get(place) == Some(&dst)).then_some(place)
     }
 
     /// Bytes of the flow to a host that wait, if it is limited.
@@ -68,25 +93,21 @@ impl Limits {
     /// go by now it is the one that came first, else the first to be let go.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
-        let mut best = (Time::NEVER, u64::MAX, usize::MAX);
-        let mut bound = Time(Time::NEVER.0 - 1); // never is for those without packets
-        for (place, due) in self.due.iter().enumerate() {
-            if *due > bound {
-                continue;
-            }
-            let Some(held) = self.flows[place].packets.front() else { continue };
-            let at = now.max(*due);
-            if at < best.0 || held.number < best.1 {
-                best = (at, held.number, place);
-                bound = at;
-            }
+        let (mut best, mut place) = (u128::MAX, 0);
+        for (other, first) in self.first.iter().enumerate() {
+            let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
+            // chosen, not jumped over: which of ten it will be cannot be predicted
+            let is_sooner = order < best;
+            best = if is_sooner { order } else { best };
+            place = if is_sooner { other } else { place };
         }
-        (best.2 != usize::MAX).then_some(best)
+        let at = Time((best >> 64) as u64);
+        (at != Time::NEVER).then_some((at, best as u64, place))
     }
 
     /// Bytes of the first packet of a flow.
     pub fn bytes_of(&self, place: usize) -> u32 {
-        self.flows[place].packets.front().map_or(0, |held| u32::from(held.passage.ip_len()))
+        self.first[place].bytes
     }
 
     /// Has a packet of the flow at a place wait.
@@ -94,34 +115,34 @@ impl Limits {
     pub fn put(&mut self, place: usize, held: Held) {
         let flow = &mut self.flows[place];
         flow.bytes += u64::from(held.passage.ip_len());
-        flow.packets.push_back(held);
-        self.due[place] = flow.next;
+        flow.packets.push(held);
+        if flow.packets.len() == 1 {
+            self.first[place] = First::of(flow);
+        }
     }
 
     /// Takes out the first packet of a flow.
     #[inline]
     pub fn take(&mut self, place: usize) -> Option<Held> {
         let flow = &mut self.flows[place];
-        let held = flow.packets.pop_front()?;
+        let held = flow.packets.pop()?;
         flow.bytes -= u64::from(held.passage.ip_len());
-        if flow.packets.is_empty() {
-            self.due[place] = Time::NEVER;
-        }
+        self.first[place] = First::of(flow);
         Some(held)
     }
 
     /// Takes out all packets.
     pub fn empty(&mut self) -> impl Iterator<Item = Held> {
-        self.due.fill(Time::NEVER);
+        self.first.fill(First::NONE);
         self.flows.iter_mut().flat_map(|flow| {
             flow.bytes = 0;
-            flow.packets.drain(..)
+            std::iter::from_fn(|| flow.packets.pop())
         })
     }
 
     /// All packets.
     pub fn packets(&self) -> impl Iterator<Item = &Held> {
-        self.flows.iter().flat_map(|flow| &flow.packets)
+        self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
     /// When a timer next rings.
@@ -134,31 +155,42 @@ impl Limits {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }
 
-    /// The flow to a host, which is limited from now on; `own` are its packets that wait, if it was not.
+    /// The place of the flow to a host, which is limited from now on; `move_own` hands over its packets that
+    /// wait, if it was not.
     pub fn limit(
         &mut self,
         dst: u32,
         line: Rate,
-        own: impl FnOnce() -> VecDeque<Held>,
-    ) -> &mut Limited {
+        move_own: impl FnOnce(&mut dyn FnMut(Held)),
+    ) -> usize {
         let place = self.dsts.partition_point(|other| *other < dst);
         if self.dsts.get(place) != Some(&dst) {
-            let packets = own();
-            let bytes = packets.iter().map(|held| u64::from(held.passage.ip_len())).sum();
+            let (mut packets, mut bytes) = (Ring::default(), 0);
+            move_own(&mut |held| {
+                bytes += u64::from(held.passage.ip_len());
+                packets.push(held);
+            });
             let (point, sent) = (ReactionPoint::new(line), (Time::ZERO, 0));
             self.dsts.insert(place, dst);
-            self.due.insert(place, Time::NEVER);
+            self.first.insert(place, First::NONE);
             self.flows.insert(place, Limited { point, packets, bytes, sent, next: Time::ZERO });
         }
-        &mut self.flows[place]
+        place
     }
 
-    /// Rates have changed: computes anew when packets may go.
-    pub fn set_next(&mut self) {
-        for (flow, due) in self.flows.iter_mut().zip(&mut self.due) {
-            flow.set_next();
-            *due = if flow.packets.is_empty() { Time::NEVER } else { flow.next };
-        }
+    /// A message has come about a flow: it goes slower.
+    pub fn slow_down(
+        &mut self,
+        now: Time,
+        place: usize,
+        fb: u8,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let flow = &mut self.flows[place];
+        flow.point.slow_down(now, fb, config, random);
+        flow.set_next();
+        self.first[place] = First::of(flow);
     }
 
     /// A packet of a flow begins to be sent.
@@ -176,7 +208,7 @@ impl Limits {
         flow.point.sends(bytes, config, random);
         flow.set_next();
         if !flow.packets.is_empty() {
-            self.due[place] = flow.next;
+            self.first[place].due = flow.next;
         } else if flow.point.is_free() {
             self.remove(place);
         }
@@ -185,20 +217,24 @@ impl Limits {
     #[inline(never)]
     fn remove(&mut self, place: usize) {
         self.dsts.remove(place);
-        self.due.remove(place);
+        self.first.remove(place);
         self.flows.remove(place);
     }
 
     /// Timers ring. Flows that are free and have no packets are limited no more.
     pub fn ring(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
-        for flow in self.flows.iter_mut().filter(|flow| flow.point.timer_at <= now) {
+        for (flow, first) in self.flows.iter_mut().zip(&mut self.first) {
+            if flow.point.timer_at > now {
+                continue;
+            }
             if flow.point.is_free() {
                 flow.point.timer_at = Time::NEVER;
             } else {
                 flow.point.times(now, config, random);
             }
+            flow.set_next();
+            *first = First::of(flow);
         }
-        self.set_next();
         for place in (0..self.flows.len()).rev() {
             if self.flows[place].point.is_free() && self.flows[place].packets.is_empty() {
                 self.remove(place);

@@ -281,34 +281,40 @@ impl Paused {
     }
 }
 
-/// The input side of a link at a switch: what came in and has not left.
+/// The input side of a link at a switch: what came in and has not left. What every packet touches comes first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Input {
-    bytes: [u64; PRIORITIES],
-    /// The most there ever were.
-    pub most: [u64; PRIORITIES],
     xoff: u64,
-    xon: u64,
-    headroom: u64,
     lossless: u8,
     /// Bit p is set while priority p is paused from here.
     pub asked: u8,
-    /// When what is in force is said again.
-    pub refresh_at: Time,
     /// Bit p is set where nothing of priority p has left since it was said last.
     pub still: u8,
+    held: [Held; PRIORITIES],
+    /// When what is in force is said again.
+    pub refresh_at: Time,
+    xon: u64,
+    headroom: u64,
     /// Frames' contents said: pauses, ends of them, repetitions.
     pub said: [[u64; 3]; PRIORITIES],
     /// Packets that did not fit.
     pub overflows: u64,
 }
 
+/// Bytes of a priority.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Held {
+    bytes: u64,
+    /// The most there ever were.
+    most: u64,
+}
+
 impl Input {
     /// An empty input of a link with this headroom; without PFC nothing is asked for.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
         Input {
-            bytes: [0; PRIORITIES],
-            most: [0; PRIORITIES],
+            held: Default::default(),
             xoff: pfc.map_or(u64::MAX, |c| c.xoff),
             xon: pfc.map_or(0, |c| c.xon),
             headroom,
@@ -323,7 +329,12 @@ impl Input {
 
     /// Bytes of a priority that are in the switch.
     pub fn bytes(&self, priority: u8) -> u64 {
-        self.bytes[usize::from(priority)]
+        self.held[usize::from(priority)].bytes
+    }
+
+    /// The most bytes of a priority that ever were.
+    pub fn most(&self, priority: u8) -> u64 {
+        self.held[usize::from(priority)].most
     }
 
     /// With so many bytes or fewer of a priority its sender may go on.
@@ -340,25 +351,25 @@ impl Input {
     /// are counted have left.
     #[inline]
     pub fn surely_takes(&mut self, priority: u8, bytes: u32) -> bool {
-        let p = usize::from(priority);
-        let then = self.bytes[p] + u64::from(bytes);
-        let sure = then <= self.most[p] && (then < self.xoff || self.lossless >> p & 1 == 0);
+        let held = &mut self.held[usize::from(priority)];
+        let then = held.bytes + u64::from(bytes);
+        let sure = then <= held.most && (then < self.xoff || self.lossless >> priority & 1 == 0);
         if sure {
-            self.bytes[p] = then;
+            held.bytes = then;
         }
         sure
     }
 
     /// Takes that back: the packet is lost at its port.
     pub fn give_back(&mut self, priority: u8, bytes: u32) {
-        self.bytes[usize::from(priority)] -= u64::from(bytes);
+        self.held[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
     /// Whether there is room for a packet.
     pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
         let full = self.xoff.saturating_add(self.headroom);
-        let fits = self.lossless >> priority & 1 == 0
-            || self.bytes[usize::from(priority)] + u64::from(bytes) <= full;
+        let fits =
+            self.lossless >> priority & 1 == 0 || self.bytes(priority) + u64::from(bytes) <= full;
         self.overflows += u64::from(!fits);
         fits
     }
@@ -366,10 +377,11 @@ impl Input {
     /// A packet has come in; tells whether its sender is to be paused now.
     pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
-        self.bytes[p] += u64::from(bytes);
-        self.most[p] = self.most[p].max(self.bytes[p]);
+        let held = &mut self.held[p];
+        held.bytes += u64::from(bytes);
+        held.most = held.most.max(held.bytes);
         let bit = 1 << p;
-        let ask = self.bytes[p] >= self.xoff && self.asked & bit == 0 && self.lossless & bit != 0;
+        let ask = held.bytes >= self.xoff && self.asked & bit == 0 && self.lossless & bit != 0;
         if ask {
             self.asked |= bit;
             self.still |= bit;
@@ -381,9 +393,9 @@ impl Input {
     /// A packet has left; tells whether its sender may go on now.
     pub fn remove(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
-        self.bytes[p] -= u64::from(bytes);
+        self.held[p].bytes -= u64::from(bytes);
         self.still &= !bit;
-        let release = self.asked & bit != 0 && self.bytes[p] <= self.xon;
+        let release = self.asked & bit != 0 && self.held[p].bytes <= self.xon;
         if release {
             self.asked &= !bit;
             self.said[p][1] += 1;
@@ -474,7 +486,7 @@ mod tests {
         for n in (0..10).rev() {
             assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
         }
-        assert_eq!((input.asked, input.most[3], input.overflows), (0, 15_000, 1));
+        assert_eq!((input.asked, input.most(3), input.overflows), (0, 15_000, 1));
         assert_eq!(input.said[3], [1, 1, 0]);
         // 6 · 1500 are below XOFF and less than there were before
         assert!((0..6).all(|_| input.surely_takes(3, 1_500)) && !input.surely_takes(3, 1_500));

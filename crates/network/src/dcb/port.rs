@@ -5,7 +5,7 @@ use super::cnm::Cnm;
 use super::lanes::{Came, Held, Lanes, bits, on_link};
 use super::pauses::PauseLog;
 use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
-use super::qcn::CongestionPoint;
+use super::qcn::{CongestionPoint, Countdown};
 use super::quiet::after;
 use super::{DcbConfig, pfc};
 use crate::config::QueueConfig;
@@ -13,64 +13,77 @@ use crate::link::{Link, Passage, ps_per_byte_q16};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::Place;
+use eastwest_engine::memory;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a bridged port has beside its queues.
+/// What a bridged port has beside its queues. What every packet touches comes first: two cache lines and
+/// a counter.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub struct Bridge {
-    config: Arc<DcbConfig>,
-    /// What packets take on the link.
-    pub(super) wire: Wire,
-    /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
-    from_host: bool,
-    paused: Paused,
-    control: Control,
-    /// At the far end, if that is a switch.
-    input: Option<Input>,
-    /// Of the priorities that QCN looks at, at a switch.
-    points: Vec<Option<CongestionPoint>>,
-    random: Stream,
-    /// Whether what is being sent is a packet.
-    pub(super) serving: bool,
-    /// The number of its link.
-    pub(super) number: u32,
-    /// Packets at the head of the wire's ring that no longer count where they came in.
-    pub(super) gone: u32,
-    /// All that waits is on the wire: the port is calm, see [`super::quiet`].
-    pub(super) calm: bool,
     /// From when on a packet that comes needs no look at what has begun to be sent, or never.
     pub(super) swift_from: Time,
     /// When all that is on the wire of a calm port will have been sent.
     pub(super) free_at: Time,
+    /// When a limited flow may go on, while the port is idle and has nothing else to send.
+    pub(super) wakes_at: Time,
+    /// When the timer of a limiter next rings.
+    timer_at: Time,
+    /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
+    /// repeated.
+    due: Time,
+    /// The number of its link.
+    pub(super) number: u32,
+    /// Packets at the head of the wire's ring that no longer count where they came in.
+    pub(super) gone: u32,
+    /// Bytes of the packet that goes at `wakes_at`, with one class: with several, two of them may wake it.
+    pub(super) wakes_with: u32,
+    /// Whether what is being sent is a packet.
+    pub(super) serving: bool,
+    /// All that waits is on the wire: the port is calm, see [`super::quiet`].
+    pub(super) calm: bool,
+    /// Something can happen here that needs an event at the end of a transmission.
+    loud: bool,
     /// Whether a byte takes a whole number of picoseconds.
-    pub(super) even: bool,
+    even: bool,
+    /// Whether QCN has ever limited a flow here.
+    limits: bool,
+    /// Whether departures can be decided ahead.
+    pub(super) can_go_ahead: bool,
+    /// An input of the switch has asked for a pause: whoever leaves may end it.
+    watched: bool,
+    /// The port is never quiet.
+    exact: bool,
+    /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
+    from_host: bool,
+    /// At the far end, if that is a switch.
+    input: Option<Input>,
+    /// Bytes until QCN's next samples.
+    samples_in: Countdown,
+    /// Of the priorities that QCN looks at, at a switch.
+    points: Vec<Option<CongestionPoint>>,
+    config: Arc<DcbConfig>,
+    /// What packets take on the link.
+    pub(super) wire: Wire,
+    paused: Paused,
+    control: Control,
+    random: Stream,
     /// Until then a packet waits that is smaller than a frame.
     pub(super) uneven_until: Time,
     /// Packets sent since packets were last taken off the wire.
     pub(super) sent_apart: usize,
-    /// Whether departures can be decided ahead.
-    pub(super) can_go_ahead: bool,
-    /// The port is never quiet.
-    exact: bool,
-    /// An input of the switch has asked for a pause: whoever leaves may end it.
-    pub(super) watched: bool,
-    /// Whether QCN has ever limited a flow here.
-    limits: bool,
-    /// When the timer of a limiter next rings.
-    timer_at: Time,
-    /// When a limited flow may go on, while the port is idle and has nothing else to send.
-    pub(super) wakes_at: Time,
-    /// And the bytes of its packet, with one class: with several, two of them may wake it.
-    pub(super) wakes_with: u32,
     /// Packets that the watchdog has dropped.
     watchdog_drops: u64,
     /// What disciplines have dropped since somebody asked.
     dropped: Vec<(Held, u8)>,
 }
+
+// what every packet touches fills one line, and the input begins the next
+const _: () = assert!(std::mem::offset_of!(Bridge, input) == 64);
 
 /// What of a priority came in at the far end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,19 +139,17 @@ impl Bridge {
         let mut random = Stream::new(site.seed, &format!("dcb/{}", site.number));
         let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
         let pfc = config.pfc.as_ref();
-        let points = match &config.qcn {
-            Some(c) if !site.from_host => (0..8)
-                .map(|p| (c.priorities >> p & 1 == 1).then(|| CongestionPoint::new(c, &mut random)))
-                .collect(),
-            _ => Vec::new(),
-        };
+        let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
+        let samples_in = Countdown::new(qcn, &mut random);
+        let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
         Bridge {
             wire: site.wire,
             from_host: site.from_host,
             paused: Paused::new(),
             control: Control::new(),
             input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
-            points,
+            samples_in,
+            points: (0..8).map(point).collect(),
             random,
             serving: false,
             number: site.number as u32,
@@ -152,13 +163,24 @@ impl Bridge {
             can_go_ahead: !site.looked_at,
             exact: site.looked_at,
             watched: false,
+            loud: site.looked_at,
             limits: false,
             timer_at: Time::NEVER,
+            due: Time::NEVER,
             wakes_at: Time::NEVER,
             wakes_with: 0,
             watchdog_drops: 0,
             dropped: Vec::new(),
             config: config.clone(),
+        }
+    }
+
+    /// Ends pauses that have run out.
+    #[inline]
+    fn expire(&mut self, now: Time) {
+        if self.loud && self.paused.mask != 0 {
+            self.paused.expire(now);
+            self.has_changed();
         }
     }
 
@@ -174,8 +196,16 @@ impl Bridge {
     }
 
     /// Whether nothing can happen here that needs an event at the end of a transmission.
+    #[inline]
     pub(super) fn is_quiet(&self) -> bool {
-        !(self.exact || self.watched || self.control.waits()) && self.paused.mask == 0
+        !self.loud
+    }
+
+    /// What makes the port loud, or is due there, may have changed.
+    fn has_changed(&mut self) {
+        self.loud = self.exact || self.watched || self.control.waits() || self.paused.mask != 0;
+        let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
+        self.due = self.control.next.min(repeat);
     }
 
     /// Whether flows are limited here, and nothing else holds up what waits.
@@ -219,10 +249,10 @@ impl Bridge {
     /// When the next event is due that no packet on the wire brings, but at a paused port.
     #[inline]
     pub(crate) fn plain_due(&self, sent_at: Time) -> Option<Time> {
-        if self.paused.mask != 0 {
+        if self.loud && self.paused.mask != 0 {
             return None;
         }
-        let due = self.due().min(self.timer_at);
+        let due = self.due.min(self.timer_at);
         let due = if self.wakes_quietly() { due } else { due.min(self.wakes_at) };
         Some(if self.ends_quietly() { due } else { due.min(sent_at) })
     }
@@ -230,14 +260,6 @@ impl Bridge {
     /// Priorities that are paused, as bits.
     pub(crate) fn mask(&self) -> u8 {
         self.paused.mask
-    }
-
-    /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
-    /// repeated.
-    #[inline]
-    pub(super) fn due(&self) -> Time {
-        let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
-        self.control.next.min(repeat)
     }
 }
 
@@ -255,6 +277,21 @@ impl Link {
         self.waiting.as_mut().and_then(|w| w.bridge.as_deref_mut()).expect("the port is bridged")
     }
 
+    /// Asks for what the next packet of this port touches.
+    #[inline(always)]
+    pub(super) fn prefetch_bridged(&self) {
+        if !self.on_wire.is_empty() {
+            self.on_wire.prefetch(0);
+        }
+        let Some(w) = self.waiting.as_deref() else { return };
+        if let Some(bridge) = w.bridge.as_deref() {
+            memory::prefetch_lines(bridge, 2);
+        }
+        if let Some(lanes) = w.lanes().next() {
+            memory::prefetch_lines(lanes, 2);
+        }
+    }
+
     /// What came in at the far end and is in the switch there.
     pub(crate) fn input(&self) -> Option<&Input> {
         self.waiting.as_ref()?.bridge.as_ref()?.input.as_ref()
@@ -262,6 +299,15 @@ impl Link {
 
     pub(crate) fn input_mut(&mut self) -> Option<&mut Input> {
         self.waiting.as_mut()?.bridge.as_mut()?.input.as_mut()
+    }
+
+    /// Sets when the input at the far end repeats the pauses that it has asked for.
+    pub(super) fn repeat_at(&mut self, at: Time) {
+        let b = self.bridge_mut();
+        if let Some(input) = &mut b.input {
+            input.refresh_at = at;
+        }
+        b.has_changed();
     }
 
     /// Whether the port sends nothing.
@@ -278,7 +324,9 @@ impl Link {
 
     /// Has the port be touched by an event at the end of each transmission from now on.
     pub(super) fn be_exact(&mut self) {
-        self.bridge_mut().exact = true;
+        let b = self.bridge_mut();
+        b.exact = true;
+        b.has_changed();
     }
 
     /// Whether the port is quiet, see [`super::quiet`].
@@ -288,7 +336,9 @@ impl Link {
 
     /// Sets whether an input of the switch has asked for a pause.
     pub(super) fn set_watched(&mut self, watched: bool) {
-        self.bridge_mut().watched = watched;
+        let b = self.bridge_mut();
+        b.watched = watched;
+        b.has_changed();
     }
 
     /// Whether a host feeds the link.
@@ -377,8 +427,7 @@ impl Link {
     /// Counts a packet that has just come; tells whether the congestion point of its priority is to look.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
-        let point = self.bridge_mut().points.get_mut(usize::from(priority));
-        point.and_then(Option::as_mut).is_some_and(|point| point.is_due(bytes))
+        self.bridge_mut().samples_in.is_due(priority, bytes)
     }
 
     /// The feedback that the congestion point of this priority has for the source of a packet that has
@@ -391,7 +440,9 @@ impl Link {
         let b = w.bridge.as_deref_mut()?;
         let point = b.points.get_mut(usize::from(priority))?.as_mut()?;
         let config = b.config.qcn.as_ref()?;
-        point.look(queue, config, &mut b.random)
+        let (fb, next) = point.look(queue, config, &mut b.random);
+        b.samples_in.set(priority, next);
+        fb
     }
 
     /// Sends what is next, if the port is idle: a PFC frame before all else.
@@ -407,12 +458,13 @@ impl Link {
             let sent_at = now + Span((bytes * ps_per_byte_q16) >> 16);
             let response = b.config.pfc.as_ref().map_or(Span::ZERO, |c| c.response);
             b.control.send(sent_at + delay + response);
+            b.has_changed();
             b.wakes_at = Time::NEVER;
             self.counters.bytes += bytes;
             self.waiting.as_mut().expect("the port is bridged").sent_at = sent_at;
             return;
         }
-        b.paused.expire(now);
+        b.expire(now);
         if self.begin_ahead(now, pool) {
             return;
         }
@@ -473,21 +525,27 @@ impl Link {
     /// Has something said to the far end at the next frame boundary.
     pub(crate) fn say(&mut self, now: Time, priority: u8, quanta: u16, pool: &PacketPool) {
         self.take_back(now, pool);
-        self.bridge_mut().control.say(priority, quanta);
+        let b = self.bridge_mut();
+        b.control.say(priority, quanta);
+        b.has_changed();
     }
 
     /// What takes effect at the far end now.
     pub(crate) fn take_said(&mut self, now: Time) -> Option<Pauses> {
-        self.bridge_mut().control.take(now)
+        let b = self.bridge_mut();
+        let said = b.control.take(now);
+        b.has_changed();
+        said
     }
 
     /// Obeys what the far end says.
     pub(crate) fn obey(&mut self, now: Time, said: &Pauses, pool: &PacketPool) {
         self.take_back(now, pool);
         let rate = self.cable.rate;
-        let paused = &mut self.bridge_mut().paused;
-        paused.expire(now);
-        paused.obey(now, said, rate);
+        let b = self.bridge_mut();
+        b.paused.expire(now);
+        b.paused.obey(now, said, rate);
+        b.has_changed();
     }
 
     /// Logs its pauses, if the port is bridged.
@@ -504,7 +562,7 @@ impl Link {
 
     /// Whether a frame takes effect or is to be repeated by now.
     pub(super) fn says(&self, now: Time) -> bool {
-        self.bridge().due() <= now
+        self.bridge().due <= now
     }
 
     /// The key of the next event, where that of the next arrival is `first`.
@@ -521,7 +579,7 @@ impl Link {
     fn due_bridged(&self) -> Time {
         let w = self.waiting.as_ref().expect("the port is bridged");
         let b = w.bridge.as_deref().expect("the port is bridged");
-        let mut due = b.due().min(b.timer_at).min(b.wakes_at);
+        let mut due = b.due.min(b.timer_at).min(b.wakes_at);
         if !b.ends_quietly() {
             due = due.min(w.sent_at);
         }
@@ -561,7 +619,7 @@ impl Link {
     #[inline(never)]
     fn ring_all(&mut self, now: Time) -> Vec<(Held, u8)> {
         let mut dropped = Vec::new();
-        self.bridge_mut().paused.expire(now);
+        self.bridge_mut().expire(now);
         let after = self.bridge().config.pfc.as_ref().and_then(|c| c.watchdog);
         for p in bits(self.bridge().paused.mask) {
             let (Some(after), Some(since)) = (after, self.stuck_since(p)) else { continue };
@@ -596,7 +654,7 @@ impl Link {
     pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
         let input = self.input()?;
         Some(std::array::from_fn(|p| InputCounts {
-            most_bytes: input.most[p],
+            most_bytes: input.most(p as u8),
             bytes: input.bytes(p as u8),
             pauses: input.said[p][0],
             releases: input.said[p][1],

@@ -16,6 +16,7 @@
 //!
 //! The other side is in [`reaction`](super::reaction).
 
+use super::pfc::PRIORITIES;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,11 @@ impl QcnConfig {
         ((congestion * FB_MAX as f64 / most).clamp(0.0, FB_MAX as f64)) as u8
     }
 
+    /// Whether a priority is congestion-controlled.
+    pub(super) fn controls(&self, priority: u8) -> bool {
+        self.priorities >> priority & 1 == 1
+    }
+
     /// A number of bytes with jitter.
     pub(super) fn around(&self, bytes: u64, random: &mut Stream) -> i64 {
         let factor = 1.0 + self.jitter * (2.0 * random.unit() - 1.0);
@@ -77,12 +83,39 @@ impl QcnConfig {
     }
 }
 
-/// The congestion point of one queue.
+/// By priority, bytes until its congestion point takes the next sample: beside each other, as every packet
+/// is counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Countdown([i64; PRIORITIES]);
+
+impl Countdown {
+    /// Of a port; of priorities that nobody looks at, none comes due.
+    pub fn new(config: Option<&QcnConfig>, random: &mut Stream) -> Countdown {
+        let first = |p| match config.filter(|c| c.controls(p as u8)) {
+            Some(c) => c.around(c.sample, random),
+            None => i64::MAX,
+        };
+        Countdown(std::array::from_fn(first))
+    }
+
+    /// A packet has come. Tells whether its queue is to be [looked](CongestionPoint::look) at.
+    #[inline]
+    pub fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
+        let left = &mut self.0[usize::from(priority)];
+        *left -= i64::from(bytes);
+        *left <= 0
+    }
+
+    /// Has the next sample come after so many bytes.
+    pub fn set(&mut self, priority: u8, bytes: i64) {
+        self.0[usize::from(priority)] = bytes;
+    }
+}
+
+/// The congestion point of one queue.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CongestionPoint {
     old: u64,
-    /// Bytes until the next sample.
-    left: i64,
     /// Samples taken.
     pub samples: u64,
     /// Messages sent.
@@ -90,27 +123,20 @@ pub(crate) struct CongestionPoint {
 }
 
 impl CongestionPoint {
-    pub fn new(config: &QcnConfig, random: &mut Stream) -> CongestionPoint {
-        let left = config.around(config.sample, random);
-        CongestionPoint { old: 0, left, samples: 0, messages: 0 }
-    }
-
-    /// A packet has come. Tells whether the queue is to be [looked](CongestionPoint::look) at.
-    #[inline]
-    pub fn is_due(&mut self, bytes: u32) -> bool {
-        self.left -= i64::from(bytes);
-        self.left <= 0
-    }
-
     /// Looks at the queue, which has `queue` bytes with the packet that has just come. Tells the feedback
-    /// for its source, if there is any.
-    pub fn look(&mut self, queue: u64, config: &QcnConfig, random: &mut Stream) -> Option<u8> {
+    /// for its source, if there is any, and how many bytes later to look again.
+    pub fn look(
+        &mut self,
+        queue: u64,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) -> (Option<u8>, i64) {
         let fb = config.feedback(queue, self.old);
         self.old = queue;
-        self.left = config.around(config.sample / (1 + u64::from(fb) / 8), random);
+        let next = config.around(config.sample / (1 + u64::from(fb) / 8), random);
         self.samples += 1;
         self.messages += u64::from(fb > 0);
-        (fb > 0).then_some(fb)
+        ((fb > 0).then_some(fb), next)
     }
 }
 
@@ -159,16 +185,14 @@ pub(super) mod tests {
     #[test]
     fn samples_come_every_150_kb_and_more_often_the_worse_it_is() {
         let (c, mut random) = (config(), Stream::new(1, "cp"));
-        let mut point = CongestionPoint::new(&c, &mut random);
+        let mut left = Countdown::new(Some(&c), &mut random);
+        let mut point = CongestionPoint::default();
         let mut comes = |queue| {
             let mut n = 1;
             loop {
-                let samples = point.samples;
-                let fb = match point.is_due(1500) {
-                    true => point.look(queue, &c, &mut random),
-                    false => None,
-                };
-                if point.samples > samples {
+                if left.is_due(0, 1500) {
+                    let (fb, next) = point.look(queue, &c, &mut random);
+                    left.set(0, next);
                     return (n, fb);
                 }
                 n += 1;

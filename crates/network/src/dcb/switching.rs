@@ -59,7 +59,9 @@ impl Fabric {
         let to = l.to;
         let (passage, counts, next) = l.arrive_bridged(key, &mut self.pool);
         events.set(link, next);
-        self.prefetch_next(events);
+        if let Some(next) = events.leader().and_then(|source| self.links.get(source as usize)) {
+            next.prefetch_bridged();
+        }
         if counts {
             self.no_longer_counts(&passage);
         }
@@ -206,9 +208,8 @@ impl Fabric {
     fn pause(&mut self, now: Time, came: u32, priority: u8, events: &mut Tournament) {
         let rate = self.links[came as usize].cable.rate;
         let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
-        if let Some(input) = self.links[came as usize].input_mut() {
-            input.refresh_at = input.refresh_at.min(now + again);
-        }
+        let due = self.links[came as usize].input().map_or(Time::NEVER, |input| input.refresh_at);
+        self.links[came as usize].repeat_at(due.min(now + again));
         let next = self.links[came as usize].next_key(now);
         events.set(came, next);
         self.watch(now, self.links[came as usize].to, events);
@@ -230,7 +231,7 @@ impl Fabric {
         let Some(input) = self.links[came as usize].input_mut() else { return };
         if input.remove(priority, bytes) {
             if input.asked == 0 {
-                input.refresh_at = Time::NEVER;
+                self.links[came as usize].repeat_at(Time::NEVER);
                 let next = self.links[came as usize].next_key(now);
                 events.set(came, next);
             }
@@ -247,11 +248,11 @@ impl Fabric {
         let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
         let input = self.links[link as usize].input_mut().expect("it has asked");
         let (asked, still) = (input.asked, input.still & input.asked);
-        input.refresh_at = now + again;
         input.still = asked;
         for p in bits(asked) {
             input.said[p][2] += 1;
         }
+        self.links[link as usize].repeat_at(now + again);
         for p in bits(asked) {
             self.links[link as usize ^ 1].say(now, p as u8, quanta, &self.pool);
         }

@@ -16,6 +16,7 @@ use crate::shared_buffer::SharedBuffer;
 use eastwest_engine::random::mix;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -40,24 +41,26 @@ struct Class {
     deficit: i64,
 }
 
-/// What waits at a two-event port.
+/// What waits at a two-event port. What every packet touches comes first.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub(crate) struct Waiting {
-    classes: Vec<Class>,
-    /// Class of every differentiated services codepoint.
-    #[serde(with = "codepoints")]
-    class_of: [u8; 64],
-    /// The class with weight whose turn it is.
-    turn: usize,
-    /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
-    pub dropped: Vec<(Passage, Cause)>,
+    /// Of a bridged port.
+    pub bridge: Option<Box<Bridge>>,
     /// When the packet being sent has left or the link is awake to send the first one; never while
     /// nothing waits.
     pub sent_at: Time,
+    /// Mostly there is one, which lies here.
+    classes: SmallVec<[Class; 1]>,
+    /// The class with weight whose turn it is.
+    turn: usize,
     /// The memory of the switch, where its ports share one.
     shared: Option<Arc<SharedBuffer>>,
-    /// Of a bridged port.
-    pub bridge: Option<Box<Bridge>>,
+    /// Class of every differentiated services codepoint.
+    #[serde(with = "codepoints")]
+    class_of: [u8; 64],
+    /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
+    pub dropped: Vec<(Passage, Cause)>,
 }
 
 /// What a class did with a packet that came.
