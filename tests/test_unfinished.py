@@ -63,21 +63,29 @@ class Stopped(KeyboardInterrupt):
 
 
 def attempt(
-    out: str, *, stop_after: float = 1e9, rows: int = 5, fresh: bool = False
+    out: str,
+    *,
+    scenario: str = "long.toml",
+    settings: tuple[tuple[str, str], ...] = (),
+    threads: int = 1,
+    stop_after: float = 1e9,
+    rows: int = 5,
+    every_s: float = 1e-3,
+    fresh: bool = False,
 ) -> tuple[list[str], ew.Result | None]:
     """Run until so many packet-hops; say what was said, and return the result if there is one."""
     said: list[str] = []
-    keeper = Keeper(1e-3, fresh=fresh, say=said.append)
+    keeper = Keeper(every_s, fresh=fresh, say=said.append)
     keeper.most_rows = rows
 
     def progress(state: Any) -> None:
         if state["packet_hops"] > stop_after:
             raise Stopped
 
-    source = load_source("long.toml")
+    source, target = load_source(scenario), TargetFolder(Path(out))
     try:
         return said, simulate(
-            source, [], None, TargetFolder(Path(out)), progress=progress, keeper=keeper
+            source, list(settings), None, target, progress=progress, keeper=keeper, threads=threads
         )
     except Stopped:
         assert keeper.kept_s is not None
@@ -107,6 +115,29 @@ def assert_same(one: ew.Result, other: ew.Result) -> None:
     assert summaries[0] == summaries[1]
     for name in formats.TABLES:
         assert one.table(name).equals(other.table(name)), name
+
+
+def test_a_run_on_two_threads_is_kept_and_goes_on_as_it_began() -> None:
+    """S1x10 is busy enough to be divided, where there are two cores to be had."""
+    busy: dict[str, Any] = {
+        "scenario": "S1x10",
+        "settings": (("workload.bulk.bytes", "30 kB"),),
+        "every_s": 0.15,  # each checkpoint has 60 MB
+    }
+    one = ew.run("S1x10", dict(busy["settings"]), out="one")
+    hops = one.summary["packet_hops"]
+    for share, threads in ((0.3, 2), (0.6, 1)):
+        said, result = attempt("two", threads=threads, stop_after=share * hops, **busy)
+        assert result is None
+        assert not Path("two").exists()
+    assert said[0].startswith("goes on from ")
+    said, result = attempt("two", **busy)
+    assert said[0].startswith("goes on from ")
+    assert result is not None
+    assert result.digest == one.digest
+    for name in formats.TABLES:
+        assert one.table(name).equals(result.table(name)), name
+    assert not Path("store/unfinished").exists()
 
 
 def test_a_run_goes_on_twice_and_ends_as_if_nothing_had_happened(whole: ew.Result) -> None:

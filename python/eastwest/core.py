@@ -253,7 +253,8 @@ def run(
     """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``.
 
     With a ``keeper``, the run is kept while it is under way, and goes on from where it was kept.
-    With several ``threads`` a run that can be divided is, and not kept; a note tells what was done.
+    With several ``threads`` a run that can be divided is; a note tells what was done. One that was
+    kept goes on as it began, whatever ``threads`` says.
     """
     with _door() as (module, more):
         further: tuple[Any, ...] = more

@@ -116,9 +116,8 @@ def run(
     ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what the
     machine or its control group has) ends with a ``MemoryError``. With several ``threads`` a large
     fabric is simulated by so many at once, where that is possible; the result is the same and its
-    notes tell. Such a run is not kept while it is under way. Raises ``ScenarioError`` where the
-    input is wrong, ``InputError`` where a mechanism is, and ``RunError`` where the simulation
-    cannot go on.
+    notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism
+    is, and ``RunError`` where the simulation cannot go on.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(

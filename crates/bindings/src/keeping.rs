@@ -3,7 +3,7 @@
 //! `Keeper` in python/eastwest/core.py.
 
 use crate::tables_dict;
-use eastwest_sim::checkpoint::{self, Identity};
+use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
 use eastwest_sim::results::{hand_out, handed_out, holds};
 use eastwest_sim::scenario::Scenario;
 use eastwest_sim::world::World;
@@ -60,8 +60,8 @@ impl Keeping {
         })
     }
 
-    /// The world of an earlier run of the same plan, if there is one to go on from.
-    pub fn resume(&mut self) -> PyResult<Option<World>> {
+    /// What an earlier run of the same plan has left, if there is something to go on from.
+    pub fn resume(&mut self) -> PyResult<Option<Kept>> {
         if self.obstacle.is_some() {
             return Ok(None);
         }
@@ -71,18 +71,18 @@ impl Keeping {
         let Some(place) = Python::attach(ask)? else {
             return Ok(None);
         };
-        let world = fs::read(&place).map_err(|e| e.to_string()).and_then(|bytes| {
+        let run = fs::read(&place).map_err(|e| e.to_string()).and_then(|bytes| {
             checkpoint::load(&bytes, &self.identity).map_err(|refused| refused.to_string())
         });
         Python::attach(|py| {
             let keeper = self.keeper.bind(py);
-            match world {
-                Ok(world) => {
-                    let simulated_s = world.progress().now.as_secs_f64();
-                    let rows = rows_handed_out(py, &world)?;
-                    let goes_on: bool =
-                        keeper.call_method1("resume", (simulated_s, rows))?.extract()?;
-                    Ok(goes_on.then_some(world))
+            match run {
+                Ok(run) => {
+                    let rows = rows_handed_out(py, &run)?;
+                    let goes_on: bool = keeper
+                        .call_method1("resume", (run.now().as_secs_f64(), rows))?
+                        .extract()?;
+                    Ok(goes_on.then_some(run))
                 }
                 Err(why) => keeper.call_method1("refuse", (why,)).map(|_| None),
             }
@@ -130,8 +130,8 @@ impl Keeping {
         Ok(())
     }
 
-    /// Writes a checkpoint. A world that cannot be written to ends the keeping, not the run.
-    pub fn keep(&mut self, world: &World) -> PyResult<()> {
+    /// Writes a checkpoint. A place that cannot be written to ends the keeping, not the run.
+    pub fn keep(&mut self, run: &Keep) -> PyResult<()> {
         if let Some(why) = self.obstacle {
             self.told = true;
             return Python::attach(|py| {
@@ -141,7 +141,7 @@ impl Keeping {
         let Some(place) = Python::attach(|py| self.place(py))? else {
             return Ok(());
         };
-        let written = write(&place, world, &self.identity);
+        let written = write(&place, run, &self.identity);
         #[allow(clippy::disallowed_methods)]
         {
             self.last = Instant::now();
@@ -149,10 +149,7 @@ impl Keeping {
         Python::attach(|py| {
             let keeper = self.keeper.bind(py);
             match written {
-                Ok(()) => {
-                    let simulated_s = world.progress().now.as_secs_f64();
-                    keeper.call_method1("kept", (simulated_s,)).map(|_| ())
-                }
+                Ok(()) => keeper.call_method1("kept", (run.now().as_secs_f64(),)).map(|_| ()),
                 Err(error) => {
                     self.given_up = true;
                     keeper.call_method1("give_up", (error.to_string(),)).map(|_| ())
@@ -162,19 +159,22 @@ impl Keeping {
     }
 }
 
-fn rows_handed_out<'py>(py: Python<'py>, world: &World) -> PyResult<Bound<'py, PyDict>> {
+/// By table. Parts of a run keep all of their rows.
+fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDict>> {
     let rows = PyDict::new(py);
-    for (table, count) in handed_out(world) {
-        rows.set_item(table, count)?;
+    if let Kept::One(world) = run {
+        for (table, count) in handed_out(world) {
+            rows.set_item(table, count)?;
+        }
     }
     Ok(rows)
 }
 
 /// Writes a checkpoint beside its place, forces it to disk, and gives it its name.
-fn write(place: &Path, world: &World, identity: &Identity) -> io::Result<()> {
+fn write(place: &Path, run: &Keep, identity: &Identity) -> io::Result<()> {
     let beside = place.with_extension("partial");
     let written = File::create(&beside).and_then(|mut file| {
-        checkpoint::save(world, identity, &mut file)?;
+        checkpoint::save(run, identity, &mut file)?;
         file.flush()?;
         file.sync_all()?;
         fs::rename(&beside, place)?;

@@ -4,12 +4,12 @@
 use crate::keeping::Keeping;
 use crate::progress_dict;
 use crate::sketch::Watch;
-use eastwest_sim::checkpoint;
+use eastwest_sim::checkpoint::{self, Keep, Kept};
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
-use eastwest_sim::threads::{self, Ended, Habits, Parallel};
+use eastwest_sim::threads::{self, Ended, Habits, Parallel, Parts, PartsNow, Watcher, Wish};
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
@@ -70,51 +70,82 @@ impl<'a> Running<'a> {
     /// Runs to the end, from where an earlier run has been kept. The outer error is what Python has
     /// raised meanwhile.
     pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
-        let mut note = None;
-        if self.threads > 1 {
-            match self.finish_on_threads()? {
-                Ok(Ended::Done(done)) => {
-                    let note = Some(of_threads(&done.parallel()));
-                    return Ok(Ok(Finished { results: done.into_results(), note }));
-                }
-                Ok(Ended::InOne(why)) => note = Some(format!("One thread, since {why}.")),
-                Err(error) => return Ok(Err(error)),
+        let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
+        let (kept, note) = match kept {
+            Some(Kept::One(world)) if self.threads > 1 => {
+                (Some(*world), Some("One thread, as the run began.".to_owned()))
             }
-        }
+            Some(Kept::One(world)) => (Some(*world), None),
+            other => {
+                let parts = match other {
+                    Some(Kept::Parts(parts)) => Some(parts),
+                    _ => None,
+                };
+                match self.finish_on_threads(parts)? {
+                    Ok(Ended::Done(done)) => {
+                        let note = Some(of_threads(&done.parallel()));
+                        return Ok(Ok(Finished { results: done.into_results(), note }));
+                    }
+                    Ok(Ended::InOne(why)) => {
+                        (None, (self.threads > 1).then(|| format!("One thread, since {why}.")))
+                    }
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+        };
         let ended = match self.scenario.fidelity {
             Fidelity::Flow => self.finish_without_packets()?,
-            _ => self.finish_in_one()?,
+            _ => self.finish_in_one(kept)?,
         };
         Ok(ended.map(|results| Finished { note, ..results.into() }))
     }
 
-    /// Runs it on several threads, if that is possible. Nothing of it is kept meanwhile.
-    fn finish_on_threads(&mut self) -> PyResult<Result<Ended, RunError>> {
-        if self.scenario.fidelity == Fidelity::Flow {
-            return Ok(Ok(Ended::InOne("no packets are simulated")));
-        }
-        if checkpoint::obstacle(self.scenario).is_some() {
-            return Ok(Ok(Ended::InOne("a mechanism of your own is used")));
-        }
-        // more would only wait for each other
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = self.threads.min(cores);
-        if threads == 1 {
-            return Ok(Ok(Ended::InOne("there is one core")));
-        }
-        let (scenario, reference, started) = (self.scenario, self.reference, self.started);
-        let plan = || plan_of(scenario, reference);
+    /// Runs it on several threads, if that is possible: all, or what is left of parts that were kept.
+    fn finish_on_threads(&mut self, kept: Option<Parts>) -> PyResult<Result<Ended, RunError>> {
+        let started = self.started;
         let clock = || started.elapsed();
-        let mut look = |progress: &Progress| self.look_at(progress);
-        let ended = threads::run(&plan, threads, Habits::default(), &clock, &mut look);
+        let habits = Habits::default();
+        let ended = if let Some(parts) = kept {
+            threads::resume(parts, habits, &clock, self)
+        } else {
+            let threads = match self.threads_to_use() {
+                Ok(threads) => threads,
+                Err(why) => return Ok(Ok(Ended::InOne(why))),
+            };
+            let (scenario, reference) = (self.scenario, self.reference);
+            threads::run(&|| plan_of(scenario, reference), threads, habits, &clock, self)
+        };
         match self.raised.take() {
             Some(raised) => Err(raised),
             None => Ok(ended),
         }
     }
 
-    fn finish_in_one(&mut self) -> PyResult<Result<Results, RunError>> {
-        let mut world = match self.begin()? {
+    /// How many, or why one.
+    fn threads_to_use(&self) -> Result<usize, &'static str> {
+        if self.threads == 1 {
+            return Err("one was asked for");
+        }
+        if self.scenario.fidelity == Fidelity::Flow {
+            return Err("no packets are simulated");
+        }
+        if checkpoint::obstacle(self.scenario).is_some() {
+            return Err("a mechanism of your own is used");
+        }
+        // more would only wait for each other
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        match self.threads.min(cores) {
+            1 => Err("there is one core"),
+            threads => Ok(threads),
+        }
+    }
+
+    fn finish_in_one(&mut self, kept: Option<World>) -> PyResult<Result<Results, RunError>> {
+        let world = match kept {
+            Some(world) => Ok(world),
+            None => self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)),
+        };
+        let mut world = match world {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
@@ -122,7 +153,9 @@ impl<'a> Running<'a> {
         match (ended, self.raised.take()) {
             (Ok(()), _) => Ok(Ok(Results::new(world))),
             (Err(_), Some(raised)) => {
-                self.keep_if_interrupted(&world, &raised);
+                if self.is_worth_keeping(&raised) {
+                    self.keep_at_end(&Keep::One(&world));
+                }
                 Err(raised)
             }
             (Err(error), None) => Ok(Err(error)),
@@ -142,15 +175,6 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn begin(&mut self) -> PyResult<Result<World, RunError>> {
-        if let Some(keeping) = &mut self.keeping
-            && let Some(world) = keeping.resume()?
-        {
-            return Ok(Ok(world));
-        }
-        Ok(self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)))
-    }
-
     fn plan(&self) -> Result<Plan, RunError> {
         plan_of(self.scenario, self.reference)
     }
@@ -165,15 +189,6 @@ impl<'a> Running<'a> {
         }
         self.raised = self.tell(&world.progress()).and_then(|()| self.keep(world)).err();
         self.raised.is_none()
-    }
-
-    /// As `look`, where there is no world to keep.
-    fn look_at(&mut self, progress: &Progress) -> bool {
-        if !self.is_time() {
-            return true;
-        }
-        self.raised = self.tell(progress).err();
-        self.raised.is_none() && !self.watch.failed()
     }
 
     fn is_time(&mut self) -> bool {
@@ -199,22 +214,47 @@ impl<'a> Running<'a> {
     fn keep(&mut self, world: &mut World) -> PyResult<()> {
         let Some(keeping) = &mut self.keeping else { return Ok(()) };
         Python::attach(|py| keeping.hand_rows(py, world))?;
-        if keeping.is_due() { keeping.keep(world) } else { Ok(()) }
+        if keeping.is_due() { keeping.keep(&Keep::One(world)) } else { Ok(()) }
     }
 
     /// Ctrl-C and the like are no errors, and where memory was short there may be more: what has been
     /// done is kept for the next time.
-    fn keep_if_interrupted(&mut self, world: &World, raised: &PyErr) {
+    fn is_worth_keeping(&self, raised: &PyErr) -> bool {
         let wrong = |py: Python<'_>| {
             raised.is_instance_of::<PyException>(py) && !raised.is_instance_of::<PyMemoryError>(py)
         };
-        if Python::attach(wrong) {
-            return;
-        }
-        let keeping = self.keeping.as_mut().filter(|keeping| keeping.is_worth_it());
-        if let Some(Err(error)) = keeping.map(|keeping| keeping.keep(world)) {
+        self.keeping.as_ref().is_some_and(Keeping::is_worth_it) && !Python::attach(wrong)
+    }
+
+    /// Keeps a run that stops; what was raised meanwhile matters more than that it cannot be.
+    fn keep_at_end(&mut self, run: &Keep) {
+        if let Some(Err(error)) = self.keeping.as_mut().map(|keeping| keeping.keep(run)) {
             Python::attach(|py| error.write_unraisable(py, None));
         }
+    }
+}
+
+/// Of a run in parts, which are kept together.
+impl Watcher for Running<'_> {
+    fn look(&mut self, progress: &Progress) -> Wish {
+        if self.raised.is_some() || !self.is_time() {
+            return Wish { go_on: self.raised.is_none(), keep: false };
+        }
+        self.raised = self.tell(progress).err();
+        let keep = match &self.raised {
+            Some(raised) => self.is_worth_keeping(raised),
+            None => self.keeping.as_ref().is_some_and(Keeping::is_due),
+        };
+        Wish { go_on: self.raised.is_none() && !self.watch.failed(), keep }
+    }
+
+    fn keep(&mut self, parts: &PartsNow) {
+        let run = Keep::Parts(parts);
+        if self.raised.is_some() {
+            return self.keep_at_end(&run);
+        }
+        // the run is told at its next look
+        self.raised = self.keeping.as_mut().and_then(|keeping| keeping.keep(&run).err());
     }
 }
 

@@ -29,7 +29,7 @@ impl What {
 }
 
 /// An event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EventRow {
     /// When.
     pub at: Time,

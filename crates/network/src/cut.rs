@@ -11,8 +11,10 @@ use crate::pool::Whole;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
+use serde::{Deserialize, Serialize};
 
 /// A packet on its way to another part.
+#[derive(Serialize, Deserialize)]
 pub struct Crossed {
     link: u32,
     passage: Passage,
@@ -20,7 +22,7 @@ pub struct Crossed {
 }
 
 /// The last byte of a message will reach its host at this time, where its sender is in another part.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Promise {
     /// The link to the receiver.
     pub link: u32,
@@ -33,7 +35,7 @@ pub struct Promise {
 }
 
 /// What a receiver waits for.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Watch {
     /// Low half of the position after the last of the message; 0 where nothing is waited for.
     end: u32,
@@ -42,7 +44,7 @@ struct Watch {
 }
 
 /// What goes from one part to another.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
     /// Packets.
     pub packets: Vec<Crossed>,
@@ -51,6 +53,7 @@ pub struct Mail {
 }
 
 /// See the module.
+#[derive(Serialize, Deserialize)]
 pub struct Cut {
     /// Which part this is.
     pub part: u8,

@@ -89,7 +89,6 @@ pub struct Fabric {
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
     /// What this part of a divided fabric has to do with others.
-    #[serde(skip)]
     pub cut: Option<Box<Cut>>,
 }
 

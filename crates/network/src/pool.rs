@@ -102,7 +102,7 @@ struct Side {
 }
 
 /// A packet with all that belongs to it, between two pools.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Whole {
     stored: Stored,
     side: Option<Side>,

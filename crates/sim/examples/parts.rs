@@ -5,7 +5,7 @@ use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, read};
 use eastwest_sim::threads::{self, Spans};
-use eastwest_sim::world::{RunError, World};
+use eastwest_sim::world::{Progress, RunError, World};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -43,19 +43,26 @@ fn main() {
         }
         _ => {}
     }
-    let (progress, results) =
-        match threads::run(&plan, n, habits, &|| begun.elapsed(), &mut |_| true).unwrap() {
-            threads::Ended::Done(run) => {
-                println!("{:?}", run.parallel());
-                (run.progress(), run.into_results())
-            }
-            threads::Ended::InOne(why) => {
-                println!("one thread, since {why}: {:.3} s so far", begun.elapsed().as_secs_f64());
-                let mut world = World::new(plan().unwrap()).unwrap();
-                world.run(&mut |_| true).unwrap();
-                (world.progress(), Results::new(world))
-            }
-        };
+    let (progress, results) = match threads::run(
+        &plan,
+        n,
+        habits,
+        &|| begun.elapsed(),
+        &mut |_: &Progress| true,
+    )
+    .unwrap()
+    {
+        threads::Ended::Done(run) => {
+            println!("{:?}", run.parallel());
+            (run.progress(), run.into_results())
+        }
+        threads::Ended::InOne(why) => {
+            println!("one thread, since {why}: {:.3} s so far", begun.elapsed().as_secs_f64());
+            let mut world = World::new(plan().unwrap()).unwrap();
+            world.run(&mut |_| true).unwrap();
+            (world.progress(), Results::new(world))
+        }
+    };
     let (p, took) = (progress, begun.elapsed().as_secs_f64());
     println!("hops {} events {} simulated {} wall {took:.3} s", p.packet_hops, p.events, p.now);
     println!("digest {}", results.summary["digest"]);

@@ -8,8 +8,8 @@
 //! run that uses such is not kept, and [`obstacle`] says why. The memory that the ports of a switch share
 //! is written by each of them, and shared again on reading. Nothing is computed anew on reading.
 //!
-//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, and
-//! the SHA-256 of all this. Identity and world are in the format of postcard: integers take the bytes
+//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, or all
+//! that a run on several threads has, and the SHA-256 of all this. Identity and worlds are in the format of postcard: integers take the bytes
 //! they need, fields have no names. Such a file means nothing to a core whose types differ, so it is
 //! read only by the very build that wrote it, for the very plan it was written of.
 //!
@@ -17,8 +17,10 @@
 //! before anything is made of it. Lengths in it are never taken as sizes to reserve.
 
 use crate::scenario::{Fidelity, Scenario};
+use crate::threads::{Parts, PartsNow};
 use crate::world::World;
 use eastwest_network::config::{FabricConfig, QueueConfig, RoutingConfig, SchedulerConfig};
+use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -29,7 +31,7 @@ use std::io::{self, Write};
 const MAGIC: &[u8; 20] = b"eastwest checkpoint\n";
 
 /// The layout that this file describes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Bytes of a hash.
 const HASH: usize = 32;
@@ -144,19 +146,72 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// Writes a world that stands between two events.
-pub fn save(world: &World, identity: &Identity, to: impl Write) -> io::Result<()> {
+/// What is written of a run: a world that stands between two events, or all parts between two windows.
+#[derive(Serialize)]
+pub enum Keep<'a> {
+    /// On one thread.
+    One(&'a World),
+    /// On several.
+    Parts(&'a PartsNow<'a>),
+}
+
+impl Keep<'_> {
+    /// How far it is.
+    pub fn now(&self) -> Time {
+        match self {
+            Keep::One(world) => world.now,
+            Keep::Parts(parts) => parts.now(),
+        }
+    }
+}
+
+/// What is read back.
+#[derive(Deserialize)]
+pub enum Kept {
+    /// A run on one thread.
+    One(Box<World>),
+    /// One on several.
+    Parts(Parts),
+}
+
+impl Kept {
+    /// How far it is.
+    pub fn now(&self) -> Time {
+        match self {
+            Kept::One(world) => world.now,
+            Kept::Parts(parts) => parts.now(),
+        }
+    }
+
+    /// The world of a run on one thread.
+    pub fn into_world(self) -> Option<World> {
+        match self {
+            Kept::One(world) => Some(*world),
+            Kept::Parts(_) => None,
+        }
+    }
+
+    fn worlds(&mut self) -> &mut [World] {
+        match self {
+            Kept::One(world) => std::slice::from_mut(world),
+            Kept::Parts(parts) => parts.worlds_mut(),
+        }
+    }
+}
+
+/// Writes a run.
+pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     let mut to = io::BufWriter::new(Hashing { to, hash: Sha256::new() });
     to.write_all(MAGIC)?;
     to.write_all(&FORMAT.to_le_bytes())?;
     postcard::to_io(identity, &mut to).map_err(io::Error::other)?;
-    postcard::to_io(world, &mut to).map_err(io::Error::other)?;
+    postcard::to_io(run, &mut to).map_err(io::Error::other)?;
     let Hashing { mut to, hash } = to.into_inner().map_err(io::IntoInnerError::into_error)?;
     to.write_all(&hash.finalize())
 }
 
-/// Reads a world back, if it is one of this identity.
-pub fn load(bytes: &[u8], identity: &Identity) -> Result<World, Refused> {
+/// Reads a run back, if it is one of this identity.
+pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
     let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;
     let format = u32::from_le_bytes(*format);
@@ -176,11 +231,11 @@ pub fn load(bytes: &[u8], identity: &Identity) -> Result<World, Refused> {
     if of.plan != identity.plan {
         return Err(Refused::Plan(of.plan));
     }
-    let (mut world, rest): (World, _) =
+    let (mut run, rest): (Kept, _) =
         postcard::take_from_bytes(content).map_err(|_| Refused::Damaged)?;
     if !rest.is_empty() {
         return Err(Refused::Damaged);
     }
-    world.fabric.share_memory();
-    Ok(world)
+    run.worlds().iter_mut().for_each(|world| world.fabric.share_memory());
+    Ok(run)
 }

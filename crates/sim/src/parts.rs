@@ -23,6 +23,7 @@ use eastwest_network::cut::{Cut, Promise, within_link};
 use eastwest_network::losses::EventOrder;
 use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::Event;
+use serde::{Deserialize, Serialize};
 
 /// Windows between two counts of packet transmissions.
 const WINDOWS_PER_COUNT: u64 = 64;
@@ -31,7 +32,7 @@ const WINDOWS_PER_COUNT: u64 = 64;
 const LONGEST_STREAM: u64 = 1 << 31;
 
 /// What a part keeps for the end of the run.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Share {
     /// Rows of messages sent from here that have arrived, and the link that brought the last byte
     /// after so many other packets.
@@ -44,7 +45,8 @@ pub struct Share {
     pub done: u64,
     /// By the slot of a receiver here, when the last byte comes that was promised.
     promised: Vec<Option<Time>>,
-    /// What was not foreseen: the run has to be done in one.
+    /// What was not foreseen: the run has to be done in one, and is kept no more.
+    #[serde(skip)]
     pub wrong: Option<&'static str>,
     /// Events that every part carries out.
     pub repeated: u64,

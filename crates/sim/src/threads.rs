@@ -17,6 +17,7 @@ use eastwest_network::cut::{Cut, TOP};
 use eastwest_network::energy::LinkPolicy;
 use eastwest_types::{Span, Time};
 use pace::Pace;
+use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 use step::in_step;
@@ -153,7 +154,8 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
 }
 
 /// All parts of a run, each a world of its own, and what they have in common.
-struct Parts {
+#[derive(Serialize, Deserialize)]
+pub struct Parts {
     worlds: Vec<World>,
     lookahead: Span,
     /// Where the run ends at the latest.
@@ -164,7 +166,59 @@ struct Parts {
     background: Vec<bool>,
 }
 
+/// The same between two windows, to be written down.
+#[derive(Serialize)]
+pub struct PartsNow<'a> {
+    worlds: Vec<&'a World>,
+    lookahead: Span,
+    until: Time,
+    total: u64,
+    background: &'a [bool],
+}
+
+impl PartsNow<'_> {
+    /// How far they are.
+    pub fn now(&self) -> Time {
+        self.worlds.iter().map(|world| world.now).max().unwrap_or(Time::ZERO)
+    }
+}
+
+/// Who watches a run.
+pub trait Watcher {
+    /// Is told now and then how far it is.
+    fn look(&mut self, progress: &Progress) -> Wish;
+
+    /// Gets all parts, where it wished so.
+    fn keep(&mut self, parts: &PartsNow);
+}
+
+/// What whoever watches a run wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// That it goes on.
+    pub go_on: bool,
+    /// That it is kept as it is now, before it goes on or stops.
+    pub keep: bool,
+}
+
+impl<F: FnMut(&Progress) -> bool> Watcher for F {
+    fn look(&mut self, progress: &Progress) -> Wish {
+        Wish { go_on: self(progress), keep: false }
+    }
+
+    fn keep(&mut self, _: &PartsNow) {}
+}
+
 impl Parts {
+    /// How far they are.
+    pub fn now(&self) -> Time {
+        self.worlds.iter().map(|world| world.now).max().unwrap_or(Time::ZERO)
+    }
+
+    pub(crate) fn worlds_mut(&mut self) -> &mut [World] {
+        &mut self.worlds
+    }
+
     /// Of what `plan` makes, each time the same; or why that cannot be.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
@@ -216,31 +270,54 @@ impl Parts {
     }
 }
 
-/// Runs on so many threads, of which the caller's is one, what `plan` makes, each time the same. `look`
-/// is called now and then; where it returns false the run stops with [`RunError::Interrupted`].
+/// Runs on so many threads, of which the caller's is one, what `plan` makes, each time the same. `watcher` is
+/// told now and then; where it wants no more the run stops with [`RunError::Interrupted`].
 pub fn run(
     plan: &dyn Fn() -> Result<Plan, RunError>,
     threads: usize,
     habits: Habits,
     clock: Clock,
-    look: &mut dyn FnMut(&Progress) -> bool,
+    watcher: &mut dyn Watcher,
 ) -> Result<Ended, RunError> {
-    let mut parts = match Parts::new(plan, threads)? {
-        Ok(parts) => parts,
-        Err(why) => return Ok(Ended::InOne(why)),
-    };
+    match Parts::new(plan, threads)? {
+        Ok(parts) => go_on(parts, habits, clock, watcher),
+        Err(why) => Ok(Ended::InOne(why)),
+    }
+}
+
+/// The same with parts that were kept, on as many threads: to begin anew would lose what was done.
+pub fn resume(
+    parts: Parts,
+    habits: Habits,
+    clock: Clock,
+    watcher: &mut dyn Watcher,
+) -> Result<Ended, RunError> {
+    let spans = habits.spans.map(|spans| Spans { hopeless: u32::MAX, ..spans });
+    go_on(parts, Habits { pays: (0, 0), spans, ..habits }, clock, watcher)
+}
+
+fn go_on(
+    mut parts: Parts,
+    habits: Habits,
+    clock: Clock,
+    watcher: &mut dyn Watcher,
+) -> Result<Ended, RunError> {
+    let all = Report::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>());
     let mut lead = Lead {
-        look,
+        watcher,
         look_every: habits.look_every,
         clock,
         looked: clock(),
         until: parts.until,
         pays: habits.pays,
         total: parts.total,
-        pace: habits.spans.map(|spans| Pace::new(clock, spans)),
+        background: parts.background.clone(),
+        lookahead: parts.lookahead,
+        pace: habits.spans.map(|spans| Pace::new(clock, spans, all.events)),
+        wish: Wish { go_on: true, keep: false },
         windows: 0,
         alone: 0,
-        events: 0,
+        events: all.events,
     };
     let until = parts.until.min(Time(Time::NEVER.0 - 1));
     let flows = parts.total - habits.last_flows.min(parts.total / 4);

@@ -114,7 +114,6 @@ pub struct World {
     #[serde(skip)]
     pub(crate) approximate: Option<Approximate>,
     /// What a part of a run in parts has to do with others.
-    #[serde(skip)]
     pub(crate) share: Option<Box<Share>>,
 }
 

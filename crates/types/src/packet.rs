@@ -95,7 +95,7 @@ pub struct Packet {
 pub type SackBlocks = [(u64, u64); 4];
 
 /// What a packet is to someone who counts drops.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum PacketKind {
     /// Carries payload for the first time.

@@ -101,10 +101,11 @@ pub struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    /// Begins with all together.
-    pub fn new(clock: Clock<'a>, spans: Spans) -> Pace<'a> {
+    /// Begins with all together, after so many events.
+    pub fn new(clock: Clock<'a>, spans: Spans, events: u64) -> Pace<'a> {
         let (began, phase) = (clock(), Phase::TryTogether);
-        let (before, looked) = (Done::default(), (began, Done::default()));
+        let before = Done { events, ..Done::default() };
+        let looked = (began, before);
         Pace {
             clock,
             spans,
@@ -203,7 +204,7 @@ mod tests {
     fn alone(together: impl Fn(u64) -> u64, sleeps: bool) -> (u64, u64) {
         let now = Cell::new(0);
         let clock = || Duration::from_millis(now.get());
-        let mut pace = Pace::new(&clock, Spans::default());
+        let mut pace = Pace::new(&clock, Spans::default(), 0);
         let (mut done, mut alone) = (Done::default(), 0);
         while now.get() < 20_000 && !pace.is_hopeless() {
             let is_alone = pace.is_alone(done);
@@ -238,7 +239,7 @@ mod tests {
     fn what_is_found_out_late_is_not_given_up() {
         let now = Cell::new(0);
         let clock = || Duration::from_millis(now.get());
-        let mut pace = Pace::new(&clock, Spans::default());
+        let mut pace = Pace::new(&clock, Spans::default(), 0);
         let mut done = Done::default();
         // windows that take 150 ms, as in a very large fabric
         let alone = (0..100).filter(|_| {

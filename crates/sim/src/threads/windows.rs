@@ -3,6 +3,7 @@
 
 use super::pace::{Clock, Done, Pace};
 use super::step::in_step;
+use super::{PartsNow, Watcher, Wish};
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
 use eastwest_network::cut::Mail;
@@ -194,8 +195,8 @@ pub enum Windows {
 
 /// What the thread of part 0 does besides, for all.
 pub struct Lead<'a> {
-    /// Is asked now and then whether to go on.
-    pub look: &'a mut dyn FnMut(&Progress) -> bool,
+    /// Is told now and then how far the run is.
+    pub watcher: &'a mut dyn Watcher,
     /// After so long, by this clock.
     pub look_every: Duration,
     pub clock: Clock<'a>,
@@ -207,8 +208,13 @@ pub struct Lead<'a> {
     pub pays: (u64, u64),
     /// Of how many flows.
     pub total: u64,
+    /// What else is written down with all parts.
+    pub background: Vec<bool>,
+    pub lookahead: Span,
     /// Together or one after the other.
     pub pace: Option<Pace<'a>>,
+    /// What the watcher wants, where all parts are needed for it.
+    pub wish: Wish,
     /// Windows so far.
     pub windows: u64,
     /// Of these those that one thread did for all.
@@ -234,7 +240,7 @@ impl Lead<'_> {
             return Some(Windows::InOne("several threads are no faster, as where cores are busy"));
         }
         let now = (self.clock)();
-        if now.saturating_sub(self.looked) < self.look_every {
+        if self.wish.keep || now.saturating_sub(self.looked) < self.look_every {
             return None;
         }
         self.looked = now;
@@ -245,7 +251,25 @@ impl Lead<'_> {
             packet_hops: all.hops,
             events: all.events,
         };
-        (!(self.look)(&progress)).then_some(Windows::Interrupted)
+        let wish = self.watcher.look(&progress);
+        if wish.keep {
+            self.wish = wish;
+            return None;
+        }
+        (!wish.go_on).then_some(Windows::Interrupted)
+    }
+
+    /// Has all parts kept, if that is wanted; tells whether the run stops then.
+    fn keep(&mut self, worlds: &[&mut World]) -> Option<Windows> {
+        if !self.wish.keep {
+            return None;
+        }
+        let worlds = worlds.iter().map(|world| &**world).collect();
+        let (lookahead, until, total) = (self.lookahead, self.until, self.total);
+        let background = &self.background;
+        self.watcher.keep(&PartsNow { worlds, lookahead, until, total, background });
+        self.wish.keep = false;
+        (!self.wish.go_on).then_some(Windows::Interrupted)
     }
 }
 
@@ -257,7 +281,7 @@ pub fn windows(x: &Exchange, me: usize, mut lead: Option<&mut Lead>) -> Windows 
     loop {
         parity ^= 1;
         let mut world = locked(&x.worlds[me]);
-        let alone = lead.as_mut().is_some_and(|lead| lead.is_alone(x));
+        let alone = lead.as_mut().is_some_and(|lead| lead.is_alone(x) || lead.wish.keep);
         x.tell(parity, me, &mut world, alone);
         drop(world);
         if !x.meeting.meet() {
@@ -299,7 +323,8 @@ fn run_window(world: &mut World, end: Time) {
     }
 }
 
-/// One thread does for all what has to be done in step, or, as long as that is better, all windows.
+/// One thread does for all what has to be done in step, or, as long as that is better, all windows. Between
+/// two of them nothing is on its way from one part to another, so that all can be kept.
 fn on_one_thread(
     worlds: &mut [&mut World],
     x: &Exchange,
@@ -308,6 +333,9 @@ fn on_one_thread(
 ) -> Option<Windows> {
     let mut all = *first;
     loop {
+        if let Some(end) = lead.keep(worlds) {
+            return Some(end);
+        }
         if all.step <= all.next {
             in_step(worlds, all.step.min(x.until), x.flows);
         } else {

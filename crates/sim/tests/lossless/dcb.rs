@@ -4,7 +4,7 @@ use crate::harness::{
     Outcome, attempt, context, context_with, graph, outcome, scenario, scenario_in,
 };
 use eastwest_engine::random::Stream;
-use eastwest_sim::checkpoint::{Identity, load, plan, save};
+use eastwest_sim::checkpoint::{Identity, Keep, load, plan, save};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::run::run;
@@ -134,8 +134,9 @@ pub fn goes_on(scenario: &Scenario, whole: &Outcome) {
     world.run_to(whole.count("events") / 2, &mut |_| true).expect_err("it stops half-way");
     let identity = Identity { build: "this".into(), plan: plan(scenario, false) };
     let mut bytes = Vec::new();
-    save(&world, &identity, &mut bytes).expect("a vector takes everything");
-    let mut world = load(&bytes, &identity).expect("it reads back");
+    save(&Keep::One(&world), &identity, &mut bytes).expect("a vector takes everything");
+    let run = load(&bytes, &identity).expect("it reads back");
+    let mut world = run.into_world().expect("it is on one thread");
     world.run(&mut |_| true).expect("the run finishes");
     let results = Results::new(world);
     assert_eq!(results.summary["digest"], whole.digest());

@@ -6,7 +6,7 @@ use crate::harness::{context, scenario, scenario_in, shipped};
 use crate::mechanisms::try_read;
 use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
-use eastwest_sim::checkpoint::{Identity, Refused, load, obstacle, plan, save};
+use eastwest_sim::checkpoint::{Identity, Keep, Refused, load, obstacle, plan, save};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::{Results, hand_out};
 use eastwest_sim::scenario::{Context, Scenario};
@@ -26,8 +26,13 @@ fn kept(scenario: &Scenario, events: u64) -> Vec<u8> {
     let stopped = world.run_to(events, &mut |_| true);
     assert_eq!(stopped, Err(RunError::Interrupted), "{} is over before", scenario.name);
     let mut bytes = Vec::new();
-    save(&world, &identity(scenario), &mut bytes).expect("a vector takes everything");
+    save(&Keep::One(&world), &identity(scenario), &mut bytes).expect("a vector takes everything");
     bytes
+}
+
+fn read_back(bytes: &[u8], scenario: &Scenario) -> World {
+    let run = load(bytes, &identity(scenario)).expect("it reads back");
+    run.into_world().expect("it is on one thread")
 }
 
 fn finish(mut world: World) -> Results {
@@ -54,13 +59,14 @@ pub fn goes_on_in(context: &Context, text: &str, sets: &[(&str, &str)]) {
     let whole = finish(world(&scenario));
     let events = whole.summary["events"].as_u64().expect("a number of events");
     let first = kept(&scenario, events / 3);
-    let mut resumed = load(&first, &identity(&scenario)).expect("it reads back");
+    let mut resumed = read_back(&first, &scenario);
     let stopped = resumed.run_to(events * 2 / 3, &mut |_| true);
     assert_eq!(stopped, Err(RunError::Interrupted));
     let mut second = Vec::new();
-    save(&resumed, &identity(&scenario), &mut second).expect("a vector takes everything");
+    save(&Keep::One(&resumed), &identity(&scenario), &mut second)
+        .expect("a vector takes everything");
     drop(resumed);
-    let resumed = load(&second, &identity(&scenario)).expect("it reads back again");
+    let resumed = read_back(&second, &scenario);
     assert_same(&finish(resumed), &whole);
 }
 
@@ -216,7 +222,7 @@ fn random_scenarios_go_on_from_any_event() {
         let whole = finish(world(&scenario));
         let events = whole.summary["events"].as_u64().expect("a number of events");
         let bytes = kept(&scenario, 1 + random.below(events - 1));
-        let resumed = load(&bytes, &identity(&scenario)).expect("it reads back");
+        let resumed = read_back(&bytes, &scenario);
         assert_same(&finish(resumed), &whole);
     }
 }
@@ -234,8 +240,9 @@ fn rows_that_are_handed_out_on_the_way_are_the_same_rows() {
             break;
         }
         let mut bytes = Vec::new();
-        save(&parted, &identity(&scenario), &mut bytes).expect("a vector takes everything");
-        parted = load(&bytes, &identity(&scenario)).expect("it reads back");
+        save(&Keep::One(&parted), &identity(&scenario), &mut bytes)
+            .expect("a vector takes everything");
+        parted = read_back(&bytes, &scenario);
     }
     let rest = Results::new(parted);
     assert_eq!(rest.summary, whole.summary);

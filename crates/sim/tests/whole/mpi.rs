@@ -1,7 +1,7 @@
 //! MPI programs over packets: what they send, how long it takes, and what is said of bad ones.
 
 use crate::harness::{attempt, finish, outcome, scenario_in};
-use eastwest_sim::checkpoint::{Identity, load, plan, save};
+use eastwest_sim::checkpoint::{Identity, Keep, load, plan, save};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, Scenario, read};
@@ -186,8 +186,9 @@ fn a_replay_goes_on_from_a_checkpoint() {
     let mut half = world();
     assert_eq!(half.run_to(events / 2, &mut |_| true), Err(RunError::Interrupted));
     let mut bytes = Vec::new();
-    save(&half, &identity, &mut bytes).expect("a vector takes everything");
-    let rest = finish(load(&bytes, &identity).expect("it reads back"));
+    save(&Keep::One(&half), &identity, &mut bytes).expect("a vector takes everything");
+    let run = load(&bytes, &identity).expect("it reads back");
+    let rest = finish(run.into_world().expect("it is on one thread"));
     assert_eq!(rest.summary, whole.summary);
     assert!(rest.tables.iter().zip(&whole.tables).all(|(a, b)| a == b));
     // another trace is another run

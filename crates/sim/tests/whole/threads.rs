@@ -2,10 +2,11 @@
 
 use crate::harness::{scenario, shipped};
 use eastwest_engine::random::Stream;
+use eastwest_sim::checkpoint::{Identity, Keep, Kept, load, plan as plan_of, save};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::Scenario;
-use eastwest_sim::threads::{Ended, Habits, Spans, run};
+use eastwest_sim::threads::{Ended, Habits, Parts, PartsNow, Spans, Watcher, Wish, resume, run};
 use eastwest_sim::world::{Progress, RunError, World};
 use eastwest_types::{Span, Time};
 use std::cell::Cell;
@@ -39,23 +40,46 @@ fn in_one(scenario: &Scenario) -> String {
     said(&Results::new(world))
 }
 
-/// The same on threads, or why it has to be done on one.
-fn in_parts(scenario: &Scenario, threads: usize, habits: Habits) -> Result<String, &'static str> {
+/// The same on threads, stopped after so many looks, written down and gone on with; or why it has to be done
+/// on one.
+fn in_parts(
+    scenario: &Scenario,
+    threads: usize,
+    habits: Habits,
+    looks: u64,
+) -> Result<String, &'static str> {
     let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
-    let looks = Cell::new(0);
+    let ticks = Cell::new(0);
     let clock = || {
-        looks.set(looks.get() + 1);
-        Duration::from_millis(looks.get())
+        ticks.set(ticks.get() + 1);
+        Duration::from_millis(ticks.get())
     };
-    match run(&plan, threads, habits, &clock, &mut |_| true).unwrap() {
+    let identity = Identity { build: "test".into(), plan: plan_of(scenario, false) };
+    let mut stopping = Stopping { looks, identity: &identity, bytes: Vec::new() };
+    let ended = match run(&plan, threads, habits, &clock, &mut stopping) {
+        Err(RunError::Interrupted) => {
+            let Ok(Kept::Parts(parts)) = load(&stopping.bytes, &identity) else {
+                panic!("parts were written and are read back")
+            };
+            resume(parts, habits, &clock, &mut |_: &Progress| true)
+        }
+        ended => ended,
+    };
+    match ended.unwrap() {
         Ended::Done(run) => Ok(said(&run.into_results())),
         Ended::InOne(why) => Err(why),
     }
 }
 
 /// Compares; returns why it could not be done in parts.
-fn same(scenario: &Scenario, text: &str, threads: usize, habits: Habits) -> Option<&'static str> {
-    match in_parts(scenario, threads, habits) {
+fn same(
+    scenario: &Scenario,
+    text: &str,
+    threads: usize,
+    habits: Habits,
+    looks: u64,
+) -> Option<&'static str> {
+    match in_parts(scenario, threads, habits, looks) {
         Err(why) => Some(why),
         Ok(parts) => {
             let one = in_one(scenario);
@@ -71,7 +95,7 @@ fn same(scenario: &Scenario, text: &str, threads: usize, habits: Habits) -> Opti
 fn shipped_scenarios_are_the_same_on_any_number_of_threads() {
     let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
     for (threads, habits) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
-        assert_eq!(same(&scenario, "S1", threads, habits), None);
+        assert_eq!(same(&scenario, "S1", threads, habits, u64::MAX), None);
     }
 }
 
@@ -103,6 +127,72 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     };
     let stopped = run(&plan, 3, habits, &|| Duration::ZERO, &mut stop);
     assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
+}
+
+/// Stops a run in parts after so many looks and keeps it.
+struct Stopping<'a> {
+    looks: u64,
+    identity: &'a Identity,
+    bytes: Vec<u8>,
+}
+
+impl Watcher for Stopping<'_> {
+    fn look(&mut self, _: &Progress) -> Wish {
+        self.looks -= 1;
+        let stops = self.looks == 0;
+        Wish { go_on: !stops, keep: stops }
+    }
+
+    fn keep(&mut self, parts: &PartsNow) {
+        assert!(self.bytes.is_empty(), "it is kept once");
+        save(&Keep::Parts(parts), self.identity, &mut self.bytes).expect("a vector takes it");
+    }
+}
+
+/// The parts of a run that was stopped by `looks` and has been kept.
+fn stopped_after(looks: u64, identity: &Identity, begin: Begin) -> Parts {
+    let mut stopping = Stopping { looks, identity, bytes: Vec::new() };
+    let ended = begin(&mut stopping);
+    assert!(matches!(ended, Err(RunError::Interrupted)), "it is over before {looks} looks");
+    match load(&stopping.bytes, identity).expect("it reads back") {
+        Kept::Parts(parts) => parts,
+        Kept::One(_) => panic!("it was in parts"),
+    }
+}
+
+/// Begins a run, or goes on with it.
+type Begin<'a> = &'a mut dyn FnMut(&mut dyn Watcher) -> Result<Ended, RunError>;
+
+#[test]
+fn what_was_stopped_goes_on_to_the_same_end() {
+    for habits in [ALWAYS, BY_TURNS] {
+        let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
+        let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
+        let identity = Identity { build: "test".into(), plan: plan_of(&scenario, false) };
+        let habits = Habits { look_every: Duration::ZERO, ..habits };
+        let ticks = Cell::new(0);
+        let clock = || {
+            ticks.set(ticks.get() + 1);
+            Duration::from_millis(ticks.get())
+        };
+        let mut begin = |watcher: &mut dyn Watcher| run(&plan, 3, habits, &clock, watcher);
+        let first = stopped_after(300, &identity, &mut begin);
+        let mut first = Some(first);
+        let mut go_on = |watcher: &mut dyn Watcher| {
+            resume(first.take().expect("it goes on once"), habits, &clock, watcher)
+        };
+        let second = stopped_after(200, &identity, &mut go_on);
+        let mut seen = 0;
+        let mut look = |p: &Progress| {
+            seen = seen.max(p.packet_hops);
+            true
+        };
+        let Ended::Done(end) = resume(second, habits, &clock, &mut look).unwrap() else {
+            panic!("it has been in parts all the time");
+        };
+        assert!(seen > 0 && end.parallel().threads == 3);
+        assert!(said(&end.into_results()) == in_one(&scenario), "{}", scenario.name);
+    }
 }
 
 /// One of `choices`.
@@ -225,7 +315,8 @@ fn random_scenarios_are_the_same_on_any_number_of_threads() {
             &scenario,
             &text,
             [2, 3, 4][case as usize % 3],
-            [ALWAYS, BY_TURNS][case as usize / 3 % 2],
+            Habits { look_every: Duration::ZERO, ..[ALWAYS, BY_TURNS][case as usize / 3 % 2] },
+            1 + case * 37 % 400,
         );
         *reasons.entry(why).or_insert(0) += 1;
     }
