@@ -159,13 +159,11 @@ impl Keeping {
     }
 }
 
-/// By table. Parts of a run keep all of their rows.
+/// By table.
 fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDict>> {
     let rows = PyDict::new(py);
-    if let Kept::One(world) = run {
-        for (table, count) in handed_out(world) {
-            rows.set_item(table, count)?;
-        }
+    for (table, count) in handed_out(run.first()) {
+        rows.set_item(table, count)?;
     }
     Ok(rows)
 }

@@ -45,12 +45,6 @@ pub struct Finished {
     pub note: Option<String>,
 }
 
-impl From<Results> for Finished {
-    fn from(results: Results) -> Finished {
-        Finished { results, note: None }
-    }
-}
-
 impl<'a> Running<'a> {
     /// A run that begins now.
     pub fn new(
@@ -71,33 +65,29 @@ impl<'a> Running<'a> {
     /// raised meanwhile.
     pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
-        let (kept, note) = match kept {
-            Some(Kept::One(world)) if self.threads > 1 => {
-                (Some(*world), Some("One thread, as the run began.".to_owned()))
+        let parts = match kept {
+            Some(Kept::One(world)) => {
+                let note =
+                    (self.threads > 1).then(|| "One thread, as when it was kept.".to_owned());
+                return self.finish_in_one(Some(*world), note);
             }
-            Some(Kept::One(world)) => (Some(*world), None),
-            other => {
-                let parts = match other {
-                    Some(Kept::Parts(parts)) => Some(parts),
-                    _ => None,
-                };
-                match self.finish_on_threads(parts)? {
-                    Ok(Ended::Done(done)) => {
-                        let note = Some(of_threads(&done.parallel()));
-                        return Ok(Ok(Finished { results: done.into_results(), note }));
-                    }
-                    Ok(Ended::InOne(why)) => {
-                        (None, (self.threads > 1).then(|| format!("One thread, since {why}.")))
-                    }
-                    Err(error) => return Ok(Err(error)),
-                }
+            Some(Kept::Parts(parts)) => Some(parts),
+            None => None,
+        };
+        let asked = self.threads > 1 || parts.is_some();
+        let why = match self.finish_on_threads(parts)? {
+            Ok(Ended::Done(done)) => {
+                let note = Some(of_threads(&done.parallel()));
+                return Ok(Ok(Finished { results: done.into_results(), note }));
             }
+            Ok(Ended::InOne(why)) => why,
+            Err(error) => return Ok(Err(error)),
         };
-        let ended = match self.scenario.fidelity {
-            Fidelity::Flow => self.finish_without_packets()?,
-            _ => self.finish_in_one(kept)?,
-        };
-        Ok(ended.map(|results| Finished { note, ..results.into() }))
+        let note = asked.then(|| format!("One thread, since {why}."));
+        match self.scenario.fidelity {
+            Fidelity::Flow => self.finish_without_packets(note),
+            _ => self.finish_in_one(None, note),
+        }
     }
 
     /// Runs it on several threads, if that is possible: all, or what is left of parts that were kept.
@@ -140,7 +130,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn finish_in_one(&mut self, kept: Option<World>) -> PyResult<Result<Results, RunError>> {
+    fn finish_in_one(
+        &mut self,
+        kept: Option<World>,
+        note: Option<String>,
+    ) -> PyResult<Result<Finished, RunError>> {
         let world = match kept {
             Some(world) => Ok(world),
             None => self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)),
@@ -151,7 +145,7 @@ impl<'a> Running<'a> {
         };
         let ended = world.run(&mut |world| self.look(world));
         match (ended, self.raised.take()) {
-            (Ok(()), _) => Ok(Ok(Results::new(world))),
+            (Ok(()), _) => Ok(Ok(Finished { results: Results::new(world), note })),
             (Err(_), Some(raised)) => {
                 if self.is_worth_keeping(&raised) {
                     self.keep_at_end(&Keep::One(&world));
@@ -162,7 +156,10 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn finish_without_packets(&mut self) -> PyResult<Result<Results, RunError>> {
+    fn finish_without_packets(
+        &mut self,
+        note: Option<String>,
+    ) -> PyResult<Result<Finished, RunError>> {
         let world = self.plan().and_then(|plan| FlowWorld::new(plan).map_err(RunError::Limit));
         let mut world = match world {
             Ok(world) => world,
@@ -171,7 +168,7 @@ impl<'a> Running<'a> {
         let ended = world.run(&mut |world| self.look(world));
         match self.raised.take() {
             Some(raised) => Err(raised),
-            None => Ok(ended.map(|()| Results::new(world.finish()))),
+            None => Ok(ended.map(|()| Finished { results: Results::new(world.finish()), note })),
         }
     }
 
@@ -237,10 +234,12 @@ impl<'a> Running<'a> {
 /// Of a run in parts, which are kept together.
 impl Watcher for Running<'_> {
     fn look(&mut self, progress: &Progress) -> Wish {
-        if self.raised.is_some() || !self.is_time() {
-            return Wish { go_on: self.raised.is_none(), keep: false };
+        if self.raised.is_none() {
+            if !self.is_time() {
+                return Wish { go_on: true, keep: false };
+            }
+            self.raised = self.tell(progress).err();
         }
-        self.raised = self.tell(progress).err();
         let keep = match &self.raised {
             Some(raised) => self.is_worth_keeping(raised),
             None => self.keeping.as_ref().is_some_and(Keeping::is_due),

@@ -183,6 +183,14 @@ impl Kept {
         }
     }
 
+    /// The world that rows of tables have been handed out of, if any: parts keep all of theirs.
+    pub fn first(&self) -> &World {
+        match self {
+            Kept::One(world) => world,
+            Kept::Parts(parts) => parts.first(),
+        }
+    }
+
     /// The world of a run on one thread.
     pub fn into_world(self) -> Option<World> {
         match self {
@@ -233,7 +241,7 @@ pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     }
     let (mut run, rest): (Kept, _) =
         postcard::take_from_bytes(content).map_err(|_| Refused::Damaged)?;
-    if !rest.is_empty() {
+    if !rest.is_empty() || run.worlds().is_empty() {
         return Err(Refused::Damaged);
     }
     run.worlds().iter_mut().for_each(|world| world.fabric.share_memory());

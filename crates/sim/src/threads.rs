@@ -215,6 +215,10 @@ impl Parts {
         self.worlds.iter().map(|world| world.now).max().unwrap_or(Time::ZERO)
     }
 
+    pub(crate) fn first(&self) -> &World {
+        self.worlds.first().expect("there are parts")
+    }
+
     pub(crate) fn worlds_mut(&mut self) -> &mut [World] {
         &mut self.worlds
     }
@@ -292,8 +296,7 @@ pub fn resume(
     clock: Clock,
     watcher: &mut dyn Watcher,
 ) -> Result<Ended, RunError> {
-    let spans = habits.spans.map(|spans| Spans { hopeless: u32::MAX, ..spans });
-    go_on(parts, Habits { pays: (0, 0), spans, ..habits }, clock, watcher)
+    go_on(parts, Habits { pays: (0, 0), ..habits }, clock, watcher)
 }
 
 fn go_on(
@@ -324,8 +327,9 @@ fn go_on(
     let (ended, sleeps) = together(&mut parts, until, flows, &mut lead)?;
     let last = match ended {
         Windows::Interrupted => return Err(RunError::Interrupted),
+        Windows::InOne(_) if !lead.wish.go_on => return Err(RunError::Interrupted),
         Windows::InOne(why) => return Ok(Ended::InOne(why)),
-        Windows::Last => last_event(&mut parts, until),
+        Windows::Last => last_event(&mut parts, until, &mut lead)?,
     };
     Ok(match last {
         Err(why) => Ended::InOne(why),
@@ -358,18 +362,42 @@ fn together(
     })
 }
 
+/// Windows that are done in step between two looks at the caller's wishes.
+const WINDOWS_IN_STEP: u64 = 1024;
+
 /// Does the rest in step: the last event of the run, or why it has to be done in one.
-fn last_event(parts: &mut Parts, until: Time) -> Result<(Key, u32), &'static str> {
+fn last_event(
+    parts: &mut Parts,
+    until: Time,
+    lead: &mut Lead,
+) -> Result<Result<(Key, u32), &'static str>, RunError> {
+    let (slice, total) = (Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP)), parts.total);
     let mut all: Vec<&mut World> = parts.worlds.iter_mut().collect();
-    if Report::of_all(&all).done >= parts.total {
-        return Err("the last flows ended at nearly one time");
+    if Report::of_all(&all).done >= total {
+        return Ok(Err("the last flows ended at nearly one time"));
     }
-    let last = in_step(&mut all, until, parts.total);
-    if let Some(why) = Report::of_all(&all).obstacle() {
-        return Err(why);
+    loop {
+        if lead.keep(&all).is_some() {
+            return Err(RunError::Interrupted);
+        }
+        let next = all.iter_mut().map(|w| w.sources.winner().0.time()).min().unwrap_or(until);
+        let end = Time(next.0.saturating_add(slice.0)).min(until);
+        let last = in_step(&mut all, end, total);
+        let report = Report::of_all(&all);
+        if let Some(why) = report.obstacle() {
+            return Ok(Err(why));
+        }
+        if let Some(last) = last {
+            return Ok(Ok(last));
+        }
+        if all.iter_mut().all(|w| w.sources.winner().0 == Key::NEVER) {
+            return Ok(Err("nothing is left to happen"));
+        }
+        if end == until {
+            return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));
+        }
+        if lead.look(&report, all[0].now).is_some() {
+            return Err(RunError::Interrupted);
+        }
     }
-    if last.is_none() && all.iter_mut().all(|w| w.sources.winner().0 == Key::NEVER) {
-        return Err("nothing is left to happen");
-    }
-    Ok(last.unwrap_or((Key::new(until, Class::Change), u32::MAX)))
 }

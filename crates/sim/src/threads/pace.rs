@@ -101,7 +101,8 @@ pub struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    /// Begins with all together, after so many events.
+    /// Begins with all together, after so many events. Where there were some, the run was kept, and to begin
+    /// anew would lose what was done.
     pub fn new(clock: Clock<'a>, spans: Spans, events: u64) -> Pace<'a> {
         let (began, phase) = (clock(), Phase::TryTogether);
         let before = Done { events, ..Done::default() };
@@ -117,7 +118,7 @@ impl<'a> Pace<'a> {
             together: 0,
             in_a_row: 0,
             warned: false,
-            paid: false,
+            paid: events > 0,
         }
     }
 

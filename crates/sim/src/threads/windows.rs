@@ -239,13 +239,18 @@ impl Lead<'_> {
         if self.pace.as_ref().is_some_and(Pace::is_hopeless) {
             return Some(Windows::InOne("several threads are no faster, as where cores are busy"));
         }
+        self.look(all, world.now)
+    }
+
+    /// Lets the watcher look, if it is time.
+    pub fn look(&mut self, all: &Report, simulated: Time) -> Option<Windows> {
         let now = (self.clock)();
         if self.wish.keep || now.saturating_sub(self.looked) < self.look_every {
             return None;
         }
         self.looked = now;
         let progress = Progress {
-            now: world.now,
+            now: simulated,
             until: self.until,
             done: (all.done, self.total),
             packet_hops: all.hops,
@@ -260,7 +265,7 @@ impl Lead<'_> {
     }
 
     /// Has all parts kept, if that is wanted; tells whether the run stops then.
-    fn keep(&mut self, worlds: &[&mut World]) -> Option<Windows> {
+    pub fn keep(&mut self, worlds: &[&mut World]) -> Option<Windows> {
         if !self.wish.keep {
             return None;
         }
