@@ -80,6 +80,7 @@ def attempt(
 
     def progress(state: Any) -> None:
         if state["packet_hops"] > stop_after:
+            time.sleep(every_s)  # then it is worth keeping, whenever it was kept last
             raise Stopped
 
     source, target = load_source(scenario), TargetFolder(Path(out))
@@ -121,8 +122,8 @@ def test_a_run_on_two_threads_is_kept_and_goes_on_as_it_began() -> None:
     """S1x10 is busy enough to be divided, where there are two cores to be had."""
     busy: dict[str, Any] = {
         "scenario": "S1x10",
-        "settings": (("workload.bulk.bytes", "30 kB"),),
-        "every_s": 0.15,  # each checkpoint has 60 MB
+        "settings": (("workload.bulk.bytes", "60 kB"),),
+        "every_s": 0.3,  # each checkpoint has 60 MB
     }
     one = ew.run("S1x10", dict(busy["settings"]), out="one")
     hops = one.summary["packet_hops"]
