@@ -20,7 +20,7 @@ from eastwest.traces import source as sources
 from eastwest.traces import take
 from eastwest.traces.hadoop import Confs
 from eastwest.traces.load import open_trace
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.take import Imported, import_trace
 from eastwest.traces.write import Writer
@@ -111,7 +111,7 @@ def test_reasons_are_counted_and_few_are_kept(tmp_path: Path) -> None:
     imported = taken(tmp_path, file, on_bad_row="skip")
     counts = [(entry["count"], len(entry["first"])) for entry in imported.about["skipped"]]
     assert counts == [(5000, 3), (1, 1)]
-    problems = Problems(stop=False)
+    problems = Account(stop=False)
     for number in range(1000):
         problems.bad("f", number, f"reason {number}")
     assert problems.rows_skipped == 1000
@@ -330,7 +330,7 @@ def test_random_damage_gives_only_input_errors(tmp_path: Path, kind: str, on_bad
     read = 0
     for number in range(40):
         file.write_bytes(damaged(whole, chance))
-        problems = Problems(stop=on_bad_row == "stop")
+        problems = Account(stop=on_bad_row == "stop")
         try:
             with (
                 Writer(tmp_path / "trace", force=True, lasting=False) as writer,

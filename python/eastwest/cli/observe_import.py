@@ -17,7 +17,7 @@ from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.simulate import OnBadRow
 from eastwest.cli.trace_input import Steps, console
 from eastwest.observe.form import SOURCES
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.units import clean, count, span
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def print_rows(rows: Iterator[tuple[str, str]]) -> None:
     console().print(table)
 
 
-def print_problems(problems: Problems) -> None:
+def print_problems(problems: Account) -> None:
     """Say what was left out and noted."""
     lines = list(problems.lines())
     for line in lines[:_MOST_LINES]:

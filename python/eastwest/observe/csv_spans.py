@@ -22,7 +22,7 @@ from eastwest.errors import InputError
 from eastwest.observe.form import EARLIEST_NS, KINDS, LATEST_NS, STATUSES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service_of_pod
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
@@ -85,7 +85,7 @@ def looks_like(start: bytes) -> bool:
     return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
 
 
-def read(source: Source, writer: Gathering, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}
@@ -173,7 +173,7 @@ def _near(meant: str, names: Sequence[str]) -> str:
 
 
 def _parsed(
-    block: bytes, columns: _Columns, file: str, line: int, problems: Problems
+    block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
     """Rows as text, with their lines in ``line``."""
     texts = dict.fromkeys(columns.names, pl.String())
@@ -194,7 +194,7 @@ def _parsed(
 
 
 def _parsed_slowly(
-    block: bytes, columns: _Columns, file: str, line: int, problems: Problems
+    block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
     """Row by row, so that those of the wrong length are told."""
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -218,7 +218,7 @@ def _parsed_slowly(
     return pl.DataFrame(rows, kinds, orient="row").with_columns(pl.col("line").cast(pl.UInt32))
 
 
-def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: Problems) -> None:
+def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
     for time, (name, unit) in columns.times.items():
         if unit is not None:
             continue
@@ -294,7 +294,7 @@ def _good(
     given: pl.DataFrame,
     columns: _Columns,
     file: str,
-    problems: Problems,
+    problems: Account,
 ) -> pl.DataFrame:
     """Rows that can be used; the others are told."""
     inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)

@@ -21,7 +21,7 @@ from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, paren
 from eastwest.observe.form import TABLES
 from eastwest.observe.load import Spans
 from eastwest.observe.write import SpanWriter
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 
 #: Methods, by what they see.
 METHODS = {
@@ -81,7 +81,7 @@ def write(inferred: Inferred, out: Path, source: str, force: bool = False) -> di
     """Write inferred spans as a folder in the normal form; return what ``spans.json`` says."""
     if inferred.spans is None:
         raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
-    problems = Problems(stop=False)
+    problems = Account(stop=False)
     with SpanWriter(out, force) as writer:
         writer.add_frame(inferred.spans)
         about = {"sources": ["inferred"], "files": [], "inferred": inferred.said}

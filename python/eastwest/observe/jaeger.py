@@ -27,7 +27,7 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 
 #: Lengths of the identifiers of trace, span and parent, as clients write them.
@@ -43,7 +43,7 @@ def looks_like(start: bytes) -> bool:
     return len(set(_LOOKS.findall(start))) >= 2
 
 
-def read(source: Source, writer: Gathering, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     known: _Places = {}
@@ -61,7 +61,7 @@ def read(source: Source, writer: Gathering, problems: Problems) -> None:
 
 
 def _document(
-    stream: JsonStream, file: str, known: _Places, writer: Gathering, problems: Problems
+    stream: JsonStream, file: str, known: _Places, writer: Gathering, problems: Account
 ) -> None:
     """Read what the query service answers, or one trace by itself."""
     alone: dict[str, Any] = {}
@@ -89,7 +89,7 @@ def _trace(
     line: int,
     known: _Places,
     writer: Gathering,
-    problems: Problems,
+    problems: Account,
 ) -> None:
     if not isinstance(trace, dict) or not isinstance(trace.get("spans"), list):
         problems.bad(file, line, "a trace has no list of spans")
@@ -200,7 +200,7 @@ def _flat(tags: object) -> dict[str, Any]:
 
 
 def _parent(
-    span: dict[str, Any], trace: str, file: str, line: int, problems: Problems
+    span: dict[str, Any], trace: str, file: str, line: int, problems: Account
 ) -> str | None:
     """The identifier of the parent: from references, or the older parentSpanID."""
     references = span.get("references")
@@ -224,7 +224,7 @@ def _add(
     file: str,
     line: int,
     writer: Gathering,
-    problems: Problems,
+    problems: Account,
 ) -> None:
     trace = id_of(span.get("traceID"), "traceID")
     tags = _flat(span.get("tags"))

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 
 Integers = npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class Mended:
     cycles: int = 0
     negative: int = 0
 
-    def tell(self, problems: Problems, file: str) -> None:
+    def tell(self, problems: Account, file: str) -> None:
         """Add what was put right to what a reader has to say."""
         for number, reason in (
             (self.repeated, "the same span again: left out"),

@@ -28,7 +28,7 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 
 #: SpanKind of trace.proto, by number; 0 is unspecified.
@@ -62,7 +62,7 @@ def looks_like(start: bytes) -> bool:
     return _LOOKS.search(start) is not None
 
 
-def read(source: Source, writer: Gathering, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     while stream.more():
@@ -79,7 +79,7 @@ def read(source: Source, writer: Gathering, problems: Problems) -> None:
     problems.end(source.name, stream.line, source.cut)
 
 
-def _document(stream: JsonStream, file: str, writer: Gathering, problems: Problems) -> None:
+def _document(stream: JsonStream, file: str, writer: Gathering, problems: Account) -> None:
     known = False
     line = stream.line
     for key in stream.fields():
@@ -93,7 +93,7 @@ def _document(stream: JsonStream, file: str, writer: Gathering, problems: Proble
         problems.note(file, line, "a document without spans: passed over")
 
 
-def _resource(stream: JsonStream, file: str, writer: Gathering, problems: Problems) -> None:
+def _resource(stream: JsonStream, file: str, writer: Gathering, problems: Account) -> None:
     place = Place()
     spans = 0
     for key in stream.fields():
@@ -110,7 +110,7 @@ def _resource(stream: JsonStream, file: str, writer: Gathering, problems: Proble
             stream.value()
 
 
-def place_from(resource: Any, writer: Gathering, file: str, line: int, problems: Problems) -> Place:
+def place_from(resource: Any, writer: Gathering, file: str, line: int, problems: Account) -> Place:
     """Say where the spans of a resource were recorded."""
     try:
         attributes = flat(resource.get("attributes")) if isinstance(resource, dict) else {}
@@ -123,7 +123,7 @@ def place_from(resource: Any, writer: Gathering, file: str, line: int, problems:
 
 
 def _scope(
-    stream: JsonStream, file: str, place: Place, writer: Gathering, problems: Problems
+    stream: JsonStream, file: str, place: Place, writer: Gathering, problems: Account
 ) -> int:
     spans = 0
     for key in stream.fields():

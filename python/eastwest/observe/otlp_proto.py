@@ -24,7 +24,7 @@ from eastwest.observe.span import (
     time_of,
     written,
 )
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import size
 
@@ -133,7 +133,7 @@ def _number(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def read(source: Source, writer: Gathering, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     framing = _framing(source.peek(64))
     if framing is None:
@@ -158,7 +158,7 @@ def read(source: Source, writer: Gathering, problems: Problems) -> None:
 class _Reader:
     """Walks down a message to its spans."""
 
-    def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Problems) -> None:
+    def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Account) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
         from opentelemetry.proto.resource.v1.resource_pb2 import Resource  # noqa: PLC0415
         from opentelemetry.proto.trace.v1.trace_pb2 import Span  # noqa: PLC0415  slow to load

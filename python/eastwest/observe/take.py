@@ -13,11 +13,11 @@ from eastwest.observe import csv_spans, jaeger, otlp_json, otlp_proto, zipkin
 from eastwest.observe.form import SOURCES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.write import MEND_ROWS, SpanWriter
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source, Told
 from eastwest.units import clean
 
-Reader = Callable[[Source, Gathering, Problems], None]
+Reader = Callable[[Source, Gathering, Account], None]
 #: Readers by the format they know.
 READERS: dict[str, Reader] = {
     "otlp-json": otlp_json.read,
@@ -38,7 +38,7 @@ class Imported:
     source_format: str
     #: What ``spans.json`` says.
     about: dict[str, Any]
-    problems: Problems
+    problems: Account
 
 
 def import_spans(
@@ -67,7 +67,7 @@ def import_spans(
         hint = f"; did you mean {near[0]}?" if near else ""
         allowed = ", ".join(["auto", *SOURCES])
         raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")
-    problems = Problems(stop=on_bad_row == "stop")
+    problems = Account(stop=on_bad_row == "stop")
     with SpanWriter(Path(out), force, lasting, mend_rows) as writer:
         if dask is None:
             read = [read_file(path, source_format, writer, problems, told) for path in files]
@@ -87,7 +87,7 @@ def read_file(
     path: str | Path,
     source_format: str,
     into: Gathering,
-    problems: Problems,
+    problems: Account,
     told: Told | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.observe.gather import Gathering
 from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
@@ -40,7 +40,7 @@ class FileRead:
     parts: tuple[bytes, ...]
     #: Attributes that spans share, by their number in this file.
     resources: tuple[str, ...]
-    problems: Problems
+    problems: Account
 
 
 class _Packed(Gathering):
@@ -68,7 +68,7 @@ def read_files(
     files: Sequence[str | Path],
     source_format: str,
     into: Gathering,
-    problems: Problems,
+    problems: Account,
     address: str,
     told: Told | None = None,
 ) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def read_files(
     return said
 
 
-def _take(found: FileRead, into: Gathering, problems: Problems) -> None:
+def _take(found: FileRead, into: Gathering, problems: Account) -> None:
     """Add the spans of a file, with attributes by their number among those of all files."""
     numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
     for part in found.parts:
@@ -124,7 +124,7 @@ def _read(path: str, name: str, source_format: str, stop: bool) -> FileRead:
             f"{clean(path, 300)}: worker {get_worker().address} has no such file: workers read the "
             "files themselves, under the same paths"
         )
-    into, problems = _Packed(name), Problems(stop)
+    into, problems = _Packed(name), Account(stop)
     said = read_file(path, source_format, into, problems, name=name)
     into.flush()
     return FileRead(said, tuple(into.parts), tuple(into.resources), problems)

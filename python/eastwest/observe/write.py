@@ -23,7 +23,7 @@ from eastwest.folders import NewFolder
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 
 #: About so many spans are mended at once.
 MEND_ROWS = 1 << 18
@@ -62,7 +62,7 @@ class SpanWriter(Gathering):
         frame.write_parquet(path, compression="lz4")
         self._parts.append(path)
 
-    def finish(self, about: Mapping[str, Any], problems: Problems, file: str) -> dict[str, Any]:
+    def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
         """Mend what is there, give the folder its name, and return what ``spans.json`` says."""
         self.flush()
         mended, clocks = self._mend(problems, file)
@@ -88,7 +88,7 @@ class SpanWriter(Gathering):
         self._place.place(self._partial)
         return text
 
-    def _mend(self, problems: Problems, file: str) -> tuple[list[Path], pl.DataFrame]:
+    def _mend(self, problems: Account, file: str) -> tuple[list[Path], pl.DataFrame]:
         """Write mended parts, each of whole traces; return them and what clocks say."""
         buckets = -(-self.spans // self._mend_rows)
         read = pl.scan_parquet(self._parts)

@@ -22,7 +22,7 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 
 _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))
@@ -33,7 +33,7 @@ def looks_like(start: bytes) -> bool:
     return start.lstrip().startswith(b"[") and all(each.search(start) for each in _LOOKS)
 
 
-def read(source: Source, writer: Gathering, problems: Problems) -> None:
+def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     places: dict[tuple[Any, ...], Place] = {}
@@ -82,7 +82,7 @@ def _add(
     file: str,
     line: int,
     writer: Gathering,
-    problems: Problems,
+    problems: Account,
 ) -> None:
     if not isinstance(span, dict):
         raise SpanError("a span is no object", span)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from eastwest.units import clean
 
 if TYPE_CHECKING:
-    from eastwest.traces.problems import Problems
+    from eastwest.account import Account
     from eastwest.traces.write import Writer
 
 #: Most attempts of jobs that have not ended, in memory together.
@@ -204,7 +204,7 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
     return {name: value for name, value in found.items() if 0 <= value <= _MOST_COUNT}
 
 
-def write_job(job: Job, writer: Writer, problems: Problems, file: str, confs: Confs) -> bool:
+def write_job(job: Job, writer: Writer, problems: Account, file: str, confs: Confs) -> bool:
     """Write a job with its attempts; say whether it could be."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
@@ -309,7 +309,7 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _note_order(job: Job, problems: Problems, file: str) -> None:
+def _note_order(job: Job, problems: Account, file: str) -> None:
     """Note times that cannot be: they stand in the tables as the source has them."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times stay as they are"
@@ -329,7 +329,7 @@ def _note_order(job: Job, problems: Problems, file: str) -> None:
         problems.note(file, job.line, reason, tasks[0], len(tasks))
 
 
-def _note_end(job: Job, problems: Problems, file: str) -> None:
+def _note_end(job: Job, problems: Account, file: str) -> None:
     if job.outcome is None or job.finish_ms is None:
         problems.note(file, job.line, "job whose end is not told", job.source_id)
 

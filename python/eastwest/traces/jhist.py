@@ -26,7 +26,7 @@ from eastwest.traces.source import Source
 from eastwest.units import clean
 
 if TYPE_CHECKING:
-    from eastwest.traces.problems import Problems
+    from eastwest.account import Account
     from eastwest.traces.write import Writer
 
 #: Most bytes of a line, of a record in binary form, and most attempts.
@@ -50,7 +50,7 @@ def looks_like(start: bytes) -> bool:
     return start.startswith((JSON_HEADER.encode(), BINARY_HEADER.encode()))
 
 
-def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     walk = Walk()
     at = 0

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from eastwest.errors import InputError
 from eastwest.traces import companions, hadoop
 from eastwest.traces.hadoop import Attempt, Confs, Job
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
@@ -41,7 +41,7 @@ def looks_like(start: bytes) -> bool:
     return False
 
 
-def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     reader = _Reader(source, writer, problems, confs)
     for line, text in _records(source, problems):
@@ -54,7 +54,7 @@ def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> No
     reader.end()
 
 
-def _records(source: Source, problems: Problems) -> Iterator[tuple[int, str]]:
+def _records(source: Source, problems: Account) -> Iterator[tuple[int, str]]:
     """Yield records with the lines they begin in; values may go over several lines."""
     held: list[str] = []
     began, length = 0, 0
@@ -84,7 +84,7 @@ def _whole_end(text: str) -> bool:
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+    def __init__(self, source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
         self.name = source.name
         self.writer = writer
         self.problems = problems

@@ -19,7 +19,7 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.traces import hadoop
 from eastwest.traces.hadoop import Attempt, Confs, Job
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import size
@@ -43,7 +43,7 @@ _RECORDS = {
 _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
-def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     line = 0
     for line, text in _objects(source):
@@ -60,7 +60,7 @@ def read(source: Source, writer: Writer, problems: Problems, confs: Confs) -> No
     problems.end(source.name, line, source.cut)
 
 
-def _tell(source: Source, problems: Problems, line: int, text: bytes, error: Exception) -> None:
+def _tell(source: Source, problems: Account, line: int, text: bytes, error: Exception) -> None:
     if isinstance(error, json.JSONDecodeError):
         at = line + text.count(b"\n", 0, error.pos)
         problems.broken(source.name, at, f"is no JSON object: {error.msg}")

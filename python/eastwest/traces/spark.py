@@ -20,7 +20,7 @@ from typing import Any
 
 from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
@@ -76,7 +76,7 @@ def looks_like(start: bytes) -> bool:
     return first.startswith(_STARTS)
 
 
-def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
     reader = _Reader(source, writer, problems)
     number = 0
@@ -100,7 +100,7 @@ def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Problems) -> None:
+    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
         self.name = source.name
         self.writer = writer
         self.problems = problems

@@ -19,7 +19,7 @@ import polars as pl
 
 from eastwest.traces.form import MOST_S
 from eastwest.traces.hadoop import Confs
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
@@ -35,7 +35,7 @@ _MOST_BYTES = (1 << 64) - 1
 _WHOLE = r"^[0-9]{1,20}$"
 
 
-def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
     reader = _Reader(source, writer, problems)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
@@ -44,7 +44,7 @@ def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Problems) -> None:
+    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
         self.name = source.name
         self.source = source
         self.writer = writer

@@ -18,7 +18,7 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.traces.form import MOST_S, OUTCOMES, TABLES
 from eastwest.traces.hadoop import Confs, text_of
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
@@ -38,7 +38,7 @@ def looks_like(start: bytes) -> bool:
     return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
 
-def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
+def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
     parquet = source.peek(4) == b"PAR1"
     rows = _parquet(source) if parquet else _csv(source, problems)
@@ -58,7 +58,7 @@ def read(source: Source, writer: Writer, problems: Problems, _: Confs) -> None:
     problems.end(source.name, 0, source.cut)
 
 
-def _names(file: str, given: list[str], problems: Problems) -> list[str]:
+def _names(file: str, given: list[str], problems: Account) -> list[str]:
     if "submit_s" not in given:
         near = difflib.get_close_matches("submit_s", given, n=1)
         hint = f"; is {clean(near[0], 40)!r} meant?" if near else ""
@@ -112,7 +112,7 @@ def _header(line: str) -> tuple[list[str], str]:
     return [name.strip() for name in names], separator
 
 
-def _csv(source: Source, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv(source: Source, problems: Account) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = _Lines(source.lines(MOST_LINE_BYTES))
     names, separator = _header(next(lines, ""))
     double = next((name for name in names if names.count(name) > 1), None)

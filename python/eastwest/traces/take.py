@@ -12,12 +12,12 @@ from eastwest.errors import InputError
 from eastwest.traces import companions, jhist, mrv1, rumen, spark, swim, table
 from eastwest.traces.form import SOURCES
 from eastwest.traces.hadoop import Confs
-from eastwest.traces.problems import Problems
+from eastwest.account import Account
 from eastwest.traces.sniff import COMPANIONS, sniff
 from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
-Reader = Callable[[Source, Writer, Problems, Confs], None]
+Reader = Callable[[Source, Writer, Account, Confs], None]
 #: Readers by the format they know.
 READERS: dict[str, Reader] = {
     "swim": swim.read,
@@ -38,7 +38,7 @@ class Imported:
     source_format: str
     #: What ``trace.json`` says.
     about: dict[str, Any]
-    problems: Problems
+    problems: Account
 
 
 def import_trace(
@@ -60,7 +60,7 @@ def import_trace(
     """
     with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)
-        problems = Problems(stop=on_bad_row == "stop")
+        problems = Account(stop=on_bad_row == "stop")
         confs = Confs()
         read: list[dict[str, Any]] = []
         for path, kind in beside:

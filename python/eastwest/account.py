@@ -1,4 +1,9 @@
-"""What is wrong with a recorded workload, told with file, line, reason and count."""
+"""The account of a reader: every record that it left out, changed or took with a remark.
+
+Every reader of recorded data keeps one ``Account``. Each entry has a reason, a count, the first
+places, and what follows from it for the result (its consequence). The account is printed at import,
+kept in the JSON file of the imported folder, and shown in the report.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +26,71 @@ class Found:
     """Rows that were left out for one reason, or that were taken in spite of it."""
 
     count: int = 0
+    #: What follows from it for whoever uses the result; empty where that is plain.
+    consequence: str = ""
     #: First of them: file, line from 1 (0: the file as a whole), what was found.
     places: list[tuple[str, int, str]] = field(default_factory=list)
 
 
-class Problems:
-    """Rows that cannot be used, and what else a reader has to say.
+class Account:
+    """Rows that cannot be used, rows whose meaning changes, and what else a reader has to say.
 
     With ``stop``, the first row that cannot be used raises ``InputError``; otherwise rows are left
-    out and counted.
+    out and counted. Unless ``lossy``, the first row whose meaning would change raises it, too.
     """
 
-    def __init__(self, stop: bool = True) -> None:
+    def __init__(self, stop: bool = True, lossy: bool = False) -> None:
         self.stop = stop
+        self.lossy = lossy
         self.skipped: dict[str, Found] = {}
+        self.changed: dict[str, Found] = {}
         self.noted: dict[str, Found] = {}
         self._broken: tuple[str, int, str] | None = None
 
-    def bad(self, file: str, line: int, reason: str, found: str = "", rows: int = 1) -> None:
+    def bad(
+        self,
+        file: str,
+        line: int,
+        reason: str,
+        found: str = "",
+        rows: int = 1,
+        consequence: str = "",
+    ) -> None:
         """Leave ``rows`` rows out, or stop at them. ``reason`` holds nothing of the row itself."""
         if self.stop:
             raise InputError(f"{place(file, line)}: {told(reason, found)}")
-        _add(self.skipped, file, line, reason, found, rows)
+        _add(self.skipped, file, line, reason, found, rows, consequence)
 
-    def note(self, file: str, line: int, reason: str, found: str = "", rows: int = 1) -> None:
+    def change(
+        self,
+        file: str,
+        line: int,
+        reason: str,
+        consequence: str,
+        found: str = "",
+        rows: int = 1,
+    ) -> None:
+        """Take ``rows`` rows with another meaning than recorded; refuse them unless ``lossy``.
+
+        ``reason`` says what the reader cannot represent, ``consequence`` what it does instead.
+        """
+        if not self.lossy:
+            raise InputError(
+                f"{place(file, line)}: {told(reason, found)}; with --lossy: {consequence}"
+            )
+        _add(self.changed, file, line, reason, found, rows, consequence)
+
+    def note(
+        self,
+        file: str,
+        line: int,
+        reason: str,
+        found: str = "",
+        rows: int = 1,
+        consequence: str = "",
+    ) -> None:
         """Say something of rows that are taken nevertheless."""
-        _add(self.noted, file, line, reason, found, rows)
+        _add(self.noted, file, line, reason, found, rows, consequence)
 
     def broken(self, file: str, line: int, reason: str) -> None:
         """Say of a record that it breaks off: bad where others follow, else the file was cut."""
@@ -69,11 +113,16 @@ class Problems:
                 file, line, "the packed file is damaged or cut off: what came before counts", cut
             )
 
-    def take(self, others: Problems) -> None:
+    def take(self, others: Account) -> None:
         """Add what another reader had to say, as if it had been said here."""
-        for own, theirs in ((self.skipped, others.skipped), (self.noted, others.noted)):
+        for own, theirs in (
+            (self.skipped, others.skipped),
+            (self.changed, others.changed),
+            (self.noted, others.noted),
+        ):
             for reason, found in theirs.items():
                 entry = _entry(own, reason)
+                entry.consequence = entry.consequence or found.consequence
                 entry.count += found.count
                 entry.places += found.places[: MOST_PLACES - len(entry.places)]
 
@@ -87,17 +136,22 @@ class Problems:
         return {
             "rows_skipped": self.rows_skipped,
             "skipped": _listed(self.skipped),
+            "changed": _listed(self.changed),
             "noted": _listed(self.noted),
         }
 
     def lines(self) -> Iterator[str]:
         """What is shown on a terminal: one line for each reason."""
-        for word, kinds in (("left out", self.skipped), ("noted", self.noted)):
+        for word, kinds in (
+            ("left out", self.skipped),
+            ("changed", self.changed),
+            ("noted", self.noted),
+        ):
             for reason, found in kinds.items():
                 file, line, text = found.places[0]
-                yield f"{word} {count(found.count)} × {told(reason, '')}: {place(file, line)}" + (
-                    f" has {clean(text, 60)!r}" if text else ""
-                )
+                seen = f" has {clean(text, 60)!r}" if text else ""
+                then = f"; {found.consequence}" if found.consequence else ""
+                yield f"{word} {count(found.count)} × {reason}: {place(file, line)}{seen}{then}"
 
 
 def place(file: str, line: int) -> str:
@@ -110,9 +164,18 @@ def told(reason: str, found: str) -> str:
     return f"{reason}, found {clean(found, 60)!r}" if found else reason
 
 
-def _add(kinds: dict[str, Found], file: str, line: int, reason: str, found: str, rows: int) -> None:
+def _add(
+    kinds: dict[str, Found],
+    file: str,
+    line: int,
+    reason: str,
+    found: str,
+    rows: int,
+    consequence: str,
+) -> None:
     entry = _entry(kinds, reason)
     entry.count += rows
+    entry.consequence = entry.consequence or consequence
     if len(entry.places) < MOST_PLACES:
         entry.places.append((file, line, clean(found, 60)))
 
@@ -128,6 +191,7 @@ def _listed(kinds: dict[str, Found]) -> list[dict[str, Any]]:
         {
             "reason": reason,
             "count": found.count,
+            "consequence": found.consequence or None,
             "first": [
                 {"file": Path(file).name, "line": line or None, "found": text or None}
                 for file, line, text in found.places
