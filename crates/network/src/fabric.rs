@@ -684,6 +684,7 @@ fn bridge(
         || own.chain([queue]).any(QueueConfig::decides_at_dequeue);
     let site = Site {
         looked_at,
+        one_class: classes.len() <= 1,
         from_host: from < hosts,
         to_host: to < hosts,
         wire: Wire { mtu, framing, min_frame },

@@ -39,7 +39,7 @@ impl Results {
     pub fn new(mut world: World) -> Results {
         let digest = world.digest();
         world.note_losses(Time::NEVER);
-        assert_conserved(&world);
+        world.conserved().unwrap_or_else(|broken| panic!("{broken}"));
         let naps = Naps::take(&mut world.fabric, world.now);
         let pauses = Pauses::take(&mut world.fabric, world.now);
         world.end_frame_paths();
@@ -120,13 +120,24 @@ pub fn hand_out(world: &mut World, most: usize) -> Option<Table> {
     None
 }
 
-/// Every packet is delivered, lost or under way, and only packets under way hold SACK blocks.
-fn assert_conserved(w: &World) {
-    let (f, under_way) = (&w.fabric, w.fabric.pool.in_use() as u64);
-    assert_eq!(f.sent, f.delivered + f.dropped + f.absorbed + under_way, "packets are conserved");
-    let held: usize = f.links.iter().map(|l| l.held()).sum();
-    assert_eq!(held as u64, under_way, "every packet under way is on one link");
-    assert!(f.pool.sacks_in_use() as u64 <= under_way, "SACK blocks are given back");
+impl World {
+    /// Checks that every packet is delivered, lost or under way on exactly one link, and that only packets
+    /// under way hold SACK blocks. It holds between any two events; returns what is broken.
+    pub fn conserved(&self) -> Result<(), String> {
+        let (f, under_way) = (&self.fabric, self.fabric.pool.in_use() as u64);
+        let known = f.delivered + f.dropped + f.absorbed + under_way;
+        if f.sent != known {
+            return Err(format!("packets are not conserved: {} sent, {known} known", f.sent));
+        }
+        let held: usize = f.links.iter().map(|l| l.held()).sum();
+        if held as u64 != under_way {
+            return Err(format!("{under_way} packets are under way, but links hold {held}"));
+        }
+        if f.pool.sacks_in_use() as u64 > under_way {
+            return Err("SACK blocks are held by packets that are not under way".to_owned());
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn seconds(times: impl Iterator<Item = Time>) -> Column {

@@ -52,7 +52,8 @@ pub struct Bridge {
     even: bool,
     /// Whether QCN has ever limited a flow here.
     limits: bool,
-    /// Whether departures can be decided ahead.
+    /// Whether departures can be decided ahead: the port has one class, and nobody looks at it between its
+    /// own events.
     pub(super) can_go_ahead: bool,
     /// An input of the switch has asked for a pause: whoever leaves may end it.
     watched: bool,
@@ -125,6 +126,8 @@ pub struct Site {
     pub wire: Wire,
     /// Whether somebody else looks at the port between its own events.
     pub looked_at: bool,
+    /// Whether all packets wait in one class. With several, the scheduler chooses at each departure.
+    pub one_class: bool,
     pub seed: u64,
     pub number: u64,
 }
@@ -160,7 +163,7 @@ impl Bridge {
             even: ps_per_byte_q16(cable.rate) & 0xffff == 0,
             uneven_until: Time::ZERO,
             sent_apart: 0,
-            can_go_ahead: !site.looked_at,
+            can_go_ahead: !site.looked_at && site.one_class,
             exact: site.looked_at,
             watched: false,
             loud: site.looked_at,
@@ -208,7 +211,7 @@ impl Bridge {
         self.due = self.control.next.min(repeat);
     }
 
-    /// Whether flows are limited here, and nothing else holds up what waits.
+    /// Whether rate limits of flows are all that holds up packets here. The port has one class then.
     pub(super) fn only_limits(&self) -> bool {
         self.limits && self.can_go_ahead && self.is_quiet()
     }

@@ -111,7 +111,7 @@ impl Link {
             let at = w.sent_at.min(bridge.wakes_at);
             (w.sent_at, bridge.wakes_at) = (Time::NEVER, Time::NEVER);
             bridge.serving = false;
-            if bridge.only_limits() && w.only_lanes().is_some() {
+            if bridge.only_limits() {
                 self.begin_limited(at);
             } else if !self.begin_ahead(at, pool)
                 && self.waiting.as_deref_mut().is_some_and(Waiting::has_any)

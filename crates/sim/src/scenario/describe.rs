@@ -34,7 +34,7 @@ pub struct KeyDoc {
 
 impl KeyDoc {
     /// A row without default, range or choices.
-    pub fn new(
+    pub(super) fn new(
         place: &str,
         name: &'static str,
         kind_of_value: &'static str,
@@ -68,11 +68,12 @@ impl KeyDoc {
 /// All rows of the schema, in the order of reading.
 pub fn rows() -> &'static [KeyDoc] {
     static ROWS: OnceLock<Vec<KeyDoc>> = OnceLock::new();
-    ROWS.get_or_init(collect)
+    ROWS.get_or_init(|| rows_with(&super::Context::default()))
 }
 
-/// Walks the default kinds, then every other kind of every section met on the way.
-fn collect() -> Vec<KeyDoc> {
+/// All rows of the schema with the mechanisms of this context, in the order of reading: walks the
+/// default kinds, then every other kind of every section met on the way.
+pub fn rows_with(context: &super::Context) -> Vec<KeyDoc> {
     let mut rows: Vec<KeyDoc> = Vec::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut walked: BTreeSet<(String, &'static str)> = BTreeSet::new();
@@ -80,7 +81,7 @@ fn collect() -> Vec<KeyDoc> {
     while let Some(forced) = waiting.pop() {
         let describing = Describing { forced: forced.clone(), ..Describing::default() };
         let mut state = State { describing: Some(describing), ..State::default() };
-        read_table(&mut state, "", None, |top| super::read_top(top, &super::Context::default()));
+        read_table(&mut state, "", None, |top| super::read_top(top, context));
         let seen = state.describing.unwrap_or_default();
         let mut before: BTreeMap<String, usize> = BTreeMap::new();
         for row in seen.keys {
@@ -192,7 +193,8 @@ lists all problems of a file at once; `--set path=value` replaces one value, suc
 | name | letters, digits, `-`, `_` and `.`, at most 64 |
 | hosts | one name, or a list of names and ranges: `"h0"`, `["h0", "h4..h7"]` (both ends included) |
 | sizes | a size, or the name of a distribution |
-| list | `["leaf0", "spine1"]`; of points: `[["1 KB", 0], ["1 MB", 1]]` |
+| places | hosts, ports and cables, one or a list: `"h0"`, `["leaf0->h3", "h1--leaf0"]`; `"*"` for all |
+| list of … | in brackets: `[3, 4]`, `["leaf0", "spine1"]`; of points: `[["1 KB", 0], ["1 MB", 1]]` |
 | file | a path below the directory of the scenario |
 "#;
 

@@ -66,6 +66,7 @@ impl Dscp {
 
 impl Quantity for Dscp {
     const TYPE: &'static str = "DSCP";
+    const LIST: &'static str = "list of DSCPs";
     fn parse(value: &Value) -> Result<Dscp, String> {
         const ALLOWED: &str =
             "write a name such as \"AF21\", \"EF\" or \"CS5\", or a number 0 to 63";

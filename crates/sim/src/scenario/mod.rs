@@ -40,7 +40,7 @@ mod units;
 mod workload;
 
 pub use classes::TrafficClassConfig;
-pub use describe::{reference_page, schema};
+pub use describe::{KeyDoc, reference_page, rows_with, schema};
 pub use fidelity::Fidelity;
 pub use files::{Attached, Context};
 pub use measure::{
@@ -48,7 +48,7 @@ pub use measure::{
 };
 pub use nodes::{Nodes, racks};
 pub use problem::Problem;
-pub use quantity::{Bytes, Fraction, Name, Octets, Quantity, Ratio};
+pub use quantity::{ByteRate, Bytes, Fraction, Name, Octets, Quantity, Ratio};
 pub use queues::read_signal;
 pub use reader::{Choice, Key, Section, key};
 pub use workload::{WorkloadKind, WorkloadSpec};

@@ -14,7 +14,7 @@ pub struct Places(pub Vec<String>);
 const LONGEST: usize = 140;
 
 impl Quantity for Places {
-    const TYPE: &'static str = "list";
+    const TYPE: &'static str = "places";
     fn parse(value: &Value) -> Result<Places, String> {
         let one = |item: &Value| match item {
             Value::String(text) if text.len() <= LONGEST && !text.chars().any(char::is_control) => {

@@ -11,6 +11,8 @@ use toml::{Table, Value};
 pub trait Quantity: Clone {
     /// Name of the type in the schema.
     const TYPE: &'static str;
+    /// Name of a list of such values in the schema.
+    const LIST: &'static str = "list";
     /// The value, or what is wrong with it.
     fn parse(value: &Value) -> Result<Self, String>;
     /// TOML text that reads back as the same value.
@@ -192,6 +194,7 @@ impl Quantity for Octets {
 
 impl Quantity for u32 {
     const TYPE: &'static str = "count";
+    const LIST: &'static str = "list of counts";
     fn parse(value: &Value) -> Result<u32, String> {
         whole(value, u64::from(u32::MAX)).map(|n| n as u32)
     }
@@ -322,6 +325,7 @@ const NAME: usize = 64;
 
 impl Quantity for Name {
     const TYPE: &'static str = "name";
+    const LIST: &'static str = "list of names";
     fn parse(value: &Value) -> Result<Name, String> {
         let Value::String(text) = value else {
             return Err(format!("{}; write a name in quotes", instead(value)));
@@ -347,6 +351,7 @@ impl Quantity for Name {
 
 impl Quantity for FileName {
     const TYPE: &'static str = "file";
+    const LIST: &'static str = "list of files";
     fn parse(value: &Value) -> Result<FileName, String> {
         let Value::String(text) = value else {
             return Err(format!("{}; write a file name in quotes", instead(value)));
@@ -426,7 +431,7 @@ impl Quantity for Properties {
 }
 
 impl<T: Quantity> Quantity for Vec<T> {
-    const TYPE: &'static str = "list";
+    const TYPE: &'static str = T::LIST;
     fn parse(value: &Value) -> Result<Vec<T>, String> {
         let Value::Array(items) = value else {
             return Err(format!("{}; write a list in brackets", instead(value)));

@@ -1,7 +1,7 @@
 //! Ports without an event at the end of a transmission do what ports with one do, whatever else there is.
 
 use crate::dcb::{goes_on, random_fabric};
-use crate::harness::{Outcome, context_with, scenario_in};
+use crate::harness::{Outcome, context, context_with, scenario_in};
 use eastwest_engine::random::Stream;
 use eastwest_sim::run::run;
 
@@ -93,4 +93,31 @@ fn in_any_fabric_quiet_ports_do_what_ports_with_two_events_do() {
     }
     println!("{paused} pauses, {told} messages, {saved} events saved");
     assert!(paused > 10 * cases && told > cases && saved > 100 * cases, "{paused} {told} {saved}");
+}
+
+/// Datagrams that overrun one port of a star with QCN, under a scheduler with several queues per port.
+fn limited_flows_of_several_classes(scheduler: &str) -> String {
+    format!(
+        "schema = 1\nduration = '5 ms'\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
+         {scheduler}\n[fabric.qcn]\n[[class]]\nname = 'c'\npriority = 3\n[[workload]]\nname = 'w0'\n\
+         kind = 'datagrams'\nsources = ['h1', 'h2']\ndestination = 'h0'\nbytes = 1500\n\
+         mean_gap = '12 us'\npackets = 2000\nclass = 'c'\n"
+    )
+}
+
+#[test]
+fn hosts_with_several_queues_keep_the_packets_of_flows_that_qcn_limits() {
+    for scheduler in [
+        "scheduler = 'strict-priority'",
+        "scheduler = 'classes'\n[[fabric.class]]\npriorities = [3]\nshare = '60 %'\n\
+         [[fabric.class]]\npriorities = [0, 1, 2, 4, 5, 6, 7]\nshare = '40 %'",
+    ] {
+        let scenario = scenario_in(&context(), &limited_flows_of_several_classes(scheduler), &[]);
+        let [quiet, reference] = [false, true].map(|reference| {
+            run(&scenario, reference, &mut |_| true).expect("the run ends in time").summary
+        });
+        assert!(quiet["dcb"]["qcn_messages"].as_u64().unwrap() > 10, "{}", quiet["dcb"]);
+        assert_eq!(quiet["digest"], reference["digest"], "{scheduler}");
+        assert_eq!(quiet["packets"], reference["packets"], "{scheduler}");
+    }
 }

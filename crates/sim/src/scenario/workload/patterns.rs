@@ -195,6 +195,7 @@ struct Point(Bytes, Fraction);
 
 impl Quantity for Point {
     const TYPE: &'static str = "point";
+    const LIST: &'static str = "list of points";
     fn parse(value: &Value) -> Result<Point, String> {
         match value {
             Value::Array(pair) => match pair.as_slice() {

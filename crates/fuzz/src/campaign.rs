@@ -1,0 +1,233 @@
+//! Many cases: which pairs they cover, how many really ran in the ways that must agree, and what they
+//! found.
+
+use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
+use crate::generate::{Generator, Wish, text};
+use crate::oracles::{Failure, Verdict, judge};
+use crate::shrink::shrink;
+use crate::sources::Files;
+use eastwest_engine::random::Stream;
+use eastwest_sim::scenario::Context;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use toml::Table;
+
+/// A pair that the reader refused so often, and never allowed, counts as one that cannot be.
+pub const REFUSED_AFTER: u32 = 12;
+
+/// A case that breaks an oracle.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Number of the case.
+    pub case: u64,
+    /// What it breaks, once reduced.
+    pub failure: Failure,
+    /// The scenario as drawn.
+    pub drawn: String,
+    /// The same reduced.
+    pub reduced: String,
+    /// The files beside it.
+    pub files: Files,
+    /// Threads that it was tried with.
+    pub threads: usize,
+}
+
+/// What some cases have covered.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// Cases that were judged.
+    pub cases: u64,
+    /// Draws for which no valid scenario was found.
+    pub refused: u64,
+    /// Cases that were too large to be judged.
+    pub too_large: u64,
+    /// Cases that were written down, read back and gone on.
+    pub kept: u64,
+    /// Cases that ran in parts on several threads to their end.
+    pub in_parts: u64,
+    /// Events and packets of their plain runs.
+    pub events: u64,
+    /// See [`Covered::events`].
+    pub packets: u64,
+    /// Pairs of levels.
+    pub pairs: Pairs,
+}
+
+impl Covered {
+    /// Nothing yet.
+    pub fn new(features: &Features) -> Covered {
+        Covered {
+            cases: 0,
+            refused: 0,
+            too_large: 0,
+            kept: 0,
+            in_parts: 0,
+            events: 0,
+            packets: 0,
+            pairs: Pairs::new(features.levels()),
+        }
+    }
+
+    fn add(&mut self, others: &Covered) {
+        self.cases += others.cases;
+        self.refused += others.refused;
+        self.too_large += others.too_large;
+        self.kept += others.kept;
+        self.in_parts += others.in_parts;
+        self.events += others.events;
+        self.packets += others.packets;
+        self.pairs.add(&others.pairs);
+    }
+}
+
+/// Cases that are made and judged.
+pub struct Campaign {
+    generator: Generator,
+    features: Features,
+    seed: u64,
+    /// The pairs that cases are to have, in the order in which they are asked for.
+    wanted: Vec<(usize, usize)>,
+}
+
+impl Campaign {
+    /// Cases of a seed. `before` is what earlier campaigns have covered: pairs that were tried less than
+    /// `enough` times are asked for first, or else all pairs in a random order.
+    pub fn new(context: Context, seed: u64, before: Option<&Pairs>, enough: u32) -> Campaign {
+        let generator = Generator::new(context);
+        let features = Features::of(&generator.rows());
+        let all = Pairs::new(features.levels());
+        let pairs = before.unwrap_or(&all);
+        let is_pair = |(a, b): &(usize, usize)| {
+            features.level(*a).axis != features.level(*b).axis || {
+                // two workloads or faults can have both
+                features.name(features.level(*a)).0.contains('*')
+            }
+        };
+        let can_be = |tried, refused| tried > 0 || refused < REFUSED_AFTER;
+        let rare = pairs.iter().filter(|(_, tried, refused)| {
+            *tried < enough && can_be(*tried, *refused) && before.is_some()
+        });
+        let mut wanted: Vec<_> = rare.map(|(pair, ..)| pair).filter(is_pair).collect();
+        if wanted.is_empty() {
+            wanted = all.iter().map(|(pair, ..)| pair).filter(is_pair).collect();
+        }
+        Stream::new(seed, "pairs").shuffle(&mut wanted);
+        Campaign { generator, features, seed, wanted }
+    }
+
+    /// What is crossed in pairs.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    fn wish(&self, level: Level) -> Option<Wish> {
+        let (path, level) = self.features.name(level);
+        (path != THREADS).then(|| Wish { path: path.to_owned(), level: level.to_owned() })
+    }
+
+    /// Draws and judges one case; adds it to what is covered.
+    pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
+        let mut random = Stream::new(self.seed, &format!("case/{number}"));
+        let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
+        let levels = [pair.0, pair.1].map(|number| self.features.level(number));
+        let wishes: Vec<Wish> = levels.iter().filter_map(|level| self.wish(*level)).collect();
+        let wished = levels.iter().map(|level| self.features.name(*level));
+        let threads = wished
+            .filter(|(path, _)| *path == THREADS)
+            .find_map(|(_, count)| count.parse().ok())
+            .unwrap_or(THREAD_COUNTS[random.below(THREAD_COUNTS.len() as u64) as usize]);
+        let case = match self.generator.case(&mut random, &wishes) {
+            Ok(case) => case,
+            Err(_) => {
+                covered.refused += 1;
+                covered.pairs.refuse(pair.0, pair.1);
+                // the case is not lost: without wishes nearly every draw ends in a scenario
+                self.generator.case(&mut random, &[]).ok()?
+            }
+        };
+        let context = self.generator.context(&case.files);
+        match judge(&case, &context, threads, number) {
+            Verdict::TooLarge => covered.too_large += 1,
+            Verdict::Holds(looked) => {
+                covered.cases += 1;
+                covered.kept += u64::from(looked.kept);
+                covered.in_parts += u64::from(looked.in_parts);
+                covered.events += looked.events;
+                covered.packets += looked.packets;
+                let resolved: Table = case.scenario.resolved().parse().unwrap_or_default();
+                let levels = self.features.of_scenario(&case.given, &resolved, threads);
+                let numbers: Vec<usize> =
+                    levels.iter().map(|level| self.features.number(*level)).collect();
+                covered.pairs.count(&numbers);
+            }
+            Verdict::Fails(failure) => {
+                covered.cases += 1;
+                let (reduced, failure) =
+                    shrink(&self.generator, &case, &failure, (threads, number));
+                return Some(Found {
+                    case: number,
+                    failure,
+                    drawn: text(&case.given),
+                    reduced: text(&reduced),
+                    files: case.files,
+                    threads,
+                });
+            }
+        }
+        None
+    }
+
+    /// Judges cases `first` to `first + count - 1` on so many threads at once. `look` is told how many are
+    /// done and how many have failed; where it returns false, no more are begun. What is found is sorted by
+    /// the number of the case.
+    pub fn run(
+        &self,
+        (first, count): (u64, u64),
+        at_once: usize,
+        look: &mut dyn FnMut(u64, usize) -> bool,
+    ) -> (Covered, Vec<Found>) {
+        let next = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let (done, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+        let all = Mutex::new((Covered::new(&self.features), Vec::new()));
+        let work = || {
+            let mut covered = Covered::new(&self.features);
+            let mut found = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    break;
+                }
+                if let Some(one) = self.one(first + number, &mut covered) {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    found.push(one);
+                }
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Ok(mut all) = all.lock() {
+                all.0.add(&covered);
+                all.1.extend(found);
+            }
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..at_once.max(1)).map(|_| scope.spawn(work)).collect();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                let failures = failed.load(Ordering::Relaxed) as usize;
+                if !look(done.load(Ordering::Relaxed), failures) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(std::time::Duration::from_millis(50));
+            }
+        });
+        let (covered, mut found) = all.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        found.sort_by_key(|one: &Found| one.case);
+        (covered, found)
+    }
+
+    /// Number of pairs that cases can be asked to have.
+    pub fn pairs(&self) -> usize {
+        self.wanted.len()
+    }
+}
+

@@ -1,0 +1,266 @@
+//! Which settings are crossed in pairs, and how often each pair has been tried.
+//!
+//! An axis is a setting with few values: a choice, true or false, or whether an optional table or list is
+//! given. Its values are levels. All axes come from the rows of the schema, down to one table below the
+//! sections of a scenario; one more axis is the number of threads.
+
+use eastwest_sim::scenario::KeyDoc;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// The level of a table or a list that a scenario gives.
+pub const GIVEN: &str = "given";
+
+/// The axis of the number of threads, which is no setting of a scenario.
+pub const THREADS: &str = "threads";
+
+/// Numbers of threads that are tried.
+pub const THREAD_COUNTS: [usize; 3] = [2, 3, 4];
+
+/// A setting and the values that are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Path in the schema: `workload.*.kind`.
+    pub path: String,
+    /// Its values as text.
+    pub levels: Vec<String>,
+}
+
+/// A level of an axis, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level {
+    /// Place of the axis.
+    pub axis: usize,
+    /// Place of the level in the axis.
+    pub level: usize,
+}
+
+/// All axes.
+#[derive(Clone, Debug, Default)]
+pub struct Features {
+    axes: Vec<Axis>,
+    /// Number of the first level of each axis, and of all levels.
+    first: Vec<usize>,
+}
+
+impl Features {
+    /// The axes of a schema.
+    pub fn of(rows: &[KeyDoc]) -> Features {
+        let mut by_path: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| is_near_the_top(&row.place)) {
+            let levels = by_path.entry(row.path()).or_default();
+            for level in levels_of(row) {
+                if !levels.contains(&level) {
+                    levels.push(level);
+                }
+            }
+        }
+        let threads = THREAD_COUNTS.map(|n| n.to_string()).to_vec();
+        let axes = by_path.into_iter().filter(|(_, levels)| !levels.is_empty());
+        let axes: Vec<Axis> = axes
+            .map(|(path, levels)| Axis { path, levels })
+            .chain([Axis { path: THREADS.to_owned(), levels: threads }])
+            .collect();
+        let mut first = vec![0];
+        for axis in &axes {
+            first.push(first[first.len() - 1] + axis.levels.len());
+        }
+        Features { axes, first }
+    }
+
+    /// The axes in the order of their paths.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// Number of levels of all axes.
+    pub fn levels(&self) -> usize {
+        self.first.last().copied().unwrap_or(0)
+    }
+
+    /// The number of a level among those of all axes.
+    pub fn number(&self, level: Level) -> usize {
+        self.first[level.axis] + level.level
+    }
+
+    /// The level with this number.
+    pub fn level(&self, number: usize) -> Level {
+        let axis = self.first.partition_point(|first| *first <= number) - 1;
+        Level { axis, level: number - self.first[axis] }
+    }
+
+    /// Path of the axis and value of a level.
+    pub fn name(&self, level: Level) -> (&str, &str) {
+        let axis = &self.axes[level.axis];
+        (&axis.path, &axis.levels[level.level])
+    }
+
+    /// The levels of a scenario: values as its resolved text has them, tables and lists as it gives them.
+    pub fn of_scenario(&self, given: &Table, resolved: &Table, threads: usize) -> Vec<Level> {
+        let mut found = Vec::new();
+        for (axis, Axis { path, levels }) in self.axes.iter().enumerate() {
+            let steps: Vec<&str> = path.split('.').collect();
+            let mut met: Vec<String> = Vec::new();
+            if path == THREADS {
+                met.push(threads.to_string());
+            } else if levels.first().is_some_and(|level| level == GIVEN) {
+                visit(&Value::Table(given.clone()), &steps, &mut |_| met.push(GIVEN.to_owned()));
+            } else {
+                visit(&Value::Table(resolved.clone()), &steps, &mut |value| met.push(bare(value)));
+            }
+            let is_met = |level: &String| met.contains(level);
+            let of_axis = levels.iter().enumerate().filter(|(_, level)| is_met(level));
+            found.extend(of_axis.map(|(level, _)| Level { axis, level }));
+        }
+        found
+    }
+}
+
+/// Whether a section is one of the scenario, or one table below such a section.
+fn is_near_the_top(place: &str) -> bool {
+    !place.contains(": ") && place.split('.').filter(|step| *step != "*").count() <= 2
+}
+
+fn levels_of(row: &KeyDoc) -> Vec<String> {
+    match row.kind_of_value {
+        _ if row.required && row.choices.is_empty() => Vec::new(),
+        "choice" => row.choices.iter().map(|choice| choice.0.to_owned()).collect(),
+        "true or false" => vec!["true".to_owned(), "false".to_owned()],
+        "table" | "tables" | "places" => vec![GIVEN.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// Calls `seen` with every value at a path, in which `*` stands for each entry of a list.
+fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
+    match (steps, value) {
+        ([], value) => seen(value),
+        (["*", rest @ ..], Value::Array(items)) => {
+            items.iter().for_each(|item| visit(item, rest, seen));
+        }
+        ([step, rest @ ..], Value::Table(table)) => {
+            if let Some(value) = table.get(*step) {
+                visit(value, rest, seen);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A value as text without quotes.
+fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// How often each pair of levels of different axes was tried, and how often the reader refused it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairs {
+    levels: usize,
+    tried: Vec<u32>,
+    refused: Vec<u32>,
+}
+
+impl Pairs {
+    /// No pair yet, of so many levels.
+    pub fn new(levels: usize) -> Pairs {
+        let pairs = levels * levels.saturating_sub(1) / 2;
+        Pairs { levels, tried: vec![0; pairs], refused: vec![0; pairs] }
+    }
+
+    fn place(&self, a: usize, b: usize) -> usize {
+        let (low, high) = (a.min(b), a.max(b));
+        debug_assert!(low < high && high < self.levels);
+        high * (high - 1) / 2 + low
+    }
+
+    /// Counts all pairs of these levels, given by their numbers.
+    pub fn count(&mut self, levels: &[usize]) {
+        for (i, &a) in levels.iter().enumerate() {
+            for &b in &levels[..i] {
+                let place = self.place(a, b);
+                self.tried[place] = self.tried[place].saturating_add(1);
+            }
+        }
+    }
+
+    /// Counts a pair that the reader has refused.
+    pub fn refuse(&mut self, a: usize, b: usize) {
+        let place = self.place(a, b);
+        self.refused[place] = self.refused[place].saturating_add(1);
+    }
+
+    /// How often a pair was tried.
+    pub fn tried(&self, a: usize, b: usize) -> u32 {
+        self.tried[self.place(a, b)]
+    }
+
+    /// How often it was refused.
+    pub fn refused(&self, a: usize, b: usize) -> u32 {
+        self.refused[self.place(a, b)]
+    }
+
+    /// Adds the counts of others.
+    pub fn add(&mut self, others: &Pairs) {
+        let sum = |own: &mut Vec<u32>, theirs: &[u32]| {
+            own.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));
+        };
+        sum(&mut self.tried, &others.tried);
+        sum(&mut self.refused, &others.refused);
+    }
+
+    /// Both counts of every pair, the lower number first.
+    pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), u32, u32)> {
+        let pairs = (0..self.levels).flat_map(|high| (0..high).map(move |low| (low, high)));
+        pairs.zip(self.tried.iter().zip(&self.refused)).map(|(pair, (t, r))| (pair, *t, *r))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_sim::scenario::{Context, rows_with};
+
+    #[test]
+    fn axes_are_those_of_the_schema() {
+        let features = Features::of(&rows_with(&Context::default()));
+        let levels = |path: &str| {
+            let axis = features.axes().iter().find(|axis| axis.path == path);
+            axis.map_or(Vec::new(), |axis| axis.levels.clone())
+        };
+        assert!(levels("fabric.scheduler").contains(&"strict-priority".to_owned()));
+        assert!(levels("workload.*.kind").contains(&"datagrams".to_owned()));
+        assert_eq!(levels("fabric.qcn"), [GIVEN]);
+        assert_eq!(levels("measure.capture"), [GIVEN]);
+        assert_eq!(levels("tcp.sack"), ["true", "false"]);
+        for number in 0..features.levels() {
+            assert_eq!(features.number(features.level(number)), number);
+        }
+    }
+
+    #[test]
+    fn a_scenario_has_the_levels_that_its_resolved_text_says() {
+        let features = Features::of(&rows_with(&Context::default()));
+        let given: Table = "[fabric]\nqcn = {}\n[[workload]]\nkind = 'incast'".parse().unwrap();
+        let resolved: Table =
+            "[fabric]\nscheduler = 'fifo'\n[[workload]]\nkind = 'incast'\n".parse().unwrap();
+        let levels = features.of_scenario(&given, &resolved, 2);
+        let names: Vec<_> = levels.iter().map(|level| features.name(*level)).collect();
+        for level in
+            [("fabric.qcn", GIVEN), ("fabric.scheduler", "fifo"), ("workload.*.kind", "incast")]
+        {
+            assert!(names.contains(&level), "{level:?}: {names:?}");
+        }
+        assert!(names.contains(&(THREADS, "2")) && !names.iter().any(|n| n.0 == "tcp"));
+    }
+
+    #[test]
+    fn pairs_add_up() {
+        let mut pairs = Pairs::new(4);
+        pairs.count(&[0, 2, 3]);
+        pairs.refuse(1, 0);
+        let mut sum = pairs.clone();
+        sum.add(&pairs);
+        assert_eq!((sum.tried(3, 0), sum.tried(1, 2), sum.refused(0, 1)), (2, 0, 2));
+        assert_eq!(sum.iter().map(|(_, tried, _)| tried).sum::<u32>(), 6);
+    }
+}

@@ -1,0 +1,472 @@
+//! Draws whole scenarios from the rows of the schema, and repairs them until the reader accepts them.
+//!
+//! A scenario is drawn section by section. The reader then reports every problem with its path; the value
+//! at that path is drawn again, left out, or drawn for the first time where it is required, until no
+//! problem is left. So what the settings demand of each other is known to the reader alone.
+//!
+//! The fabric comes first: its nodes and cables are names for everything else.
+
+use crate::draw::{self, Names};
+use crate::features::GIVEN;
+use crate::sources::{self, Files};
+use eastwest_engine::random::Stream;
+use eastwest_network::topology::Graph;
+use eastwest_sim::scenario::{Context, KeyDoc, Problem, Scenario, read, rows_with};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// Rounds of repair before a scenario is given up.
+const MOST_ROUNDS: usize = 60;
+
+/// Most nodes of a fabric: more of them find nothing that these do not.
+const MOST_NODES: usize = 60;
+
+/// A value that a scenario should have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Path in the schema: `workload.*.kind`.
+    pub path: String,
+    /// The value as text, or [`GIVEN`].
+    pub level: String,
+}
+
+/// A scenario that the reader accepts.
+pub struct Case {
+    /// As drawn.
+    pub given: Table,
+    /// The files it may name.
+    pub files: Files,
+    /// As read.
+    pub scenario: Scenario,
+}
+
+/// Why no scenario with the wishes was found: the last problem of the reader.
+pub type Refusal = String;
+
+/// Draws scenarios.
+pub struct Generator {
+    rows: BTreeMap<String, Vec<KeyDoc>>,
+    context: Context,
+}
+
+/// What sections are drawn with.
+struct Hand<'a> {
+    random: &'a mut Stream,
+    names: &'a Names,
+    wishes: &'a [Wish],
+    /// The share of optional settings that are given.
+    density: f64,
+}
+
+impl Generator {
+    /// For the settings and mechanisms that scenarios may use in this context.
+    pub fn new(context: Context) -> Generator {
+        let mut rows: BTreeMap<String, Vec<KeyDoc>> = BTreeMap::new();
+        for row in rows_with(&context) {
+            rows.entry(row.place.clone()).or_default().push(row);
+        }
+        Generator { rows, context }
+    }
+
+    /// All rows of the schema.
+    pub fn rows(&self) -> Vec<KeyDoc> {
+        self.rows.values().flatten().cloned().collect()
+    }
+
+    /// The context of a scenario with these files beside it.
+    pub fn context(&self, files: &Files) -> Context {
+        let mut context = self.context.clone();
+        let bytes = files.iter().map(|(name, text)| (name.clone(), text.as_bytes().into()));
+        context.files.extend(bytes);
+        context
+    }
+
+    /// Draws a scenario with these values, or tells what the reader has against them.
+    pub fn case(&self, random: &mut Stream, wishes: &[Wish]) -> Result<Case, Refusal> {
+        let density = [0.02, 0.06, 0.15][random.below(3) as usize];
+        let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
+        files.extend(sources::files(&names));
+        names.files = sources::listed(&files);
+        let mut hand = Hand { random, names: &names, wishes, density };
+        let mut given = self.section("", &mut hand);
+        given.insert("fabric".to_owned(), Value::Table(fabric));
+        given.insert("duration".to_owned(), duration(&given, hand.random));
+        let scenario = self.repair(&mut given, &files, &mut hand)?;
+        Ok(Case { given, files, scenario })
+    }
+
+    /// A small fabric, the file of its graph if it has one, and its names.
+    fn fabric(
+        &self,
+        random: &mut Stream,
+        wishes: &[Wish],
+        density: f64,
+    ) -> Result<(Table, Files, Names), Refusal> {
+        let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
+        let mut refusal = "no fabric is small enough".to_owned();
+        for _ in 0..12 {
+            let mut names = Names { files: sources::listed(&files), ..Names::default() };
+            names.files.retain(|name| files.contains_key(name));
+            let mut hand = Hand { random, names: &names, wishes, density };
+            let fabric = self.section("fabric", &mut hand);
+            let alone = "schema = 1\n[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'";
+            let mut given: Table = alone.parse().unwrap_or_default();
+            given.insert("fabric".to_owned(), Value::Table(fabric));
+            let scenario = match self.repair(&mut given, &files, &mut hand) {
+                Ok(scenario) => scenario,
+                Err(why) => {
+                    refusal = why;
+                    continue;
+                }
+            };
+            let graph = Graph::build(&scenario.fabric.topology);
+            if graph.names.len() > MOST_NODES || graph.hosts < 2 {
+                continue;
+            }
+            let Some(Value::Table(fabric)) = given.remove("fabric") else { continue };
+            return Ok((fabric, files, names_of(&graph)));
+        }
+        Err(refusal)
+    }
+
+    fn rows_at(&self, place: &str) -> &[KeyDoc] {
+        self.rows.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// Draws a section of the schema.
+    fn section(&self, place: &str, hand: &mut Hand) -> Table {
+        let mut table = Table::new();
+        let kind = self.kind(place, hand);
+        for row in self.rows_at(place) {
+            let fits =
+                row.kinds.is_empty() || kind.as_deref().is_some_and(|k| row.kinds.contains(&k));
+            if row.name == "kind" || !fits {
+                continue;
+            }
+            if let Some(value) = self.setting(row, hand) {
+                table.insert(row.name.to_owned(), value);
+            }
+        }
+        if let Some(kind) = kind {
+            table.insert("kind".to_owned(), Value::String(kind));
+        }
+        table
+    }
+
+    /// The kind of a section, such that all settings that are wished for exist.
+    fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
+        let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
+        let wished = hand.wishes.iter().find(|wish| wish.path == row.path());
+        if let Some(wish) = wished {
+            return Some(wish.level.clone());
+        }
+        let has = |kind: &str| {
+            hand.wishes.iter().all(|wish| {
+                let mut same = self.rows_at(place).iter().filter(|r| is_on(&wish.path, &r.path()));
+                let Some(first) = same.next() else { return true };
+                let in_kind = |r: &KeyDoc| {
+                    r.kinds.is_empty() || r.kinds.contains(&kind)
+                };
+                in_kind(first) || same.any(in_kind)
+            })
+        };
+        let able: Vec<&str> = row.choices.iter().map(|c| c.0).filter(|kind| has(kind)).collect();
+        let able = if able.is_empty() { row.choices.iter().map(|c| c.0).collect() } else { able };
+        Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
+    }
+
+    /// Draws a setting, if it is to be given.
+    fn setting(&self, row: &KeyDoc, hand: &mut Hand) -> Option<Value> {
+        let path = row.path();
+        let wish = hand.wishes.iter().find(|wish| wish.path == path);
+        let wished_below = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
+        let chance = hand.random.unit();
+        match row.kind_of_value {
+            "table" => (wished_below || chance < hand.density)
+                .then(|| Value::Table(self.section(&path, hand))),
+            "tables" => {
+                let few = u64::from(chance < 3.0 * hand.density || wished_below);
+                // a scenario needs a workload
+                let least = u64::from(row.place.is_empty() && row.name == "workload");
+                let count = few.max(least) + least * hand.random.below(2);
+                (count > 0).then(|| self.entries(&format!("{path}.*"), count, hand))
+            }
+            _ => match wish {
+                Some(wish) if wish.level != GIVEN => Some(level_value(row, &wish.level)),
+                Some(_) => draw::value(row, hand.random, hand.names),
+                None if row.required || chance < hand.density => {
+                    draw::value(row, hand.random, hand.names)
+                }
+                None => None,
+            },
+        }
+    }
+
+    /// Draws entries of a list of tables: the first as wished, the others freely.
+    fn entries(&self, place: &str, count: u64, hand: &mut Hand) -> Value {
+        let first = Value::Table(self.section(place, hand));
+        let mut entries = vec![first];
+        for _ in 1..count {
+            let Hand { ref mut random, names, density, .. } = *hand;
+            let mut free = Hand { random, names, wishes: &[], density };
+            entries.push(Value::Table(self.section(place, &mut free)));
+        }
+        Value::Array(entries)
+    }
+
+    /// Reads a scenario, and mends what the reader objects to.
+    fn repair(
+        &self,
+        given: &mut Table,
+        files: &Files,
+        hand: &mut Hand,
+    ) -> Result<Scenario, Refusal> {
+        let context = self.context(files);
+        let mut last = String::new();
+        for round in 0..MOST_ROUNDS {
+            let problems = match read(&text(given), &context, &[]) {
+                Ok(scenario) => return Ok(scenario),
+                Err(problems) => problems,
+            };
+            for problem in problems.iter().take(4) {
+                last = problem.to_string();
+                self.mend(given, problem, round, hand);
+            }
+        }
+        Err(last)
+    }
+
+    /// Changes what a problem speaks of.
+    fn mend(&self, given: &mut Table, problem: &Problem, round: usize, hand: &mut Hand) {
+        let steps: Vec<&str> = problem.path.split('.').filter(|step| !step.is_empty()).collect();
+        let (depth, place) = deepest(given, &steps);
+        let Some(table) = table_at(given, &steps[..depth]) else { return };
+        let kind = table.get("kind").and_then(Value::as_str).map(str::to_owned);
+        let fits = |row: &&KeyDoc| {
+            row.kinds.is_empty() || kind.as_deref().is_some_and(|k| row.kinds.contains(&k))
+        };
+        let name = steps.get(depth).copied().unwrap_or("");
+        let row = self.rows_at(&place).iter().filter(|row| row.name == name).find(fits);
+        let path = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+        let is_wished = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
+        let redraws = hand.random.below(5) < 3;
+        match row {
+            Some(row) if !table.contains_key(name) => {
+                let drawn = match row.kind_of_value {
+                    "table" => Some(Value::Table(self.section(&path, hand))),
+                    "tables" => Some(self.entries(&format!("{path}.*"), 1, hand)),
+                    _ => draw::value(row, hand.random, hand.names),
+                };
+                table.extend(drawn.map(|value| (name.to_owned(), value)));
+            }
+            Some(row) if !is_wished && !row.kind_of_value.starts_with("table") => {
+                table.remove(name);
+                if redraws || row.required {
+                    let drawn = self.related(row, table, hand);
+                    table.extend(drawn.map(|value| (name.to_owned(), value)));
+                }
+            }
+            Some(row) if !is_wished && !row.required => {
+                table.remove(name);
+            }
+            _ => {}
+        }
+        if row.is_none() || is_wished || round % 5 == 4 {
+            self.thin(given, &steps[..depth], hand);
+        }
+    }
+
+    /// Draws a value again; a list of names beside the names of two nodes is a path between these.
+    fn related(&self, row: &KeyDoc, table: &Table, hand: &mut Hand) -> Option<Value> {
+        let ends: Vec<&str> = ["from", "to"]
+            .iter()
+            .filter_map(|end| table.get(*end).and_then(Value::as_str))
+            .collect();
+        if let (&[from, to], "list of names") = (ends.as_slice(), row.kind_of_value) {
+            let path = hand.names.path(from, to);
+            return Some(Value::Array(path.into_iter().map(Value::String).collect()));
+        }
+        draw::value(row, hand.random, hand.names)
+    }
+
+    /// Leaves out one optional setting of a section, or of the one above where it has none, or an entry of a
+    /// list of tables.
+    fn thin(&self, given: &mut Table, steps: &[&str], hand: &mut Hand) {
+        for depth in (0..=steps.len()).rev() {
+            let place = place_of(&steps[..depth]);
+            let Some(table) = table_at(given, &steps[..depth]) else { continue };
+            let optional: Vec<String> = table
+                .keys()
+                .filter(|name| {
+                    let path =
+                        if place.is_empty() { (*name).clone() } else { format!("{place}.{name}") };
+                    let mut rows = self.rows_at(&place).iter().filter(|row| row.name == **name);
+                    let needed = rows.any(|row| row.required) || **name == "workload";
+                    !needed
+                        && **name != "kind"
+                        && !hand.wishes.iter().any(|wish| is_on(&wish.path, &path))
+                })
+                .cloned()
+                .collect();
+            if !optional.is_empty() {
+                table.remove(&optional[hand.random.below(optional.len() as u64) as usize]);
+                return;
+            }
+        }
+    }
+}
+
+/// How long the simulation takes at most: some milliseconds, or seconds where heartbeats come every
+/// second or so.
+fn duration(given: &Table, random: &mut Stream) -> Value {
+    let workloads = given.get("workload").and_then(Value::as_array);
+    let is_slow = |entry: &Value| {
+        entry.get("kind").and_then(Value::as_str).is_some_and(|kind| kind == "mapreduce")
+    };
+    let us = if workloads.is_some_and(|all| all.iter().any(is_slow)) {
+        [20_000_000, 60_000_000][random.below(2) as usize]
+    } else {
+        [500, 2_000, 5_000, 20_000][random.below(4) as usize]
+    };
+    Value::String(format!("{us} us"))
+}
+
+/// The value of a level.
+fn level_value(row: &KeyDoc, level: &str) -> Value {
+    match row.kind_of_value {
+        "true or false" => Value::Boolean(level == "true"),
+        _ => Value::String(level.to_owned()),
+    }
+}
+
+/// Whether a path is another one or lies below it.
+fn is_on(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The place in the schema of a section of a file: numbers of entries become `*`.
+fn place_of(steps: &[&str]) -> String {
+    let star = |step: &&str| if step.parse::<usize>().is_ok() { "*" } else { *step }.to_owned();
+    steps.iter().map(star).collect::<Vec<_>>().join(".")
+}
+
+/// How many steps of a path lead to the deepest table that exists, and its place in the schema.
+fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
+    let mut copy = given.clone();
+    let last = steps.len().saturating_sub(1);
+    let depth = (0..=last).rev().find(|depth| table_at(&mut copy, &steps[..*depth]).is_some());
+    let depth = depth.unwrap_or(0);
+    (depth, place_of(&steps[..depth]))
+}
+
+/// The table at a path.
+fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
+    let Some((first, rest)) = steps.split_first() else { return Some(given) };
+    let mut at = given.get_mut(*first)?;
+    for step in rest {
+        at = match at {
+            Value::Table(table) => table.get_mut(*step)?,
+            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    at.as_table_mut()
+}
+
+/// The names of a fabric.
+fn names_of(graph: &Graph) -> Names {
+    let name = |node: u32| graph.names[node as usize].clone();
+    let (hosts, switches) = graph.names.split_at(graph.hosts as usize);
+    Names {
+        hosts: hosts.to_vec(),
+        switches: switches.to_vec(),
+        cables: graph.cables.iter().map(|cable| (name(cable.a), name(cable.b))).collect(),
+        others: ["bulk", "urgent", "web"].map(str::to_owned).to_vec(),
+        files: Vec::new(),
+    }
+}
+
+/// A scenario as TOML.
+pub fn text(given: &Table) -> String {
+    let mut text = String::new();
+    write_table(&mut text, given, "", &mut |_| {});
+    text
+}
+
+/// The same with the settings of each table in another order.
+pub fn shuffled(given: &Table, random: &mut Stream) -> String {
+    let mut text = String::new();
+    write_table(&mut text, given, "", &mut |names| random.shuffle(names));
+    text
+}
+
+fn write_table(
+    text: &mut String,
+    table: &Table,
+    path: &str,
+    order: &mut dyn FnMut(&mut Vec<&String>),
+) {
+    let is_table = |value: &Value| match value {
+        Value::Table(_) => true,
+        Value::Array(items) => items.first().is_some_and(Value::is_table),
+        _ => false,
+    };
+    let mut names: Vec<&String> = table.keys().collect();
+    order(&mut names);
+    for name in names.iter().filter(|name| !is_table(&table[**name])) {
+        text.push_str(&format!("{name} = {}\n", table[*name]));
+    }
+    for name in names.iter().filter(|name| is_table(&table[**name])) {
+        let path = if path.is_empty() { (*name).clone() } else { format!("{path}.{name}") };
+        let entries = match &table[*name] {
+            Value::Array(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let is_list = table[*name].is_array();
+        for entry in entries.iter().filter_map(Value::as_table) {
+            text.push_str(&if is_list { format!("[[{path}]]\n") } else { format!("[{path}]\n") });
+            write_table(text, entry, &path, order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_written_as_toml_reads_them() {
+        let table: Table = "a = 1\n[b]\nc = [1, 2]\n[[b.d]]\ne = 'x'\n[[b.d]]\n".parse().unwrap();
+        assert_eq!(text(&table).parse::<Table>().unwrap(), table);
+        let other = shuffled(&table, &mut Stream::new(3, "order"));
+        assert_eq!(other.parse::<Table>().unwrap(), table);
+    }
+
+    #[test]
+    fn a_case_is_valid_and_the_same_each_time() {
+        let generator = Generator::new(Context::default());
+        for case in 0..40 {
+            let drawn = || generator.case(&mut Stream::new(case, "cases"), &[]);
+            let (first, second) = (drawn(), drawn());
+            let shown = |case: Result<Case, Refusal>| case.map(|case| text(&case.given));
+            assert_eq!(shown(first), shown(second));
+        }
+    }
+
+    #[test]
+    fn wishes_are_granted_where_the_reader_allows_it() {
+        let generator = Generator::new(Context::default());
+        let wish = |path: &str, level: &str| Wish { path: path.into(), level: level.into() };
+        let wishes = [wish("fabric.scheduler", "strict-priority"), wish("fabric.qcn", GIVEN)];
+        let mut granted = 0;
+        for case in 0..10 {
+            if let Ok(case) = generator.case(&mut Stream::new(case, "wishes"), &wishes) {
+                let fabric = &case.given["fabric"];
+                assert_eq!(fabric["scheduler"].as_str(), Some("strict-priority"));
+                assert!(fabric.get("qcn").is_some());
+                granted += 1;
+            }
+        }
+        assert!(granted >= 8, "{granted} of 10");
+    }
+}

@@ -1,0 +1,433 @@
+//! Runs a scenario in several ways that must agree, and checks what must hold of any run.
+//!
+//! | oracle | what must hold |
+//! |---|---|
+//! | run | the run ends without a panic, within the most events |
+//! | reference | with two events for each packet and port: the same tables |
+//! | conservation | between events every packet is delivered, lost, or on exactly one link |
+//! | checkpoint | stopped, written down, read back and gone on: the same tables and summary |
+//! | threads | on several threads: the same tables and summary, where a run can be divided |
+//! | order | with the settings of each table in another order: the same tables and summary |
+//! | resolved | the resolved text reads back as the same scenario and gives the same run |
+//! | bounds | no message is faster than an idle path; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
+
+use crate::generate::{Case, shuffled};
+use eastwest_engine::random::Stream;
+use eastwest_measure::table::{Column, Table};
+use eastwest_network::config::FabricConfig;
+use eastwest_sim::checkpoint::{self, Identity, Keep};
+use eastwest_sim::plan::Plan;
+use eastwest_sim::results::Results;
+use eastwest_sim::scenario::{Context, Fidelity, Scenario, read};
+use eastwest_sim::threads::{self, Ended, Habits};
+use eastwest_sim::world::{RunError, World};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Most events of a run: a case that needs more is not small.
+pub const MOST_EVENTS: u64 = 150_000;
+
+/// In parts from the first event to nearly the last, however few events there are.
+const ALWAYS_IN_PARTS: Habits =
+    Habits { last_flows: 3, look_every: Duration::ZERO, pays: (0, 0), spans: None };
+
+/// What a run breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The oracle.
+    pub oracle: &'static str,
+    /// What differs, or what the panic said.
+    pub message: String,
+}
+
+/// What was looked at in a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Events of the plain run.
+    pub events: u64,
+    /// Whether it was stopped and gone on.
+    pub kept: bool,
+    /// Whether it ran in parts to its end.
+    pub in_parts: bool,
+    /// Packets sent.
+    pub packets: u64,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// All oracles hold.
+    Holds(Looked),
+    /// The plain run is too large, so that nothing was looked at.
+    TooLarge,
+    /// One of them does not.
+    Fails(Failure),
+}
+
+/// The end of a run.
+enum End {
+    Done(Box<Results>),
+    /// The simulator says that the run can no longer finish, or that it reached a limit.
+    Stopped(String),
+    TooLarge,
+}
+
+thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Has panics of this process remembered for [`judge`] and not printed, until the guard is dropped.
+pub fn catch_panics() -> impl Drop {
+    type Hook = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Sync + Send>;
+    struct Guard(Option<Hook>);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            if let Some(hook) = self.0.take().filter(|_| !std::thread::panicking()) {
+                std::panic::set_hook(hook);
+            }
+        }
+    }
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|info| {
+        PANIC.with(|said| *said.borrow_mut() = info.to_string());
+    }));
+    Guard(Some(before))
+}
+
+/// Judges a case with so many threads; all of it is decided by the case and the seed.
+pub fn judge(case: &Case, context: &Context, threads: usize, seed: u64) -> Verdict {
+    let judged = || Judge { case, context, threads, seed }.all();
+    match catch_unwind(AssertUnwindSafe(judged)) {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(failure)) => Verdict::Fails(failure),
+        Err(_) => {
+            let message = PANIC.with(|said| said.borrow().clone());
+            Verdict::Fails(Failure { oracle: "run", message })
+        }
+    }
+}
+
+struct Judge<'a> {
+    case: &'a Case,
+    context: &'a Context,
+    threads: usize,
+    seed: u64,
+}
+
+impl Judge<'_> {
+    fn all(&self) -> Result<Verdict, Failure> {
+        let scenario = &self.case.scenario;
+        let plain = match plain(scenario, false) {
+            End::TooLarge => return Ok(Verdict::TooLarge),
+            end => end,
+        };
+        let (events, packets) = match &plain {
+            End::Done(results) => {
+                check_bounds(scenario, results).map_err(fails("bounds"))?;
+                (count(&results.summary, "events"), count(&results.summary["packets"], "sent"))
+            }
+            _ => (0, 0),
+        };
+        let mut looked = Looked { events, packets, ..Looked::default() };
+        let packet = scenario.fidelity == Fidelity::Packet;
+        if packet {
+            self.reference(&plain)?;
+            looked.kept = self.stopped_and_gone_on(&plain, events)?;
+            looked.in_parts = self.on_threads(&plain)?;
+        }
+        self.in_another_order(&plain)?;
+        self.resolved(&plain)?;
+        Ok(Verdict::Holds(looked))
+    }
+
+    fn reference(&self, expected: &End) -> Result<(), Failure> {
+        let other = guarded("reference", || plain(&self.case.scenario, true))?;
+        // events and what looks at them differ by what the mode is
+        same_tables(expected, &other).map_err(fails("reference"))
+    }
+
+    /// Runs with three stops, at which packets must be conserved; at the second the run is written down,
+    /// forgotten and read back. Tells whether it was.
+    fn stopped_and_gone_on(&self, expected: &End, events: u64) -> Result<bool, Failure> {
+        let scenario = &self.case.scenario;
+        let mut random = Stream::new(self.seed, "stops");
+        let mut stops = [0; 3].map(|_| 1 + random.below(events.max(2)));
+        stops.sort_unstable();
+        let can_be_kept = checkpoint::obstacle(scenario).is_none();
+        let run = || -> Result<(End, bool), Failure> {
+            let (mut world, mut kept) = (new_world(scenario, false), false);
+            let Ok(world) = &mut world else { return Ok((plain(scenario, false), false)) };
+            for (number, stop) in stops.into_iter().enumerate() {
+                if world.run_to(stop, &mut |_| true) != Err(RunError::Interrupted) {
+                    return Ok((plain(scenario, false), kept));
+                }
+                world.conserved().map_err(fails("conservation"))?;
+                if number == 1 && can_be_kept {
+                    *world = read_back(scenario, world).map_err(fails("checkpoint"))?;
+                    kept = true;
+                }
+            }
+            Ok((finished(world.run(&mut |_| true), || std::mem::replace(world, empty(scenario))), kept))
+        };
+        let (end, kept) = guarded("checkpoint", run)??;
+        same(expected, &end).map_err(fails("checkpoint"))?;
+        Ok(kept)
+    }
+
+    /// Tells whether the run went in parts to its end.
+    fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
+        let scenario = &self.case.scenario;
+        let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
+        let clock = || Duration::ZERO;
+        let run = || threads::run(&plan, self.threads, ALWAYS_IN_PARTS, &clock, &mut |_: &_| true);
+        let end = match guarded("threads", run)? {
+            Ok(Ended::InOne(_)) => return Ok(false),
+            Ok(Ended::Done(run)) => End::Done(Box::new(run.into_results())),
+            Err(error) => End::Stopped(error.to_string()),
+        };
+        same(expected, &end).map_err(fails("threads"))?;
+        Ok(true)
+    }
+
+    fn in_another_order(&self, expected: &End) -> Result<(), Failure> {
+        let text = shuffled(&self.case.given, &mut Stream::new(self.seed, "order"));
+        let scenario = read(&text, self.context, &[])
+            .map_err(|problems| problems[0].to_string())
+            .map_err(fails("order"))?;
+        if scenario == self.case.scenario {
+            return Ok(()); // equal scenarios have equal runs
+        }
+        let end = guarded("order", || plain(&scenario, false))?;
+        same(expected, &end).map_err(fails("order"))
+    }
+
+    fn resolved(&self, expected: &End) -> Result<(), Failure> {
+        let scenario = &self.case.scenario;
+        let held = scenario.attached.iter().filter(|file| file.path.is_none());
+        let mut context = self.context.clone();
+        context.files = held.map(|file| (file.name.clone(), file.bytes.clone())).collect();
+        if scenario.attached.iter().any(|file| file.path.is_some()) {
+            return Ok(()); // files that are not held in memory lie in the folder of the result
+        }
+        let again = read(scenario.resolved(), &context, &[])
+            .map_err(|problems| problems[0].to_string())
+            .map_err(fails("resolved"))?;
+        if again.resolved() != scenario.resolved() {
+            return Err(fails("resolved")("the resolved text resolves to another text".to_owned()));
+        }
+        if again == *scenario {
+            return Ok(());
+        }
+        let end = guarded("resolved", || plain(&again, false))?;
+        same(expected, &end).map_err(fails("resolved"))
+    }
+}
+
+fn fails(oracle: &'static str) -> impl Fn(String) -> Failure {
+    move |message| Failure { oracle, message }
+}
+
+/// Runs what may panic.
+fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run))
+        .map_err(|_| fails(oracle)(PANIC.with(|said| said.borrow().clone())))
+}
+
+fn new_world(scenario: &Scenario, reference: bool) -> Result<World, String> {
+    let mut plan = Plan::new(scenario).map_err(|reasons| reasons.join("; "))?;
+    plan.fabric.reference_ports |= reference;
+    World::new(plan)
+}
+
+/// A world that stands in for one that is taken.
+fn empty(scenario: &Scenario) -> World {
+    new_world(scenario, false).expect("the world of this plan was built before")
+}
+
+/// One run from begin to end.
+fn plain(scenario: &Scenario, reference: bool) -> End {
+    if scenario.fidelity == Fidelity::Flow {
+        let mut looks = 0;
+        let look = &mut |_: &_| {
+            looks += 1;
+            looks < 4
+        };
+        return match eastwest_sim::run::run(scenario, false, look) {
+            Ok(results) => End::Done(Box::new(results)),
+            Err(RunError::Interrupted) => End::TooLarge,
+            Err(error) => End::Stopped(error.to_string()),
+        };
+    }
+    match new_world(scenario, reference) {
+        Err(error) => End::Stopped(error),
+        Ok(mut world) => {
+            // the reference mode has up to twice the events
+            let most = if reference { 4 * MOST_EVENTS } else { MOST_EVENTS };
+            let ended = world.run_to(most, &mut |_| true);
+            finished(ended, || world)
+        }
+    }
+}
+
+fn finished(ended: Result<(), RunError>, world: impl FnOnce() -> World) -> End {
+    match ended {
+        Ok(()) => End::Done(Box::new(Results::new(world()))),
+        Err(RunError::Interrupted) => End::TooLarge,
+        Err(error) => End::Stopped(error.to_string()),
+    }
+}
+
+fn read_back(scenario: &Scenario, world: &World) -> Result<World, String> {
+    let identity = Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() };
+    let mut bytes = Vec::new();
+    checkpoint::save(&Keep::One(world), &identity, &mut bytes).map_err(|e| e.to_string())?;
+    let kept = checkpoint::load(&bytes, &identity).map_err(|refused| refused.to_string())?;
+    kept.into_world().ok_or_else(|| "a run on one thread was kept as one in parts".to_owned())
+}
+
+/// Compares two runs in all they leave behind.
+fn same(expected: &End, other: &End) -> Result<(), String> {
+    same_tables(expected, other)?;
+    let (End::Done(a), End::Done(b)) = (expected, other) else { return Ok(()) };
+    if a.files != b.files {
+        return Err("the files of the result differ".to_owned());
+    }
+    let (Some(a), Some(b)) = (a.summary.as_object(), b.summary.as_object()) else { return Ok(()) };
+    for (name, value) in a {
+        let other = b.get(name).unwrap_or(&Value::Null);
+        if value != other {
+            return Err(format!("{name} of the summary is {value}, and {other}"));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the tables and the digests.
+fn same_tables(expected: &End, other: &End) -> Result<(), String> {
+    let (a, b) = match (expected, other) {
+        (End::Done(a), End::Done(b)) => (a, b),
+        (End::Stopped(a), End::Stopped(b)) if a == b => return Ok(()),
+        (a, b) => return Err(format!("one run {}, the other {}", said(a), said(b))),
+    };
+    for (a, b) in a.tables.iter().zip(&b.tables) {
+        if a != b {
+            return Err(difference(a, b));
+        }
+    }
+    match (&a.summary["digest"], &b.summary["digest"]) {
+        (a, b) if a != b => Err(format!("the digests are {a} and {b}")),
+        _ => Ok(()),
+    }
+}
+
+fn said(end: &End) -> String {
+    match end {
+        End::Done(_) => "ends".to_owned(),
+        End::Stopped(why) => format!("stops ({why})"),
+        End::TooLarge => format!("has more than {MOST_EVENTS} events"),
+    }
+}
+
+/// The first difference of two tables.
+fn difference(a: &Table, b: &Table) -> String {
+    if a.rows() != b.rows() {
+        return format!("table {} has {} and {} rows", a.name, a.rows(), b.rows());
+    }
+    for ((name, a_column), (_, b_column)) in a.columns.iter().zip(&b.columns) {
+        let differs = |row: &usize| cell(a_column, *row) != cell(b_column, *row);
+        if let Some(row) = (0..a.rows()).find(differs) {
+            let (x, y) = (cell(a_column, row), cell(b_column, row));
+            return format!("table {}, column {name}, row {row}: {x} and {y}", a.name);
+        }
+    }
+    format!("columns of table {} differ", a.name)
+}
+
+fn cell(column: &Column, row: usize) -> String {
+    match column {
+        Column::U32(v) => v[row].to_string(),
+        Column::U64(v) => v[row].to_string(),
+        Column::I64(v) => v[row].to_string(),
+        Column::F64(v) => v[row].to_string(),
+        Column::Text(v) => v[row].clone(),
+        Column::Label(v, names) => names[v[row] as usize].clone(),
+    }
+}
+
+fn count(summary: &Value, name: &str) -> u64 {
+    summary[name].as_u64().unwrap_or(0)
+}
+
+/// What must hold of any run.
+fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
+    if scenario.fidelity == Fidelity::Packet {
+        no_message_is_too_fast(scenario, results)?;
+        pauses_mean_no_loss(scenario, results)?;
+    }
+    states_fill_the_time(results)
+}
+
+fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
+    let found = results.tables.iter().find(|t| t.name == table).and_then(|t| t.column(column));
+    match found {
+        Some(Column::F64(values)) => values,
+        _ => &[],
+    }
+}
+
+/// A message takes at least as long as over an idle path.
+fn no_message_is_too_fast(_: &Scenario, results: &Results) -> Result<(), String> {
+    match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
+        Some((row, slowdown)) => Err(format!(
+            "flow {row} took {slowdown} of the time that it takes over an idle path"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Where all traffic is in lossless priorities, switches lose nothing but messages of QCN.
+fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
+    let FabricConfig { dcb, faults, .. } = &scenario.fabric;
+    let Some(pfc) = &dcb.pfc else { return Ok(()) };
+    let is_lossless = |dscp: u8| pfc.priorities >> (dscp >> 3) & 1 == 1;
+    let all = scenario.classes.iter().all(|class| is_lossless(class.dscp));
+    let applies = all && faults.is_empty() && pfc.watchdog.is_none() && scenario.rocev2.is_none();
+    let drops = &results.summary["ports"]["switch"]["drops"];
+    let lost: u64 = drops
+        .as_object()
+        .into_iter()
+        .flat_map(|causes| causes.values())
+        .flat_map(|kinds| kinds.as_object().into_iter().flat_map(|kinds| kinds.values()))
+        .filter_map(Value::as_u64)
+        .sum();
+    let messages = count(&results.summary["dcb"], "qcn_messages");
+    if applies && lost > messages {
+        return Err(format!("switches lost {lost} packets of lossless priorities"));
+    }
+    Ok(())
+}
+
+/// Times in the states of each link sum up to the run, and energy lies between ideal and always on.
+fn states_fill_the_time(results: &Results) -> Result<(), String> {
+    let run_s = results.summary["simulated_s"].as_f64().unwrap_or(0.0);
+    let of = |name| column(results, "links", name);
+    let states = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"].map(of);
+    let [used, ideal, always] = ["energy_j", "energy_ideal_j", "energy_always_on_j"].map(of);
+    for link in 0..states[0].len() {
+        let sum: f64 = states.iter().map(|state| state[link]).sum();
+        if (sum - run_s).abs() > 1e-9 * run_s.max(1e-3) {
+            return Err(format!("link {link} was {sum} s in its states, of {run_s} s"));
+        }
+        let slack = 1e-9 * always[link].abs() + 1e-15;
+        if used[link] < ideal[link] - slack || used[link] > always[link] + slack {
+            return Err(format!(
+                "link {link} used {} J; ideal {}, always on {}",
+                used[link], ideal[link], always[link]
+            ));
+        }
+    }
+    Ok(())
+}
+

@@ -1,0 +1,175 @@
+//! Reduces a scenario that breaks an oracle: leaves out what is not needed, and makes numbers small.
+
+use crate::generate::{Case, Generator, text};
+use crate::oracles::{Failure, Verdict, judge};
+use eastwest_sim::scenario::read;
+use toml::{Table, Value};
+
+/// Most scenarios that are tried for one failure.
+const MOST_TRIES: usize = 600;
+
+/// A step of a path in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Name(String),
+    Entry(usize),
+}
+
+/// The smallest scenario found that breaks the same oracle as `case`, and what it breaks. The search is
+/// greedy: each change that keeps the failure is kept.
+pub fn shrink(
+    generator: &Generator,
+    case: &Case,
+    failure: &Failure,
+    (threads, seed): (usize, u64),
+) -> (Table, Failure) {
+    let context = generator.context(&case.files);
+    let (mut best, mut broken) = (case.given.clone(), failure.clone());
+    let mut tries = 0;
+    let mut breaks = |given: &Table| -> Option<Failure> {
+        tries += 1;
+        if tries > MOST_TRIES {
+            return None;
+        }
+        let scenario = read(&text(given), &context, &[]).ok()?;
+        let smaller = Case { given: given.clone(), files: case.files.clone(), scenario };
+        match judge(&smaller, &context, threads, seed) {
+            Verdict::Fails(other) if other.oracle == failure.oracle => Some(other),
+            _ => None,
+        }
+    };
+    loop {
+        let mut changed = false;
+        for path in paths(&best) {
+            let mut smaller = best.clone();
+            if remove(&mut smaller, &path)
+                && let Some(other) = breaks(&smaller)
+            {
+                (best, broken, changed) = (smaller, other, true);
+                break;
+            }
+        }
+        if changed {
+            continue;
+        }
+        for path in paths(&best) {
+            for simpler in simpler(value_at(&best, &path)) {
+                let mut smaller = best.clone();
+                if let Some(value) = value_at_mut(&mut smaller, &path) {
+                    *value = simpler;
+                }
+                if let Some(other) = breaks(&smaller) {
+                    (best, broken, changed) = (smaller, other, true);
+                    break;
+                }
+            }
+        }
+        if !changed {
+            return (best, broken);
+        }
+    }
+}
+
+/// All paths of a scenario, those of tables and lists before those inside them.
+fn paths(given: &Table) -> Vec<Vec<Step>> {
+    let mut found = Vec::new();
+    for (name, value) in given {
+        below(value, vec![Step::Name(name.clone())], &mut found);
+    }
+    found.sort_by_key(Vec::len);
+    found
+}
+
+fn below(value: &Value, path: Vec<Step>, found: &mut Vec<Vec<Step>>) {
+    let deeper = |step| [path.clone(), vec![step]].concat();
+    match value {
+        Value::Table(table) => {
+            for (name, value) in table {
+                below(value, deeper(Step::Name(name.clone())), found);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                below(value, deeper(Step::Entry(place)), found);
+            }
+        }
+        _ => {}
+    }
+    found.push(path);
+}
+
+fn value_at<'t>(given: &'t Table, path: &[Step]) -> Option<&'t Value> {
+    let (Step::Name(first), rest) = path.split_first()? else { return None };
+    rest.iter().try_fold(given.get(first)?, |value, step| match step {
+        Step::Name(name) => value.get(name),
+        Step::Entry(place) => value.get(*place),
+    })
+}
+
+fn value_at_mut<'t>(given: &'t mut Table, path: &[Step]) -> Option<&'t mut Value> {
+    let (Step::Name(first), rest) = path.split_first()? else { return None };
+    rest.iter().try_fold(given.get_mut(first)?, |value, step| match step {
+        Step::Name(name) => value.get_mut(name),
+        Step::Entry(place) => value.get_mut(*place),
+    })
+}
+
+/// Removes a value; tells whether it was there.
+fn remove(given: &mut Table, path: &[Step]) -> bool {
+    match path {
+        [Step::Name(name)] => given.remove(name).is_some(),
+        [above @ .., last] => match (value_at_mut(given, above), last) {
+            (Some(Value::Table(table)), Step::Name(name)) => table.remove(name).is_some(),
+            (Some(Value::Array(items)), Step::Entry(place)) if items.len() > 1 => {
+                items.remove(*place);
+                true
+            }
+            _ => false,
+        },
+        [] => false,
+    }
+}
+
+/// Smaller values that may do as well.
+fn simpler(value: Option<&Value>) -> Vec<Value> {
+    match value {
+        Some(Value::Integer(n)) => {
+            let fewer = [1, 2, n / 4, n / 2, n - 1];
+            let fewer = fewer.into_iter().filter(|m| m < n && *m >= 0);
+            fewer.map(Value::Integer).collect()
+        }
+        Some(Value::String(text)) => {
+            // a number with a unit
+            let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+            let Ok(number) = number.parse::<f64>() else { return Vec::new() };
+            let whole = |n: f64| Value::String(format!("{} {unit}", n.round()).trim().to_owned());
+            [1.0, number / 10.0, number / 2.0]
+                .into_iter()
+                .filter(|n| n.round() < number && n.round() >= 1.0)
+                .map(whole)
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_can_be_removed_or_made_smaller() {
+        let given: Table = "a = 9\n[b]\nc = '10 us'\n[[d]]\ne = 1\n[[d]]\nf = 2".parse().unwrap();
+        let all = paths(&given);
+        assert_eq!(all.len(), 8);
+        let mut removed = 0;
+        for path in &all {
+            removed += usize::from(remove(&mut given.clone(), path));
+        }
+        assert_eq!(removed, 8);
+        let c = [Step::Name("b".into()), Step::Name("c".into())];
+        let values = simpler(value_at(&given, &c));
+        assert_eq!(values, ["1 us", "1 us", "5 us"].map(|v| Value::String(v.into())));
+        assert!(!remove(&mut given.clone(), &[Step::Name("z".into())]));
+    }
+}

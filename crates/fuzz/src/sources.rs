@@ -1,0 +1,102 @@
+//! Small files that scenarios may name: one of each form that settings of type *file* read. Which setting
+//! reads which form is not known here; the reader refuses a wrong one, and another is drawn.
+
+use crate::draw::Names;
+use eastwest_engine::random::Stream;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::{fs, io};
+
+/// Files by name.
+pub type Files = BTreeMap<String, String>;
+
+/// The name of the MPI trace, which the simulator reads from a disk.
+const CALLS: &str = "calls.ti";
+
+/// Writes into a folder what cannot be held in memory.
+pub fn write(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(CALLS), calls())
+}
+
+/// Calls of four ranks: a ring of messages, and collectives.
+fn calls() -> String {
+    let ranks = 4;
+    let mut text = String::new();
+    for rank in 0..ranks {
+        let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+        let _ = write!(
+            text,
+            "{rank} init\n{rank} compute 20000\n{rank} irecv {before} 7 3000\n{rank} isend {next} 7 3000\n\
+             {rank} waitall 2\n{rank} allreduce 4000 0\n{rank} barrier\n{rank} finalize\n"
+        );
+    }
+    text
+}
+
+/// A graph of some switches in a chain or a ring, with a few more cables, and hosts on any of them.
+pub fn graph(random: &mut Stream) -> String {
+    let (switches, hosts) = (1 + random.below(5), 2 + random.below(6));
+    let mut text = format!(
+        "hosts = {:?}\nswitches = {:?}\n",
+        (0..hosts).map(|h| format!("h{h}")).collect::<Vec<_>>(),
+        (0..switches).map(|s| format!("s{s}")).collect::<Vec<_>>(),
+    );
+    let mut cable = |random: &mut Stream, a: String, b: String| {
+        let rate = ["10 Gbit/s", "1 Gbit/s", "2.5 Gbit/s"][random.below(3) as usize];
+        let delay = ["1 us", "100 ns", "10 us", "0 s"][random.below(4) as usize];
+        let _ = write!(
+            text,
+            "[[cable]]\na = '{a}'\nb = '{b}'\nrate = '{rate}'\ndelay = '{delay}'\n"
+        );
+    };
+    for h in 0..hosts {
+        let s = random.below(switches);
+        cable(random, format!("h{h}"), format!("s{s}"));
+    }
+    for s in 1..switches {
+        cable(random, format!("s{}", s - 1), format!("s{s}"));
+    }
+    for _ in 0..random.below(3) {
+        let (a, b) = (random.below(switches), random.below(switches));
+        if a != b {
+            cable(random, format!("s{a}"), format!("s{b}"));
+        }
+    }
+    text
+}
+
+/// Files for a fabric with these names.
+pub fn files(names: &Names) -> Files {
+    let (hosts, n) = (&names.hosts, names.hosts.len().max(1));
+    let host = |i: usize| hosts.get(i % n).map_or("h0", String::as_str);
+    let mut flows = String::from("src,dst,bytes,start_s\n");
+    let mut transactions = String::from(
+        "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\trequest_bytes\t\
+         response_bytes\tafter\tgap_s\trest_s\n",
+    );
+    let mut placed = String::new();
+    for i in 0..6 {
+        let (bytes, at) = (500 + 7_000 * i, 0.0002 * i as f64);
+        let _ = writeln!(flows, "{},{},{bytes},{at}", host(i), host(i + 1));
+        let _ = write!(
+            transactions,
+            "t{i}\t0\t\t{at}\tweb\tshop\tGET\t500\t20000\t\t0\t0.0001\n\
+             t{i}\t1\t0\t\tcart\tshop\tlist\t1000\t1400\t\t0.00005\t0.0002\n\
+             t{i}\t2\t0\t\tads\tads\tpick\t1000\t30000\t\t0.00005\t0.0001\n"
+        );
+        let _ = writeln!(placed, "{}", host(i));
+    }
+    let jobs = "job0\t0\t0\t200000\t0\t30000\njob1\t1\t1\t300000\t60000\t9000\n";
+    Files::from([
+        ("flows.csv".to_owned(), flows),
+        ("transactions.tsv".to_owned(), transactions),
+        ("ranks.txt".to_owned(), placed),
+        ("jobs.tsv".to_owned(), jobs.to_owned()),
+    ])
+}
+
+/// Names of all files that a scenario may refer to.
+pub fn listed(files: &Files) -> Vec<String> {
+    files.keys().cloned().chain([CALLS.to_owned()]).collect()
+}
