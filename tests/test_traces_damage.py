@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import avro_history
+from eastwest.account import Account
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.traces import source as sources
 from eastwest.traces import take
 from eastwest.traces.hadoop import Confs
 from eastwest.traces.load import open_trace
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.take import Imported, import_trace
 from eastwest.traces.write import Writer

@@ -12,6 +12,8 @@ __all__ = [
     "build_info",
     "check",
     "drill",
+    "fuzz",
+    "fuzz_levels",
     "own_crate",
     "resolve",
     "run",
@@ -59,6 +61,19 @@ def resolve(
     sketches: list[Any] = ...,
 ) -> Resolved: ...
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult: ...
+def fuzz_levels(sketches: list[Any] = ...) -> list[tuple[str, str]]: ...
+def fuzz(
+    folder: str,
+    data_dir: str,
+    seed: int,
+    first: int,
+    cases: int,
+    at_once: int,
+    before: list[tuple[int, int]] | None,
+    enough: int,
+    progress: Callable[[int, int, list[int]], None] | None,
+    sketches: list[Any] = ...,
+) -> dict[str, Any]: ...
 def schema() -> str: ...
 def topology(
     text: str,

@@ -323,3 +323,34 @@ def _hash(file: str) -> str:
 def build_info() -> dict[str, Any]:
     """How the extension was compiled."""
     return dict(_core.build_info())
+
+
+def fuzz_levels() -> list[tuple[str, str]]:
+    """Levels of settings that generated scenarios cross in pairs: path and value of each."""
+    with _door() as (module, more):
+        return list(module.fuzz_levels(*more))
+
+
+def fuzz(
+    folder: str,
+    data_dir: str,
+    seed: int,
+    first: int,
+    cases: int,
+    at_once: int,
+    before: list[tuple[int, int]] | None,
+    enough: int,
+    progress: Callable[[int, int, list[int]], None],
+) -> dict[str, Any]:
+    """Make and judge generated scenarios.
+
+    ``folder`` takes the files that scenarios read from a disk. ``before`` has for each pair of
+    levels how often it was tried and refused; pairs tried less than ``enough`` times are asked for
+    first.
+    ``progress`` hears the cases done, those that failed, and the case that each thread is at.
+    """
+    with _door() as (module, more):
+        result: dict[str, Any] = module.fuzz(
+            folder, data_dir, seed, first, cases, at_once, before, enough, progress, *more
+        )
+        return result

@@ -2,6 +2,7 @@
 //! The module itself is made in `crates/extension`, or of a mechanism crate (see [`mechanism`]).
 #![allow(missing_docs)]
 
+mod fuzzing;
 mod keeping;
 pub mod mechanism;
 mod running;
@@ -399,6 +400,8 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;
     m.add_function(wrap_pyfunction!(drill, m)?)?;
+    m.add_function(wrap_pyfunction!(fuzzing::fuzz, m)?)?;
+    m.add_function(wrap_pyfunction!(fuzzing::fuzz_levels, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_info, m)?)
 }

@@ -2,12 +2,14 @@
 //! found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
-use crate::generate::{Generator, Wish, text};
+use crate::generate::{Case, Generator, Refusal, Wish, text};
 use crate::oracles::{Failure, Verdict, judge};
 use crate::shrink::shrink;
 use crate::sources::Files;
 use eastwest_engine::random::Stream;
+use eastwest_sim::plan::Plan;
 use eastwest_sim::scenario::Context;
+use eastwest_sim::threads::obstacle;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -15,6 +17,9 @@ use toml::Table;
 
 /// A pair that the reader refused so often, and never allowed, counts as one that cannot be.
 pub const REFUSED_AFTER: u32 = 12;
+
+/// Draws until a case can run on several threads.
+const MOST_DRAWS: u32 = 25;
 
 /// A case that breaks an oracle.
 #[derive(Clone, Debug)]
@@ -81,6 +86,17 @@ impl Covered {
     }
 }
 
+/// How far a campaign is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Cases that are over.
+    pub done: u64,
+    /// Cases that break an oracle.
+    pub failed: u64,
+    /// The case that each thread is at.
+    pub current: Vec<u64>,
+}
+
 /// Cases that are made and judged.
 pub struct Campaign {
     generator: Generator,
@@ -126,6 +142,20 @@ impl Campaign {
         (path != THREADS).then(|| Wish { path: path.to_owned(), level: level.to_owned() })
     }
 
+    /// Draws a case; with `divided`, several times until one comes that can run on several threads, which
+    /// few can.
+    fn draw(&self, random: &mut Stream, wishes: &[Wish], divided: bool) -> Result<Case, Refusal> {
+        let mut case = self.generator.case(random, wishes)?;
+        for _ in 0..if divided { MOST_DRAWS } else { 0 } {
+            let plan = Plan::new(&case.scenario);
+            if plan.is_ok_and(|plan| obstacle(&plan).is_none()) {
+                break;
+            }
+            case = self.generator.case(random, wishes)?;
+        }
+        Ok(case)
+    }
+
     /// Draws and judges one case; adds it to what is covered.
     pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
@@ -137,7 +167,7 @@ impl Campaign {
             .filter(|(path, _)| *path == THREADS)
             .find_map(|(_, count)| count.parse().ok())
             .unwrap_or(THREAD_COUNTS[random.below(THREAD_COUNTS.len() as u64) as usize]);
-        let case = match self.generator.case(&mut random, &wishes) {
+        let case = match self.draw(&mut random, &wishes, number % 4 == 0) {
             Ok(case) => case,
             Err(_) => {
                 covered.refused += 1;
@@ -178,20 +208,21 @@ impl Campaign {
         None
     }
 
-    /// Judges cases `first` to `first + count - 1` on so many threads at once. `look` is told how many are
-    /// done and how many have failed; where it returns false, no more are begun. What is found is sorted by
+    /// Judges cases `first` to `first + count - 1` on so many threads at once. `look` is told several times a
+    /// second how far it is; where it returns false, no more cases are begun. What is found is sorted by
     /// the number of the case.
     pub fn run(
         &self,
         (first, count): (u64, u64),
         at_once: usize,
-        look: &mut dyn FnMut(u64, usize) -> bool,
+        look: &mut dyn FnMut(&Progress) -> bool,
     ) -> (Covered, Vec<Found>) {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
         let (done, failed) = (AtomicU64::new(0), AtomicU64::new(0));
         let all = Mutex::new((Covered::new(&self.features), Vec::new()));
-        let work = || {
+        let current: Vec<AtomicU64> = (0..at_once.max(1)).map(|_| AtomicU64::new(first)).collect();
+        let work = &|current: &AtomicU64| {
             let mut covered = Covered::new(&self.features);
             let mut found = Vec::new();
             while !stop.load(Ordering::Relaxed) {
@@ -199,6 +230,7 @@ impl Campaign {
                 if number >= count {
                     break;
                 }
+                current.store(first + number, Ordering::Relaxed);
                 if let Some(one) = self.one(first + number, &mut covered) {
                     failed.fetch_add(1, Ordering::Relaxed);
                     found.push(one);
@@ -211,10 +243,16 @@ impl Campaign {
             }
         };
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..at_once.max(1)).map(|_| scope.spawn(work)).collect();
+            let start = |current| scope.spawn(move || work(current));
+            let workers: Vec<_> = current.iter().map(start).collect();
             while workers.iter().any(|worker| !worker.is_finished()) {
-                let failures = failed.load(Ordering::Relaxed) as usize;
-                if !look(done.load(Ordering::Relaxed), failures) {
+                let busy = workers.iter().zip(&current).filter(|(worker, _)| !worker.is_finished());
+                let progress = Progress {
+                    done: done.load(Ordering::Relaxed),
+                    failed: failed.load(Ordering::Relaxed),
+                    current: busy.map(|(_, case)| case.load(Ordering::Relaxed)).collect(),
+                };
+                if !look(&progress) {
                     stop.store(true, Ordering::Relaxed);
                 }
                 thread::sleep(std::time::Duration::from_millis(50));

@@ -167,6 +167,17 @@ impl Pairs {
         Pairs { levels, tried: vec![0; pairs], refused: vec![0; pairs] }
     }
 
+    /// Pairs of so many levels with these counts, tried and refused, in the order of [`Pairs::iter`].
+    pub fn from_counts(levels: usize, counts: &[(u32, u32)]) -> Result<Pairs, String> {
+        let mut pairs = Pairs::new(levels);
+        if counts.len() != pairs.tried.len() {
+            let (found, expected) = (counts.len(), pairs.tried.len());
+            return Err(format!("{found} counts of pairs; {levels} levels have {expected}"));
+        }
+        (pairs.tried, pairs.refused) = counts.iter().copied().unzip();
+        Ok(pairs)
+    }
+
     fn place(&self, a: usize, b: usize) -> usize {
         let (low, high) = (a.min(b), a.max(b));
         debug_assert!(low < high && high < self.levels);

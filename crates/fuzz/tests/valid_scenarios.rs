@@ -23,7 +23,7 @@ fn generated_scenarios_satisfy_all_oracles() {
     let cases = number("EASTWEST_CASES", CASES);
     let (covered, found) = {
         let _quiet = catch_panics();
-        campaign.run((number("EASTWEST_FIRST", 0), cases), 2, &mut |_, _| true)
+        campaign.run((number("EASTWEST_FIRST", 0), cases), 2, &mut |_| true)
     };
     let _ = std::fs::remove_dir_all(&folder);
     println!(

@@ -15,6 +15,7 @@ from eastwest.cli import (
     drill,
     explain,
     explore,
+    fuzz,
     model,
     model_control,
     model_eee,
@@ -47,6 +48,7 @@ app.command("timeline")(explain.timeline)
 app.command("drill")(drill.drill)
 app.command("calibrate")(calibrate.command)
 app.command("bench")(bench.bench)
+app.command("fuzz")(fuzz.fuzz)
 app.command("new")(new.new)
 app.command("schema")(explore.schema)
 app.command("routes")(routes.routes)

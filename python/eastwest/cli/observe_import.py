@@ -12,12 +12,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from eastwest.account import Account
 from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.simulate import OnBadRow
 from eastwest.cli.trace_input import Steps, console
 from eastwest.observe.form import SOURCES
-from eastwest.account import Account
 from eastwest.units import clean, count, span
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe.form import EARLIEST_NS, KINDS, LATEST_NS, STATUSES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service_of_pod
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import clean
 

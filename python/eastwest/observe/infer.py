@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe import convolution, grey, nesting, truth
 from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, parent_rows
 from eastwest.observe.form import TABLES
 from eastwest.observe.load import Spans
 from eastwest.observe.write import SpanWriter
-from eastwest.account import Account
 
 #: Methods, by what they see.
 METHODS = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
@@ -27,7 +28,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.account import Account
 from eastwest.traces.source import Source
 
 #: Lengths of the identifiers of trace, span and parent, as clients write them.

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
@@ -28,7 +29,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.account import Account
 from eastwest.traces.source import Source
 
 #: SpanKind of trace.proto, by number; 0 is unspecified.

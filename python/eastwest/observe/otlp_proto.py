@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe.gather import Gathering
 from eastwest.observe.otlp_json import CODES, KINDS
@@ -24,7 +25,6 @@ from eastwest.observe.span import (
     time_of,
     written,
 )
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import size
 

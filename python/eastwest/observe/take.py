@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe import csv_spans, jaeger, otlp_json, otlp_proto, zipkin
 from eastwest.observe.form import SOURCES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.write import MEND_ROWS, SpanWriter
-from eastwest.account import Account
 from eastwest.traces.source import Source, Told
 from eastwest.units import clean
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import polars as pl
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe.gather import Gathering
 from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
-from eastwest.account import Account
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 

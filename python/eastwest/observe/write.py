@@ -18,12 +18,12 @@ from typing import Any, Self
 import polars as pl
 
 from eastwest import core
+from eastwest.account import Account
 from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
-from eastwest.account import Account
 
 #: About so many spans are mended at once.
 MEND_ROWS = 1 << 18

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
 from eastwest.observe.span import (
@@ -22,7 +23,6 @@ from eastwest.observe.span import (
     whole,
     written,
 )
-from eastwest.account import Account
 from eastwest.traces.source import Source
 
 _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.traces import companions, hadoop
 from eastwest.traces.hadoop import Attempt, Confs, Job
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 

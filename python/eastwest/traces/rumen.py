@@ -16,10 +16,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.traces import hadoop
 from eastwest.traces.hadoop import Attempt, Confs, Job
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import size

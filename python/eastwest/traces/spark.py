@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 

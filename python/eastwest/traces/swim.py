@@ -17,9 +17,9 @@ from typing import Any
 
 import polars as pl
 
+from eastwest.account import Account
 from eastwest.traces.form import MOST_S
 from eastwest.traces.hadoop import Confs
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 

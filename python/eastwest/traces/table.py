@@ -15,10 +15,10 @@ from typing import Any
 
 import polars as pl
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.traces.form import MOST_S, OUTCOMES, TABLES
 from eastwest.traces.hadoop import Confs, text_of
-from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.traces import companions, jhist, mrv1, rumen, spark, swim, table
 from eastwest.traces.form import SOURCES
 from eastwest.traces.hadoop import Confs
-from eastwest.account import Account
 from eastwest.traces.sniff import COMPANIONS, sniff
 from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer

@@ -1,0 +1,149 @@
+"""``eastwest fuzz``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest import core
+from eastwest import fuzz as campaign
+from eastwest.cli.guard import MISSED, errors, guarded
+from eastwest.cli.options import JsonObjectOption, WithOption, use_mechanisms
+from eastwest.cli.progress import Bar
+from eastwest.units import clean, count
+
+#: Axes whose pairs the summary shows; the tally has all.
+SHOWN = (
+    "fabric.scheduler",
+    "fabric.qcn",
+    "fabric.pfc",
+    "fabric.energy.kind",
+    "fabric.queue.kind",
+    "fault.*.kind",
+    "workload.*.transport",
+    "workload.*.kind",
+    "fabric.reference_ports",
+    "threads",
+)
+#: Rare pairs that the summary names.
+MOST_NAMED = 5
+
+
+@guarded
+def fuzz(
+    cases: Annotated[int, typer.Option(min=1, help="Scenarios to make and judge.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Seed of the scenarios.")] = 1,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Cases at once; default: one per core.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where failing cases are written.")
+    ] = Path("fuzz-failures"),
+    tally: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Tally to add to; pairs of settings that it has seldom are tried first.",
+        ),
+    ] = None,
+    mechanisms: WithOption = None,
+    as_json: JsonObjectOption = False,
+) -> None:
+    """Run generated valid scenarios in several ways that must agree.
+
+    Each scenario is run with reference ports, on several threads, stopped and gone on, with its
+    settings in another order, and from its resolved text; packets must be conserved at any time, no
+    message may be faster than an idle path, and states and energy of links must add up. A failing
+    scenario is reduced to a few lines and written to a folder. Exit code 1: a case failed.
+    """
+    use_mechanisms(mechanisms)
+    # a sketch in Python is run by one thread at a time anyway
+    at_once = jobs or (1 if core.extras().sketches else os.cpu_count() or 1)
+    sums = campaign.load(tally) if tally is not None else campaign.Tally()
+    with Bar(errors(), "fuzz") as bar:
+
+        def show(done: int, failed: int) -> None:
+            bar.show(f"{count(done)}/{count(cases)} cases · {failed} failed", done / cases)
+
+        result = campaign.run(cases, seed, first, at_once, sums, show, focus=tally is not None)
+    if tally is not None:
+        campaign.save(sums, campaign.levels(), tally)
+    places = [str(campaign.write_case(one, out)) for one in result["found"]]
+    if as_json:
+        typer.echo(json.dumps(_as_json(result, places)))
+    else:
+        _show(result, places, sums)
+    if places:
+        raise typer.Exit(MISSED)
+
+
+def _as_json(result: dict[str, Any], places: list[str]) -> dict[str, Any]:
+    names = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
+    failures = [
+        {"case": one["case"], "oracle": one["oracle"], "message": one["message"], "folder": place}
+        for one, place in zip(result["found"], places, strict=True)
+    ]
+    return {**{name: result[name] for name in names}, "failures": failures}
+
+
+def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> None:
+    screen = Console(highlight=False)
+    screen.print(
+        f"{count(result['cases'])} cases judged: {count(result['kept'])} stopped and gone on, "
+        f"{count(result['in_parts'])} on several threads, {count(result['packets'])} packets, "
+        f"{count(result['events'])} events. {count(result['too_large'])} were too large, "
+        f"{count(result['refused'])} wishes were refused by check."
+    )
+    screen.print(_least(tally))
+    rare = tally.rare(campaign.levels())
+    if rare and tally.cases > result["cases"]:
+        screen.print(f"{count(len(rare))} pairs were tried less than {campaign.ENOUGH} times, as")
+        for a, b, tried, _ in sorted(rare, key=lambda pair: pair[2])[:MOST_NAMED]:
+            screen.print(f"  {_name(a)} with {_name(b)}: {tried}", markup=False)
+    for one, place in zip(result["found"], places, strict=True):
+        first_line = one["message"].strip().splitlines()[0] if one["message"].strip() else ""
+        screen.print(
+            f"case {one['case']} breaks {one['oracle']}: {clean(first_line, 200)}", markup=False
+        )
+        screen.print(f"  {clean(place, 200)}/scenario.toml", markup=False)
+    screen.print(f"{result['cases'] - len(places)} passed, {len(places)} failed")
+
+
+def _least(tally: campaign.Tally) -> Table:
+    """Of the main axes, how often the rarest pair that check allows was tried."""
+    least: dict[tuple[str, str], int] = defaultdict(lambda: 1 << 62)
+    for ((a, _), (b, _)), (tried, _) in tally.pairs.items():
+        if tried:
+            pair = (a, b) if a in SHOWN and b in SHOWN else None
+            if pair is not None:
+                key = (min(pair), max(pair))
+                least[key] = min(least[key], tried)
+    table = Table(
+        title="rarest pair of each two settings, times tried", box=box.SIMPLE_HEAD, padding=(0, 1)
+    )
+    table.add_column("")
+    for path in SHOWN:
+        table.add_column(_short(path), justify="right")
+    for row in SHOWN:
+        cells = [least.get((min(row, other), max(row, other))) for other in SHOWN]
+        table.add_row(_short(row), *("·" if n is None else str(n) for n in cells))
+    return table
+
+
+def _short(path: str) -> str:
+    steps = [step for step in path.split(".") if step not in {"*", "fabric", "kind"}]
+    return steps[-1][:9] if steps else path
+
+
+def _name(level: campaign.Level) -> str:
+    path, value = level
+    return path if value == "given" else f"{path} = {value}"

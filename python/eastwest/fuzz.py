@@ -1,0 +1,215 @@
+"""Generated scenarios against the oracles of the simulator, and the tally of what they cover.
+
+The scenarios are made and judged in Rust (``crates/fuzz``). This module keeps the tally, a JSON
+file that adds up over campaigns, and writes each failing case as a folder that can be run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from eastwest import core, shipped
+from eastwest.errors import InputError
+from eastwest.files import write_whole
+
+#: The layout of the tally.
+FORMAT = 1
+#: Each pair of levels is to be tried so often.
+ENOUGH = 50
+#: Refused so often, and never allowed, a pair counts as one that ``check`` does not allow.
+REFUSED_AFTER = 12
+#: A case that takes longer than this many seconds does not end.
+LONGEST_S = 300.0
+
+Level = tuple[str, str]
+
+
+@dataclass
+class Tally:
+    """What campaigns have covered so far."""
+
+    cases: int = 0
+    refused: int = 0
+    too_large: int = 0
+    kept: int = 0
+    in_parts: int = 0
+    events: int = 0
+    packets: int = 0
+    #: By two levels, in order: how often the pair was tried, and how often ``check`` refused it.
+    pairs: dict[tuple[Level, Level], tuple[int, int]] = field(default_factory=dict)
+    #: One entry for each campaign: date, seed, cases, version, what it found.
+    campaigns: list[dict[str, Any]] = field(default_factory=list)
+
+    def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
+        """Return the counts of all pairs of these levels, as the core numbers pairs."""
+        return [
+            self.pairs.get((levels[low], levels[high]), (0, 0))
+            for high in range(len(levels))
+            for low in range(high)
+        ]
+
+    def add(self, levels: Sequence[Level], result: dict[str, Any]) -> None:
+        """Add what a campaign has covered."""
+        for name in ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets"):
+            setattr(self, name, getattr(self, name) + result[name])
+        numbered = (
+            (levels[low], levels[high]) for high in range(len(levels)) for low in range(high)
+        )
+        for pair, (tried, refused) in zip(numbered, result["pairs"], strict=True):
+            if tried or refused:
+                before = self.pairs.get(pair, (0, 0))
+                self.pairs[pair] = (before[0] + tried, before[1] + refused)
+
+    def rare(self, levels: Sequence[Level]) -> list[tuple[Level, Level, int, int]]:
+        """Return the pairs that were allowed, but tried less than ``ENOUGH`` times."""
+        found = []
+        for pair in combinations(levels, 2):
+            tried, refused = self.pairs.get(pair, (0, 0))
+            if 0 < tried < ENOUGH:
+                found.append((*pair, tried, refused))
+        return found
+
+    def never(self) -> list[tuple[Level, Level, int]]:
+        """Return the pairs that ``check`` refused each time."""
+        return [
+            (*pair, refused)
+            for pair, (tried, refused) in self.pairs.items()
+            if tried == 0 and refused >= REFUSED_AFTER
+        ]
+
+
+def load(path: Path) -> Tally:
+    """Read a tally; one that is not there is empty. Raises ``InputError`` where it is damaged."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Tally()
+    except ValueError as error:
+        raise InputError(f"{path}: is no tally: {error}") from None
+    if not isinstance(held, dict) or held.get("format") != FORMAT:
+        raise InputError(f"{path}: is no tally of format {FORMAT}")
+    levels = [tuple(level) for level in held["levels"]]
+    pairs = {}
+    for high, row in enumerate(held["pairs"]):
+        tried, refused = row
+        for low, counts in enumerate(zip(tried, refused, strict=True)):
+            if any(counts):
+                pairs[levels[low], levels[high]] = counts
+    names = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
+    sums = {name: held[name] for name in names}
+    return Tally(**sums, pairs=pairs, campaigns=held["campaigns"])
+
+
+def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
+    """Write a tally. Pairs of levels that are no longer in the schema are forgotten."""
+    counts = iter(tally.counts(levels))
+    rows = []
+    for high in range(len(levels)):
+        row = [next(counts) for _ in range(high)]
+        rows.append([[tried for tried, _ in row], [refused for _, refused in row]])
+    held: dict[str, Any] = {"format": FORMAT}
+    for name in ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets"):
+        held[name] = getattr(tally, name)
+    held["campaigns"] = tally.campaigns
+    lines = [json.dumps(held, indent=1).removesuffix("\n}")]
+    lines.append(' "levels": ' + json.dumps([list(level) for level in levels]))
+    inner = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
+    lines.append(f' "pairs": [\n{inner}\n ]\n}}')
+    write_whole(path, (",\n".join(lines) + "\n").encode())
+
+
+@dataclass
+class Watchdog:
+    """Ends the process where a case does not end: nothing else stops a thread of the core."""
+
+    progress: Callable[[int, int], None]
+    seed: int
+    since: dict[int, float] = field(default_factory=dict)
+
+    def __call__(self, done: int, failed: int, current: list[int]) -> None:
+        """Hear how far the campaign is: cases done, cases that failed, the case of each thread."""
+        now = time.monotonic()
+        self.since = {case: self.since.get(case, now) for case in current}
+        for case, started in self.since.items():
+            if now - started > LONGEST_S:
+                again = f"eastwest fuzz --seed {self.seed} --first {case} --cases 1"
+                sys.stderr.write(f"eastwest: a case has not ended in {LONGEST_S:.0f} s: {again}\n")
+                sys.stderr.flush()
+                os._exit(3)
+        self.progress(done, failed)
+
+
+def levels() -> list[Level]:
+    """All levels of all axes, in the order of their numbers in the core."""
+    return core.fuzz_levels()
+
+
+def run(
+    cases: int,
+    seed: int,
+    first: int,
+    at_once: int,
+    tally: Tally,
+    progress: Callable[[int, int], None],
+    *,
+    focus: bool,
+) -> dict[str, Any]:
+    """Make and judge cases, and add them to ``tally``.
+
+    With ``focus``, pairs that ``tally`` has seldom are asked for first. Returns what the core says:
+    sums, counts of pairs, and the cases that break an oracle (``found``).
+    """
+    all_levels = levels()
+    with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:
+        result = core.fuzz(
+            folder,
+            str(shipped.DATA),
+            seed,
+            first,
+            cases,
+            at_once,
+            tally.counts(all_levels) if focus else None,
+            ENOUGH,
+            Watchdog(progress, seed),
+        )
+    tally.add(all_levels, result)
+    tally.campaigns.append(
+        {
+            "date": date.today().isoformat(),
+            "version": core.version(),
+            "seed": seed,
+            "first": first,
+            "cases": result["cases"],
+            "found": [f"{one['oracle']}: {one['message'][:200]}" for one in result["found"]],
+        }
+    )
+    return result
+
+
+def write_case(found: dict[str, Any], folder: Path) -> Path:
+    """Write a failing case into a folder of its own: what it breaks, and scenarios to run."""
+    place = folder / f"case-{found['case']}"
+    place.mkdir(parents=True, exist_ok=True)
+    _write(place / "scenario.toml", found["reduced"])
+    _write(place / "drawn.toml", found["drawn"])
+    _write(
+        place / "why.txt",
+        f"oracle: {found['oracle']}\nthreads: {found['threads']}\n{found['message']}\n",
+    )
+    for name, text in found["files"].items():
+        _write(place / name, text)
+    return place
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, text.encode())
