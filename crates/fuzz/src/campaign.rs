@@ -19,7 +19,7 @@ use toml::Table;
 pub const REFUSED_AFTER: u32 = 12;
 
 /// Draws until a case can run on several threads.
-const MOST_DRAWS: u32 = 25;
+const MOST_DRAWS: u32 = 60;
 
 /// A case that breaks an oracle.
 #[derive(Clone, Debug)]
@@ -86,6 +86,11 @@ impl Covered {
     }
 }
 
+/// Whether a case is drawn so that it can run on several threads: one in eight.
+fn is_divided(number: u64) -> bool {
+    number % 8 == 7
+}
+
 /// How far a campaign is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -95,6 +100,18 @@ pub struct Progress {
     pub failed: u64,
     /// The case that each thread is at.
     pub current: Vec<u64>,
+}
+
+/// A case and what it was asked to have.
+pub struct Drawn {
+    /// Numbers of both levels.
+    pub pair: (usize, usize),
+    /// Their names.
+    pub names: [String; 2],
+    /// Threads that it is tried with.
+    pub threads: usize,
+    /// The scenario, or why there is none.
+    pub case: Result<Case, Refusal>,
 }
 
 /// Cases that are made and judged.
@@ -142,70 +159,92 @@ impl Campaign {
         (path != THREADS).then(|| Wish { path: path.to_owned(), level: level.to_owned() })
     }
 
-    /// Draws a case; with `divided`, several times until one comes that can run on several threads, which
-    /// few can.
-    fn draw(&self, random: &mut Stream, wishes: &[Wish], divided: bool) -> Result<Case, Refusal> {
-        let mut case = self.generator.case(random, wishes)?;
-        for _ in 0..if divided { MOST_DRAWS } else { 0 } {
+    /// Draws several times until a case comes that can run on several threads, which few can; without
+    /// wishes.
+    fn draw_divided(&self, random: &mut Stream) -> Result<Case, Refusal> {
+        let mut case = self.generator.case(random, &[])?;
+        for _ in 0..MOST_DRAWS {
             let plan = Plan::new(&case.scenario);
             if plan.is_ok_and(|plan| obstacle(&plan).is_none()) {
                 break;
             }
-            case = self.generator.case(random, wishes)?;
+            case = self.generator.case(random, &[])?;
         }
         Ok(case)
     }
 
-    /// Draws and judges one case; adds it to what is covered.
-    pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
+    /// Draws one case: first with a pair of levels, then, if the reader allows no such scenario, without.
+    pub fn draw_case(&self, number: u64) -> Drawn {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
         let levels = [pair.0, pair.1].map(|number| self.features.level(number));
         let wishes: Vec<Wish> = levels.iter().filter_map(|level| self.wish(*level)).collect();
-        let wished = levels.iter().map(|level| self.features.name(*level));
-        let threads = wished
+        let names = levels.map(|level| self.features.name(level));
+        let threads = names
+            .iter()
             .filter(|(path, _)| *path == THREADS)
             .find_map(|(_, count)| count.parse().ok())
             .unwrap_or(THREAD_COUNTS[random.below(THREAD_COUNTS.len() as u64) as usize]);
-        let case = match self.draw(&mut random, &wishes, number % 4 == 0) {
-            Ok(case) => case,
-            Err(_) => {
-                covered.refused += 1;
-                covered.pairs.refuse(pair.0, pair.1);
-                // the case is not lost: without wishes nearly every draw ends in a scenario
-                self.generator.case(&mut random, &[]).ok()?
-            }
+        let names = names.map(|(path, level)| format!("{path} = {level}"));
+        let case = match is_divided(number) {
+            true => self.draw_divided(&mut random),
+            false => self.generator.case(&mut random, &wishes),
+        };
+        Drawn { pair, names, threads, case }
+    }
+
+    /// Draws and judges one case; adds it to what is covered.
+    pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
+        let mut drawn = self.draw_case(number);
+        if drawn.case.is_err() {
+            covered.refused += 1;
+            // the case is not lost: without wishes nearly every draw ends in a scenario
+            let mut random = Stream::new(self.seed, &format!("free case/{number}"));
+            drawn.case = self.generator.case(&mut random, &[]);
+        }
+        self.judge_case(number, &drawn, covered)
+    }
+
+    /// Judges a case that was drawn; adds it to what is covered.
+    pub fn judge_case(&self, number: u64, drawn: &Drawn, covered: &mut Covered) -> Option<Found> {
+        let Drawn { pair, threads, case, .. } = drawn;
+        let Ok(case) = case else {
+            covered.pairs.refuse(pair.0, pair.1);
+            return None;
         };
         let context = self.generator.context(&case.files);
-        match judge(&case, &context, threads, number) {
-            Verdict::TooLarge => covered.too_large += 1,
-            Verdict::Holds(looked) => {
-                covered.cases += 1;
-                covered.kept += u64::from(looked.kept);
-                covered.in_parts += u64::from(looked.in_parts);
-                covered.events += looked.events;
-                covered.packets += looked.packets;
-                let resolved: Table = case.scenario.resolved().parse().unwrap_or_default();
-                let levels = self.features.of_scenario(&case.given, &resolved, threads);
-                let numbers: Vec<usize> =
-                    levels.iter().map(|level| self.features.number(*level)).collect();
-                covered.pairs.count(&numbers);
-            }
-            Verdict::Fails(failure) => {
-                covered.cases += 1;
-                let (reduced, failure) =
-                    shrink(&self.generator, &case, &failure, (threads, number));
-                return Some(Found {
-                    case: number,
-                    failure,
-                    drawn: text(&case.given),
-                    reduced: text(&reduced),
-                    files: case.files,
-                    threads,
-                });
-            }
+        let verdict = judge(case, &context, *threads, number);
+        if let Verdict::Holds(looked) = &verdict {
+            covered.kept += u64::from(looked.kept);
+            covered.in_parts += u64::from(looked.in_parts);
+            covered.events += looked.events;
+            covered.packets += looked.packets;
         }
-        None
+        let failure = match verdict {
+            Verdict::TooLarge => {
+                covered.too_large += 1;
+                return None;
+            }
+            Verdict::Holds(_) => None,
+            Verdict::Fails(failure) => Some(failure),
+        };
+        covered.cases += 1;
+        let resolved: Table = case.scenario.resolved().parse().unwrap_or_default();
+        let levels = self.features.of_scenario(&case.given, &resolved, *threads);
+        let numbers: Vec<usize> = levels.iter().map(|level| self.features.number(*level)).collect();
+        covered.pairs.count(&numbers);
+        let has_both = numbers.contains(&pair.0) && numbers.contains(&pair.1);
+        if !has_both && !is_divided(number) {
+            covered.pairs.refuse(pair.0, pair.1);
+        }
+        failure.map(|failure| self.found(number, case, &failure, *threads))
+    }
+
+    /// Reduces a case that fails.
+    fn found(&self, number: u64, case: &Case, failure: &Failure, threads: usize) -> Found {
+        let (reduced, failure) = shrink(&self.generator, case, failure, (threads, number));
+        let (drawn, reduced) = (text(&case.given), text(&reduced));
+        Found { case: number, failure, drawn, reduced, files: case.files.clone(), threads }
     }
 
     /// Judges cases `first` to `first + count - 1` on so many threads at once. `look` is told several times a

@@ -65,7 +65,7 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
         }
         "size" => text(bounds.units::<Bytes>(|b| b.0, (1_000, 200_000)).map(Bytes)?),
         "bytes" => text(bounds.units::<Octets>(|b| u64::from(b.0), (40, 9_000)).map(octets)?),
-        "count" => integer(bounds.units::<u32>(|n| u64::from(*n), (1, 4))?),
+        "count" => integer(bounds.units::<u32>(|n| u64::from(*n), (2, 5))?),
         "whole number" => integer(bounds.units::<u64>(|n| *n, (1, 300))?),
         "number" => Value::Float(bounds.real::<Ratio>(|r| r.0, (0.1, 4.0))),
         "share" => Value::Float(bounds.real::<Fraction>(|f| f.0, (0.0, 1.0))),

@@ -1,8 +1,9 @@
 //! Which settings are crossed in pairs, and how often each pair has been tried.
 //!
 //! An axis is a setting with few values: a choice, true or false, or whether an optional table or list is
-//! given. Its values are levels. All axes come from the rows of the schema, down to one table below the
-//! sections of a scenario; one more axis is the number of threads.
+//! given. Its values are levels. All axes come from the rows of the schema: those of the sections of a
+//! scenario, of their entries, and of the tables of `[fabric]` and other single sections. One more axis is
+//! the number of threads.
 
 use eastwest_sim::scenario::KeyDoc;
 use std::collections::BTreeMap;
@@ -116,9 +117,10 @@ impl Features {
     }
 }
 
-/// Whether a section is one of the scenario, or one table below such a section.
+/// Whether a section is one of the scenario, an entry of one, or a table of a single section.
 fn is_near_the_top(place: &str) -> bool {
-    !place.contains(": ") && place.split('.').filter(|step| *step != "*").count() <= 2
+    let steps: Vec<&str> = place.split('.').collect();
+    !place.contains(": ") && steps.len() <= 2 && !steps[..steps.len() - 1].contains(&"*")
 }
 
 fn levels_of(row: &KeyDoc) -> Vec<String> {

@@ -21,6 +21,9 @@ const MOST_ROUNDS: usize = 60;
 /// Most nodes of a fabric: more of them find nothing that these do not.
 const MOST_NODES: usize = 60;
 
+/// Fewer hosts leave hardly any traffic possible.
+const LEAST_HOSTS: u32 = 3;
+
 /// A value that a scenario should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
@@ -54,8 +57,17 @@ struct Hand<'a> {
     random: &'a mut Stream,
     names: &'a Names,
     wishes: &'a [Wish],
+    /// The shape of the fabric is decided: names of hosts and switches depend on it.
+    shaped: bool,
     /// The share of optional settings that are given.
     density: f64,
+}
+
+impl Hand<'_> {
+    /// Whether a setting belongs to the shape of the fabric, which is decided.
+    fn keeps(&self, row: &KeyDoc) -> bool {
+        self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
+    }
 }
 
 impl Generator {
@@ -87,12 +99,25 @@ impl Generator {
         let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
         files.extend(sources::files(&names));
         names.files = sources::listed(&files);
-        let mut hand = Hand { random, names: &names, wishes, density };
+        let mut hand = Hand { random, names: &names, wishes, shaped: true, density };
         let mut given = self.section("", &mut hand);
-        given.insert("fabric".to_owned(), Value::Table(fabric));
+        given.insert("fabric".to_owned(), Value::Table(self.named(fabric, &mut hand)));
         given.insert("duration".to_owned(), duration(&given, hand.random));
         let scenario = self.repair(&mut given, &files, &mut hand)?;
         Ok(Case { given, files, scenario })
+    }
+
+    /// Adds to a fabric the lists of tables that are wished for: their entries name nodes.
+    fn named(&self, mut fabric: Table, hand: &mut Hand) -> Table {
+        let rows = self.rows_at("fabric").iter().filter(|row| row.kind_of_value == "tables");
+        for row in rows {
+            let path = row.path();
+            if hand.wishes.iter().any(|wish| is_on(&wish.path, &path)) {
+                let entries = self.entries(&format!("{path}.*"), 1, hand);
+                fabric.insert(row.name.to_owned(), entries);
+            }
+        }
+        fabric
     }
 
     /// A small fabric, the file of its graph if it has one, and its names.
@@ -104,10 +129,16 @@ impl Generator {
     ) -> Result<(Table, Files, Names), Refusal> {
         let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
         let mut refusal = "no fabric is small enough".to_owned();
+        // entries of lists name nodes, which there are not yet
+        let is_later = |wish: &&Wish| {
+            let mut rows = self.rows_at("fabric").iter();
+            rows.any(|row| row.kind_of_value == "tables" && is_on(&wish.path, &row.path()))
+        };
+        let wishes: Vec<Wish> = wishes.iter().filter(|wish| !is_later(wish)).cloned().collect();
         for _ in 0..12 {
             let mut names = Names { files: sources::listed(&files), ..Names::default() };
             names.files.retain(|name| files.contains_key(name));
-            let mut hand = Hand { random, names: &names, wishes, density };
+            let mut hand = Hand { random, names: &names, wishes: &wishes, shaped: false, density };
             let fabric = self.section("fabric", &mut hand);
             let alone = "schema = 1\n[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'";
             let mut given: Table = alone.parse().unwrap_or_default();
@@ -120,7 +151,7 @@ impl Generator {
                 }
             };
             let graph = Graph::build(&scenario.fabric.topology);
-            if graph.names.len() > MOST_NODES || graph.hosts < 2 {
+            if graph.names.len() > MOST_NODES || graph.hosts < LEAST_HOSTS {
                 continue;
             }
             let Some(Value::Table(fabric)) = given.remove("fabric") else { continue };
@@ -156,23 +187,28 @@ impl Generator {
     /// The kind of a section, such that all settings that are wished for exist.
     fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
         let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
-        let wished = hand.wishes.iter().find(|wish| wish.path == row.path());
-        if let Some(wish) = wished {
-            return Some(wish.level.clone());
-        }
-        let has = |kind: &str| {
-            hand.wishes.iter().all(|wish| {
-                let mut same = self.rows_at(place).iter().filter(|r| is_on(&wish.path, &r.path()));
-                let Some(first) = same.next() else { return true };
-                let in_kind = |r: &KeyDoc| {
-                    r.kinds.is_empty() || r.kinds.contains(&kind)
-                };
-                in_kind(first) || same.any(in_kind)
-            })
-        };
-        let able: Vec<&str> = row.choices.iter().map(|c| c.0).filter(|kind| has(kind)).collect();
+        let able = self.kinds_with(row, hand.wishes);
         let able = if able.is_empty() { row.choices.iter().map(|c| c.0).collect() } else { able };
         Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
+    }
+
+    /// The kinds of a section, of which this is the row, that have all the settings wished for there.
+    fn kinds_with(&self, row: &KeyDoc, wishes: &[Wish]) -> Vec<&'static str> {
+        let grants = |kind: &str, wish: &Wish| {
+            if wish.path == row.path() {
+                return wish.level == kind;
+            }
+            let same = self.rows_at(&row.place).iter().filter(|r| is_on(&wish.path, &r.path()));
+            let mut same = same.peekable();
+            let allows = |r: &KeyDoc| {
+                let is_above = wish.path != r.path() || r.choices.is_empty();
+                is_above || r.choices.iter().any(|choice| choice.0 == wish.level)
+            };
+            let is_in = |r: &KeyDoc| r.kinds.is_empty() || r.kinds.contains(&kind);
+            same.peek().is_none() || same.any(|r| is_in(r) && allows(r))
+        };
+        let kinds = row.choices.iter().map(|choice| choice.0);
+        kinds.filter(|kind| wishes.iter().all(|wish| grants(kind, wish))).collect()
     }
 
     /// Draws a setting, if it is to be given.
@@ -188,7 +224,7 @@ impl Generator {
                 let few = u64::from(chance < 3.0 * hand.density || wished_below);
                 // a scenario needs a workload
                 let least = u64::from(row.place.is_empty() && row.name == "workload");
-                let count = few.max(least) + least * hand.random.below(2);
+                let count = few.max(least) + least * hand.random.below(3);
                 (count > 0).then(|| self.entries(&format!("{path}.*"), count, hand))
             }
             _ => match wish {
@@ -202,14 +238,29 @@ impl Generator {
         }
     }
 
-    /// Draws entries of a list of tables: the first as wished, the others freely.
+    /// Draws entries of a list of tables: one for each group of wishes that one entry can grant together,
+    /// and others without wishes.
     fn entries(&self, place: &str, count: u64, hand: &mut Hand) -> Value {
-        let first = Value::Table(self.section(place, hand));
-        let mut entries = vec![first];
-        for _ in 1..count {
-            let Hand { ref mut random, names, density, .. } = *hand;
-            let mut free = Hand { random, names, wishes: &[], density };
-            entries.push(Value::Table(self.section(place, &mut free)));
+        let kind = self.rows_at(place).iter().find(|row| row.name == "kind");
+        let mut groups: Vec<Vec<Wish>> = Vec::new();
+        for wish in hand.wishes.iter().filter(|wish| is_on(&wish.path, place)) {
+            let fits = |group: &&mut Vec<Wish>| {
+                let mut together = (*group).clone();
+                together.push(wish.clone());
+                let twice = group.iter().any(|other| other.path == wish.path);
+                !twice && kind.is_none_or(|row| !self.kinds_with(row, &together).is_empty())
+            };
+            match groups.iter_mut().find(fits) {
+                Some(group) => group.push(wish.clone()),
+                None => groups.push(vec![wish.clone()]),
+            }
+        }
+        groups.resize(groups.len().max(count as usize), Vec::new());
+        let mut entries = Vec::new();
+        for group in &groups {
+            let Hand { ref mut random, names, shaped, density, .. } = *hand;
+            let mut own = Hand { random, names, wishes: group, shaped, density };
+            entries.push(Value::Table(self.section(place, &mut own)));
         }
         Value::Array(entries)
     }
@@ -248,7 +299,14 @@ impl Generator {
         let name = steps.get(depth).copied().unwrap_or("");
         let row = self.rows_at(&place).iter().filter(|row| row.name == name).find(fits);
         let path = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+        // a value that is only to be given may be another one
+        let is_fixed = |wish: &Wish| {
+            is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN)
+        };
         let is_wished = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
+        let may_change = !hand.wishes.iter().any(is_fixed);
+        let is_kept = row.is_some_and(|row| hand.keeps(row));
+        let is_needed = row.is_some_and(|row| row.required) || is_wished || is_kept;
         let redraws = hand.random.below(5) < 3;
         match row {
             Some(row) if !table.contains_key(name) => {
@@ -259,25 +317,67 @@ impl Generator {
                 };
                 table.extend(drawn.map(|value| (name.to_owned(), value)));
             }
-            Some(row) if !is_wished && !row.kind_of_value.starts_with("table") => {
-                table.remove(name);
-                if redraws || row.required {
-                    let drawn = self.related(row, table, hand);
+            Some(row) if row.kind_of_value.starts_with("table") => {
+                if !is_needed {
+                    table.remove(name);
+                }
+            }
+            Some(row) if may_change && !is_kept => {
+                let before = table.remove(name);
+                if redraws || is_needed {
+                    let drawn = self.related(row, before.as_ref(), table, hand);
                     table.extend(drawn.map(|value| (name.to_owned(), value)));
                 }
             }
-            Some(row) if !is_wished && !row.required => {
+            None if !is_wished => {
                 table.remove(name);
             }
             _ => {}
         }
-        if row.is_none() || is_wished || round % 5 == 4 {
+        if is_wished || round % 4 == 3 {
             self.thin(given, &steps[..depth], hand);
+        }
+        if round % 2 == 1 {
+            self.redraw_another(given, &steps[..depth], &problem.message, hand);
         }
     }
 
-    /// Draws a value again; a list of names beside the names of two nodes is a path between these.
-    fn related(&self, row: &KeyDoc, table: &Table, hand: &mut Hand) -> Option<Value> {
+    /// Draws another value of a section: one that the message names, or a required one. A problem is
+    /// reported at the first of the settings that it concerns, and another one may be the wrong one.
+    fn redraw_another(&self, given: &mut Table, steps: &[&str], message: &str, hand: &mut Hand) {
+        let place = place_of(steps);
+        let Some(table) = table_at(given, steps) else { return };
+        let kind = table.get("kind").and_then(Value::as_str).map(str::to_owned);
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<&str> = message.split(|c| !is_word(c)).collect();
+        let others = self.rows_at(&place).iter().filter(|row| {
+            let is_in =
+                row.kinds.is_empty() || kind.as_deref().is_some_and(|k| row.kinds.contains(&k));
+            let is_concerned = row.required && table.contains_key(row.name);
+            is_in
+                && row.name != "kind"
+                && (is_concerned || words.contains(&row.name))
+                && !row.kind_of_value.starts_with("table")
+                && !hand.keeps(row)
+                && !hand.wishes.iter().any(|wish| wish.path == row.path())
+        });
+        let others: Vec<&KeyDoc> = others.collect();
+        if !others.is_empty() {
+            let row = others[hand.random.below(others.len() as u64) as usize];
+            let drawn = draw::value(row, hand.random, hand.names);
+            table.extend(drawn.map(|value| (row.name.to_owned(), value)));
+        }
+    }
+
+    /// Draws a value again. A list of names beside the names of two nodes is a path between these; of
+    /// files the next one is taken, so that each is tried.
+    fn related(
+        &self,
+        row: &KeyDoc,
+        before: Option<&Value>,
+        table: &Table,
+        hand: &mut Hand,
+    ) -> Option<Value> {
         let ends: Vec<&str> = ["from", "to"]
             .iter()
             .filter_map(|end| table.get(*end).and_then(Value::as_str))
@@ -285,6 +385,11 @@ impl Generator {
         if let (&[from, to], "list of names") = (ends.as_slice(), row.kind_of_value) {
             let path = hand.names.path(from, to);
             return Some(Value::Array(path.into_iter().map(Value::String).collect()));
+        }
+        if let (Some(name), "file") = (before.and_then(Value::as_str), row.kind_of_value) {
+            let files = &hand.names.files;
+            let place = files.iter().position(|file| file == name)?;
+            return Some(Value::String(files[(place + 1) % files.len()].clone()));
         }
         draw::value(row, hand.random, hand.names)
     }
@@ -301,9 +406,11 @@ impl Generator {
                     let path =
                         if place.is_empty() { (*name).clone() } else { format!("{place}.{name}") };
                     let mut rows = self.rows_at(&place).iter().filter(|row| row.name == **name);
-                    let needed = rows.any(|row| row.required) || **name == "workload";
+                    let needed = rows.any(|row| row.required || hand.keeps(row));
+                    // without these there is no scenario
+                    let is_base = ["fabric", "workload", "kind", "duration"].contains(&name.as_str());
                     !needed
-                        && **name != "kind"
+                        && !is_base
                         && !hand.wishes.iter().any(|wish| is_on(&wish.path, &path))
                 })
                 .cloned()
@@ -326,7 +433,7 @@ fn duration(given: &Table, random: &mut Stream) -> Value {
     let us = if workloads.is_some_and(|all| all.iter().any(is_slow)) {
         [20_000_000, 60_000_000][random.below(2) as usize]
     } else {
-        [500, 2_000, 5_000, 20_000][random.below(4) as usize]
+        [1_000, 5_000, 20_000, 50_000][random.below(4) as usize]
     };
     Value::String(format!("{us} us"))
 }

@@ -14,6 +14,9 @@ pub type Files = BTreeMap<String, String>;
 /// The name of the MPI trace, which the simulator reads from a disk.
 const CALLS: &str = "calls.ti";
 
+/// Ranks of the MPI trace.
+const RANKS: usize = 4;
+
 /// Writes into a folder what cannot be held in memory.
 pub fn write(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(CALLS), calls())
@@ -21,10 +24,9 @@ pub fn write(folder: &Path) -> io::Result<()> {
 
 /// Calls of four ranks: a ring of messages, and collectives.
 fn calls() -> String {
-    let ranks = 4;
     let mut text = String::new();
-    for rank in 0..ranks {
-        let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    for rank in 0..RANKS {
+        let (next, before) = ((rank + 1) % RANKS, (rank + RANKS - 1) % RANKS);
         let _ = write!(
             text,
             "{rank} init\n{rank} compute 20000\n{rank} irecv {before} 7 3000\n{rank} isend {next} 7 3000\n\
@@ -85,7 +87,9 @@ pub fn files(names: &Names) -> Files {
              t{i}\t1\t0\t\tcart\tshop\tlist\t1000\t1400\t\t0.00005\t0.0002\n\
              t{i}\t2\t0\t\tads\tads\tpick\t1000\t30000\t\t0.00005\t0.0001\n"
         );
-        let _ = writeln!(placed, "{}", host(i));
+        if i < RANKS {
+            let _ = writeln!(placed, "{}", host(i));
+        }
     }
     let jobs = "job0\t0\t0\t200000\t0\t30000\njob1\t1\t1\t300000\t60000\t9000\n";
     Files::from([
