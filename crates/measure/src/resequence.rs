@@ -28,6 +28,12 @@ pub struct Resequencer {
 }
 
 impl Resequencer {
+    /// Whether a frame with this number would be held: one before it has neither arrived nor been lost. Of
+    /// numbers the low 32 bits count.
+    pub fn would_hold(&self, number: u32) -> bool {
+        Packet::widen(u64::from(number), self.done + 1) > self.done + 1
+    }
+
     /// A frame has arrived; of its number, from 1, the low 32 bits count.
     pub fn arrives(&mut self, now: Time, number: u32) {
         let number = Packet::widen(u64::from(number), self.done + 1);
@@ -106,6 +112,7 @@ mod tests {
     fn frames_wait_for_the_one_before_them() {
         let mut r = Resequencer::default();
         for (at, number) in [(1, 1), (2, 3), (4, 4), (8, 2), (9, 5)] {
+            assert_eq!(r.would_hold(number), number == 3 || number == 4);
             r.arrives(us(at), number);
         }
         // 3 waits for 6 µs, 4 for 4 µs

@@ -79,15 +79,17 @@ fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) 
     Rest { asleep: cycles_per_s * sleeps * off, wakes_per_s: cycles_per_s * sleeps }
 }
 
-/// The states of a link that spent these times at these loads, of a run of `run`. `single_bytes` of what
-/// it carried were single packets, `single` of them, which flows do not count.
+/// The states of a link that spent these times at these loads, of a run of `run`, of which it was `busy`
+/// sending. `single_bytes` of what it carried were single packets, `single` of them, which flows do not
+/// count. A link is awake while it sends: what the closed forms say for the middle of a range of loads
+/// ends there.
 pub fn states(
     (policy, phy): &(Policy, Phy),
     times: &LoadTimes,
     rate: Rate,
     frame_bytes: f64,
     (single, single_bytes): (u64, u64),
-    run: Span,
+    (run, busy): (Span, Span),
 ) -> StateTimes {
     let (mut asleep_s, mut wakes) = (0.0, 0.0);
     let idle = Span(run.0.saturating_sub(times.iter().skip(1).map(|t| t.0).sum()));
@@ -107,9 +109,10 @@ pub fn states(
     }
     let span = Span::from_secs_f64_nearest;
     let wakes = (wakes as u64).min(run.0 / (phy.sleep + phy.wake).0.max(1));
-    let asleep = span(asleep_s).min(run);
-    let falling = Span((phy.sleep.0 * wakes).min(run.0 - asleep.0));
-    let waking = Span((phy.wake.0 * wakes).min(run.0 - asleep.0 - falling.0));
+    let rest = Span(run.0.saturating_sub(busy.0));
+    let asleep = span(asleep_s).min(rest);
+    let falling = Span((phy.sleep.0 * wakes).min(rest.0 - asleep.0));
+    let waking = Span((phy.wake.0 * wakes).min(rest.0 - asleep.0 - falling.0));
     let awake = Span(run.0 - asleep.0 - falling.0 - waking.0);
     StateTimes { awake, falling, asleep, waking, wakes }
 }
@@ -149,9 +152,13 @@ mod tests {
         times[LOADS] = Span::from_ms(10);
         let run = Span::from_ms(100);
         let pair = (Policy::STANDARD, phy());
-        let s = states(&pair, &times, Rate::gbit(10), 1538.0, (100, 9_000), run);
+        let of = |busy| states(&pair, &times, Rate::gbit(10), 1538.0, (100, 9_000), (run, busy));
+        let s = of(Span::from_ms(12));
         assert_eq!(s.total(), run);
         assert!(s.asleep > Span::from_ms(50) && s.asleep < Span::from_ms(90), "{s:?}");
         assert!(s.wakes > 100);
+        // while it sends it is awake, whatever the closed form says
+        let busy = of(Span::from_ms(95));
+        assert_eq!((busy.total(), busy.awake.0 >= Span::from_ms(95).0), (run, true));
     }
 }

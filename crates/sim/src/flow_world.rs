@@ -219,7 +219,8 @@ impl FlowWorld {
                 match class.sleeping(l.cable.rate, self.targets[i]) {
                     Some(sleep) => {
                         let single = (s.packets, s.bytes);
-                        flow_energy::states(&sleep, times, l.cable.rate, self.full, single, run)
+                        let (rate, full) = (l.cable.rate, self.full);
+                        flow_energy::states(&sleep, times, rate, full, single, (run, busy))
                     }
                     None if class.policy == LinkPolicy::Ideal => {
                         let asleep = Span(run.0 - busy.0);

@@ -121,6 +121,11 @@ impl World {
 
     /// A frame has reached its host.
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
+        // the receiver knows at once of what was lost, whenever the fabric is asked for it otherwise
+        let order = &self.streams.rows[packet.ack as usize - 1].order;
+        if order.would_hold(packet.seq as u32) {
+            self.note_losses(Time::NEVER);
+        }
         let (row, workload) = self.streams.ends(packet.ack as u32);
         row.receives(self.now, packet.seq as u32, packet.payload, latency);
         if packet.ack > u64::from(self.streams.open) {
