@@ -18,6 +18,9 @@ use toml::Table;
 /// A pair that the reader refused so often, and never allowed, counts as one that cannot be.
 pub const REFUSED_AFTER: u32 = 12;
 
+/// After so many failures no more cases are begun: to reduce each takes a while.
+const MOST_FAILED: u64 = 20;
+
 /// Draws until a case can run on several threads.
 const MOST_DRAWS: u32 = 60;
 
@@ -291,13 +294,14 @@ impl Campaign {
                     failed: failed.load(Ordering::Relaxed),
                     current: busy.map(|(_, case)| case.load(Ordering::Relaxed)).collect(),
                 };
-                if !look(&progress) {
+                if !look(&progress) || progress.failed >= MOST_FAILED {
                     stop.store(true, Ordering::Relaxed);
                 }
                 thread::sleep(std::time::Duration::from_millis(50));
             }
         });
-        let (covered, mut found) = all.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (covered, mut found) =
+            all.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         found.sort_by_key(|one: &Found| one.case);
         (covered, found)
     }
@@ -307,4 +311,3 @@ impl Campaign {
         self.wanted.len()
     }
 }
-

@@ -74,6 +74,8 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
             0 => text(Limit::Bytes(logarithmic(random, (2_000, 300_000)))),
             _ => text(Limit::Packets(logarithmic(random, (1, 200)) as u32)),
         },
+        // a name that is given, or one that is referred to
+        "name" if row.name == "name" => one_of(random, &names.others)?,
         "name" => name(random, names)?,
         "hosts" => hosts(random, names)?,
         "sizes" => text(Bytes(logarithmic(random, (100, 60_000)))),

@@ -21,6 +21,9 @@ const MOST_ROUNDS: usize = 60;
 /// Most nodes of a fabric: more of them find nothing that these do not.
 const MOST_NODES: usize = 60;
 
+/// The share of optional sections that are given, beside that of optional settings.
+const SECTIONS: f64 = 0.1;
+
 /// Fewer hosts leave hardly any traffic possible.
 const LEAST_HOSTS: u32 = 3;
 
@@ -95,7 +98,7 @@ impl Generator {
 
     /// Draws a scenario with these values, or tells what the reader has against them.
     pub fn case(&self, random: &mut Stream, wishes: &[Wish]) -> Result<Case, Refusal> {
-        let density = [0.02, 0.06, 0.15][random.below(3) as usize];
+        let density = [0.02, 0.05, 0.1, 0.2][random.below(4) as usize];
         let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
         files.extend(sources::files(&names));
         names.files = sources::listed(&files);
@@ -140,7 +143,8 @@ impl Generator {
             names.files.retain(|name| files.contains_key(name));
             let mut hand = Hand { random, names: &names, wishes: &wishes, shaped: false, density };
             let fabric = self.section("fabric", &mut hand);
-            let alone = "schema = 1\n[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'";
+            let alone =
+                "schema = 1\n[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'";
             let mut given: Table = alone.parse().unwrap_or_default();
             given.insert("fabric".to_owned(), Value::Table(fabric));
             let scenario = match self.repair(&mut given, &files, &mut hand) {
@@ -218,10 +222,10 @@ impl Generator {
         let wished_below = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
         let chance = hand.random.unit();
         match row.kind_of_value {
-            "table" => (wished_below || chance < hand.density)
+            "table" => (wished_below || chance < SECTIONS + hand.density)
                 .then(|| Value::Table(self.section(&path, hand))),
             "tables" => {
-                let few = u64::from(chance < 3.0 * hand.density || wished_below);
+                let few = u64::from(chance < SECTIONS + 2.0 * hand.density || wished_below);
                 // a scenario needs a workload
                 let least = u64::from(row.place.is_empty() && row.name == "workload");
                 let count = few.max(least) + least * hand.random.below(3);
@@ -300,9 +304,8 @@ impl Generator {
         let row = self.rows_at(&place).iter().filter(|row| row.name == name).find(fits);
         let path = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
         // a value that is only to be given may be another one
-        let is_fixed = |wish: &Wish| {
-            is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN)
-        };
+        let is_fixed =
+            |wish: &Wish| is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN);
         let is_wished = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
         let may_change = !hand.wishes.iter().any(is_fixed);
         let is_kept = row.is_some_and(|row| hand.keeps(row));
@@ -408,10 +411,9 @@ impl Generator {
                     let mut rows = self.rows_at(&place).iter().filter(|row| row.name == **name);
                     let needed = rows.any(|row| row.required || hand.keeps(row));
                     // without these there is no scenario
-                    let is_base = ["fabric", "workload", "kind", "duration"].contains(&name.as_str());
-                    !needed
-                        && !is_base
-                        && !hand.wishes.iter().any(|wish| is_on(&wish.path, &path))
+                    let is_base =
+                        ["fabric", "workload", "kind", "duration"].contains(&name.as_str());
+                    !needed && !is_base && !hand.wishes.iter().any(|wish| is_on(&wish.path, &path))
                 })
                 .cloned()
                 .collect();

@@ -169,7 +169,10 @@ impl Judge<'_> {
                     kept = true;
                 }
             }
-            Ok((finished(world.run(&mut |_| true), || std::mem::replace(world, empty(scenario))), kept))
+            Ok((
+                finished(world.run(&mut |_| true), || std::mem::replace(world, empty(scenario))),
+                kept,
+            ))
         };
         let (end, kept) = guarded("checkpoint", run)??;
         same(expected, &end).map_err(fails("checkpoint"))?;
@@ -380,9 +383,9 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
 /// A message takes at least as long as over an idle path.
 fn no_message_is_too_fast(_: &Scenario, results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
-        Some((row, slowdown)) => Err(format!(
-            "flow {row} took {slowdown} of the time that it takes over an idle path"
-        )),
+        Some((row, slowdown)) => {
+            Err(format!("flow {row} took {slowdown} of the time that it takes over an idle path"))
+        }
         None => Ok(()),
     }
 }
@@ -430,4 +433,3 @@ fn states_fill_the_time(results: &Results) -> Result<(), String> {
     }
     Ok(())
 }
-

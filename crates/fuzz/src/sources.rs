@@ -47,10 +47,8 @@ pub fn graph(random: &mut Stream) -> String {
     let mut cable = |random: &mut Stream, a: String, b: String| {
         let rate = ["10 Gbit/s", "1 Gbit/s", "2.5 Gbit/s"][random.below(3) as usize];
         let delay = ["1 us", "100 ns", "10 us", "0 s"][random.below(4) as usize];
-        let _ = write!(
-            text,
-            "[[cable]]\na = '{a}'\nb = '{b}'\nrate = '{rate}'\ndelay = '{delay}'\n"
-        );
+        let _ =
+            write!(text, "[[cable]]\na = '{a}'\nb = '{b}'\nrate = '{rate}'\ndelay = '{delay}'\n");
     };
     for h in 0..hosts {
         let s = random.below(switches);

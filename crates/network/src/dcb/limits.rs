@@ -325,7 +325,8 @@ impl Link {
         let ip_len = u32::from(passage.ip_len());
         let (wire_bytes, send_time) = (self.wire_bytes(ip_len), self.send_time(ip_len));
         let w = self.waiting.as_deref_mut().expect("the port is bridged");
-        let (lanes, bridge, sent_at) = w.only_lanes().expect("ports with limits alone have one class");
+        let (lanes, bridge, sent_at) =
+            w.only_lanes().expect("ports with limits alone have one class");
         let (backlog, idle) = (lanes.backlog(), *sent_at == Time::NEVER);
         let rest = if idle { now } else { *sent_at };
         let mut clear_at = rest + on_link(backlog, self.framing, self.ps_per_byte_q16);
