@@ -204,19 +204,19 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
     return {name: value for name, value in found.items() if 0 <= value <= _MOST_COUNT}
 
 
-def write_job(job: Job, writer: Writer, problems: Account, file: str, confs: Confs) -> bool:
+def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
     """Write a job with its attempts; say whether it could be."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
-        problems.bad(file, job.line, "job that was there before", job.source_id)
+        account.bad(file, job.line, "job that was there before", job.source_id)
         return False
     submit_ms = _submitted(job)
     if submit_ms is None:
-        problems.bad(file, job.line, "job without any time", job.source_id)
+        account.bad(file, job.line, "job without any time", job.source_id)
         return False
     if job.submit_ms is None:
         reason = "job without a time of submission: its first other time is taken"
-        problems.note(file, job.line, reason, job.source_id)
+        account.note(file, job.line, reason, job.source_id)
     number = writer.next_job()
     totals = _totals(job)
     writer.add(
@@ -240,8 +240,8 @@ def write_job(job: Job, writer: Writer, problems: Account, file: str, confs: Con
     for attempt in job.attempts.values():
         writer.add("attempts", _row(number, attempt, writer))
         writer.host(attempt.rack, attempt.host)
-    _note_order(job, problems, file)
-    _note_end(job, problems, file)
+    _note_order(job, account, file)
+    _note_end(job, account, file)
     if conf is not None:
         _write_files(number, conf, totals, writer)
     return True
@@ -309,11 +309,11 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _note_order(job: Job, problems: Account, file: str) -> None:
+def _note_order(job: Job, account: Account, file: str) -> None:
     """Note times that cannot be: they stand in the tables as the source has them."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times stay as they are"
-        problems.note(file, job.line, reason, job.source_id)
+        account.note(file, job.line, reason, job.source_id)
     found: dict[str, list[str]] = {}
     for a in job.attempts.values():
         if a.start_ms is None:
@@ -326,12 +326,12 @@ def _note_order(job: Job, problems: Account, file: str) -> None:
             found.setdefault("starts before its task", []).append(a.task)
     for what, tasks in found.items():
         reason = f"attempt that {what}: its times stay as they are"
-        problems.note(file, job.line, reason, tasks[0], len(tasks))
+        account.note(file, job.line, reason, tasks[0], len(tasks))
 
 
-def _note_end(job: Job, problems: Account, file: str) -> None:
+def _note_end(job: Job, account: Account, file: str) -> None:
     if job.outcome is None or job.finish_ms is None:
-        problems.note(file, job.line, "job whose end is not told", job.source_id)
+        account.note(file, job.line, "job whose end is not told", job.source_id)
 
 
 def _write_files(number: int, conf: Conf, totals: Mapping[str, Any], writer: Writer) -> None:

@@ -50,28 +50,28 @@ def looks_like(start: bytes) -> bool:
     return start.startswith((JSON_HEADER.encode(), BINARY_HEADER.encode()))
 
 
-def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     walk = Walk()
     at = 0
     for at, kind, event in records(source):
-        problems.more()
+        account.more()
         if not kind:
-            problems.broken(source.name, at, event)
+            account.broken(source.name, at, event)
             continue
         try:
             walk.take(kind, event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problems.bad(source.name, at, wrong(error))
+            account.bad(source.name, at, wrong(error))
         except TooManyError as error:
             raise InputError(f"{source.name}:{at}: {error}") from None
-    problems.end(source.name, at, source.cut)
+    account.end(source.name, at, source.cut)
     if walk.job is None:
-        problems.bad(source.name, at, "ends before its job was submitted")
+        account.bad(source.name, at, "ends before its job was submitted")
         return
     if walk.end is None:
-        problems.note(source.name, at, "ends before its job has: the file may have been cut off")
-    hadoop.write_job(walk.job, writer, problems, source.name, confs)
+        account.note(source.name, at, "ends before its job has: the file may have been cut off")
+    hadoop.write_job(walk.job, writer, account, source.name, confs)
 
 
 def wrong(error: Exception) -> str:

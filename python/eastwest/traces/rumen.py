@@ -43,31 +43,31 @@ _RECORDS = {
 _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
-def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     line = 0
     for line, text in _objects(source):
-        problems.more()
+        account.more()
         try:
             found = json.loads(text, object_hook=_Hook(writer))
             job = _job(found, line)
         except InputError:
             raise  # a limit of the trace, not of this job
         except (ValueError, RecursionError) as error:
-            _tell(source, problems, line, text, error)
+            _tell(source, account, line, text, error)
             continue
-        hadoop.write_job(job, writer, problems, source.name, confs)
-    problems.end(source.name, line, source.cut)
+        hadoop.write_job(job, writer, account, source.name, confs)
+    account.end(source.name, line, source.cut)
 
 
-def _tell(source: Source, problems: Account, line: int, text: bytes, error: Exception) -> None:
+def _tell(source: Source, account: Account, line: int, text: bytes, error: Exception) -> None:
     if isinstance(error, json.JSONDecodeError):
         at = line + text.count(b"\n", 0, error.pos)
-        problems.broken(source.name, at, f"is no JSON object: {error.msg}")
+        account.broken(source.name, at, f"is no JSON object: {error.msg}")
     elif isinstance(error, RecursionError):
-        problems.bad(source.name, line, "is nested too deeply for a job")
+        account.bad(source.name, line, "is nested too deeply for a job")
     else:
-        problems.bad(source.name, line, "is no job of Rumen", str(error))
+        account.bad(source.name, line, "is no job of Rumen", str(error))
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:

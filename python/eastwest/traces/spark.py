@@ -76,34 +76,34 @@ def looks_like(start: bytes) -> bool:
     return first.startswith(_STARTS)
 
 
-def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
-    reader = _Reader(source, writer, problems)
+    reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
         if not raw.strip():
             continue
-        problems.more()
+        account.more()
         try:
             event = json.loads(raw)
         except (ValueError, RecursionError):
-            problems.broken(source.name, number, "is no JSON object")
+            account.broken(source.name, number, "is no JSON object")
             continue
         try:
             reader.take(number, event)
         except InputError:
             raise  # one already, with its place
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problems.bad(source.name, number, "is no event of Spark", str(error))
-    problems.end(source.name, number, source.cut)
+            account.bad(source.name, number, "is no event of Spark", str(error))
+    account.end(source.name, number, source.cut)
     reader.end(number)
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
+    def __init__(self, source: Source, writer: Writer, account: Account) -> None:
         self.name = source.name
         self.writer = writer
-        self.problems = problems
+        self.account = account
         self.app = source.path.name
         self.app_name: str | None = None
         self.user: str | None = None
@@ -150,7 +150,7 @@ class _Reader:
         for number in event["Stage IDs"]:
             stages.setdefault(_number(number), Stage(_number(number)))
         if not self.writer.new_id(source_id):
-            self.problems.bad(self.name, line, "job that was there before", source_id)
+            self.account.bad(self.name, line, "job that was there before", source_id)
             return
         properties = event.get("Properties") or {}
         self.jobs[theirs] = Job(
@@ -244,11 +244,11 @@ class _Reader:
         for number in [n for n, owner in self.owner.items() if owner is job]:
             del self.owner[number]
         if submit_ms is None:
-            self.problems.bad(self.name, job.line, "job without any time", job.source_id)
+            self.account.bad(self.name, job.line, "job without any time", job.source_id)
             return
         if not job.ended:
             reason = "job whose end is not told"
-            self.problems.note(self.name, job.line, reason, job.source_id)
+            self.account.note(self.name, job.line, reason, job.source_id)
         finish_ms = job.finish_ms or (max(ends, default=None) if job.ended else None)
         known = [stage for stage in ran.values() if stage.measured]
         totals = {
@@ -299,9 +299,9 @@ class _Reader:
             self._write(self.jobs.pop(number))
         if not self.ended:
             reason = "ends before its application has: the file may have been cut off"
-            self.problems.note(self.name, line, reason)
+            self.account.note(self.name, line, reason)
         if not self.seen:
-            self.problems.note(self.name, 0, "the application ran no job", self.app)
+            self.account.note(self.name, 0, "the application ran no job", self.app)
 
 
 def _number(value: Any) -> int:

@@ -35,20 +35,20 @@ _MOST_BYTES = (1 << 64) - 1
 _WHOLE = r"^[0-9]{1,20}$"
 
 
-def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
-    reader = _Reader(source, writer, problems)
+    reader = _Reader(source, writer, account)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
         reader.take(block)
     reader.end()
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
+    def __init__(self, source: Source, writer: Writer, account: Account) -> None:
         self.name = source.name
         self.source = source
         self.writer = writer
-        self.problems = problems
+        self.account = account
         self.lines = 0
         self.ended = True
         self.columns: set[int] = set()
@@ -65,12 +65,12 @@ class _Reader:
         frame = frame.with_row_index("number", offset=first)
         blank = frame.filter(pl.col("blank"))
         if blank.height:
-            self.problems.note(self.name, blank["number"][0], "blank line", "", blank.height)
+            self.account.note(self.name, blank["number"][0], "blank line", "", blank.height)
         usable = frame.filter(pl.col("fits"))
         for number, line in (
             frame.filter(~pl.col("fits") & ~pl.col("blank")).select("number", "line").iter_rows()
         ):
-            self.problems.bad(self.name, number, *explain(line))
+            self.account.bad(self.name, number, *explain(line))
         if usable.height:
             self._add(usable)
 
@@ -102,7 +102,7 @@ class _Reader:
         late = rows.filter(step < 0)
         if late.height:
             reason = "job submitted before the one above it: sorted"
-            self.problems.note(self.name, late["number"][0], reason, "", late.height)
+            self.account.note(self.name, late["number"][0], reason, "", late.height)
         told = step.slice(1 if self.last_s is None else 0)
         gaps = rows["gap_s"].slice(1 if self.last_s is None else 0)
         self.gaps += len(told)
@@ -111,15 +111,15 @@ class _Reader:
 
     def end(self) -> None:
         """Note what can only be known at the end."""
-        self.problems.end(self.name, self.lines, self.source.cut)
+        self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
-            self.problems.note(self.name, self.lines, "the last line has no end: it may be cut off")
+            self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")
         if len(self.columns) > 1:
             counts = ", ".join(map(str, sorted(self.columns)))
-            self.problems.note(self.name, 0, f"lines have different numbers of columns ({counts})")
+            self.account.note(self.name, 0, f"lines have different numbers of columns ({counts})")
         if self.gaps > 10 and self.gaps_off > self.gaps / 2:
             reason = "submission and gap (columns 2 and 3) disagree: is one of them not in seconds?"
-            self.problems.note(self.name, 0, reason, "", self.gaps_off)
+            self.account.note(self.name, 0, reason, "", self.gaps_off)
 
 
 def _texts(block: bytes) -> list[str]:
