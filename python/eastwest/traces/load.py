@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.opened import Opened, read_about, sound
 from eastwest.units import clean
@@ -56,7 +57,7 @@ def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str
     Raises ``InputError`` where it is neither, or damaged.
     """
     path = Path(path)
-    if path.is_dir():
+    if is_folder(path):
         return _open_folder(path, str(path))
     from eastwest.traces.take import import_trace  # noqa: PLC0415  every reader: only where needed
 

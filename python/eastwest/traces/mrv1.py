@@ -114,6 +114,10 @@ class _Reader:
             self._attempt(line, pairs, kind.group(1) == "ReduceAttempt")
         elif kind.group(1) == "Task":
             self._task(line, pairs)
+        elif pairs.get("VERSION", "1") != "1":
+            reason = "version of the log that is not 1"
+            then = "its records are read as those of version 1"
+            self.account.note(self.name, line, reason, pairs["VERSION"], consequence=then)
 
     def _other(self, line: int, text: str) -> None:
         """Take what stands between histories: names of files, and configurations."""
@@ -192,11 +196,21 @@ class _Reader:
             tracker = pairs["TRACKER_NAME"].partition(":")[0].removeprefix("tracker_")
             attempt.host = hadoop.text_of(tracker)
         attempt.outcome = hadoop.outcome_of(pairs.get("TASK_STATUS")) or attempt.outcome
+        attempt.odd_end = hadoop.odd_end(pairs.get("TASK_STATUS")) or attempt.odd_end
         if "COUNTERS" in pairs:
             counters = _counters(pairs["COUNTERS"])
+            self._note_counters(line, pairs["COUNTERS"], counters, kind)
             attempt.counts = hadoop.columns_of(counters, kind)
             if "CPU_MILLISECONDS" in counters:
                 attempt.cpu_s = counters["CPU_MILLISECONDS"] / 1000
+
+    def _note_counters(self, line: int, text: str, counters: dict[str, int], kind: str) -> None:
+        hadoop.note_counters(self.account, self.name, line, counters, kind)
+        # each counter has a name, a title and a value: [(NAME)(title)(1)]
+        unread = text.count("[(") - len(counters) if "[(" in text else int(bool(text))
+        if unread > 0:
+            reason = "counter of another form than [(NAME)(title)(value)]"
+            self.account.note(self.name, line, reason, text, unread, "it is left out")
 
     def _ended(self, name: str) -> None:
         if name not in self.ended:

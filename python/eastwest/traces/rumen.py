@@ -49,7 +49,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
     for line, text in _objects(source):
         account.more()
         try:
-            found = json.loads(text, object_hook=_Hook(writer))
+            found = json.loads(text, object_hook=_Hook(writer, account, source.name, line))
             job = _job(found, line)
         except InputError:
             raise  # a limit of the trace, not of this job
@@ -97,8 +97,10 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
 class _Hook:
     """Keeps of each object within a job only what is wanted, as it is read."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:
         self._writer = writer
+        self._account = account
+        self._place = file, line
 
     def __call__(self, found: dict[str, Any]) -> Any:
         if "attemptID" in found:
@@ -108,8 +110,14 @@ class _Hook:
             if isinstance(layers, list) and len(layers) == 2:
                 rack, host = (str(layer).replace("\\", "") for layer in layers)
                 self._writer.host(hadoop.text_of(rack), hadoop.text_of(host))
+            else:
+                reason = "place of data that is no rack and host"
+                self._account.note(*self._place, reason, consequence="it is left out")
             return None
         if "rankings" in found:
+            reason = "distribution of attempts (rankings)"
+            then = "it is left out: the attempts themselves are rows"
+            self._account.note(*self._place, reason, consequence=then)
             return None
         return found
 
@@ -128,6 +136,7 @@ def _attempt(found: dict[str, Any]) -> Attempt:
         finish_ms=hadoop.ms_of(found.get("finishTime")),
         outcome=hadoop.outcome_of(found.get("result")),
     )
+    attempt.odd_end = hadoop.odd_end(found.get("result"))
     attempt.input_done_ms = hadoop.ms_of(found.get("shuffleFinished"))
     attempt.sorted_ms = hadoop.ms_of(found.get("sortFinished"))
     counts = {}

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.units import clean, size
 
 #: A packed file may unpack to so many times its size, and to so many bytes in any case.
@@ -54,7 +55,7 @@ class Source:
         self._told = told
         self._kept = b""
         self._weighed = False
-        if self.path.is_dir():
+        if is_folder(self.path):
             raise InputError(f"{self.name} is a folder: name the files in it")
         if not self.path.is_file():
             what = "is no file" if self.path.exists() else "there is no such file"
@@ -167,7 +168,7 @@ class Source:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Unpack the whole file as far as it may go. Raises ``InputError`` where it goes farther."""
+        """Unpack the whole file. Raises ``InputError`` where it is larger than it may be."""
         most = most_unpacked(self.bytes)
         with self.path.open("rb") as raw:
             stream = _unpacker(self.packed, raw, self.name)
@@ -188,9 +189,8 @@ def most_unpacked(packed: int) -> int:
 def too_large(name: str, packed: int) -> InputError:
     """Say that a file unpacks to more than it may, and what to do if it is sound."""
     return InputError(
-        f"{name}: unpacks to more than {size(most_unpacked(packed))}; allowed: {MOST_RATIO} times "
-        f"its {size(packed)}, or {size(FREE_BYTES)}. If it is sound, unpack it first, and name "
-        "what comes out"
+        f"{name}: unpacks to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
+        f"{size(most_unpacked(packed))}); if it is sound, unpack it first, and name what comes out"
     )
 
 

@@ -23,6 +23,7 @@ from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
+from eastwest.units import clean
 
 #: Longest line: submissions of jobs describe every stage in full.
 MOST_LINE_BYTES = 16 << 20
@@ -118,7 +119,7 @@ class _Reader:
         """Take one event."""
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
-            self._task(event)
+            self._task(line, event)
         elif kind == "SparkListenerJobStart":
             self._job_start(line, event)
         elif kind == "SparkListenerJobEnd":
@@ -138,6 +139,10 @@ class _Reader:
             self.writer.host(None, text_of(event["Executor Info"].get("Host")))
         elif not isinstance(kind, str):
             raise ValueError("an event without a name")
+        else:
+            then = "it is left out: jobs, stages and ended tasks are what is read"
+            short = clean(kind.rpartition(".")[2].removeprefix("SparkListener"), 60)
+            self.account.note(self.name, line, f"event {short}", consequence=then)
 
     def _job_start(self, line: int, event: dict[str, Any]) -> None:
         theirs = _number(event["Job ID"])
@@ -201,7 +206,7 @@ class _Reader:
             self.owner[stage] = running[0]
         return self.owner[stage]
 
-    def _task(self, event: dict[str, Any]) -> None:
+    def _task(self, line: int, event: dict[str, Any]) -> None:
         stage_number, info = _number(event["Stage ID"]), event["Task Info"]
         job = self._runner(stage_number)
         if job is None:
@@ -232,9 +237,19 @@ class _Reader:
                 "file_bytes_written": measured.get("written"),
             },
         )
+        self._note_task(line, outcome, measured)
         _add(stage, measured, cpu_ns)
         if outcome == "succeeded" and start_ms and finish_ms and finish_ms >= start_ms:
             stage.task_ms += finish_ms - start_ms
+
+    def _note_task(self, line: int, outcome: str, measured: dict[str, int]) -> None:
+        if not measured:
+            then = "its bytes are not known (null), and not in the sums of its stage and job"
+            self.account.note(self.name, line, "task without metrics", consequence=then)
+        if outcome != "succeeded":
+            then = "it is a row; its bytes are in the sums of its stage and job, its time is not"
+            reason = "task that failed or was killed"
+            self.account.note(self.name, line, reason, consequence=then)
 
     def _write(self, job: Job) -> None:
         ran = {number: stage for number, stage in job.stages.items() if stage.ran}
@@ -271,6 +286,11 @@ class _Reader:
                 **totals,
             },
         )
+        skipped = len(job.stages) - len(ran)
+        if skipped:
+            then = "it has no row: its output was there, or its job ended before it"
+            reason = "stage that did not run"
+            self.account.note(self.name, job.line, reason, job.source_id, skipped, then)
         for stage in ran.values():
             self._write_stage(job, stage, ran)
 

@@ -33,6 +33,8 @@ _BLOCK = 4 << 20
 _MOST_BYTES = (1 << 64) - 1
 #: Lines of a block that are told of one by one; the rest are counted with the reason of the last.
 _WHOLE = r"^[0-9]{1,20}$"
+#: What a path has and a number has not.
+_PATH = r"[^0-9.\s-]"
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
@@ -76,6 +78,7 @@ class _Reader:
 
     def _add(self, rows: pl.DataFrame) -> None:
         self.columns |= set(rows["columns"].unique())
+        self._note_columns(rows)
         self._watch(rows)
         number = self.writer.next_job(rows.height)
         jobs = rows.with_columns(
@@ -84,7 +87,7 @@ class _Reader:
         )
         self.writer.add_frame("jobs", jobs)
         for column, access, size in ((7, "read", "input_bytes"), (8, "write", "output_bytes")):
-            named = jobs.filter(pl.col(f"path{column}").str.contains(r"[^0-9.\s-]"))
+            named = jobs.filter(pl.col(f"path{column}").str.contains(_PATH))
             if named.height:
                 files = named.select(
                     "job",
@@ -93,6 +96,20 @@ class _Reader:
                     pl.col(size).alias("bytes"),
                 )
                 self.writer.add_frame("files", files)
+
+    def _note_columns(self, rows: pl.DataFrame) -> None:
+        """Note values that have no meaning that is written down."""
+        numbers = pl.any_horizontal(
+            (pl.col(f"path{column}") != "") & ~pl.col(f"path{column}").str.contains(_PATH)
+            for column in (7, 8)
+        ).fill_null(False)
+        for odd, reason in (
+            (rows.filter(numbers), "column 7 or 8 that is a number and no path"),
+            (rows.filter(pl.col("columns") > 8), "column 9"),
+        ):
+            if odd.height:
+                then = "its value is left out: its meaning is not written down"
+                self.account.note(self.name, odd["number"][0], reason, "", odd.height, then)
 
     def _watch(self, rows: pl.DataFrame) -> None:
         """Note rows out of order, and whether submissions and gaps agree."""

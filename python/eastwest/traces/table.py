@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -68,6 +68,9 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
             near = difflib.get_close_matches(name, _COLUMNS, n=1)
             hint = f"; is {near[0]} meant?" if near else ""
             account.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
+        elif name == "job":
+            then = "jobs are numbered anew in the order of their submission"
+            account.note(file, 1, "column 'job'", consequence=then)
     return [name for name in given if name in _COLUMNS]
 
 
@@ -113,7 +116,7 @@ def _header(line: str) -> tuple[list[str], str]:
 
 
 def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = _Lines(source.lines(MOST_LINE_BYTES))
+    lines = _Lines(source, account)
     names, separator = _header(next(lines, ""))
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
@@ -130,6 +133,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
             reader = csv.reader(lines, delimiter=separator)
             continue
         if not row:
+            account.note(source.name, began, "blank line", consequence="it is left out")
             continue
         if len(row) != len(names):
             reason = f"{len(names)} values are expected"
@@ -141,13 +145,20 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
 class _Lines(Iterator[str]):
     """Lines of a file as text; ``number`` counts them."""
 
-    def __init__(self, lines: Iterable[tuple[int, bytes]]) -> None:
-        self._lines = iter(lines)
+    def __init__(self, source: Source, account: Account) -> None:
+        self._lines = source.lines(MOST_LINE_BYTES)
+        self._name = source.name
+        self._account = account
         self.number = 0
 
     def __next__(self) -> str:
         self.number, raw = next(self._lines)
-        return raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}") + "\n"
+        text = raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        if text.encode() != raw:
+            reason = "line that is not text in UTF-8, or has a NUL"
+            then = "what is no text is replaced by \N{REPLACEMENT CHARACTER}"
+            self._account.note(self._name, self.number, reason, consequence=then)
+        return text + "\n"
 
 
 def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -81,8 +81,7 @@ def import_trace(
             raise InputError(f"{traces[0]}: has no usable job: {why}")
         for file in confs.left():
             account.note(file, 0, "configuration of a job that is not there")
-        said = {"source": found, "files": read, **account.as_json()}
-        about = writer.finish(said)
+        about = writer.finish({"source": found, "files": read}, account)
         return Imported(writer.out, found, about, account)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,9 +173,8 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
     """Give communications with the time they begin at, in that order, and the end as a last one."""
     by_number = {node.number: node for node in nodes}
     if len(by_number) < len(nodes):
-        seen: set[int] = set()
-        twice = next(n.number for n in nodes if n.number in seen or seen.add(n.number))
-        raise InputError(f"{reading.name}: there are two nodes {twice}")
+        (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
+        raise InputError(f"{reading.name}: node {twice} is there more than once")
     talking = {node.number for node in nodes if _talks(reading, node)}
     controlled = sum(node.controlled for node in nodes)
     if controlled:
@@ -447,7 +446,8 @@ def _from_wire(name: str, message: bytes) -> _Node:
 
 def _attribute(message: bytes) -> tuple[str, Any]:
     """Give the name of an attribute and its value: a whole number, a text or a list of numbers."""
-    name, said = "", None
+    name: str = ""
+    said: int | str | list[int] | None = None
     for at, value in _fields(message):
         if at == _NAME and isinstance(value, bytes):
             name = value.decode(errors="replace")
@@ -460,7 +460,9 @@ def _attribute(message: bytes) -> tuple[str, Any]:
         elif at == _TEXT and isinstance(value, bytes):
             said = value.decode(errors="replace")
         elif at in _LISTS and isinstance(value, bytes):
-            said = [each for number, held in _fields(value) if number == 1 for each in _numbers(held)]
+            said = [
+                each for number, held in _fields(value) if number == 1 for each in _numbers(held)
+            ]
     return name, said
 
 

@@ -171,7 +171,9 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
     if not {task, other} <= members:
         raise reading.fail(f"task {task} or {other} is not in communicator {communicator}")
     if not 0 <= how < (4 if kind == "2" else 3):
-        raise reading.fail(f"found kind {how} of a message, expected 0 to {3 if kind == '2' else 2}")
+        raise reading.fail(
+            f"found kind {how} of a message, expected 0 to {3 if kind == '2' else 2}"
+        )
     tag = _apart(reading, tag, communicator)
     if kind == "2":
         if how & 1:

@@ -286,6 +286,10 @@ class _Reading:
             return
         if name in _VECTORS:
             self._note(f"{shown}: OTF2 names no sizes of single ranks", "all have equal parts")
+        self._put_collective(rank, call, event)
+
+    def _put_collective(self, rank: int, call: str, event: Any) -> None:
+        n = len(self.ranks)
         sent, received = int(event.size_sent), int(event.size_received)
         root = self._world(event, int(event.root)) if 0 <= int(event.root) < n else 0
         put = self.into.put

@@ -23,6 +23,8 @@ from eastwest.folders import NewFolder
 FLOPS_PER_S = 10**9
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
+#: What the file says of its format.
+FORMAT = "time-independent trace"
 #: Most ranks.
 MOST_RANKS = 65_536
 #: Data type of sizes in bytes.
@@ -116,7 +118,7 @@ class RankFiles:
         """Give the folder its name, with a file for each of so many ranks; return what is said."""
         self._flush()
         said = {
-            "format": "time-independent trace",
+            "format": FORMAT,
             "ranks": ranks,
             "calls": dict(sorted(self.calls.items())),
             "records": self.records,

@@ -11,6 +11,7 @@ from typing import Any
 
 from eastwest.account import Account
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.traces.mpi import chakra, dimemas, otf2, ti
 from eastwest.traces.mpi.form import FORMATS
 from eastwest.traces.mpi.ranks import RankFiles
@@ -32,7 +33,7 @@ class Imported:
 def find(files: Sequence[Path]) -> str | None:
     """Return the format of files if it is one of MPI programs."""
     first = files[0]
-    if first.is_dir():
+    if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
         return "ti" if inside and ti.looks_like(_start(sorted(inside)[0])) else None
     if not first.is_file():
@@ -95,7 +96,7 @@ def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> 
 
 def _read_ti(paths: list[Path], into: RankFiles) -> int:
     first = paths[0]
-    if len(paths) == 1 and first.is_dir():
+    if len(paths) == 1 and is_folder(first):
         return ti.read_folder(first, into)
     if len(paths) == 1 and first.is_file():
         if tarfile.is_tarfile(first):
