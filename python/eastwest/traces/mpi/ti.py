@@ -190,7 +190,8 @@ class _Calls:
             found, expected, left_out = wrong
             if left_out is None:
                 raise InputError(f"{place(name, number)}: found {found}, expected {expected}")
-            self._into.account.change(name, number, f"{found}, expected {expected}", left_out)
+            reason = f"found {found}, expected {expected}"
+            self._into.account.change(name, number, reason, left_out)
 
 
 def _once(ranks: dict[int, str], rank: int, name: str, where: str) -> None:

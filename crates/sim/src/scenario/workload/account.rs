@@ -66,3 +66,26 @@ fn place(first: &Value) -> String {
         None => format!(" ({})", shorten(file)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_account_becomes_notes_and_what_is_none_is_passed_over() {
+        let about = json!({
+            "skipped": [{"reason": "no number", "count": 2, "first": [{"file": "x.tsv", "line": 7}]}],
+            "changed": [{"reason": "a \u{1b}[31m group", "count": 1, "consequence": "left out"}],
+            "noted": [{"reason": "a file", "count": 1, "first": [{"file": "y", "line": null}]},
+                      {"reason": "no count"}, 7],
+        });
+        let notes = said("t", &about);
+        assert_eq!(notes[0], "t: the import left out 2 × no number (x.tsv:7)");
+        assert!(notes[1].ends_with("group; left out"), "{}", notes[1]);
+        assert!(!notes[1].contains('\u{1b}'));
+        assert_eq!(notes[2], "t: the import noted 1 × a file (y)");
+        assert_eq!(notes.len(), 3);
+        assert!(said("t", &json!({"noted": "x"})).is_empty());
+    }
+}

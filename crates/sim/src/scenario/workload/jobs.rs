@@ -288,11 +288,11 @@ fn load_folder(
 ) -> Result<(Arc<[u8]>, String), String> {
     let folder = find_below(&ground.context.base_dir, name)?;
     let bytes = read_below(&folder, table::FILE, MOST_TRACE_BYTES)?;
-    let (account, said) = account::of_folder(name, &folder);
+    let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    let (account, said) = account::of_folder(base, &folder);
     notes.extend(said);
     let mut listed = vec![(table::FILE.to_owned(), folder.join(table::FILE))];
     listed.extend(account.map(|path| (account::FILE.to_owned(), path)));
-    let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
     Ok((bytes, files.attach_folder(base, &listed)))
 }
 

@@ -54,12 +54,12 @@ pub fn replay(
         });
     match found {
         Ok((path, program, summary, mut listed)) => {
+            let base = trace.0.trim_end_matches('/').rsplit('/').next().unwrap_or(&trace.0);
             if path.is_dir() {
-                let (kept, said) = account::of_folder(&trace.0, &path);
+                let (kept, said) = account::of_folder(base, &path);
                 listed.extend(kept.map(|path| (account::FILE.to_owned(), path)));
                 notes.extend(said);
             }
-            let base = trace.0.rsplit('/').next().unwrap_or(&trace.0);
             let folder = files.attach_folder(base, &listed);
             let resolved = match &program {
                 Program::Merged(..) => format!("{folder}/{base}"),
