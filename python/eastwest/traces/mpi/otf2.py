@@ -84,6 +84,11 @@ def read(path: Path, into: RankFiles) -> int:
         raise InputError(f"{path}: cannot be read: {clean(str(error), 200)}") from None
 
 
+def _is_process(group: Any) -> bool:
+    """Whether a location group is a process, and not an accelerator."""
+    return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
+
+
 #: Source, tag, size and type of receives, by rank and request.
 _Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
 
@@ -109,13 +114,15 @@ class _Reading:
         self.trace = trace
         self.into = into
         self.ticks_per_s = float(trace.timer_resolution)
-        groups = list(dict.fromkeys(location.group for location in trace.definitions.locations))
+        locations = trace.definitions.locations
+        groups = list(dict.fromkeys(each.group for each in locations if _is_process(each.group)))
         self.rank_of = {group: number for number, group in enumerate(groups)}
         self.ranks = [_Rank() for _ in groups]
         self.first: dict[Any, Any] = {}
         self.coming: _Receives = {}
-        for location in trace.definitions.locations:
-            self.first.setdefault(location.group, location)
+        for location in locations:
+            if location.group in self.rank_of:
+                self.first.setdefault(location.group, location)
 
     def all(self, receives: _Receives) -> int:
         """Read all events; return the number of ranks."""
@@ -126,7 +133,7 @@ class _Reading:
             self.into.put(rank, "init")
         for location, event in self.trace.events:
             self.into.records += 1
-            if self.first[location.group] is location:
+            if self.first.get(location.group) is location:
                 self._take(self.rank_of[location.group], event)
             else:
                 self._other_location(event)
@@ -139,7 +146,7 @@ class _Reading:
         """Return what posted receives get, in the order of their posting."""
         found: _Receives = {}
         for location, event in self.trace.events:
-            if type(event).__name__ == "MpiIrecv" and self.first[location.group] is location:
+            if type(event).__name__ == "MpiIrecv" and self.first.get(location.group) is location:
                 key = self.rank_of[location.group], int(event.request_id)
                 got = self._world(event, event.sender), *self._size(event)
                 found.setdefault(key, deque()).append(got)
