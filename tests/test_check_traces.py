@@ -9,7 +9,7 @@ import pytest
 
 import check_traces
 from eastwest.account import Account
-from eastwest.traces import rumen
+from eastwest.traces import hadoop
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Folders of samples, and how many of them a reader takes at least.
@@ -62,13 +62,13 @@ def test_a_reader_that_drops_something_is_found_out(
     wrong = {row.sample: row.verdict for row in check_traces.rows(folder) if row.wrong}
     assert wrong["trace_1m.json.gz"] == "UNACCOUNTED: distributions"
     monkeypatch.undo()
-    write = rumen.hadoop.write_job
+    write = hadoop.write_job
     seen: list[Any] = []
 
     def all_but_one(job: Any, *rest: Any) -> bool:
         seen.append(job)
         return len(seen) == 2 or write(job, *rest)
 
-    monkeypatch.setattr(rumen.hadoop, "write_job", all_but_one)
+    monkeypatch.setattr(hadoop, "write_job", all_but_one)
     row = check_traces.check("x", [folder / "trace_1m.json.gz"], tmp_path / "out")
     assert "jobs" in row.verdict

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import json
 import re
@@ -188,8 +189,7 @@ def _dimemas(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
-    import otf2  # noqa: PLC0415  an extra
-
+    otf2 = importlib.import_module("otf2")  # an extra
     kinds: Counter[str] = Counter()
     with otf2.reader.open(str(files[0])) as trace:
         whole = sum(location.number_of_events for location in trace.definitions.locations)
@@ -297,8 +297,8 @@ def _history(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         _, schema, rest = data.split(b"\n", 2)
         stream, parsed = io.BytesIO(rest), fastavro.parse_schema(json.loads(schema))
         while stream.tell() < len(rest):
-            record = fastavro.schemaless_reader(stream, parsed, None, return_record_name=True)
-            yield record["event"]  # type: ignore[call-overload, index]
+            record: Any = fastavro.schemaless_reader(stream, parsed, None, return_record_name=True)
+            yield record["event"]
         return
     for line in data.decode().splitlines()[2:]:
         if line.strip() and "event" in json.loads(line):

@@ -124,6 +124,10 @@ class _Reading:
             if location.group in self.rank_of:
                 self.first.setdefault(location.group, location)
 
+    def _is_first(self, location: Any) -> bool:
+        """Whether a location is the one of its process that is read."""
+        return bool(self.first.get(location.group) is location)
+
     def all(self, receives: _Receives) -> int:
         """Read all events; return the number of ranks."""
         if not self.ranks:
@@ -133,7 +137,7 @@ class _Reading:
             self.into.put(rank, "init")
         for location, event in self.trace.events:
             self.into.records += 1
-            if self.first.get(location.group) is location:
+            if self._is_first(location):
                 self._take(self.rank_of[location.group], event)
             else:
                 self._other_location(event)
@@ -146,7 +150,7 @@ class _Reading:
         """Return what posted receives get, in the order of their posting."""
         found: _Receives = {}
         for location, event in self.trace.events:
-            if type(event).__name__ == "MpiIrecv" and self.first.get(location.group) is location:
+            if type(event).__name__ == "MpiIrecv" and self._is_first(location):
                 key = self.rank_of[location.group], int(event.request_id)
                 got = self._world(event, event.sender), *self._size(event)
                 found.setdefault(key, deque()).append(got)
