@@ -284,7 +284,8 @@ def _mrv1(path: Path, about: dict[str, Any], rows: dict[str, int]) -> list[Part]
 
 #: Events of a history whose times, counters or ends are read.
 _HISTORY = {
-    "AMStarted", "JobSubmitted", "JobQueueChange", "JobInited", "JobFinished", "TaskStarted",
+    "AMStarted", "JobSubmitted", "JobQueueChange", "JobInfoChange", "JobInited", "JobFinished",
+    "TaskStarted",
     "JobUnsuccessfulCompletion", "TaskAttemptStarted", "MapAttemptFinished",
     "ReduceAttemptFinished", "TaskAttemptFinished", "TaskAttemptUnsuccessfulCompletion",
 }  # fmt: skip

@@ -300,6 +300,10 @@ class Walk:
             job.launch_ms = hadoop.ms_of(event["launchTime"])
             job.maps = hadoop.count_of(event.get("totalMaps"))
             job.reduces = hadoop.count_of(event.get("totalReduces"))
+        elif kind == "JobInfoChange":
+            job = self._of(str(event["jobid"]))
+            job.submit_ms = hadoop.ms_of(event["submitTime"]) or job.submit_ms
+            job.launch_ms = hadoop.ms_of(event["launchTime"]) or job.launch_ms
         elif kind in {"JobFinished", "JobUnsuccessfulCompletion"}:
             job = self._of(str(event["jobid"]))
             job.finish_ms = hadoop.ms_of(event["finishTime"])

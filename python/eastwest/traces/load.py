@@ -51,10 +51,16 @@ class Trace(Opened):
             return frame.collect(engine="streaming")
 
 
-def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str = "stop") -> Trace:
+def open_trace(
+    path: str | Path,
+    *,
+    source_format: str = "auto",
+    on_bad_row: str = "stop",
+    lossy: bool = False,
+) -> Trace:
     """Open a folder in the normal form, or a file of a known format.
 
-    Raises ``InputError`` where it is neither, or damaged.
+    Raises ``InputError`` where it is neither, or damaged, and as ``import_trace`` does.
     """
     path = Path(path)
     if is_folder(path):
@@ -68,6 +74,7 @@ def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str
             folder / "trace",
             source_format=source_format,
             on_bad_row=on_bad_row,
+            lossy=lossy,
             lasting=False,
         )
         trace = _open_folder(imported.path, str(path))

@@ -115,9 +115,9 @@ class _Reader:
         elif kind.group(1) == "Task":
             self._task(line, pairs)
         elif pairs.get("VERSION", "1") != "1":
-            reason = "version of the log that is not 1"
+            reason = "a log of another version than 1"
             then = "its records are read as those of version 1"
-            self.account.note(self.name, line, reason, pairs["VERSION"], consequence=then)
+            self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
         """Take what stands between histories: names of files, and configurations."""
