@@ -428,3 +428,42 @@ def test_comparing_names_the_trace_that_is_too_short(tmp_path: Path) -> None:
     ran = command("trace", "compare", tmp_path / "long.tsv", tmp_path / "short.tsv")
     assert ran.exit_code == 2
     assert f"{tmp_path}/short.tsv: no whole window" in ran.output.replace("\n", "")
+
+
+def test_events_and_counters_of_histories_are_accounted_for(tmp_path: Path) -> None:
+    job, start = "job_1600000000000_0001", 1_600_000_000_000
+    task = job.replace("job", "task") + "_m_000000"
+    counts = [
+        {"name": name, "value": value} for name, value in (("MINE", 4), ("SPILLED_RECORDS", -3))
+    ]
+    counters = {"name": "COUNTERS", "groups": [{"name": "g", "counts": counts}]}
+    attempt = {"taskid": task, "attemptId": task.replace("task", "attempt") + "_0"}
+    attempt |= {"taskType": "MAP"}
+    ended = {"taskStatus": "SUCCEEDED", "finishTime": start + 9000, "mapFinishTime": start + 8000}
+    submitted = {"jobid": job, "jobName": "x", "submitTime": start}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("AMStarted", {"startTime": start}),
+        ("AMStarted", {"startTime": start + 100}),
+        ("JobSubmitted", submitted),
+        ("JobInfoChange", {"jobid": job, "submitTime": start - 5000, "launchTime": start}),
+        ("JobPriorityChange", {"jobid": job, "priority": "HIGH"}),
+        ("TaskAttemptStarted", {**attempt, "startTime": start + 1000}),
+        ("MapAttemptFinished", {**attempt, **ended, "counters": counters}),
+        ("Unheard", {}),
+        ("JobFinished", {"jobid": job, "finishTime": start + 10_000, "totalCounters": None}),
+    ]
+    lines = [
+        json.dumps({"type": kind, "event": {f"org.apache.hadoop.{kind}": event}})
+        for kind, event in events
+    ]
+    (tmp_path / "x.jhist").write_text("\n".join(["Avro-Json", "{}", *lines]) + "\n")
+    imported = import_trace([tmp_path / "x.jhist"], tmp_path / "out")
+    assert said(imported.about) == {
+        "event JobPriorityChange": 1,
+        "event Unheard": 1,
+        "application master that started again": 1,
+        "counter of an attempt that has no column": 1,
+        "counter of an attempt that is negative": 1,
+    }
+    (row,) = pl.read_parquet(imported.path / "jobs.parquet").to_dicts()
+    assert (row["submit_s"], row["launch_s"], row["finish_s"]) == (0.0, 5.0, 15.0)
