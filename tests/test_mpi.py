@@ -66,7 +66,7 @@ def test_messages_and_bytes_are_those_of_the_matrix(replayed: Result) -> None:
 
 def test_a_result_runs_again_from_its_own_files(replayed: Result, tmp_path: Path) -> None:
     kept = sorted(path.name for path in (replayed.path / "inputs/cg").iterdir())
-    assert kept == [f"rank-{rank:05}.txt" for rank in range(4)]
+    assert kept == [*(f"rank-{rank:05}.txt" for rank in range(4)), "trace.json"]
     again = ew.run(replayed.path, out=tmp_path / "again")
     assert again.summary["digest"] == replayed.summary["digest"]
 
@@ -290,12 +290,13 @@ def chakra(*nodes: tuple[int, int, int, list[int], dict[str, int]]) -> bytes:
 
 
 def test_chakra_puts_nodes_in_the_order_of_what_they_need(tmp_path: Path) -> None:
-    # two computations at once, then a sum of all; the launch of it names no size
+    # two computations at once, then a sum of all; the call of a processor that launches it names
+    # no size
     graph = chakra(
         (4, 7, 90, [2, 3], {"comm_type": 0, "comm_size": 4096}),
         (2, 4, 300, [], {}),
         (3, 4, 200, [], {}),
-        (5, 7, 10, [4], {}),
+        (5, 7, 10, [4], {"is_cpu_op": 1}),
         (6, 5, 0, [5], {"comm_dst": 1, "comm_size": 12, "comm_tag": 3}),
     )
     (tmp_path / "t.0.et").write_bytes(graph)
@@ -423,9 +424,9 @@ def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
     (folder / "more1.txt").write_text("1 init\n")
     with pytest.raises(InputError, match="are both for rank 1"):
         import_mpi([folder], tmp_path / "twice")
-    shutil.copy(folder / "actions0.txt", tmp_path / "rank3.txt")
-    with pytest.raises(InputError, match="expected rank 3"):
-        import_mpi([tmp_path / "rank3.txt", folder / "actions0.txt"], tmp_path / "wrong")
+    shutil.copy(folder / "actions0.txt", tmp_path / "rank1.txt")
+    with pytest.raises(InputError, match="found rank 0, expected rank 1"):
+        import_mpi([tmp_path / "rank1.txt", folder / "actions0.txt"], tmp_path / "wrong")
 
 
 def test_the_command_says_what_it_has_made(tmp_path: Path) -> None:

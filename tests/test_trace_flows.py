@@ -29,13 +29,15 @@ failure switch_type TOR switch_id 0 link_id 1
 
 def test_a_matrix_runs_as_a_list_of_flows(tmp_path: Path) -> None:
     (tmp_path / "made.cm").write_text(MADE)
-    made = CliRunner().invoke(
-        app, ["trace", "flows", str(tmp_path / "made.cm"), "-o", str(tmp_path / "flows.csv")]
-    )
+    command = ["trace", "flows", str(tmp_path / "made.cm"), "-o", str(tmp_path / "flows.csv")]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 2
+    assert "made.cm:9: a failure, which a list of flows cannot say" in refused.output
+    made = CliRunner().invoke(app, [*command, "--lossy"])
     assert made.exit_code == 0, made.output
     assert "3 flows of 51.4 kB, hosts 0 to 7" in made.output
-    assert "left out: 1 priorities" in made.output
-    assert "left out: 1 failures" in made.output
+    assert "noted 1 × priority of a connection: made.cm:7" in made.output
+    assert "changed 1 × a failure, which a list of flows cannot say: made.cm:9" in made.output
     (tmp_path / "s.toml").write_text(
         'schema = 1\n[fabric]\nkind = "star"\nhosts = 8\nhost_rate = "1 Gbit/s"\n'
         '[[workload]]\nname = "htsim"\nkind = "flow-list"\nfile = "flows.csv"\n'
@@ -43,7 +45,7 @@ def test_a_matrix_runs_as_a_list_of_flows(tmp_path: Path) -> None:
     ran = ew.run(tmp_path / "s.toml", out=tmp_path / "out").flows.sort("start_s")
     rows = ran.select("src", "dst", "bytes", "start_s").rows()
     assert rows == [(1, 0, 20000, 0.0), (7, 3, 1448, 2e-6), (2, 0, 30000, 0.0015)]
-    again = ["trace", "flows", str(tmp_path / "made.cm"), "-o", str(tmp_path / "flows.csv")]
+    again = [*command, "--lossy"]
     assert CliRunner().invoke(app, again).exit_code == 2
     assert CliRunner().invoke(app, [*again, "--force"]).exit_code == 0
 

@@ -9,6 +9,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import shipped
+from eastwest.account import Account
 from eastwest.traces import replay
 from eastwest.traces.take import import_trace
 
@@ -67,9 +68,11 @@ def test_what_no_simulation_takes_is_not_written(
     columns = ("input_bytes", "shuffle_bytes", "output_bytes", "maps", "reduces")
     frame = pl.DataFrame({"submit_s": [1e9], "name": ["x"], **{name: [1] for name in columns}})
     frame.write_parquet(jobs)
-    assert not replay.write(jobs, tmp_path / replay.FILE)
+    account = Account()
+    assert not replay.write(jobs, tmp_path / replay.FILE, account)
+    assert "a run cannot replay the trace" in next(account.lines())
     frame.with_columns(submit_s=pl.lit(1.0)).write_parquet(jobs)
-    assert replay.write(jobs, tmp_path / replay.FILE)
+    assert replay.write(jobs, tmp_path / replay.FILE, account)
     monkeypatch.setattr(replay, "MOST_BYTES", 40)
-    assert not replay.write(jobs, tmp_path / replay.FILE)
+    assert not replay.write(jobs, tmp_path / replay.FILE, account)
     assert not (tmp_path / replay.FILE).exists()

@@ -1,197 +1,203 @@
-"""Imports every recorded workload of a folder and checks counts and totals against other counts.
+"""Feeds every reader of traces each sample below a folder, and looks for what nobody speaks of.
 
-``python tools/check_traces.py DATA`` takes ``swim``, ``rumen``, ``jhist`` and ``spark-events``
-below DATA, and compares what the readers find with a second, simpler count of the same file: sums
-of columns, of JSON objects, of names of attempts. Rumen's gold output is compared with the logs
-that it was made from, its topologies with the hosts found, and Spark's stages with the answers of
-its REST interface. ``--write`` puts the table into docs/validation/traces.md; without it, the
-command exits with 1 where the table there says something else.
+``python tools/check_traces.py [DATA]`` (default: ``../shared/data`` beside the repository) imports
+each file, or each folder of rank files. It counts the records of the same sample by other means
+(``trace_counts``), and holds that against what was imported and what the account says. A sample is
+*accounted for* if imported and told records are as many as were counted, for each kind of record.
+Where the import refuses a change of meaning, its reason is shown and the sample is imported again
+with ``lossy``. ``--write`` keeps the table in docs/validation/trace-accounts.md. Exits with 1 where
+a sample is not accounted for.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
+import datetime
 import re
 import sys
+import tarfile
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import polars as pl
-
+import trace_counts
 from eastwest.errors import InputError
-from eastwest.traces.take import Imported, import_trace
+from eastwest.observe.take import import_spans
+from eastwest.traces import matrix
+from eastwest.traces.mpi import take as mpi
+from eastwest.traces.take import import_trace
+from trace_counts import Part
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "traces.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "validation" / "trace-accounts.md"
 MARK = "<!-- table by tools/check_traces.py -->"
-FOLDERS = ("swim", "rumen", "jhist", "spark-events")
-#: Files that are no data.
-_PAPERS = re.compile(r"(LICENSE|NOTICE|README)")
-_LONGEST_NAME = 44
-Counts = dict[str, int]
+#: Files that are no samples of traces, and folders of which only some are.
+_PAPERS = re.compile(r"LICENSE|NOTICE|README|SOURCES|MANIFEST|\._|hostfile")
+_OTHERS = re.compile(
+    r"/(topologies/(?!.*\.cm$)|platforms/|kernel-|metric/|mrmr/|expected/)|\.matrix\."
+)
+#: Kinds of files beside traces: settings, measurements, pictures of platforms.
+_NO_TRACES = re.compile(
+    r"(\.xml|\.txt|\.cfg|\.def|\.evt|\.before|\.after|-w\d\.csv|fault_list\.json|foo-bar\.csv"
+    r"|platform.*\.xml|(tasks|flows[^/]*|ports|counters[^/]*|shuffle|pairs)\.csv(\.gz)?"
+    r"|(summary|wire)\.json|_conf\.xml\.gz|\.matrix\.csv)$"
+)
 
 
-def text_of(path: Path) -> str:
-    """Text of a file, unpacked."""
-    data = path.read_bytes()
-    return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(errors="replace")
+@dataclass
+class Row:
+    """What became of a sample."""
+
+    sample: str
+    reader: str
+    parts: list[Part]
+    refused: str = ""
+
+    @property
+    def wrong(self) -> list[Part]:
+        """Kinds of records that nobody speaks of."""
+        return [part for part in self.parts if part.imported + part.told != part.counted]
+
+    @property
+    def verdict(self) -> str:
+        """Verdict in words."""
+        if self.wrong:
+            return "UNACCOUNTED: " + ", ".join(part.kind for part in self.wrong)
+        if self.refused and not self.parts:
+            return f"refused: {self.refused}"
+        told = "accounted for"
+        return f"refused: {self.refused}; with --lossy {told}" if self.refused else told
+
+    def cells(self) -> list[str]:
+        """Cells of the table: sample, reader, counted, imported, in the account, verdict."""
+        columns = [
+            ", ".join(f"{number(part):,} {part.kind}" for part in self.parts if number(part))
+            for number in (_counted, _imported, _told)
+        ]
+        return [f"`{self.sample}`", self.reader, *columns, self.verdict.replace("|", "\\|")]
 
 
-def count_swim(path: Path) -> Counts:
-    """Count lines and sum columns."""
-    rows = [line.split("\t") for line in text_of(path).splitlines()]
-    return {
-        "jobs": len(rows),
-        "input": sum(int(row[3]) for row in rows),
-        "shuffle": sum(int(row[4]) for row in rows),
-        "output": sum(int(row[5]) for row in rows),
-    }
+def _counted(part: Part) -> int:
+    return part.counted
 
 
-def count_rumen(path: Path) -> Counts:
-    """Count objects, attempts, and the bytes of the last successful attempt of each task."""
-    decoder, text, at = json.JSONDecoder(), text_of(path).strip(), 0
-    found: Counter[str] = Counter()
-    while at < len(text):
-        job, at = decoder.raw_decode(text, at)
-        at += len(text[at:]) - len(text[at:].lstrip())
-        found["jobs"] += 1
-        for group in ("mapTasks", "reduceTasks", "otherTasks"):
-            for task in job[group]:
-                found["attempts"] += len(task["attempts"])
-                good = [a for a in task["attempts"] if a["result"] == "SUCCESS"]
-                if good and group != "otherTasks":
-                    last = max(good, key=lambda a: a["finishTime"])
-                    for ours, theirs in (
-                        ("input", "hdfsBytesRead"),
-                        ("shuffle", "reduceShuffleBytes"),
-                        ("output", "hdfsBytesWritten"),
-                    ):
-                        found[ours] += max(0, last[theirs])
-    return dict(found)
+def _imported(part: Part) -> int:
+    return part.imported
 
 
-def count_mrv1(path: Path) -> Counts:
-    """Count names of jobs and attempts."""
-    text = text_of(path)
-    return {
-        "jobs": len(set(re.findall(r'^Job JOBID="(\w+)"', text, re.M))),
-        "attempts": len(set(re.findall(r'TASK_ATTEMPT_ID="(\w+)"', text))),
-    }
+def _told(part: Part) -> int:
+    return part.told
 
 
-def count_jhist(path: Path) -> Counts:
-    """Count submissions, and names of attempts."""
-    text = text_of(path)
-    return {
-        "jobs": text.count('"event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted"'),
-        "attempts": len(set(re.findall(r'"attemptId":"(\w+)"', text))),
-    }
+def samples(data: Path, unpacked: Path) -> Iterator[tuple[str, list[Path]]]:
+    """Samples below a folder: what to call each, and its files."""
+    taken: set[Path] = set()
+    for folder in sorted(path for path in data.rglob("*") if path.is_dir()):
+        ranks = sorted(path for path in folder.glob("*.txt") if _has_rank(path))
+        if len(ranks) > 1 and mpi.find([folder]) == "ti":
+            taken.update(ranks)
+            yield f"{folder.relative_to(data)} ({len(ranks)} rank files)", ranks
+    for path in sorted(path for path in data.rglob("*") if path.is_file()):
+        name = str(path.relative_to(data))
+        if path in taken or _PAPERS.match(path.name) or _OTHERS.search(f"/{name}"):
+            continue
+        if tarfile.is_tarfile(path) and not _holds_ranks(path):
+            yield from _unpack(path, name, unpacked)
+        elif not _NO_TRACES.search(path.name) or mpi.find([path]) == "ti":
+            yield name, [path]
 
 
-def count_spark(path: Path) -> Counts:
-    """Count events by their names, and bytes wherever they stand in metrics of tasks."""
-    found: Counter[str] = Counter()
-    names = {"JobStart": "jobs", "TaskEnd": "attempts"}
-    for line in text_of(path).splitlines():
-        event = json.loads(line)
-        found[names.get(event["Event"].removeprefix("SparkListener"), "")] += 1
-        metrics = event.get("Task Metrics") or {}
-        fetched = metrics.get("Shuffle Read Metrics", {})
-        found["input"] += metrics.get("Input Metrics", {}).get("Bytes Read", 0)
-        found["shuffle"] += fetched.get("Remote Bytes Read", 0) + fetched.get("Local Bytes Read", 0)
-        found["output"] += metrics.get("Output Metrics", {}).get("Bytes Written", 0)
-    del found[""]
-    return dict(found)
+def _has_rank(path: Path) -> bool:
+    return bool(re.search(r"\d\.txt$", path.name))
 
 
-COUNTERS: dict[str, Callable[[Path], Counts]] = {
-    "swim": count_swim,
-    "rumen": count_rumen,
-    "mrv1": count_mrv1,
-    "jhist": count_jhist,
-    "spark": count_spark,
-}
+def _holds_ranks(path: Path) -> bool:
+    with tarfile.open(path) as archive:
+        return any(_has_rank(Path(member.name)) for member in archive)
 
 
-def ours_of(imported: Imported) -> Counts:
-    """Counts and totals of an import, by the names that the second count has."""
-    rows, totals = imported.about["rows"], imported.about["totals"]
-    sums = {name: totals.get(f"{name}_bytes", 0) for name in ("input", "shuffle", "output")}
-    return {"jobs": rows.get("jobs", 0), "attempts": rows.get("attempts", 0), **sums}
+def _unpack(path: Path, name: str, into: Path) -> Iterator[tuple[str, list[Path]]]:
+    with tarfile.open(path) as archive:
+        for member in archive.getmembers():
+            base = Path(member.name).name
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None and not _PAPERS.match(base):
+                file = into / path.name / base
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content.read())
+                yield f"{name}:{base}", [file]
 
 
-def check(path: Path, out: Path) -> tuple[str, list[str]]:
-    """Give a row of the table for a file, and what is wrong."""
-    name = path.name if len(path.name) <= _LONGEST_NAME else path.name[: _LONGEST_NAME - 1] + "…"
-    where = f"{path.parent.name}/{name}"
+Taker = Callable[[list[Path], Path, bool], tuple[str, list[Part]]]
+
+
+def _take_mpi(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Part]]:
+    taken = mpi.import_mpi(files, out, force=True, lossy=lossy)
+    source = str(taken.about["source"])
+    return source, trace_counts.mpi_parts(source, files, taken.about)
+
+
+def _take_matrix(files: list[Path], _: Path, lossy: bool) -> tuple[str, list[Part]]:
+    found = matrix.read(files[0], lossy=lossy)
+    about = found.account.as_json()
+    return "htsim matrix", trace_counts.matrix_parts(files[0], len(found.connections), about)
+
+
+def _take_spans(files: list[Path], out: Path, _: bool) -> tuple[str, list[Part]]:
+    taken = import_spans(files, out, force=True, lasting=False)
+    return taken.source_format, trace_counts.span_parts(taken.source_format, files[0], taken)
+
+
+def _take_jobs(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Part]]:
+    taken = import_trace(files, out, force=True, lossy=lossy)
+    return taken.source_format, trace_counts.job_parts(taken.source_format, files[0], taken.about)
+
+
+def _taker(files: list[Path]) -> Taker:
+    """The reader that the content of a sample asks for."""
+    if files[0].suffix == ".cm":
+        return _take_matrix
+    if len(files) > 1 or mpi.find(files):
+        return _take_mpi
+    return _take_spans if trace_counts.has_spans(files[0]) else _take_jobs
+
+
+def check(sample: str, files: list[Path], out: Path) -> Row:
+    """Import a sample and count it."""
+    taker = _taker(files)
     try:
-        imported = import_trace([path], out / "trace", force=True, lasting=False)
+        return Row(sample, *taker(files, out, False))
     except InputError as error:
-        reason = str(error).removeprefix(str(path)).lstrip(": ")
-        return f"| `{where}` | refused: {reason} | | | | | |", []
-    ours, theirs = ours_of(imported), COUNTERS[imported.source_format](path)
-    wrong = [
-        f"{where}: {name}: {ours[name]:,} read, {theirs[name]:,} counted"
-        for name in theirs
-        if ours[name] != theirs[name]
-    ]
-    noted = "; ".join(f"{e['count']} × {e['reason']}" for e in imported.about["noted"])
-    numbers = " | ".join(f"{ours[name]:,}" for name in ours)
-    return (
-        f"| `{where}` | {imported.source_format} | {numbers} |{' ' + noted if noted else ''} |",
-        wrong,
-    )
+        refused = str(error)
+        for file in files:
+            refused = refused.replace(str(file), file.name)
+    if "with --lossy: " not in refused:
+        return Row(sample, "", [], refused)
+    reason = refused.partition("; with --lossy")[0]
+    try:
+        return Row(sample, *taker(files, out, True), reason)
+    except InputError as error:
+        return Row(sample, "", [], f"{reason}; with --lossy: {error}")
 
 
-def gold(data: Path, out: Path) -> Iterator[str]:
-    """Compare logs with what Rumen made of them, and topologies with the hosts that are named."""
-    tests = data / "rumen" / "small-trace-test"
-    pairs = [
-        ("sample-job-tracker-logs.gz", "job-tracker-logs-trace-output.gz"),
-        ("truncated-job-tracker-log", "truncated-trace-output"),
-    ]
-    for log, made in pairs:
-        mine = import_trace([tests / log], out / "log", force=True, lasting=False).path
-        theirs = import_trace([tests / made], out / "gold", force=True, lasting=False).path
-        for table, key in (("jobs", ["job"]), ("attempts", ["task", "attempt"])):
-            a, b = (pl.read_parquet(p / f"{table}.parquet").sort(key) for p in (mine, theirs))
-            known = [c for c in a.columns if b[c].null_count() < b.height and c != "rack"]
-            if not a.select(known).equals(b.select(known)):
-                yield f"{log}: {table} differ from {made}"
-    mumak = data / "rumen" / "mumak"
-    files = [mumak / "19-jobs.trace.json.gz", mumak / "19-jobs.topology.json.gz"]
-    hosts = pl.read_parquet(
-        import_trace(files, out / "mumak", force=True, lasting=False).path / "hosts.parquet"
-    )
-    if (hosts.height, hosts["rack"].n_unique()) != (1545, 41):
-        yield f"mumak: {hosts.height} hosts in {hosts['rack'].n_unique()} racks, not 1,545 in 41"
+def rows(data: Path) -> list[Row]:
+    """Check every sample below a folder."""
+    with tempfile.TemporaryDirectory(prefix="eastwest-check-") as folder:
+        out = Path(folder)
+        return [
+            check(sample, files, out / f"trace-{number}")
+            for number, (sample, files) in enumerate(samples(data, out / "unpacked"))
+        ]
 
 
-def rest(data: Path, out: Path) -> Iterator[str]:
-    """Compare stages with the answers of Spark's REST interface."""
-    spark = data / "spark-events"
-    for log, answer in (("local-1422981780767", "stage_list_json_expectation.json"),):
-        trace = import_trace([spark / log], out / "spark", force=True, lasting=False).path
-        stages = {s["stage"]: s for s in pl.read_parquet(trace / "stages.parquet").to_dicts()}
-        told: list[dict[str, Any]] = json.loads((spark / "expected" / answer).read_text("utf-8"))
-        for stage in told:
-            mine = stages.pop(stage["stageId"])
-            for column, key in (
-                ("tasks", "numTasks"),
-                ("input_bytes", "inputBytes"),
-                ("shuffle_bytes", "shuffleReadBytes"),
-                ("shuffle_written_bytes", "shuffleWriteBytes"),
-                ("output_bytes", "outputBytes"),
-            ):
-                if mine[column] != stage[key]:
-                    yield f"{log}: stage {mine['stage']}: {column} {mine[column]}, not {stage[key]}"
-        if stages:
-            yield f"{log}: stages {sorted(stages)} are not in {answer}"
+HEAD = ["sample", "reader", "counted", "imported", "in the account", "verdict"]
+
+
+def table(found: list[Row]) -> str:
+    """Give the rows as a table in Markdown."""
+    lines = [HEAD, ["---"] * len(HEAD), *(row.cells() for row in found)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
 def main() -> int:
@@ -199,34 +205,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--write", action="store_true", help="write the table into the page")
+    parser.add_argument("data", type=Path, nargs="?", default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--write", metavar="DATE", help="write the table of that day into the page")
     arguments = parser.parse_args()
-    rows, wrong = [], []
-    with tempfile.TemporaryDirectory(prefix="eastwest-check-") as folder:
-        out = Path(folder)
-        for name in FOLDERS:
-            for path in sorted(p for p in (arguments.data / name).rglob("*") if p.is_file()):
-                if not _PAPERS.match(path.name):
-                    row, problems = check(path, out)
-                    rows.append(row)
-                    wrong += problems
-        wrong += [*gold(arguments.data, out), *rest(arguments.data, out)]
-    head = (
-        "| file | format | jobs | attempts | input | shuffle | output | noted |\n"
-        + "|---" * 8
-        + "|"
-    )
-    before, _, _ = PAGE.read_text("utf-8").partition(MARK)
-    page = before + MARK + "\n\n" + "\n".join([head, *rows]) + "\n"
+    if not arguments.data.is_dir():
+        parser.error(f"there is no folder {arguments.data}")
+    found = rows(arguments.data)
+    text = table(found)
+    print(text)
     if arguments.write:
-        PAGE.write_text(page, "utf-8")
-    elif PAGE.read_text("utf-8") != page:
-        wrong.append(f"{PAGE.name} says something else: --write writes it anew")
-    for line in wrong:
-        print(line)
-    print(f"{len(rows)} files, {len(wrong)} problems")
-    return 1 if wrong else 0
+        day = datetime.date.fromisoformat(arguments.write)
+        before, _, _ = PAGE.read_text("utf-8").partition(MARK)
+        PAGE.write_text(f"{before}{MARK}\n\nRecorded on {day}.\n\n{text}", "utf-8")
+    wrong = [row for row in found if row.wrong]
+    refused = sum(bool(row.refused and not row.parts) for row in found)
+    print(f"{len(found)} samples: {refused} refused, {len(wrong)} not accounted for")
+    for row in wrong:
+        for part in row.wrong:
+            print(f"{row.sample}: {part}")
+    return 1 if wrong or not found else 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ __all__ = [
     "drill",
     "fuzz",
     "fuzz_levels",
+    "mpi_check",
+    "mpi_record",
     "own_crate",
     "resolve",
     "run",
@@ -85,3 +87,7 @@ def topology(
 def own_crate() -> tuple[str, str, list[tuple[str, str]]] | None: ...
 def version() -> str: ...
 def build_info() -> dict[str, Any]: ...
+def mpi_record(
+    line: bytes, ranks: int, element: int
+) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]: ...
+def mpi_check(files: list[tuple[str, str]]) -> list[str]: ...

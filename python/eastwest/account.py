@@ -7,7 +7,7 @@ kept in the JSON file of the imported folder, and shown in the report.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,16 +142,55 @@ class Account:
 
     def lines(self) -> Iterator[str]:
         """What is shown on a terminal: one line for each reason."""
-        for word, kinds in (
-            ("left out", self.skipped),
-            ("changed", self.changed),
-            ("noted", self.noted),
+        for word, kinds in zip(
+            KINDS.values(), (self.skipped, self.changed, self.noted), strict=True
         ):
             for reason, found in kinds.items():
                 file, line, text = found.places[0]
                 seen = f" has {clean(text, 60)!r}" if text else ""
                 then = f"; {found.consequence}" if found.consequence else ""
                 yield f"{word} {count(found.count)} × {reason}: {place(file, line)}{seen}{then}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of an account as ``trace.json`` or ``spans.json`` has it."""
+
+    #: ``left out``, ``changed`` or ``noted``.
+    kind: str
+    count: int
+    reason: str
+    #: Place of the first record; empty where it is not known.
+    first: str
+    #: What follows from it; empty where that is plain.
+    consequence: str
+
+
+#: Words for the kinds of entries, by their names in JSON.
+KINDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
+
+
+def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Entries of the account in a file that may come from anywhere; what is none is passed over."""
+    found = []
+    for key, kind in KINDS.items():
+        listed = about.get(key)
+        for each in listed[: MOST_REASONS + 1] if isinstance(listed, list) else []:
+            number = each.get("count") if isinstance(each, dict) else None
+            if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+                texts = (str(each.get(name) or "") for name in ("reason", "consequence"))
+                reason, consequence = (clean(text, 400) for text in texts)
+                found.append(Entry(kind, number, reason, _first(each), consequence))
+    return tuple(found)
+
+
+def _first(entry: Mapping[str, Any]) -> str:
+    places = entry.get("first")
+    first = places[0] if isinstance(places, list) and places else None
+    if not isinstance(first, dict) or not first.get("file"):
+        return ""
+    line = first.get("line")
+    return place(str(first["file"]), line if isinstance(line, int) and line > 0 else 0)
 
 
 def place(file: str, line: int) -> str:

@@ -304,6 +304,24 @@ def version() -> str:
     return _core.version()
 
 
+def mpi_record(
+    line: bytes, ranks: int, element: int
+) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
+    """Read a line of a time-independent trace of ``ranks`` ranks, as a run reads it.
+
+    ``element`` is the number of bytes of an element without type. Returns two parts. The first is
+    the rank and the bytes of an element from there on. The second is what is wrong: what there is,
+    what is expected, and what follows if the record is left out (nothing where it is damaged). A
+    line that says nothing gives neither.
+    """
+    return _core.mpi_record(line, ranks, element)
+
+
+def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
+    """Say what a run would have against a trace with these files of ranks (name and path)."""
+    return _core.mpi_check([(name, str(path)) for name, path in files])
+
+
 def build() -> str:
     """Version of the simulator, with the hashes of all code that decides besides this package.
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from eastwest.errors import InputError
+from eastwest.units import clean
 
 #: Where runs are kept when nothing else is said, below the working directory.
 DEFAULT_STORE = Path(".eastwest/store")
@@ -16,6 +17,19 @@ DEFAULT_STORE = Path(".eastwest/store")
 def store_folder(chosen: str | Path | None = None) -> Path:
     """Return the folder of the run store: the one chosen, ``$EASTWEST_STORE``, or the default."""
     return Path(chosen or os.environ.get("EASTWEST_STORE") or DEFAULT_STORE).absolute()
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a name from a user is that of a folder.
+
+    Raises ``InputError`` where it cannot be the name of anything, such as a text that is given in
+    the place of its file.
+    """
+    try:
+        return path.is_dir()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{clean(str(path), 60)}: is no name of a file: {said}") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.mechanisms.load import Mechanism, load
 from eastwest.memory import Watched
 from eastwest.results import Result, TargetFolder, write_result
@@ -43,7 +44,7 @@ def load_source(scenario: str | Path) -> Source:
     if isinstance(scenario, str) and "\n" in scenario:
         return Source(scenario, Path.cwd(), "text")
     path = Path(scenario)
-    if path.is_dir() and (path / "scenario.toml").is_file():
+    if is_folder(path) and (path / "scenario.toml").is_file():
         path = path / "scenario.toml"
     if not path.is_file():
         found = shipped.find(str(scenario))

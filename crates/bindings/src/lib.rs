@@ -5,6 +5,7 @@
 mod fuzzing;
 mod keeping;
 pub mod mechanism;
+mod mpi;
 mod running;
 mod sketch;
 
@@ -402,6 +403,8 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(drill, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzing::fuzz, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzing::fuzz_levels, m)?)?;
+    m.add_function(wrap_pyfunction!(mpi::mpi_record, m)?)?;
+    m.add_function(wrap_pyfunction!(mpi::mpi_check, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_info, m)?)
 }

@@ -16,7 +16,9 @@ from eastwest.results import Result
 def report(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="Results, or a sweep, or an optimisation."),
+        typer.Argument(
+            metavar="DIR...", help="Results, or a sweep, an optimisation, an imported trace."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -27,7 +29,7 @@ def report(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Write a self-contained HTML page about results, a sweep or an optimisation."""
+    """Write a self-contained HTML page about results, a sweep, an optimisation or a trace."""
     from eastwest.report import write_picture, write_report  # noqa: PLC0415  slow to load
 
     page = write_report(folders, out)

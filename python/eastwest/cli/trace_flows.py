@@ -24,6 +24,9 @@ def flows(
             help="Unit of starts: ps as htsim reads them, us as its own writer writes them.",
         ),
     ] = "ps",
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Leave failures out, which a list of flows cannot say.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the file named by --out.")
     ] = False,
@@ -35,11 +38,11 @@ def flows(
     from eastwest.errors import InputError  # noqa: PLC0415  as the reader: slow to load
     from eastwest.traces import matrix  # noqa: PLC0415
 
-    found = matrix.read(file, starts)
+    found = matrix.read(file, starts, lossy)
     if out.exists() and not force:
         raise InputError(f"{out} is there already; --force replaces it")
     matrix.write(found, out)
     payload = size(sum(each.bytes for each in found.connections))
     typer.echo(f"{count(len(found.connections))} flows of {payload}, hosts 0 to {found.nodes - 1}")
-    for note in found.notes:
-        errors().print(f"eastwest: {clean(note, 300)}", markup=False)
+    for line in found.account.lines():
+        errors().print(f"eastwest: {clean(line, 500)}", markup=False)

@@ -23,6 +23,7 @@ from eastwest.traces.mpi.form import FORMATS as MPI_SOURCES
 from eastwest.units import clean, count, percent, size, span
 
 if TYPE_CHECKING:
+    from eastwest.account import Account
     from eastwest.traces.mpi.take import Imported as MpiImported
     from eastwest.traces.take import Imported
 
@@ -66,6 +67,13 @@ def import_files(
         int | None,
         typer.Option(min=1, max=65_536, help="Ranks to repeat the Chakra trace of one rank for."),
     ] = None,
+    lossy: Annotated[
+        bool,
+        typer.Option(
+            "--lossy",
+            help="Take records too whose meaning changes; the account of the trace counts them.",
+        ),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the trace named by --out.")
     ] = False,
@@ -80,7 +88,9 @@ def import_files(
     from eastwest.traces.mpi import take as mpi  # noqa: PLC0415  slow to load
 
     if source_format in MPI_SOURCES or (source_format == "auto" and mpi.find(files)):
-        taken = mpi.import_mpi(files, out, source_format=source_format, ranks=ranks, force=force)
+        taken = mpi.import_mpi(
+            files, out, source_format=source_format, ranks=ranks, force=force, lossy=lossy
+        )
         if as_json:
             typer.echo(json.dumps({"path": str(out), **taken.about}, allow_nan=False))
         else:
@@ -93,7 +103,13 @@ def import_files(
     action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
     with _ReadBar(len(files)) as bar:
         imported = import_trace(
-            files, out, source_format=source_format, on_bad_row=action, force=force, told=bar
+            files,
+            out,
+            source_format=source_format,
+            on_bad_row=action,
+            lossy=lossy,
+            force=force,
+            told=bar,
         )
     if as_json:
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
@@ -115,8 +131,7 @@ def _print_mpi(taken: MpiImported) -> None:
     ):
         table.add_row(name, Text(text))
     Console(highlight=False).print(table)
-    for note in about["notes"][:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(note, 300)}"))
+    _print_account(taken.account)
 
 
 class _ReadBar(Bar):
@@ -146,9 +161,14 @@ def _print(imported: Imported) -> None:
     for name, text in _rows(imported, about):
         table.add_row(name, Text(text))
     console.print(table)
-    lines = list(imported.problems.lines())
+    _print_account(imported.account)
+
+
+def _print_account(account: Account) -> None:
+    """Say what was left out, changed and noted."""
+    lines = list(account.lines())
     for line in lines[:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(line, 300)}"))
+        errors().print(Text(f"eastwest: {clean(line, 500)}"))
     if len(lines) > _MOST_LINES:
         errors().print(f"eastwest: and {len(lines) - _MOST_LINES} more in trace.json")
 

@@ -13,6 +13,7 @@ from eastwest import shipped
 from eastwest.cli.guard import errors, fail
 from eastwest.cli.progress import Bar
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.traces.load import Trace, open_trace
 from eastwest.units import clean
 
@@ -47,7 +48,7 @@ WindowOption = Annotated[
 
 def opened(given: Path) -> Trace:
     """Open a trace by its path, or a shipped one by its name."""
-    if not given.exists():
+    if not (is_folder(given) or given.exists()):
         known = shipped.traces()
         if str(given).lower() in known:
             trace = open_trace(known[str(given).lower()])

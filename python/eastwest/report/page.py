@@ -23,6 +23,7 @@ from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.plot.picture import check, save
 from eastwest.results import Result
+from eastwest.traces.form import ABOUT
 
 _STYLES = ("page.css", "charts.css")
 _SCRIPTS = ("format.js", "chart.js", "topology.js", "page.js")
@@ -48,9 +49,9 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the page about results, a sweep or an optimisation, by their folders; return its path.
+    """Write the page about results, a sweep, an optimisation or a trace; return its path.
 
-    Raises ``InputError`` where a sweep or an optimisation is named together with other folders.
+    Raises ``InputError`` where one of the last three is named together with other folders.
     """
     from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
     from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415
@@ -58,6 +59,13 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     from eastwest.report.sweeps import sweep_page  # noqa: PLC0415
     from eastwest.sweep.tables import SweepResult, read_summary  # noqa: PLC0415
 
+    traces = [folder for folder in folders if (folder / ABOUT).is_file()]
+    if traces:
+        if len(folders) > 1:
+            raise InputError(f"{traces[0]} is the folder of a trace: report it alone")
+        target = out or traces[0] / "report.html"
+        write_text(target, _trace_page(traces[0]))
+        return target
     searches = [folder for folder in folders if read_optimisation(folder) is not None]
     if searches:
         if len(folders) > 1:
@@ -73,6 +81,21 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     target = out or sweeps[0] / "report.html"
     write_text(target, sweep_page(SweepResult(sweeps[0])))
     return target
+
+
+def _trace_page(folder: Path) -> str:
+    """Give the page about an imported trace: of jobs, or of the ranks of an MPI program."""
+    from eastwest.report.trace import description_page, mpi_page  # noqa: PLC0415  slow to load
+    from eastwest.traces.load import open_trace  # noqa: PLC0415
+    from eastwest.traces.mpi.ranks import FORMAT  # noqa: PLC0415
+    from eastwest.traces.opened import read_about  # noqa: PLC0415
+    from eastwest.workload.describe import describe  # noqa: PLC0415
+
+    if not (folder / "jobs.parquet").exists():
+        about = read_about(folder / ABOUT, str(folder), "a trace", FORMAT)
+        return mpi_page(str(folder), about)
+    with open_trace(folder) as trace:
+        return description_page(describe(trace))
 
 
 def write_picture(result: Result, out: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, units
+from eastwest.account import Entry, entries
 from eastwest.report import trace_charts as charts
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
@@ -64,6 +65,7 @@ def description_page(
         _shapes(described.shapes),
         *([_tasks(described)] if described.tasks else []),
         _arrival(described.arrival),
+        account_section(described.account),
         _setup(described),
     ]
     said = sentences(described)
@@ -338,6 +340,44 @@ def _made_words(made: Mapping[str, Any]) -> str:
     }
     said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
     return (", ".join(said) + ".").capitalize() if said else ""
+
+
+def account_section(account: Sequence[Entry]) -> Section:
+    """Give what the import left out, changed and noted."""
+    section = Section("account", "Account of the import")
+    rows = [
+        [
+            each.kind,
+            units.count(each.count),
+            *(shown(text, 400) for text in (each.reason, each.consequence, each.first)),
+        ]
+        for each in account
+    ]
+    said = (
+        "“Left out” and “changed” are records that the trace lacks or has with another meaning; "
+        "“noted” are records that it has."
+        if rows
+        else "Nothing was left out or changed."
+    )
+    headings = ["", "records", "what", "what follows", "first"]
+    section.tables.append(Table("Records that are not as they were", said, headings, rows, 5))
+    return section
+
+
+def mpi_page(name: str, about: Mapping[str, Any]) -> str:
+    """Give the page about the trace of an MPI program, from what its ``trace.json`` says."""
+    calls = about.get("calls")
+    rows = [
+        [shown(call, 40), units.count(number)]
+        for call, number in (calls.items() if isinstance(calls, dict) else ())
+        if isinstance(number, int)
+    ]
+    section = Section("calls", "Calls")
+    section.tables.append(Table("Calls of all ranks", "", ["call", "number"], rows))
+    ranks = shown(str(about.get("ranks")), 20)
+    said = [f"{ranks} ranks, recorded as {shown(str(about.get('source')), 40)}."]
+    parts = [section, account_section(entries(about))]
+    return _page(title_of(name), "Trace of an MPI program", f"{ranks} ranks", said, parts)
 
 
 def _setup(described: Description) -> Section:

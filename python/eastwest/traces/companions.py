@@ -120,6 +120,11 @@ class _Settings:
 #: What other files are that lie beside traces, by what an object of theirs has.
 _KINDS = (
     ({"children", "name"}, "topology", ""),
+    (
+        {"schema", "start_ts", "nodes"},
+        "",
+        "an execution trace of PyTorch that Chakra's converter has not made a graph of",
+    ),
     ({"rankings", "numberValues"}, "", "a histogram of Rumen's tests"),
     ({"data"}, "", "values for a histogram of Rumen's tests"),
     ({"stageId", "numTasks"}, "", "an answer of Spark's REST interface"),

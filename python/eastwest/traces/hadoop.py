@@ -37,6 +37,8 @@ _OUTCOMES = {
     "ERROR": "failed",
     "KILLED": "killed",
 }
+#: Words for what has not ended.
+_NOT_ENDED = {"RUNNING", "PREP", "STARTING", "UNASSIGNED", "NEW", "SCHEDULED", "COMMIT_PENDING"}
 _KINDS = {
     "MAP": "map",
     "REDUCE": "reduce",
@@ -85,6 +87,8 @@ class Attempt:
     cpu_s: float | None = None
     #: Hadoop's own counters, where its reader keeps them.
     counters: dict[str, int] | None = None
+    #: How it ended in the source's words, where these are not known.
+    odd_end: str = ""
 
 
 @dataclass
@@ -190,8 +194,30 @@ def host_of(text: str) -> tuple[str | None, str | None]:
     return text_of(rack.lstrip("/")), text_of(host)
 
 
+def odd_end(status: object) -> str:
+    """A word for an end that is not known; nothing where it is, or where there is no end yet."""
+    word = "" if status is None else str(status)
+    return "" if word in _OUTCOMES or word in _NOT_ENDED else word
+
+
+def unread(counters: Iterable[str], kind: str) -> list[str]:
+    """Names of counters that become no column of an attempt."""
+    records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
+    return [
+        name
+        for name in counters
+        if name not in _COUNTERS
+        and name not in records
+        and name != "CPU_MILLISECONDS"
+        and (name.startswith(_LOCAL) or not name.endswith(("_BYTES_READ", "_BYTES_WRITTEN")))
+    ]
+
+
 def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
-    """Columns of an attempt, or of a whole job (``kind`` empty), from Hadoop's counters."""
+    """Columns of an attempt, or of a whole job (``kind`` empty), from Hadoop's counters.
+
+    A negative counter says nothing; ``note_counters`` tells of it.
+    """
     found: dict[str, int] = {}
     records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
     for name, value in counters.items():
@@ -204,19 +230,34 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
     return {name: value for name, value in found.items() if 0 <= value <= _MOST_COUNT}
 
 
-def write_job(job: Job, writer: Writer, problems: Account, file: str, confs: Confs) -> bool:
+def note_counters(
+    account: Account, file: str, line: int, counters: Mapping[str, int], kind: str
+) -> None:
+    """Note counters of an attempt that become no column, and those that cannot be."""
+    names = unread(counters, kind)
+    if names:
+        reason = "counter of an attempt that has no column"
+        account.note(file, line, reason, names[0], len(names), "it is left out")
+    for name, value in counters.items():
+        if value < 0 and name not in names:
+            reason = "counter of an attempt that is negative"
+            found = f"{name}={value}"
+            account.note(file, line, reason, found, consequence="its value is not known (null)")
+
+
+def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
     """Write a job with its attempts; say whether it could be."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
-        problems.bad(file, job.line, "job that was there before", job.source_id)
+        account.bad(file, job.line, "job that was there before", job.source_id)
         return False
     submit_ms = _submitted(job)
     if submit_ms is None:
-        problems.bad(file, job.line, "job without any time", job.source_id)
+        account.bad(file, job.line, "job without any time", job.source_id)
         return False
     if job.submit_ms is None:
         reason = "job without a time of submission: its first other time is taken"
-        problems.note(file, job.line, reason, job.source_id)
+        account.note(file, job.line, reason, job.source_id)
     number = writer.next_job()
     totals = _totals(job)
     writer.add(
@@ -240,8 +281,9 @@ def write_job(job: Job, writer: Writer, problems: Account, file: str, confs: Con
     for attempt in job.attempts.values():
         writer.add("attempts", _row(number, attempt, writer))
         writer.host(attempt.rack, attempt.host)
-    _note_order(job, problems, file)
-    _note_end(job, problems, file)
+    _note_order(job, account, file)
+    _note_end(job, account, file)
+    _note_outcomes(job, account, file)
     if conf is not None:
         _write_files(number, conf, totals, writer)
     return True
@@ -309,11 +351,11 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _note_order(job: Job, problems: Account, file: str) -> None:
+def _note_order(job: Job, account: Account, file: str) -> None:
     """Note times that cannot be: they stand in the tables as the source has them."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times stay as they are"
-        problems.note(file, job.line, reason, job.source_id)
+        account.note(file, job.line, reason, job.source_id)
     found: dict[str, list[str]] = {}
     for a in job.attempts.values():
         if a.start_ms is None:
@@ -326,12 +368,35 @@ def _note_order(job: Job, problems: Account, file: str) -> None:
             found.setdefault("starts before its task", []).append(a.task)
     for what, tasks in found.items():
         reason = f"attempt that {what}: its times stay as they are"
-        problems.note(file, job.line, reason, tasks[0], len(tasks))
+        account.note(file, job.line, reason, tasks[0], len(tasks))
 
 
-def _note_end(job: Job, problems: Account, file: str) -> None:
+def _note_end(job: Job, account: Account, file: str) -> None:
     if job.outcome is None or job.finish_ms is None:
-        problems.note(file, job.line, "job whose end is not told", job.source_id)
+        account.note(file, job.line, "job whose end is not told", job.source_id)
+
+
+def _note_outcomes(job: Job, account: Account, file: str) -> None:
+    """Note attempts that are rows and do not count in the numbers of their job."""
+    last = {id(attempt) for attempt in _last_success(job)}
+    lost = [a.task for a in job.attempts.values() if a.outcome in {"failed", "killed"}]
+    open_ = [a for a in job.attempts.values() if a.outcome is None]
+    twice = [
+        a.task
+        for a in job.attempts.values()
+        if a.outcome == "succeeded" and a.kind in {"map", "reduce"} and id(a) not in last
+    ]
+    then = "it is a row; its job's bytes and task-seconds are those of attempts that succeeded"
+    if lost:
+        reason = "attempt that failed or was killed"
+        account.note(file, job.line, reason, lost[0], len(lost), then)
+    if open_:
+        reason = "attempt whose end is not told or not known"
+        account.note(file, job.line, reason, open_[0].odd_end or open_[0].task, len(open_), then)
+    if twice:
+        then = "it is a row; its job's bytes are those of the later attempt"
+        reason = "attempt that succeeded before another at the same task"
+        account.note(file, job.line, reason, twice[0], len(twice), then)
 
 
 def _write_files(number: int, conf: Conf, totals: Mapping[str, Any], writer: Writer) -> None:

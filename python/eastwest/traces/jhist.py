@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ BINARY_HEADER = "Avro-Binary"
 #: Counters that are kept as they are, besides those that become columns.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
+#: Most names of counters that are told apart.
+_MOST_NAMES = 10_000
 
 #: A record: where it stands (line, or count in binary form), its kind, and what it says; where it
 #: cannot be read, its kind is empty and it says why.
@@ -50,28 +53,47 @@ def looks_like(start: bytes) -> bool:
     return start.startswith((JSON_HEADER.encode(), BINARY_HEADER.encode()))
 
 
-def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     walk = Walk()
     at = 0
     for at, kind, event in records(source):
-        problems.more()
+        account.more()
         if not kind:
-            problems.broken(source.name, at, event)
+            account.broken(source.name, at, event)
             continue
         try:
-            walk.take(kind, event)
+            if not walk.take(kind, event):
+                then = "it is left out: it changes neither times nor bytes of a job or an attempt"
+                account.note(source.name, at, f"event {clean(kind, 60)}", consequence=then)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problems.bad(source.name, at, wrong(error))
+            account.bad(source.name, at, wrong(error))
         except TooManyError as error:
             raise InputError(f"{source.name}:{at}: {error}") from None
-    problems.end(source.name, at, source.cut)
+    account.end(source.name, at, source.cut)
     if walk.job is None:
-        problems.bad(source.name, at, "ends before its job was submitted")
+        account.bad(source.name, at, "ends before its job was submitted")
         return
+    _note_walk(walk, account, source.name)
     if walk.end is None:
-        problems.note(source.name, at, "ends before its job has: the file may have been cut off")
-    hadoop.write_job(walk.job, writer, problems, source.name, confs)
+        account.note(source.name, at, "ends before its job has: the file may have been cut off")
+    hadoop.write_job(walk.job, writer, account, source.name, confs)
+
+
+def _note_walk(walk: Walk, account: Account, file: str) -> None:
+    """Note what the events of a history had that the tables do not."""
+    for name, times in walk.unread.items():
+        reason = "counter of an attempt that has no column"
+        account.note(file, 0, reason, name, times, "it is left out")
+    if walk.masters > 1:
+        reason = "application master that started again"
+        then = "attempts under each master are rows"
+        account.note(file, 0, reason, rows=walk.masters - 1, consequence=then)
+    for attempt in walk.job.attempts.values() if walk.job else ():
+        for name, value in (attempt.counters or {}).items():
+            if value < 0:
+                reason, found = "counter of an attempt that is negative", f"{name}={value}"
+                account.note(file, 0, reason, found, consequence="its value is not known (null)")
 
 
 def wrong(error: Exception) -> str:
@@ -226,13 +248,21 @@ class Walk:
         self.master_ms: int | None = None
         #: The time it ended, and its status in Hadoop's words.
         self.end: tuple[int | None, str] | None = None
+        #: Application masters that started.
+        self.masters = 0
+        #: Counters of attempts that are not kept, by their names.
+        self.unread: Counter[str] = Counter()
 
-    def take(self, kind: str, event: dict[str, Any]) -> None:
-        """Take one record; raises what Python raises where it is not as it should be."""
+    def take(self, kind: str, event: dict[str, Any]) -> bool:
+        """Take one record, or say that it has nothing that is kept.
+
+        Raises what Python raises where it is not as it should be.
+        """
         if kind == "AMStarted":
+            self.masters += 1
             self.master_ms = hadoop.ms_of(event["startTime"])
         elif kind.startswith("Job"):
-            self._job(kind, event)
+            return self._job(kind, event)
         elif kind == "TaskStarted":
             task, start_ms = str(event["taskid"]), hadoop.ms_of(event["startTime"])
             job = self.job or self._of(hadoop.job_of(task) or "")
@@ -252,8 +282,11 @@ class Walk:
                 attempt.sorted_ms = hadoop.ms_of(event["sortFinishTime"])
         elif kind == "TaskAttemptUnsuccessfulCompletion":
             self._ended(self._attempt(event), event, event["status"])
+        else:
+            return False
+        return True
 
-    def _job(self, kind: str, event: dict[str, Any]) -> None:
+    def _job(self, kind: str, event: dict[str, Any]) -> bool:
         if kind == "JobSubmitted":
             job = self._of(str(event["jobid"]))
             job.submit_ms = hadoop.ms_of(event["submitTime"])
@@ -267,6 +300,10 @@ class Walk:
             job.launch_ms = hadoop.ms_of(event["launchTime"])
             job.maps = hadoop.count_of(event.get("totalMaps"))
             job.reduces = hadoop.count_of(event.get("totalReduces"))
+        elif kind == "JobInfoChange":
+            job = self._of(str(event["jobid"]))
+            job.submit_ms = hadoop.ms_of(event["submitTime"]) or job.submit_ms
+            job.launch_ms = hadoop.ms_of(event["launchTime"]) or job.launch_ms
         elif kind in {"JobFinished", "JobUnsuccessfulCompletion"}:
             job = self._of(str(event["jobid"]))
             job.finish_ms = hadoop.ms_of(event["finishTime"])
@@ -274,8 +311,11 @@ class Walk:
             status = str(event.get("jobStatus") or ended)
             job.outcome = hadoop.outcome_of(status)
             self.end = (job.finish_ms, status)
-            columns = hadoop.columns_of(_counters(event.get("totalCounters")), "")
+            columns = hadoop.columns_of(self._kept(event.get("totalCounters")), "")
             job.counts = {name: columns[name] for name in columns if name.endswith("_bytes")}
+        else:
+            return False
+        return True
 
     def _of(self, name: str) -> Job:
         if self.job is None:
@@ -300,14 +340,28 @@ class Walk:
     def _ended(self, attempt: Attempt, event: dict[str, Any], status: object) -> None:
         attempt.finish_ms = hadoop.ms_of(event["finishTime"])
         attempt.outcome = hadoop.outcome_of(status)
+        attempt.odd_end = hadoop.odd_end(status)
         attempt.host = hadoop.text_of(_plain(event.get("hostname"))) or attempt.host
         rack = hadoop.text_of(_plain(event.get("rackname")))
         attempt.rack = rack.lstrip("/") or None if rack else attempt.rack
-        counters = _counters(event.get("counters"))
+        counters = self._kept(event.get("counters"), self.unread)
         attempt.counters = counters
         attempt.counts = hadoop.columns_of(counters, attempt.kind)
         if "CPU_MILLISECONDS" in counters:
             attempt.cpu_s = counters["CPU_MILLISECONDS"] / 1000
+
+    @staticmethod
+    def _kept(tree: Any, unread: Counter[str] | None = None) -> dict[str, int]:
+        """Counters that are kept, by their names; the others are counted in ``unread``."""
+        found: dict[str, int] = {}
+        for group in (_plain(tree) or {}).get("groups", []):
+            for counter in group["counts"]:
+                name, value = counter["name"], counter["value"]
+                if isinstance(value, int) and not isinstance(value, bool) and _wanted(name):
+                    found[name] = value
+                elif unread is not None and (name in unread or len(unread) < _MOST_NAMES):
+                    unread[name] += 1
+        return found
 
 
 def _plain(value: Any) -> Any:
@@ -315,16 +369,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.values()))
     return value[1] if isinstance(value, tuple) else value
-
-
-def _counters(tree: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for group in (_plain(tree) or {}).get("groups", []):
-        for counter in group["counts"]:
-            name, value = counter["name"], counter["value"]
-            if isinstance(value, int) and not isinstance(value, bool) and _wanted(name):
-                found[name] = value
-    return found
 
 
 def _wanted(name: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.opened import Opened, read_about, sound
 from eastwest.units import clean
@@ -50,13 +51,19 @@ class Trace(Opened):
             return frame.collect(engine="streaming")
 
 
-def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str = "stop") -> Trace:
+def open_trace(
+    path: str | Path,
+    *,
+    source_format: str = "auto",
+    on_bad_row: str = "stop",
+    lossy: bool = False,
+) -> Trace:
     """Open a folder in the normal form, or a file of a known format.
 
-    Raises ``InputError`` where it is neither, or damaged.
+    Raises ``InputError`` where it is neither, or damaged, and as ``import_trace`` does.
     """
     path = Path(path)
-    if path.is_dir():
+    if is_folder(path):
         return _open_folder(path, str(path))
     from eastwest.traces.take import import_trace  # noqa: PLC0415  every reader: only where needed
 
@@ -67,6 +74,7 @@ def open_trace(path: str | Path, *, source_format: str = "auto", on_bad_row: str
             folder / "trace",
             source_format=source_format,
             on_bad_row=on_bad_row,
+            lossy=lossy,
             lasting=False,
         )
         trace = _open_folder(imported.path, str(path))

@@ -8,7 +8,8 @@ are picoseconds, as htsim's reader takes them; files that its own writer made ha
 
 What becomes of it is the list of flows that ``kind = "flow-list"`` reads. That list knows neither
 connections that begin when others are through nor such without end (``size 0``): files with these
-are refused. Priorities and failures are left out, and said.
+are refused. Priorities and triggers that nothing waits for are left out and noted. Failures change
+what happens: they are refused, or with ``lossy`` left out and counted.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import io
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import write_whole
-from eastwest.units import clean, count
+from eastwest.units import clean
 
 #: What a flow list takes: docs/mechanisms/open-loop.md.
 _MOST_FLOWS = 5_000_000
@@ -55,13 +57,14 @@ class Matrix:
     nodes: int
     connections: list[Connection]
     #: What of the file a list of flows cannot say.
-    notes: list[str] = field(default_factory=list)
+    account: Account
 
 
-def read(path: Path, start_unit: str = "ps") -> Matrix:
+def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
     """Read a ``.cm`` file whose starts are in ``ps`` or ``us``.
 
-    Raises ``InputError`` with the line where it is damaged, or says what a list of flows cannot.
+    Raises ``InputError`` with the line where it is damaged, or says what a list of flows cannot;
+    ``lossy`` leaves failures out.
     """
     if start_unit not in START_UNITS:
         raise InputError(f"starts in {start_unit!r:.20} are not known; allowed: ps, us")
@@ -72,7 +75,8 @@ def read(path: Path, start_unit: str = "ps") -> Matrix:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     try:
-        return _Reading(START_UNITS[start_unit]).all(text)
+        account = Account(lossy=lossy)
+        return _Reading(path.name, START_UNITS[start_unit], account).all(text)
     except InputError as error:
         raise InputError(f"{clean(str(path), 200)}: {error}") from None
 
@@ -88,23 +92,29 @@ def write(matrix: Matrix, out: Path) -> None:
 
 
 class _Reading:
-    def __init__(self, unit: float) -> None:
+    def __init__(self, name: str, unit: float, account: Account) -> None:
+        self.name = name
         self.unit = unit
+        self.account = account
         self.head: dict[str, int] = {}
         self.found: list[Connection] = []
-        self.others = {"trigger": 0, "failure": 0}
-        self.priorities = 0
 
     def all(self, text: str) -> Matrix:
-        for where, words in _lines(text):
+        for line, words in _lines(text):
+            where = f"line {line}"
             if words[0] in _HEAD:
                 self._header(where, words)
-            elif words[0] in self.others:
-                self.others[words[0]] += 1
+            elif words[0] == "trigger":
+                then = "it is left out: no connection waits for it"
+                self.account.note(self.name, line, "trigger", consequence=then)
+            elif words[0] == "failure":
+                reason = "a failure, which a list of flows cannot say"
+                then = "it is left out: nothing fails ([[fault]] of a scenario says such things)"
+                self.account.change(self.name, line, reason, then)
             elif len(self.found) == _MOST_FLOWS:
                 raise InputError(f"{where}: more than {_MOST_FLOWS:,} connections")
             else:
-                self.found.append(self._connection(where, words))
+                self.found.append(self._connection(line, words))
         for name, there in (("Nodes", None), ("Connections", len(self.found))):
             if name not in self.head:
                 raise InputError(f"there is no line {name}")
@@ -112,21 +122,15 @@ class _Reading:
                 raise InputError(f"it says {name} {self.head[name]}, and has {there}")
         if not self.found:
             raise InputError("names no connection")
-        notes = []
-        if self.priorities:
-            notes.append(f"left out: {count(self.priorities)} priorities")
-        if self.others["failure"]:
-            notes.append(
-                f"left out: {count(self.others['failure'])} failures; [[fault]] says such things"
-            )
-        return Matrix(self.head["Nodes"], self.found, notes)
+        return Matrix(self.head["Nodes"], self.found, self.account)
 
     def _header(self, where: str, words: list[str]) -> None:
         if len(words) != 2 or not _WHOLE.fullmatch(words[1]):
             raise InputError(f"{where}: expected {words[0]} and a whole number")
         self.head[words[0]] = int(words[1])
 
-    def _connection(self, where: str, words: list[str]) -> Connection:
+    def _connection(self, line: int, words: list[str]) -> Connection:
+        where = f"line {line}"
         ends = _ENDS.fullmatch(words[0])
         if ends is None:
             raise InputError(f"{where}: {clean(words[0], 40)!r} is no SRC->DST of two numbers")
@@ -149,7 +153,9 @@ class _Reading:
                 f"{where}: size is {said['size']}; allowed: 1 to {_LARGEST} bytes (0 is without "
                 "end, which a list of flows does not have)"
             )
-        self.priorities += "prio" in said
+        if "prio" in said:
+            then = "it is left out: all flows of a list are alike"
+            self.account.note(self.name, line, "priority of a connection", consequence=then)
         return Connection(src, dst, int(said["size"]), self._start(where, said.get("start", "")))
 
     def _pairs(self, where: str, words: list[str]) -> dict[str, str]:
@@ -171,8 +177,8 @@ class _Reading:
         return start_s
 
 
-def _lines(text: str) -> Iterator[tuple[str, list[str]]]:
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(io.StringIO(text), 1):
         words = line.split()
         if words and not words[0].startswith("#"):
-            yield f"line {number}", words
+            yield number, words

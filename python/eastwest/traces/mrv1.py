@@ -41,20 +41,20 @@ def looks_like(start: bytes) -> bool:
     return False
 
 
-def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
-    reader = _Reader(source, writer, problems, confs)
-    for line, text in _records(source, problems):
+    reader = _Reader(source, writer, account, confs)
+    for line, text in _records(source, account):
         try:
             reader.take(line, text)
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            problems.bad(source.name, line, "is no record of a job history", str(error))
+            account.bad(source.name, line, "is no record of a job history", str(error))
     reader.end()
 
 
-def _records(source: Source, problems: Account) -> Iterator[tuple[int, str]]:
+def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
     """Yield records with the lines they begin in; values may go over several lines."""
     held: list[str] = []
     began, length = 0, 0
@@ -74,7 +74,7 @@ def _records(source: Source, problems: Account) -> Iterator[tuple[int, str]]:
             held, length = [], 0
     if held:
         yield began, "\n".join(held)
-    problems.end(source.name, began, source.cut)
+    account.end(source.name, began, source.cut)
 
 
 def _whole_end(text: str) -> bool:
@@ -84,10 +84,10 @@ def _whole_end(text: str) -> bool:
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+    def __init__(self, source: Source, writer: Writer, account: Account, confs: Confs) -> None:
         self.name = source.name
         self.writer = writer
-        self.problems = problems
+        self.account = account
         self.confs = confs
         self.jobs: dict[str, Job] = {}
         self.ended: list[str] = []
@@ -107,13 +107,17 @@ class _Reader:
         }
         if not _whole_end(text):
             reason = "record that breaks off: what it has is taken"
-            self.problems.note(self.name, line, reason)
+            self.account.note(self.name, line, reason)
         if kind.group(1) == "Job":
             self._job(line, pairs)
         elif kind.group(1) in {"MapAttempt", "ReduceAttempt"}:
             self._attempt(line, pairs, kind.group(1) == "ReduceAttempt")
         elif kind.group(1) == "Task":
             self._task(line, pairs)
+        elif pairs.get("VERSION", "1") != "1":
+            reason = "a log of another version than 1"
+            then = "its records are read as those of version 1"
+            self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
         """Take what stands between histories: names of files, and configurations."""
@@ -192,11 +196,21 @@ class _Reader:
             tracker = pairs["TRACKER_NAME"].partition(":")[0].removeprefix("tracker_")
             attempt.host = hadoop.text_of(tracker)
         attempt.outcome = hadoop.outcome_of(pairs.get("TASK_STATUS")) or attempt.outcome
+        attempt.odd_end = hadoop.odd_end(pairs.get("TASK_STATUS")) or attempt.odd_end
         if "COUNTERS" in pairs:
             counters = _counters(pairs["COUNTERS"])
+            self._note_counters(line, pairs["COUNTERS"], counters, kind)
             attempt.counts = hadoop.columns_of(counters, kind)
             if "CPU_MILLISECONDS" in counters:
                 attempt.cpu_s = counters["CPU_MILLISECONDS"] / 1000
+
+    def _note_counters(self, line: int, text: str, counters: dict[str, int], kind: str) -> None:
+        hadoop.note_counters(self.account, self.name, line, counters, kind)
+        # each counter has a name, a title and a value: [(NAME)(title)(1)]
+        unread = text.count("[(") - len(counters) if "[(" in text else int(bool(text))
+        if unread > 0:
+            reason = "counter of another form than [(NAME)(title)(value)]"
+            self.account.note(self.name, line, reason, text, unread, "it is left out")
 
     def _ended(self, name: str) -> None:
         if name not in self.ended:
@@ -207,7 +221,7 @@ class _Reader:
     def _write(self, name: str) -> None:
         job = self.jobs.pop(name)
         self.attempts -= len(job.attempts)
-        hadoop.write_job(job, self.writer, self.problems, self.name, self.confs)
+        hadoop.write_job(job, self.writer, self.account, self.name, self.confs)
 
     def end(self) -> None:
         """Write the jobs that are left, those without an end too."""

@@ -50,7 +50,7 @@ class Opened:
         self.closing()
 
 
-def read_about(file: Path, name: str, what: str, version: int) -> dict[str, Any]:
+def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str, Any]:
     """Facts of the folder ``name``, which is said to hold ``what`` ("a trace", "spans").
 
     Raises ``InputError`` where the file is missing, damaged, or not of format ``version``.

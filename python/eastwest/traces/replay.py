@@ -12,6 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
+from eastwest.account import Account
+from eastwest.units import size
+
 #: Its name in the folder.
 FILE = "jobs.tsv"
 #: Most bytes of a trace that the simulator reads.
@@ -23,13 +26,27 @@ _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 
 
-def write(jobs: Path, out: Path) -> bool:
-    """Write the file from a table of jobs; say whether there is one."""
+def write(jobs: Path, out: Path, account: Account) -> bool:
+    """Write the file from a table of jobs; say whether there is one.
+
+    What of the table it lacks goes to ``account``.
+    """
     table = pl.scan_parquet(jobs)
-    within = table.filter(pl.col("submit_s").is_between(0.0, MOST_S - 1))
-    rows = int(within.select(pl.len()).collect(engine="streaming").item())
+    inside = pl.col("submit_s").is_between(0.0, MOST_S - 1)
+    many = ((pl.col("maps") > _MOST_TASKS) | (pl.col("reduces") > _MOST_TASKS)).fill_null(False)
+    asked = table.select(pl.len(), inside.sum().alias("rows"), (inside & many).sum().alias("many"))
+    count, rows, large = asked.collect(engine="streaming").row(0)
+    within = table.filter(inside)
     if not 0 < rows <= MOST_BYTES // _LEAST_ROW:
+        _none(account)
         return False
+    if rows < count:
+        reason = f"job submitted before 0 s or after {MOST_S - 1} s, which a run cannot simulate"
+        account.note(FILE, 0, reason, "", count - rows, f"it is not in {FILE}; the tables have it")
+    if large:
+        reason = f"job of more than {_MOST_TASKS} maps or reduces"
+        then = f"{FILE} leaves their number out: a run takes one that follows from its bytes"
+        account.note(FILE, 0, reason, "", large, then)
     shuffled = pl.col("shuffle_bytes").fill_null(0) > 0
     # A tab or a line's end in a name would make other columns of it.
     name = pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().str.head(200)
@@ -46,5 +63,12 @@ def write(jobs: Path, out: Path) -> bool:
     ).sink_csv(out, separator="\t", quote_style="never", float_precision=6, engine="streaming")
     if out.stat().st_size > MOST_BYTES:
         out.unlink()
+        _none(account)
         return False
     return True
+
+
+def _none(account: Account) -> None:
+    """Say that there is no file."""
+    reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
+    account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

@@ -43,31 +43,31 @@ _RECORDS = {
 _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
-def read(source: Source, writer: Writer, problems: Account, confs: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
     """Read a file into ``writer``."""
     line = 0
     for line, text in _objects(source):
-        problems.more()
+        account.more()
         try:
-            found = json.loads(text, object_hook=_Hook(writer))
+            found = json.loads(text, object_hook=_Hook(writer, account, source.name, line))
             job = _job(found, line)
         except InputError:
             raise  # a limit of the trace, not of this job
         except (ValueError, RecursionError) as error:
-            _tell(source, problems, line, text, error)
+            _tell(source, account, line, text, error)
             continue
-        hadoop.write_job(job, writer, problems, source.name, confs)
-    problems.end(source.name, line, source.cut)
+        hadoop.write_job(job, writer, account, source.name, confs)
+    account.end(source.name, line, source.cut)
 
 
-def _tell(source: Source, problems: Account, line: int, text: bytes, error: Exception) -> None:
+def _tell(source: Source, account: Account, line: int, text: bytes, error: Exception) -> None:
     if isinstance(error, json.JSONDecodeError):
         at = line + text.count(b"\n", 0, error.pos)
-        problems.broken(source.name, at, f"is no JSON object: {error.msg}")
+        account.broken(source.name, at, f"is no JSON object: {error.msg}")
     elif isinstance(error, RecursionError):
-        problems.bad(source.name, line, "is nested too deeply for a job")
+        account.bad(source.name, line, "is nested too deeply for a job")
     else:
-        problems.bad(source.name, line, "is no job of Rumen", str(error))
+        account.bad(source.name, line, "is no job of Rumen", str(error))
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -97,8 +97,10 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
 class _Hook:
     """Keeps of each object within a job only what is wanted, as it is read."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:
         self._writer = writer
+        self._account = account
+        self._place = file, line
 
     def __call__(self, found: dict[str, Any]) -> Any:
         if "attemptID" in found:
@@ -108,8 +110,14 @@ class _Hook:
             if isinstance(layers, list) and len(layers) == 2:
                 rack, host = (str(layer).replace("\\", "") for layer in layers)
                 self._writer.host(hadoop.text_of(rack), hadoop.text_of(host))
+            else:
+                reason = "place of data that is no rack and host"
+                self._account.note(*self._place, reason, consequence="it is left out")
             return None
         if "rankings" in found:
+            reason = "distribution of attempts (rankings)"
+            then = "it is left out: the attempts themselves are rows"
+            self._account.note(*self._place, reason, consequence=then)
             return None
         return found
 
@@ -128,6 +136,7 @@ def _attempt(found: dict[str, Any]) -> Attempt:
         finish_ms=hadoop.ms_of(found.get("finishTime")),
         outcome=hadoop.outcome_of(found.get("result")),
     )
+    attempt.odd_end = hadoop.odd_end(found.get("result"))
     attempt.input_done_ms = hadoop.ms_of(found.get("shuffleFinished"))
     attempt.sorted_ms = hadoop.ms_of(found.get("sortFinished"))
     counts = {}

@@ -2,13 +2,16 @@
 
 Files packed with gzip or bzip2 (and zstd, where Python's library has it: from 3.14 on) are unpacked
 as they are read; never is a whole file in memory. A file that unpacks to more than ``MOST_RATIO``
-times its size is refused once that is more than ``FREE_BYTES``: histories pack to a tenth or a
-fiftieth, a bomb to a thousandth. Lines and records have limits of their own.
+times its size is refused if that is more than ``FREE_BYTES``: histories pack to a tenth or a
+fiftieth, a bomb to a thousandth. As reading records takes far longer than unpacking them, the file
+is unpacked once without reading it as soon as ``WEIGH_BYTES`` of it are out. Lines and records have
+limits of their own.
 """
 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import hashlib
 import importlib
@@ -20,11 +23,14 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.units import clean, size
 
 #: A packed file may unpack to so many times its size, and to so many bytes in any case.
 MOST_RATIO = 200
 FREE_BYTES = 64 << 20
+#: So many bytes are read before the whole file is unpacked to see how large it is.
+WEIGH_BYTES = 1 << 20
 #: Longest line that is read, in bytes; a reader may allow less.
 MOST_LINE_BYTES = 16 << 20
 _BLOCK = 1 << 20
@@ -48,7 +54,8 @@ class Source:
         self.sha256 = hashlib.sha256()
         self._told = told
         self._kept = b""
-        if self.path.is_dir():
+        self._weighed = False
+        if is_folder(self.path):
             raise InputError(f"{self.name} is a folder: name the files in it")
         if not self.path.is_file():
             what = "is no file" if self.path.exists() else "there is no such file"
@@ -156,11 +163,35 @@ class Source:
         return block
 
     def _bounded(self) -> None:
-        if self.packed and self.unpacked > max(FREE_BYTES, MOST_RATIO * self.bytes):
-            raise InputError(
-                f"{self.name}: unpacks to more than {MOST_RATIO} times its {size(self.bytes)}: "
-                "no history packs so well"
-            )
+        if self.packed and not self._weighed and self.unpacked > WEIGH_BYTES:
+            self._weighed = True
+            self._weigh()
+
+    def _weigh(self) -> None:
+        """Unpack the whole file. Raises ``InputError`` where it is larger than it may be."""
+        most = most_unpacked(self.bytes)
+        with self.path.open("rb") as raw:
+            stream = _unpacker(self.packed, raw, self.name)
+            found = 0
+            # a file that is cut off is told of where its reader comes to that place
+            with contextlib.suppress(EOFError, zlib.error, OSError, ValueError):
+                while found <= most and (block := stream.read(_BLOCK)):
+                    found += len(block)
+        if found > most:
+            raise too_large(self.name, self.bytes)
+
+
+def most_unpacked(packed: int) -> int:
+    """Bytes that a file of ``packed`` bytes may unpack to."""
+    return max(FREE_BYTES, MOST_RATIO * packed)
+
+
+def too_large(name: str, packed: int) -> InputError:
+    """Say that a file unpacks to more than it may, and what to do if it is sound."""
+    return InputError(
+        f"{name}: unpacks to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
+        f"{size(most_unpacked(packed))}); if it is sound, unpack it first, and name what comes out"
+    )
 
 
 class _Counted(io.RawIOBase):
@@ -192,7 +223,7 @@ def _packed(raw: IO[bytes]) -> str:
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
 
 
-def _unpacker(packed: str, counted: _Counted, name: str) -> Any:
+def _unpacker(packed: str, counted: Any, name: str) -> Any:
     if packed == "gzip":
         return gzip.GzipFile(fileobj=counted, mode="rb")
     if packed == "bzip2":

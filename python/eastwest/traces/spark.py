@@ -23,6 +23,7 @@ from eastwest.errors import InputError
 from eastwest.traces.hadoop import Confs, count_of, ms_of, text_of
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
+from eastwest.units import clean
 
 #: Longest line: submissions of jobs describe every stage in full.
 MOST_LINE_BYTES = 16 << 20
@@ -76,34 +77,34 @@ def looks_like(start: bytes) -> bool:
     return first.startswith(_STARTS)
 
 
-def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
-    reader = _Reader(source, writer, problems)
+    reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
         if not raw.strip():
             continue
-        problems.more()
+        account.more()
         try:
             event = json.loads(raw)
         except (ValueError, RecursionError):
-            problems.broken(source.name, number, "is no JSON object")
+            account.broken(source.name, number, "is no JSON object")
             continue
         try:
             reader.take(number, event)
         except InputError:
             raise  # one already, with its place
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problems.bad(source.name, number, "is no event of Spark", str(error))
-    problems.end(source.name, number, source.cut)
+            account.bad(source.name, number, "is no event of Spark", str(error))
+    account.end(source.name, number, source.cut)
     reader.end(number)
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
+    def __init__(self, source: Source, writer: Writer, account: Account) -> None:
         self.name = source.name
         self.writer = writer
-        self.problems = problems
+        self.account = account
         self.app = source.path.name
         self.app_name: str | None = None
         self.user: str | None = None
@@ -118,7 +119,7 @@ class _Reader:
         """Take one event."""
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
-            self._task(event)
+            self._task(line, event)
         elif kind == "SparkListenerJobStart":
             self._job_start(line, event)
         elif kind == "SparkListenerJobEnd":
@@ -138,6 +139,10 @@ class _Reader:
             self.writer.host(None, text_of(event["Executor Info"].get("Host")))
         elif not isinstance(kind, str):
             raise ValueError("an event without a name")
+        else:
+            then = "it is left out: jobs, stages and ended tasks are what is read"
+            short = clean(kind.rpartition(".")[2].removeprefix("SparkListener"), 60)
+            self.account.note(self.name, line, f"event {short}", consequence=then)
 
     def _job_start(self, line: int, event: dict[str, Any]) -> None:
         theirs = _number(event["Job ID"])
@@ -150,7 +155,7 @@ class _Reader:
         for number in event["Stage IDs"]:
             stages.setdefault(_number(number), Stage(_number(number)))
         if not self.writer.new_id(source_id):
-            self.problems.bad(self.name, line, "job that was there before", source_id)
+            self.account.bad(self.name, line, "job that was there before", source_id)
             return
         properties = event.get("Properties") or {}
         self.jobs[theirs] = Job(
@@ -201,7 +206,7 @@ class _Reader:
             self.owner[stage] = running[0]
         return self.owner[stage]
 
-    def _task(self, event: dict[str, Any]) -> None:
+    def _task(self, line: int, event: dict[str, Any]) -> None:
         stage_number, info = _number(event["Stage ID"]), event["Task Info"]
         job = self._runner(stage_number)
         if job is None:
@@ -232,9 +237,19 @@ class _Reader:
                 "file_bytes_written": measured.get("written"),
             },
         )
+        self._note_task(line, outcome, measured)
         _add(stage, measured, cpu_ns)
         if outcome == "succeeded" and start_ms and finish_ms and finish_ms >= start_ms:
             stage.task_ms += finish_ms - start_ms
+
+    def _note_task(self, line: int, outcome: str, measured: dict[str, int]) -> None:
+        if not measured:
+            then = "its bytes are not known (null), and not in the sums of its stage and job"
+            self.account.note(self.name, line, "task without metrics", consequence=then)
+        if outcome != "succeeded":
+            then = "it is a row; its bytes are in the sums of its stage and job, its time is not"
+            reason = "task that failed or was killed"
+            self.account.note(self.name, line, reason, consequence=then)
 
     def _write(self, job: Job) -> None:
         ran = {number: stage for number, stage in job.stages.items() if stage.ran}
@@ -244,11 +259,11 @@ class _Reader:
         for number in [n for n, owner in self.owner.items() if owner is job]:
             del self.owner[number]
         if submit_ms is None:
-            self.problems.bad(self.name, job.line, "job without any time", job.source_id)
+            self.account.bad(self.name, job.line, "job without any time", job.source_id)
             return
         if not job.ended:
             reason = "job whose end is not told"
-            self.problems.note(self.name, job.line, reason, job.source_id)
+            self.account.note(self.name, job.line, reason, job.source_id)
         finish_ms = job.finish_ms or (max(ends, default=None) if job.ended else None)
         known = [stage for stage in ran.values() if stage.measured]
         totals = {
@@ -271,6 +286,11 @@ class _Reader:
                 **totals,
             },
         )
+        skipped = len(job.stages) - len(ran)
+        if skipped:
+            then = "it has no row: its output was there, or its job ended before it"
+            reason = "stage that did not run"
+            self.account.note(self.name, job.line, reason, job.source_id, skipped, then)
         for stage in ran.values():
             self._write_stage(job, stage, ran)
 
@@ -299,9 +319,9 @@ class _Reader:
             self._write(self.jobs.pop(number))
         if not self.ended:
             reason = "ends before its application has: the file may have been cut off"
-            self.problems.note(self.name, line, reason)
+            self.account.note(self.name, line, reason)
         if not self.seen:
-            self.problems.note(self.name, 0, "the application ran no job", self.app)
+            self.account.note(self.name, 0, "the application ran no job", self.app)
 
 
 def _number(value: Any) -> int:

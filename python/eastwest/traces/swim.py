@@ -33,22 +33,24 @@ _BLOCK = 4 << 20
 _MOST_BYTES = (1 << 64) - 1
 #: Lines of a block that are told of one by one; the rest are counted with the reason of the last.
 _WHOLE = r"^[0-9]{1,20}$"
+#: What a path has and a number has not.
+_PATH = r"[^0-9.\s-]"
 
 
-def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
-    reader = _Reader(source, writer, problems)
+    reader = _Reader(source, writer, account)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
         reader.take(block)
     reader.end()
 
 
 class _Reader:
-    def __init__(self, source: Source, writer: Writer, problems: Account) -> None:
+    def __init__(self, source: Source, writer: Writer, account: Account) -> None:
         self.name = source.name
         self.source = source
         self.writer = writer
-        self.problems = problems
+        self.account = account
         self.lines = 0
         self.ended = True
         self.columns: set[int] = set()
@@ -65,17 +67,18 @@ class _Reader:
         frame = frame.with_row_index("number", offset=first)
         blank = frame.filter(pl.col("blank"))
         if blank.height:
-            self.problems.note(self.name, blank["number"][0], "blank line", "", blank.height)
+            self.account.note(self.name, blank["number"][0], "blank line", "", blank.height)
         usable = frame.filter(pl.col("fits"))
         for number, line in (
             frame.filter(~pl.col("fits") & ~pl.col("blank")).select("number", "line").iter_rows()
         ):
-            self.problems.bad(self.name, number, *explain(line))
+            self.account.bad(self.name, number, *explain(line))
         if usable.height:
             self._add(usable)
 
     def _add(self, rows: pl.DataFrame) -> None:
         self.columns |= set(rows["columns"].unique())
+        self._note_columns(rows)
         self._watch(rows)
         number = self.writer.next_job(rows.height)
         jobs = rows.with_columns(
@@ -84,7 +87,7 @@ class _Reader:
         )
         self.writer.add_frame("jobs", jobs)
         for column, access, size in ((7, "read", "input_bytes"), (8, "write", "output_bytes")):
-            named = jobs.filter(pl.col(f"path{column}").str.contains(r"[^0-9.\s-]"))
+            named = jobs.filter(pl.col(f"path{column}").str.contains(_PATH))
             if named.height:
                 files = named.select(
                     "job",
@@ -94,6 +97,20 @@ class _Reader:
                 )
                 self.writer.add_frame("files", files)
 
+    def _note_columns(self, rows: pl.DataFrame) -> None:
+        """Note values that have no meaning that is written down."""
+        numbers = pl.any_horizontal(
+            (pl.col(f"path{column}") != "") & ~pl.col(f"path{column}").str.contains(_PATH)
+            for column in (7, 8)
+        ).fill_null(False)
+        for odd, reason in (
+            (rows.filter(numbers), "column 7 or 8 that is a number and no path"),
+            (rows.filter(pl.col("columns") > 8), "column 9"),
+        ):
+            if odd.height:
+                then = "its value is left out: its meaning is not written down"
+                self.account.note(self.name, odd["number"][0], reason, "", odd.height, then)
+
     def _watch(self, rows: pl.DataFrame) -> None:
         """Note rows out of order, and whether submissions and gaps agree."""
         submit = rows["submit_s"].cast(pl.Int64)
@@ -102,7 +119,7 @@ class _Reader:
         late = rows.filter(step < 0)
         if late.height:
             reason = "job submitted before the one above it: sorted"
-            self.problems.note(self.name, late["number"][0], reason, "", late.height)
+            self.account.note(self.name, late["number"][0], reason, "", late.height)
         told = step.slice(1 if self.last_s is None else 0)
         gaps = rows["gap_s"].slice(1 if self.last_s is None else 0)
         self.gaps += len(told)
@@ -111,15 +128,15 @@ class _Reader:
 
     def end(self) -> None:
         """Note what can only be known at the end."""
-        self.problems.end(self.name, self.lines, self.source.cut)
+        self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
-            self.problems.note(self.name, self.lines, "the last line has no end: it may be cut off")
+            self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")
         if len(self.columns) > 1:
             counts = ", ".join(map(str, sorted(self.columns)))
-            self.problems.note(self.name, 0, f"lines have different numbers of columns ({counts})")
+            self.account.note(self.name, 0, f"lines have different numbers of columns ({counts})")
         if self.gaps > 10 and self.gaps_off > self.gaps / 2:
             reason = "submission and gap (columns 2 and 3) disagree: is one of them not in seconds?"
-            self.problems.note(self.name, 0, reason, "", self.gaps_off)
+            self.account.note(self.name, 0, reason, "", self.gaps_off)
 
 
 def _texts(block: bytes) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -38,27 +38,27 @@ def looks_like(start: bytes) -> bool:
     return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
 
-def read(source: Source, writer: Writer, problems: Account, _: Confs) -> None:
+def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
     """Read a file into ``writer``."""
     parquet = source.peek(4) == b"PAR1"
-    rows = _parquet(source) if parquet else _csv(source, problems)
+    rows = _parquet(source) if parquet else _csv(source, account)
     names: list[str] = []
     for number, row in rows:
         if not names:
-            names = _names(source.name, list(row), problems)
+            names = _names(source.name, list(row), account)
         try:
             found = {name: _value(name, row[name]) for name in names}
             if found["submit_s"] is None:
                 raise ValueError("submit_s: is not there")
         except ValueError as error:
             reason, text = [*str(error).split("\0"), ""][:2]
-            problems.bad(source.name, number, reason, text)
+            account.bad(source.name, number, reason, text)
             continue
         writer.add("jobs", {**found, "job": writer.next_job()})
-    problems.end(source.name, 0, source.cut)
+    account.end(source.name, 0, source.cut)
 
 
-def _names(file: str, given: list[str], problems: Account) -> list[str]:
+def _names(file: str, given: list[str], account: Account) -> list[str]:
     if "submit_s" not in given:
         near = difflib.get_close_matches("submit_s", given, n=1)
         hint = f"; is {clean(near[0], 40)!r} meant?" if near else ""
@@ -67,7 +67,10 @@ def _names(file: str, given: list[str], problems: Account) -> list[str]:
         if name not in _COLUMNS and name != "job":
             near = difflib.get_close_matches(name, _COLUMNS, n=1)
             hint = f"; is {near[0]} meant?" if near else ""
-            problems.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
+            account.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
+        elif name == "job":
+            then = "jobs are numbered anew in the order of their submission"
+            account.note(file, 1, "column 'job'", consequence=then)
     return [name for name in given if name in _COLUMNS]
 
 
@@ -112,8 +115,8 @@ def _header(line: str) -> tuple[list[str], str]:
     return [name.strip() for name in names], separator
 
 
-def _csv(source: Source, problems: Account) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = _Lines(source.lines(MOST_LINE_BYTES))
+def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = _Lines(source, account)
     names, separator = _header(next(lines, ""))
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
@@ -126,14 +129,15 @@ def _csv(source: Source, problems: Account) -> Iterator[tuple[int, dict[str, Any
         except StopIteration:
             return
         except csv.Error as error:
-            problems.bad(source.name, began, "is no row of CSV", str(error))
+            account.bad(source.name, began, "is no row of CSV", str(error))
             reader = csv.reader(lines, delimiter=separator)
             continue
         if not row:
+            account.note(source.name, began, "blank line", consequence="it is left out")
             continue
         if len(row) != len(names):
             reason = f"{len(names)} values are expected"
-            problems.bad(source.name, began, reason, str(len(row)))
+            account.bad(source.name, began, reason, str(len(row)))
             continue
         yield began, dict(zip(names, (value.strip() for value in row), strict=True))
 
@@ -141,13 +145,20 @@ def _csv(source: Source, problems: Account) -> Iterator[tuple[int, dict[str, Any
 class _Lines(Iterator[str]):
     """Lines of a file as text; ``number`` counts them."""
 
-    def __init__(self, lines: Iterable[tuple[int, bytes]]) -> None:
-        self._lines = iter(lines)
+    def __init__(self, source: Source, account: Account) -> None:
+        self._lines = source.lines(MOST_LINE_BYTES)
+        self._name = source.name
+        self._account = account
         self.number = 0
 
     def __next__(self) -> str:
         self.number, raw = next(self._lines)
-        return raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}") + "\n"
+        text = raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        if text.encode() != raw:
+            reason = "line that is not text in UTF-8, or has a NUL"
+            then = "what is no text is replaced by \N{REPLACEMENT CHARACTER}"
+            self._account.note(self._name, self.number, reason, consequence=then)
+        return text + "\n"
 
 
 def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -38,7 +38,7 @@ class Imported:
     source_format: str
     #: What ``trace.json`` says.
     about: dict[str, Any]
-    problems: Account
+    account: Account
 
 
 def import_trace(
@@ -47,6 +47,7 @@ def import_trace(
     *,
     source_format: str = "auto",
     on_bad_row: str = "stop",
+    lossy: bool = False,
     force: bool = False,
     told: Told | None = None,
     flush_rows: int = FLUSH_ROWS,
@@ -55,12 +56,13 @@ def import_trace(
     """Read ``files``, all of one format, and write the folder ``out``.
 
     Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file
-    cannot be used, and, unless ``on_bad_row`` is ``skip``, where a row of it cannot. A trace that
-    is not ``lasting`` is not forced to disk.
+    cannot be used; unless ``on_bad_row`` is ``skip``, where a row of it cannot; and unless
+    ``lossy``, where the meaning of a row changes. A trace that is not ``lasting`` is not forced to
+    disk.
     """
     with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)
-        problems = Account(stop=on_bad_row == "stop")
+        account = Account(stop=on_bad_row == "stop", lossy=lossy)
         confs = Confs()
         read: list[dict[str, Any]] = []
         for path, kind in beside:
@@ -72,16 +74,15 @@ def import_trace(
                 read.append(_named(source, kind))
         for path in traces:
             with Source(path, told) as source:
-                READERS[found](source, writer, problems, confs)
+                READERS[found](source, writer, account, confs)
                 read.append(_named(source, found))
         if not writer.jobs and found != "spark":
-            why = next(problems.lines(), "it is empty")
+            why = next(account.lines(), "it is empty")
             raise InputError(f"{traces[0]}: has no usable job: {why}")
         for file in confs.left():
-            problems.note(file, 0, "configuration of a job that is not there")
-        said = {"source": found, "files": read, **problems.as_json()}
-        about = writer.finish(said)
-        return Imported(writer.out, found, about, problems)
+            account.note(file, 0, "configuration of a job that is not there")
+        about = writer.finish({"source": found, "files": read}, account)
+        return Imported(writer.out, found, about, account)
 
 
 def _sorted(

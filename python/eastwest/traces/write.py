@@ -21,6 +21,7 @@ from typing import Any, Self
 import polars as pl
 
 from eastwest import core
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
@@ -148,8 +149,12 @@ class Writer:
         ]
         self._part(table, frame.select(columns))
 
-    def finish(self, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Write what is left, give the folder its name, and return what ``trace.json`` says."""
+    def finish(self, about: Mapping[str, Any], account: Account | None = None) -> dict[str, Any]:
+        """Write what is left, give the folder its name, and return what ``trace.json`` says.
+
+        That is ``about``, and what ``account`` holds in the end.
+        """
+        account = Account() if account is None else account
         for rack, host in sorted((rack or "", host) for host, rack in self._hosts.items()):
             self.add("hosts", {"rack": rack or None, "host": host})
         for table in TABLES:
@@ -166,8 +171,8 @@ class Writer:
                 self._join(table, shift)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
         if self._lasting:
-            replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE)
-        said = self._write_about(about, began, shift)
+            replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
+        said = self._write_about({**about, **account.as_json()}, began, shift)
         for part in self._partial.glob("*.part"):
             part.unlink()
         if self._lasting:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from eastwest.account import Entry, entries
 from eastwest.traces.load import Trace
 from eastwest.workload.access import Access, access
 from eastwest.workload.arrival import Arrival, arrival
@@ -34,6 +35,8 @@ class Description:
     arrival: Arrival
     #: Task times by kind.
     tasks: Mapping[str, Durations]
+    #: What the import left out, changed or noted.
+    account: tuple[Entry, ...] = ()
 
 
 def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Description:
@@ -53,7 +56,14 @@ def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Descripti
     took = durations(attempts) if attempts is not None else {}
     lacks = tuple(trace.about["lacks"])
     return Description(
-        trace.name, str(trace.about.get("source", "")), lacks, used, groups, came, took
+        trace.name,
+        str(trace.about.get("source", "")),
+        lacks,
+        used,
+        groups,
+        came,
+        took,
+        entries(trace.about),
     )
 
 
@@ -64,7 +74,7 @@ def jobs_of(trace: Trace) -> Jobs:
     number = isinstance(length, (int, float)) and not isinstance(length, bool)
     if not number or not (math.isfinite(length) and length > 0):  # type: ignore[arg-type, operator]
         length = None
-    return Jobs.of(trace.jobs, length)
+    return Jobs.of(trace.jobs, length, trace.name)
 
 
 def as_json(value: Any) -> Any:

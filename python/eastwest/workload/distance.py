@@ -57,15 +57,15 @@ class Cut:
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
-                f"{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are allowed: name "
-                "longer ones"
+                f"{jobs.where}{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are "
+                "allowed: name longer ones"
             )
         window = jobs.window(window_s)
         inside = window < windows
         if not inside.any():
             raise InputError(
-                f"no whole window of {window_s:g} s with jobs: the last job comes after "
-                f"{jobs.last_s:g} s; name shorter windows"
+                f"{jobs.where}no whole window of {window_s:g} s with jobs: the last job comes "
+                f"after {jobs.last_s:g} s; name shorter windows"
             )
         values = {name: column[inside] for name, column in jobs.known.items()}
         values["gap_s"] = jobs.gaps(window_s)[inside]

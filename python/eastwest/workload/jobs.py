@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from eastwest.errors import InputError
+from eastwest.units import clean
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -62,9 +63,21 @@ class Jobs:
     known: Mapping[str, Floats]
     #: Length of the recording, where that is known.
     length_s: float | None = None
+    #: What messages call the trace: its folder or file, where it has one.
+    name: str = ""
+
+    @property
+    def where(self) -> str:
+        """Begin of a message about the trace."""
+        return f"{clean(self.name, 200)}: " if self.name else ""
 
     @classmethod
-    def of(cls, table: pl.DataFrame | pl.LazyFrame, length_s: float | None = None) -> Jobs:
+    def of(
+        cls,
+        table: pl.DataFrame | pl.LazyFrame,
+        length_s: float | None = None,
+        name: str = "",
+    ) -> Jobs:
         """Take the columns of a ``jobs`` table. Raises ``InputError`` where it has no jobs."""
         lazy = table.lazy()
         there = set(lazy.collect_schema().names())
@@ -76,17 +89,20 @@ class Jobs:
         frame = lazy.select(pl.col("submit_s").cast(pl.Float64), *wanted)
         taken = usable(frame).collect()
         if not taken.height:
-            raise InputError("the trace has no jobs with a time of submission")
+            where = f"{clean(name, 200)}: " if name else ""
+            raise InputError(f"{where}the trace has no jobs with a time of submission")
         known = {}
-        for name in taken.columns[1:]:
-            column = taken[name]
+        for quantity in taken.columns[1:]:
+            column = taken[quantity]
             if column.null_count() < taken.height:
                 values = np.array(column.to_numpy(), dtype=np.float64)
                 # A negative length of time is a clock that was set: not known.
                 values[~(values >= 0) | np.isinf(values)] = np.nan
                 if not np.isnan(values).all():
-                    known[name] = values
-        return cls(np.asarray(taken["submit_s"].to_numpy(), dtype=np.float64), known, length_s)
+                    known[quantity] = values
+        return cls(
+            np.asarray(taken["submit_s"].to_numpy(), dtype=np.float64), known, length_s, name
+        )
 
     def __len__(self) -> int:
         return int(self.submit_s.size)

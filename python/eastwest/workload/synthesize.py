@@ -115,8 +115,8 @@ def _windows(
     there = source.windows(window_s)
     if there < 1:
         raise InputError(
-            f"no whole window of {window_s:g} s: the last job comes after {source.last_s:g} s; "
-            "name shorter windows"
+            f"{source.where}no whole window of {window_s:g} s: the last job comes after "
+            f"{source.last_s:g} s; name shorter windows"
         )
     drawn = random.integers(there, size=int(np.ceil(length_s / window_s)))
     edges = np.searchsorted(source.submit_s, np.arange(there + 1) * window_s)

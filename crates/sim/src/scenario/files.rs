@@ -135,7 +135,7 @@ pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// Reads a regular file that lies below `dir`, links followed.
-fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
+pub fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
     let failed = |e: std::io::Error| format!("cannot be read: {e}");
     let path = find_below(dir, name)?;
     // A named pipe would block for ever: look before opening.

@@ -73,14 +73,19 @@ pub fn quote(value: &toml::Value) -> String {
 /// `text` on one line, cut after sixty characters, with everything escaped that a terminal might
 /// obey.
 pub fn shorten(text: &str) -> String {
+    shorten_to(text, QUOTED)
+}
+
+/// Text from elsewhere with at most so many characters, and nothing that a terminal might obey.
+pub fn shorten_to(text: &str, most: usize) -> String {
     let mut short = String::new();
-    for c in text.chars().take(QUOTED) {
+    for c in text.chars().take(most) {
         match c {
             '"' | '\'' | '\\' => short.push(c),
             _ => short.extend(c.escape_debug()),
         }
     }
-    if text.chars().nth(QUOTED).is_some() {
+    if text.chars().nth(most).is_some() {
         short.push('…');
     }
     short

@@ -79,7 +79,7 @@ pub enum Record {
     WaitAll,
     /// A call of all ranks.
     Collective(Box<Call>),
-    /// A call that moves nothing (`comm_size`, `comm_dup`, …).
+    /// A call that moves nothing (`comm_size`, `location`).
     Nothing,
 }
 
@@ -101,11 +101,30 @@ pub struct Fault {
     pub found: String,
     /// What should be there.
     pub expected: String,
+    /// What follows for a replay if the record is left out; `None` where the record is damaged.
+    pub left_out: Option<&'static str>,
 }
 
 impl Fault {
     pub(super) fn new(found: impl Into<String>, expected: impl Into<String>) -> Fault {
-        Fault { found: found.into(), expected: expected.into() }
+        Fault { found: found.into(), expected: expected.into(), left_out: None }
+    }
+
+    /// A call that is sound, but that a replay cannot do.
+    fn beyond_replay(call: &str) -> Fault {
+        let found = format!("the call {}", shown(call.as_bytes()));
+        if GROUP_CALLS.iter().any(|begin| call.starts_with(begin)) {
+            return Fault {
+                left_out: Some(
+                    "the call is left out; every collective and every tag is then one of all ranks",
+                ),
+                ..Fault::new(found, "calls of all ranks: groups of ranks cannot be replayed")
+            };
+        }
+        Fault {
+            left_out: Some("the call is left out; what it moves or waits for is not replayed"),
+            ..Fault::new(found, format!("one of {}", CALLS.join(", ")))
+        }
     }
 }
 
@@ -120,11 +139,40 @@ pub fn shown(bytes: &[u8]) -> String {
     format!("\"{text}\"")
 }
 
-/// The names of all calls, for those that are misspelt.
-const CALLS: &str = "init, finalize, compute, sleep, send, isend, recv, irecv, wait, waitall, test, \
-                     barrier, bcast, reduce, allreduce, alltoall, alltoallv, gather, gatherv, \
-                     allgather, allgatherv, scatter, scatterv, reducescatter, scan, exscan, \
-                     comm_size, comm_split, comm_dup, location";
+/// The calls that a replay knows. [`parse`] is the one that decides; the import of traces asks it too.
+const CALLS: [&str; 28] = [
+    "init",
+    "finalize",
+    "compute",
+    "sleep",
+    "send",
+    "isend",
+    "recv",
+    "irecv",
+    "wait",
+    "waitall",
+    "test",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "gather",
+    "gatherv",
+    "allgather",
+    "allgatherv",
+    "scatter",
+    "scatterv",
+    "reducescatter",
+    "scan",
+    "exscan",
+    "comm_size",
+    "location",
+];
+/// How the names of calls begin that make communicators of some ranks or use them. Records name no
+/// communicator: what follows such a call cannot be told from what concerns all ranks.
+const GROUP_CALLS: [&str; 5] = ["comm_", "group_", "cart_", "graph_", "intercomm_"];
 
 /// The rank of a line and what it does, among so many ranks and with elements of so many bytes where
 /// no type is named; `None` for a line that says nothing.
@@ -141,8 +189,9 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
         let most = ranks.saturating_sub(1);
         Fault::new(shown(first.as_bytes()), format!("a rank of 0 to {most} at the start"))
     })?;
-    let name =
-        words.next().ok_or_else(|| Fault::new("a rank alone", format!("a call: {CALLS}")))?;
+    let name = words
+        .next()
+        .ok_or_else(|| Fault::new("a rank alone", format!("a call: {}", CALLS.join(", "))))?;
     let call = name.to_ascii_lowercase();
     let fields = Fields { line, words: words.collect(), ranks, element, call: &call };
     Ok(Some((rank, fields.record()?)))
@@ -177,7 +226,7 @@ impl Fields<'_> {
             "wait" => Record::Wait(self.which()?),
             "test" => Record::Test(self.which()?),
             "waitall" => Record::WaitAll,
-            "comm_size" | "comm_split" | "comm_dup" | "location" => Record::Nothing,
+            "comm_size" | "location" => Record::Nothing,
             _ => Record::Collective(Box::new(self.collective()?)),
         })
     }
@@ -330,10 +379,7 @@ impl Fields<'_> {
             "reducescatter" => {
                 call(Kind::ReduceScatter).sizes(self.sizes(0, Some(n + 1))?).flops(self.flops(n)?)
             }
-            _ => {
-                let found = shown(self.call.as_bytes());
-                return Err(Fault::new(format!("the call {found}"), format!("one of {CALLS}")));
-            }
+            _ => return Err(Fault::beyond_replay(self.call)),
         })
     }
 }
@@ -383,6 +429,31 @@ mod tests {
         assert_eq!(sizes("0 allgatherv 2 2 2 2 1 0 2 4 6"), [2, 2, 2, 1], "displacements");
         assert_eq!(sizes("1 alltoallv 9 1 2 3 4 9 1 2 3 4 1 1"), [4, 8, 12, 16]);
         assert_eq!(sizes("0 reducescatter 5 5 5 4 1e6 1"), [20, 20, 20, 16]);
+    }
+
+    #[test]
+    fn calls_of_groups_and_unknown_calls_can_be_left_out_and_damage_cannot() {
+        let fault = |line: &str| parse(line.as_bytes(), 4, 1).expect_err(line);
+        for call in ["comm_split", "Comm_dup", "comm_create", "cart_create", "group_incl"] {
+            let found = fault(&format!("0 {call} 1 2"));
+            assert!(found.expected.contains("groups of ranks cannot be replayed"), "{found:?}");
+            assert!(found.left_out.is_some_and(|s| s.contains("all ranks")), "{found:?}");
+        }
+        for call in ["put", "waitany", "sendd"] {
+            let found = fault(&format!("0 {call} 1 2"));
+            assert!(found.expected.contains("one of init, finalize"), "{found:?}");
+            assert!(found.left_out.is_some_and(|s| s.contains("not replayed")), "{found:?}");
+        }
+        assert_eq!(fault("0 send 1").left_out, None);
+    }
+
+    #[test]
+    fn every_call_that_is_listed_is_known() {
+        for call in CALLS {
+            // zeros do for every number of every call
+            let line = format!("0 {call}{}", " 0".repeat(12));
+            assert!(parse(line.as_bytes(), 4, 1).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -179,8 +179,13 @@ impl Lines {
                     }
                     return Ok(Some(record));
                 }
-                Err(Fault { found, expected }) => {
-                    return Err(self.trouble(format!("found {found}, expected {expected}")));
+                Err(Fault { found, expected, left_out }) => {
+                    let way_out = match left_out {
+                        Some(_) => "; eastwest trace import --lossy leaves such calls out",
+                        None => "",
+                    };
+                    let what = format!("found {found}, expected {expected}{way_out}");
+                    return Err(self.trouble(what));
                 }
             }
         }

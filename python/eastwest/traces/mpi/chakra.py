@@ -3,15 +3,19 @@
 The nodes of a rank are put in order: each begins when those it depends on by data have ended, and
 takes its recorded time, communication none. Between two communications lies the computing that this
 leaves. So what overlapped in the recording is not added up, and what overlaps with communication is
-not told apart. Of collectives those are taken that name a size (the processes on devices, not the
-calls that launch them); sends and receives block.
+not told apart. Sends and receives block.
+
+A collective has a type, a size, and all ranks. Calls of a processor that launch a collective
+(``is_cpu_op`` without a size) are computing. Collectives without a type or size and those of a
+process group that not all ranks use are refused, or with ``lossy`` counted and replaced by their
+recorded time. Attribute and node types are those of ``et_def.proto`` of Chakra 0.0.4.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,13 +25,29 @@ from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Numbers of the nodes that communicate.
-_SEND, _RECEIVE, _COLLECTIVE = 5, 6, 7
+#: Numbers of the nodes.
+_MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
+_METADATA = 1
 #: Collectives by their number; all-to-all and the rest name the bytes of the whole.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
+#: Collectives of which each rank has a part of the size that is named.
+_PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
+_ROOTED = {"reduce", "gather", "scatter", "bcast"}
+#: Attributes that name the process group of a collective.
+_GROUP_NAMES = (
+    "pg_name", "pg_id", "process_group", "group", "group_name", "group_id", "comm_group",
+    "comm_id", "communicator",
+)  # fmt: skip
+#: Attributes that list the ranks of a process group, and that say how many it has.
+_GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
+_GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
+#: Attribute that says for each dimension of the network whether a collective goes over it.
+_DIMENSIONS = "involved_dim"
+#: What becomes of a communication that a replay cannot do.
+_AS_TIME = "it is left out: its recorded time is computing, and its bytes do not go"
 _MOST_NODES = 10_000_000
 _MOST_MESSAGE = 16 << 20
 _MOST_JSON = 1 << 30
@@ -39,7 +59,34 @@ class _Node:
     kind: int
     micros: float
     needs: list[int]
-    about: dict[str, int] = field(default_factory=dict)
+    #: Attributes: whole numbers, texts, and lists of whole numbers.
+    about: dict[str, Any] = field(default_factory=dict)
+    #: Whether it names nodes that it depends on by control, and whether it lacks its time.
+    controlled: bool = False
+    timeless: bool = False
+
+    def whole(self, name: str) -> int | None:
+        """Give an attribute that is a whole number."""
+        value = self.about.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass
+class _Rank:
+    """The trace of a rank being read, or that of all ranks alike."""
+
+    name: str
+    ranks: int
+    #: Process groups that not all ranks use.
+    partial: frozenset[str]
+    into: RankFiles
+
+    def note(self, reason: str, consequence: str, found: str = "", rows: int = 1) -> None:
+        self.into.account.note(self.name, 0, reason, found, rows, consequence)
+
+    def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
+        """Refuse a node, or take its time only."""
+        self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
 
 
 def looks_like(start: bytes, name: str) -> bool:
@@ -54,29 +101,92 @@ def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
     if ranks is not None and len(sources) > 1:
         raise InputError("--ranks repeats the trace of one rank; there is a file for each")
     count = ranks or len(sources)
+    partial = _partial_groups(sources, count)
     for number, source in enumerate(sources):
-        nodes = list(_json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source))
-        calls = list(_calls(source.name, nodes))
+        reading = _Rank(source.name, count, partial, into)
+        nodes = list(_nodes(source))
+        into.records += len(nodes)
+        calls = list(_calls(reading, nodes))
         for rank in range(count) if ranks else (number,):
-            _write(source.name, rank, count, calls, into)
+            _write(rank, reading, calls)
     return count
 
 
-def _write(
-    name: str, rank: int, count: int, calls: list[tuple[float, _Node]], into: RankFiles
-) -> None:
+def _nodes(source: Source) -> Iterator[_Node]:
+    """Give the nodes of a file."""
+    yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
+    if source.cut:
+        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
+
+
+def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
+    """Names of the process groups that not every rank uses.
+
+    Where one file stands for all ranks, several groups cannot all be that of all ranks.
+    """
+    users: dict[str, int] = {}
+    for source in sources:
+        with Source(source.path, name=source.name) as again:
+            groups = {_group(node) for node in _nodes(again) if node.kind == _COLLECTIVE}
+        for group in groups - {""}:
+            users[group] = users.get(group, 0) + 1
+    if len(sources) == 1 and count > 1 and len(users) > 1:
+        return frozenset(users)
+    return frozenset(group for group, used in users.items() if used < len(sources))
+
+
+def _group(node: _Node) -> str:
+    """Name the process group of a collective; nothing where it names none."""
+    named = (node.about.get(name) for name in _GROUP_NAMES)
+    return next((str(name) for name in named if isinstance(name, int | str) and name != ""), "")
+
+
+def _of_some_ranks(reading: _Rank, node: _Node) -> str:
+    """Say why a collective is not one of all ranks; nothing where it is."""
+    if _group(node) in reading.partial:
+        return "a collective of a process group that is not known to have all ranks"
+    for name in _GROUP_RANKS:
+        listed = node.about.get(name)
+        if isinstance(listed, list) and listed and set(listed) != set(range(reading.ranks)):
+            return f"a collective of some of the ranks ({name})"
+    for name in _GROUP_SIZES:
+        if node.whole(name) not in {None, reading.ranks}:
+            return f"a collective of some of the ranks ({name})"
+    dimensions = node.about.get(_DIMENSIONS)
+    if isinstance(dimensions, list) and not all(dimensions):
+        return "a collective over some dimensions of the network (involved_dim)"
+    return ""
+
+
+def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
+    into = reading.into
     into.put(rank, "init")
     done = 0.0
     for began, node in calls:
         into.compute(rank, (began - done) / 1e6)
         done = began
-        _call(name, rank, count, node, into)
+        _call(rank, reading.ranks, node, into)
     into.put(rank, "finalize")
 
 
-def _calls(name: str, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
+def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
     """Give communications with the time they begin at, in that order, and the end as a last one."""
     by_number = {node.number: node for node in nodes}
+    if len(by_number) < len(nodes):
+        (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
+        raise InputError(f"{reading.name}: node {twice} is there more than once")
+    talking = {node.number for node in nodes if _talks(reading, node)}
+    controlled = sum(node.controlled for node in nodes)
+    if controlled:
+        then = "it waits for its data only"
+        reading.note("node with dependencies by control", then, rows=controlled)
+    timeless = sum(node.timeless for node in nodes)
+    if timeless:
+        reading.note("node without a recorded time", "it takes none", rows=timeless)
+    missing = sum(need not in by_number for node in nodes for need in node.needs)
+    if missing:
+        then = "the nodes do not wait for it"
+        reading.note("dependency on a node that is not in the file", then, rows=missing)
     needs = {node.number: {need for need in node.needs if need in by_number} for node in nodes}
     needed_by: dict[int, list[int]] = {}
     for number, others in needs.items():
@@ -89,7 +199,7 @@ def _calls(name: str, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
     while ready:
         number = ready.popleft()
         node, began = by_number[number], begins[number]
-        talks = _talks(node)
+        talks = number in talking
         ended[number] = began + (0.0 if talks else node.micros)
         if talks:
             found.append((began, number, node))
@@ -100,27 +210,80 @@ def _calls(name: str, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
                 ready.append(other)
     if len(ended) < len(by_number):
         stuck = next(number for number in by_number if number not in ended)
-        raise InputError(f"{name}: node {stuck} depends on itself through others")
+        raise InputError(f"{reading.name}: node {stuck} depends on itself through others")
     found.sort(key=lambda each: each[:2])
     yield from ((began, node) for began, _, node in found)
     yield max(ended.values(), default=0.0), _Node(-1, 0, 0.0, [])
 
 
-def _talks(node: _Node) -> bool:
-    return node.kind in {_SEND, _RECEIVE} or (
-        node.kind == _COLLECTIVE and "comm_type" in node.about and "comm_size" in node.about
-    )
-
-
-def _call(name: str, rank: int, count: int, node: _Node, into: RankFiles) -> None:
-    about, put = node.about, into.put
-    size = about.get("comm_size", 0)
+def _talks(reading: _Rank, node: _Node) -> bool:
+    """Whether a node becomes a call; what is told of those that do not goes to the account."""
+    if node.kind == _COMPUTE:
+        return False
     if node.kind == _COLLECTIVE:
-        number = about["comm_type"]
-        if not 0 <= number < len(_COLLECTIVES):
-            raise InputError(f"{name}: node {node.number} is of no known collective: {number}")
-        call, part = _COLLECTIVES[number], size // count
-        root = about.get("root", 0)
+        return _meets(reading, node)
+    if node.kind in {_SEND, _RECEIVE}:
+        return _moves(reading, node)
+    if node.kind in _MEMORY:
+        reading.note("node that loads from or stores to memory", "its time is computing")
+    elif node.kind == _METADATA:
+        reading.note("node of metadata", "its time, where it has any, is computing")
+    else:
+        then = "its recorded time is computing"
+        reading.leave_out(f"a node of the unknown type {node.kind}", node, then)
+    return False
+
+
+def _meets(reading: _Rank, node: _Node) -> bool:
+    """Whether a collective node becomes a call."""
+    number, size = node.whole("comm_type"), node.whole("comm_size")
+    if number is None and size is None and node.about.get("is_cpu_op"):
+        reading.note("call that launches a collective", "its time is computing")
+        return False
+    if number is not None and not 0 <= number < len(_COLLECTIVES):
+        reading.leave_out(f"a collective of the unknown type {number}", node)
+        return False
+    call = _COLLECTIVES[number] if number is not None else ""
+    if not call or (size is None and call != "barrier"):
+        lacks = "comm_size" if call else "comm_type" if size is not None else "type and size"
+        reading.leave_out(f"a collective without {lacks}: what it moves is not known", node)
+        return False
+    some = _of_some_ranks(reading, node)
+    if some:
+        reading.leave_out(some, node)
+        return False
+    if call in _ROOTED and node.whole("root") is None:
+        reading.note(f"{call} without a root", "rank 0 is taken for its root")
+    if call in _PARTED and size is not None and size % reading.ranks:
+        what = f"{call}: bytes that {reading.ranks} ranks cannot share"
+        reading.note(what, "parts are rounded down")
+    return True
+
+
+def _moves(reading: _Rank, node: _Node) -> bool:
+    """Whether a node that sends or receives becomes a call."""
+    other = "comm_dst" if node.kind == _SEND else "comm_src"
+    if node.whole(other) is None:
+        reading.leave_out(f"a message without {other}: whose it is is not known", node)
+        return False
+    if not 0 <= (node.whole(other) or 0) < reading.ranks:
+        raise InputError(
+            f"{reading.name}: node {node.number} talks to rank {node.whole(other)} of "
+            f"{reading.ranks}"
+        )
+    if node.kind == _SEND and node.whole("comm_size") is None:
+        reading.leave_out("a send without comm_size: what it moves is not known", node)
+        return False
+    if node.whole("comm_tag") is None:
+        reading.note("message without comm_tag", "its tag is 0")
+    return True
+
+
+def _call(rank: int, count: int, node: _Node, into: RankFiles) -> None:
+    put, size = into.put, node.whole("comm_size") or 0
+    if node.kind == _COLLECTIVE:
+        call, part = _COLLECTIVES[node.about["comm_type"]], size // count
+        root = node.whole("root") or 0
         if call == "barrier":
             put(rank, call)
         elif call == "bcast":
@@ -136,20 +299,18 @@ def _call(name: str, rank: int, count: int, node: _Node, into: RankFiles) -> Non
         else:
             put(rank, call, *[part] * count, 0, BYTE)
     elif node.kind in {_SEND, _RECEIVE}:
-        other = about.get("comm_dst" if node.kind == _SEND else "comm_src", -1)
-        if not 0 <= other < count:
-            raise InputError(f"{name}: node {node.number} talks to rank {other} of {count}")
         call = "send" if node.kind == _SEND else "recv"
-        put(rank, call, other, about.get("comm_tag", 0), size, BYTE)
+        other = node.about["comm_dst" if node.kind == _SEND else "comm_src"]
+        put(rank, call, other, node.whole("comm_tag") or 0, size, BYTE)
 
 
 def _node(name: str, number: Any, kind: Any, micros: Any, needs: Any, about: Any) -> _Node:
-    whole = isinstance(number, int) and isinstance(kind, int)
-    time = micros if isinstance(micros, int | float) else 0
-    good = whole and isinstance(needs, list) and math.isfinite(time) and 0 <= time < 1e15
-    if not good or any(not isinstance(need, int) for need in needs):
+    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (number, kind))
+    time = isinstance(micros, int | float) and math.isfinite(micros) and 0 <= micros < 1e15
+    listed = isinstance(needs, list) and all(isinstance(need, int) for need in needs)
+    if not (whole and time and listed):
         raise InputError(f"{name}: node {clean(str(number), 30)}: expected numbers and a time")
-    return _Node(number, kind, float(time), needs, about)
+    return _Node(number, kind, float(micros), needs, about)
 
 
 def _json(source: Source) -> Iterator[_Node]:
@@ -167,9 +328,12 @@ def _json(source: Source) -> Iterator[_Node]:
     for node in graph:
         if not isinstance(node, dict):
             raise InputError(f"{source.name}: workload_graph: expected nodes")
-        about = {key: node[key] for key in node if isinstance(node[key], int)}
+        about = {key: node[key] for key in node if isinstance(node[key], int | str | list)}
         kind, time = node.get("NodeType"), node.get("runtime", 0)
-        yield _node(source.name, node.get("Id"), kind, time, node.get("data_deps", []), about)
+        made = _node(source.name, node.get("Id"), kind, time, node.get("data_deps", []), about)
+        made.controlled = bool(node.get("ctrlDeps") or node.get("ctrl_deps"))
+        made.timeless = "runtime" not in node
+        yield made
 
 
 def _protobuf(source: Source) -> Iterator[_Node]:
@@ -248,13 +412,19 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 #: Fields of a node.
-_ID, _TYPE, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 5, 7, 10
+_ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
+#: Fields of an attribute: its name; varints, of which some have the sign last; numbers of fixed
+#: length, of which some have a sign; text; lists of varints.
+_NAME, _TEXT = 1, 29
+_VARINTS, _ZIGZAG, _FIXED, _SIGNED = {7, 9, 11, 13, 27}, {15, 17}, {19, 21}, {23, 25}
+_LISTS = {8, 10, 12, 14, 28}
 
 
 def _from_wire(name: str, message: bytes) -> _Node:
     number = kind = micros = 0
+    controlled = False
     needs: list[int] = []
-    about: dict[str, int] = {}
+    about: dict[str, Any] = {}
     for at, value in _fields(message):
         if at == _ID and isinstance(value, int):
             number = value
@@ -264,13 +434,36 @@ def _from_wire(name: str, message: bytes) -> _Node:
             micros = value
         elif at == _DATA_NEEDS:
             needs += _numbers(value)
+        elif at == _CONTROL:
+            controlled = True
         elif at == _ATTRIBUTE and isinstance(value, bytes):
-            inner = dict(_fields(value))
-            title = inner.pop(1, b"")
-            numbers = [each for each in inner.values() if isinstance(each, int)]
-            if isinstance(title, bytes) and numbers:
-                about[title.decode(errors="replace")] = numbers[0]
-    return _node(name, number, kind, micros, needs, about)
+            title, said = _attribute(value)
+            about[title] = said
+    node = _node(name, number, kind, micros, needs, about)
+    node.controlled = controlled
+    return node
+
+
+def _attribute(message: bytes) -> tuple[str, Any]:
+    """Give the name of an attribute and its value: a whole number, a text or a list of numbers."""
+    name: str = ""
+    said: int | str | list[int] | None = None
+    for at, value in _fields(message):
+        if at == _NAME and isinstance(value, bytes):
+            name = value.decode(errors="replace")
+        elif at in _VARINTS and isinstance(value, int):
+            said = value - (1 << 64) if value >= 1 << 63 else value
+        elif at in _ZIGZAG and isinstance(value, int):
+            said = (value >> 1) ^ -(value & 1)
+        elif at in _FIXED | _SIGNED and isinstance(value, bytes):
+            said = int.from_bytes(value, "little", signed=at in _SIGNED)
+        elif at == _TEXT and isinstance(value, bytes):
+            said = value.decode(errors="replace")
+        elif at in _LISTS and isinstance(value, bytes):
+            said = [
+                each for number, held in _fields(value) if number == 1 for each in _numbers(held)
+            ]
+    return name, said
 
 
 def _numbers(value: int | bytes) -> list[int]:

@@ -4,8 +4,9 @@ Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and the older 
 (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
 of its synchronism is set; bit 0, rendezvous, is left to the simulation's ``eager_limit``. A receive
 is a blocking one (0), an immediate one (1) or the wait for such (2); Dimemas waits for no send.
-Collectives must be of all tasks. Threads other than the first, one-sided operations and unknown
-records are refused; events, blocks and offsets are passed over.
+Events, blocks and definitions are counted as passed over. Collectives of some tasks, threads other
+than the first, one-sided operations and records of unknown kinds cannot be replayed: they are
+refused, or with ``lossy`` left out and counted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from eastwest.errors import InputError
-from eastwest.traces.mpi.ranks import BYTE, RankFiles
+from eastwest.traces.mpi.ranks import BYTE, MOST_RANKS, RankFiles
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
@@ -49,6 +50,16 @@ class _Reading:
     #: Members of communicators.
     members: dict[int, frozenset[int]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.everyone = frozenset(range(self.ranks))
+
+    def note(self, reason: str, consequence: str, found: str = "") -> None:
+        self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
+
+    def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
+        """Refuse a record, or leave it out."""
+        self.into.account.change(self.name, self.line, reason, consequence, found)
+
     def fail(self, what: str) -> InputError:
         return InputError(f"{self.name}:{self.line}: {what}")
 
@@ -68,15 +79,20 @@ def read(source: Source, into: RankFiles) -> int:
         raise InputError(
             f'{source.name}:1: found {shown!r}, expected #DIMEMAS:"name":1:TASKS(threads …)'
         )
+    if not 0 < int(found[1]) <= MOST_RANKS:
+        raise InputError(f"{source.name}:1: has {int(found[1])} tasks; allowed: 1 to {MOST_RANKS}")
     reading = _Reading(source.name, int(found[1]), into, 1)
-    for rank in range(min(reading.ranks, 1 << 16)):
+    for rank in range(reading.ranks):
         into.put(rank, "init")
     for reading.line, raw in lines:
         text = raw.decode(errors="replace").strip()
         if not text or text.startswith(("#", "s:", "SDDFA", "}", "int", "double", "char", "//")):
             continue
         for kind, words in _records(reading, text):
+            into.records += 1
             _take(reading, kind, words)
+    if source.cut:
+        raise reading.fail(f"is damaged or cut off: {source.cut}")
     for rank in range(reading.ranks):
         into.put(rank, "finalize")
     return reading.ranks
@@ -98,32 +114,46 @@ def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
                     first = [word.strip() for word in fields.split(",")][:2]
                     members = inner.strip("{} ").split(",")
                     yield "d", ["1", *first, *(word.strip() for word in members)]
+                else:
+                    yield "d", [name]
                 continue
             yield _NAMES.get(name, name), [word.strip() for word in fields.split(",")]
-        if not _NAMED.search(text) and not text.endswith("{"):
-            raise reading.fail(f"found {clean(text, 60)!r}, expected a record")
+        rest = _NAMED.sub("", text).strip()
+        if rest and not rest.endswith("{"):
+            raise reading.fail(f"found {clean(rest, 60)!r}, expected a record")
     else:
         raise reading.fail(f"found {clean(text, 60)!r}, expected a record")
 
 
 def _take(reading: _Reading, kind: str, words: list[str]) -> None:
     if kind in _PASSED:
+        reading.note(f"event record ({clean(kind, 30)})", "events have no time and move nothing")
         return
     if kind == "d":
         _define(reading, words)
         return
     if kind == "30":
-        raise reading.fail("found a one-sided operation, which a replay cannot do")
-    if kind not in {"1", "2", "3", "10"}:
-        raise reading.fail(
-            f"found a record {clean(kind, 30)!r}, expected CPU bursts (1), sends (2), receives "
-            "(3), global operations (10) or events (20)"
+        reading.leave_out(
+            "a one-sided operation, which a replay cannot do", "it is left out: its bytes do not go"
         )
+        return
+    if kind not in {"1", "2", "3", "10"}:
+        reading.leave_out(
+            f"found a record {clean(kind, 30)!r}, expected CPU bursts (1), sends (2), receives "
+            "(3), global operations (10) or events (20)",
+            "it is left out: what it does is not replayed",
+        )
+        return
     task, thread = _int(reading, words, 0, "a task"), _int(reading, words, 1, "a thread")
     if not 0 <= task < reading.ranks:
         raise reading.fail(f"found task {task}, expected 0 to {reading.ranks - 1}")
     if thread != 0:
-        raise reading.fail(f"found thread {thread} of task {task}: only thread 0 is replayed")
+        reading.leave_out(
+            "a record of another thread than the first: only thread 0 is replayed",
+            "it is left out: that thread neither computes nor sends",
+            f"thread {thread} of task {task}",
+        )
+        return
     if kind == "1":
         reading.into.compute(task, _seconds(reading, words))
     elif kind == "10":
@@ -137,11 +167,19 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
         _int(reading, words, at, what)
         for at, what in enumerate(("a task", "a size", "a tag", "a communicator", "a kind"), 2)
     )
-    members = reading.members.get(communicator)
-    if members is not None and not {task, other} <= members:
+    members = _members(reading, communicator)
+    if not {task, other} <= members:
         raise reading.fail(f"task {task} or {other} is not in communicator {communicator}")
+    if not 0 <= how < (4 if kind == "2" else 3):
+        raise reading.fail(
+            f"found kind {how} of a message, expected 0 to {3 if kind == '2' else 2}"
+        )
     tag = _apart(reading, tag, communicator)
     if kind == "2":
+        if how & 1:
+            reading.note(
+                "send with rendezvous", "whether it waits for its receive is up to eager_limit"
+            )
         call = "isend" if how & 2 else "send"
         reading.into.put(task, call, other, tag, size, BYTE)
     elif how == 2:
@@ -167,12 +205,14 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     )
     if not 0 <= number < len(_OPERATIONS):
         raise reading.fail(f"found operation {number}, expected 0 to {len(_OPERATIONS) - 1}")
-    members = reading.members.get(communicator, frozenset(range(reading.ranks)))
+    members = _members(reading, communicator)
     if len(members) != reading.ranks:
-        raise reading.fail(
+        reading.leave_out(
             f"found {_OPERATIONS[number]} of communicator {communicator}, which has "
-            f"{len(members)} of {reading.ranks} tasks: only those of all tasks can be replayed"
+            f"{len(members)} of {reading.ranks} tasks: only those of all tasks can be replayed",
+            "it is left out: its tasks do not meet, and its bytes do not go",
         )
+        return
     put, call, n = reading.into.put, _OPERATIONS[number], reading.ranks
     if call == "barrier":
         put(task, call)
@@ -192,12 +232,32 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     else:
         put(task, "reducescatter", *[max(sent, received) // n] * n, 0, BYTE)
     if call.endswith("v"):
-        reading.into.note(f"{call}: Dimemas keeps no sizes of single ranks; taken as equal parts")
+        reading.note(
+            f"{call}: Dimemas keeps no sizes of single ranks", "all ranks have equal parts"
+        )
+    if call.startswith(("alltoall", "reducescatter")) and (sent % n or received % n):
+        reading.note(f"{call}: bytes that {n} ranks cannot share", "parts are rounded down")
+
+
+def _members(reading: _Reading, communicator: int) -> frozenset[int]:
+    """Tasks of a communicator; one without a definition is taken for that of all tasks."""
+    found = reading.members.get(communicator)
+    if found is not None:
+        return found
+    if reading.members:
+        reason = "communicator without a definition, beside others that have one"
+        then = "it is taken for that of all tasks"
+        reading.into.account.change(reading.name, reading.line, reason, then, str(communicator))
+    else:
+        reading.note("communicator without a definition", "it is taken for that of all tasks")
+    return reading.everyone
 
 
 def _define(reading: _Reading, words: list[str]) -> None:
     """Take the definition of a communicator: its number, its size, its tasks."""
     if words[:1] != ["1"]:
+        what = clean(words[0] if words else "", 40)
+        reading.note("definition of something else than a communicator", "it is not read", what)
         return
     number, count = _int(reading, words, 1, "a communicator"), _int(reading, words, 2, "a size")
     tasks = [_int(reading, words, at, "a task") for at in range(3, len(words))]

@@ -4,7 +4,9 @@ A location group of MPI processes is a rank; its first location is read. Time be
 computing; time within them is not, as the simulation says what that takes. Sends and receives come
 from the message events; ``MPI_Isend`` and ``MPI_Irecv`` and their completions from the request
 events, and the completion of a request is a wait for it. Collectives come from their end events,
-with the root and the bytes these name, and must be of all ranks.
+with the root and the bytes these name. Those of some ranks, one-sided operations and other calls
+that a replay cannot do are refused, or with ``lossy`` left out and counted. What says nothing of
+messages is noted with its count.
 """
 
 from __future__ import annotations
@@ -38,6 +40,20 @@ _COLLECTIVES = {
     "EXSCAN": "exscan",
 }
 
+#: Collectives that make or remove handles and move no data.
+_WITHOUT_DATA = {
+    "CREATE_HANDLE", "DESTROY_HANDLE", "ALLOCATE", "DEALLOCATE", "CREATE_HANDLE_AND_ALLOCATE",
+    "DESTROY_HANDLE_AND_DEALLOCATE",
+}  # fmt: skip
+#: Collectives that are taken with equal parts for all ranks, as their events name only sums.
+_VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
+#: Events that a replay needs beside those of messages and collectives.
+_TIMES = {"Enter", "Leave"}
+#: Events that open what a later event completes: that one has all there is to know.
+_OPENINGS = {"MpiCollectiveBegin"}
+#: How events of communication begin that a replay cannot do.
+_BEYOND = ("Rma", "NonBlockingCollective", "CommCreate", "CommDestroy", "MpiRequestCancelled")
+
 
 def looks_like(path: Path) -> bool:
     """Tell whether a file is the anchor of such a trace."""
@@ -68,6 +84,11 @@ def read(path: Path, into: RankFiles) -> int:
         raise InputError(f"{path}: cannot be read: {clean(str(error), 200)}") from None
 
 
+def _is_process(group: Any) -> bool:
+    """Whether a location group is a process, and not an accelerator."""
+    return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
+
+
 #: Source, tag, size and type of receives, by rank and request.
 _Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
 
@@ -77,6 +98,8 @@ class _Rank:
 
     def __init__(self) -> None:
         self.depth = 0
+        #: When its first region outside MPI began, in ticks.
+        self.began: int | None = None
         #: When its last MPI call ended, in ticks; ``None`` before the first.
         self.since: int | None = None
         #: Sends that are not complete, by the number of their request: sender, receiver, tag.
@@ -91,13 +114,19 @@ class _Reading:
         self.trace = trace
         self.into = into
         self.ticks_per_s = float(trace.timer_resolution)
-        groups = list(dict.fromkeys(location.group for location in trace.definitions.locations))
+        locations = trace.definitions.locations
+        groups = list(dict.fromkeys(each.group for each in locations if _is_process(each.group)))
         self.rank_of = {group: number for number, group in enumerate(groups)}
         self.ranks = [_Rank() for _ in groups]
         self.first: dict[Any, Any] = {}
         self.coming: _Receives = {}
-        for location in trace.definitions.locations:
-            self.first.setdefault(location.group, location)
+        for location in locations:
+            if location.group in self.rank_of:
+                self.first.setdefault(location.group, location)
+
+    def _is_first(self, location: Any) -> bool:
+        """Whether a location is the one of its process that is read."""
+        return bool(self.first.get(location.group) is location)
 
     def all(self, receives: _Receives) -> int:
         """Read all events; return the number of ranks."""
@@ -107,9 +136,13 @@ class _Reading:
         for rank in range(len(self.ranks)):
             self.into.put(rank, "init")
         for location, event in self.trace.events:
-            if self.first[location.group] is location:
+            self.into.records += 1
+            if self._is_first(location):
                 self._take(self.rank_of[location.group], event)
+            else:
+                self._other_location(event)
         for rank in range(len(self.ranks)):
+            self._end(self.ranks[rank])
             self.into.put(rank, "finalize")
         return len(self.ranks)
 
@@ -117,7 +150,7 @@ class _Reading:
         """Return what posted receives get, in the order of their posting."""
         found: _Receives = {}
         for location, event in self.trace.events:
-            if type(event).__name__ == "MpiIrecv" and self.first[location.group] is location:
+            if type(event).__name__ == "MpiIrecv" and self._is_first(location):
                 key = self.rank_of[location.group], int(event.request_id)
                 got = self._world(event, event.sender), *self._size(event)
                 found.setdefault(key, deque()).append(got)
@@ -130,6 +163,8 @@ class _Reading:
         if kind == "Enter" and in_mpi:
             if r.depth == 0 and r.since is not None:
                 self.into.compute(rank, (event.time - r.since) / self.ticks_per_s)
+            elif r.depth == 0 and r.began is not None and event.time > r.began:
+                self._note("time before a rank's first MPI call", "it is left out")
             r.depth += 1
             if name.startswith("MPI_Sendrecv"):
                 r.exchange = []
@@ -139,10 +174,48 @@ class _Reading:
             r.exchange = None
             r.depth = max(0, r.depth - 1)
             r.since = event.time
-        elif kind.startswith("Mpi"):
-            self._call(rank, r, kind, event)
+        elif kind in _TIMES:
+            r.began = event.time if r.began is None else r.began
+            self._note("entry or exit of a region outside MPI", "its time counts as computing")
+        elif not self._call(rank, r, kind, event):
+            self._unread(kind)
 
-    def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> None:
+    def _note(self, reason: str, consequence: str, found: str = "", rows: int = 1) -> None:
+        self.into.account.note(self.name, 0, reason, found, rows, consequence)
+
+    def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
+        """Refuse an event, or leave it out."""
+        self.into.account.change(self.name, 0, reason, consequence, found)
+
+    def _other_location(self, event: Any) -> None:
+        """Leave out an event of another thread or device of a rank."""
+        kind = type(event).__name__
+        if kind.startswith(("Mpi", *_BEYOND)):
+            reason = "communication of another location than the first of its process"
+            self._leave_out(reason, "it is left out: its bytes do not go", clean(kind, 40))
+        else:
+            reason = "event of another location than the first of its process"
+            self._note(reason, "it is left out: what threads and devices compute is not told apart")
+
+    def _unread(self, kind: str) -> None:
+        """Say of an event that nothing was taken from it."""
+        shown = clean(kind, 40)
+        if kind in _OPENINGS:
+            self._note(f"event {shown}", "the event of the end has what a replay needs")
+        elif kind.startswith(("Mpi", *_BEYOND)):
+            then = "it is left out: what it moves or waits for is not replayed"
+            self._leave_out(f"event {shown}, which a replay cannot do", then)
+        else:
+            self._note(f"event {shown}", "it says nothing of computing or messages")
+
+    def _end(self, r: _Rank) -> None:
+        """Say what of a rank has no end in the trace."""
+        if r.sends:
+            then = "nothing waits for the send"
+            self._note("immediate send that is never complete", then, rows=len(r.sends))
+
+    def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
+        """Take an event of a message or a collective; say whether it is one that is known."""
         put = self.into.put
         if kind == "MpiSend" and r.exchange is not None:
             to = self._world(event, event.receiver)
@@ -157,15 +230,31 @@ class _Reading:
             put(rank, "isend", to, *self._size(event))
             r.sends[event.request_id] = (rank, to, tag)
         elif kind == "MpiIrecvRequest":
-            if coming := self.coming.get((rank, int(event.request_id))):
-                put(rank, "irecv", *coming.popleft())
+            self._posted(rank, int(event.request_id))
         elif kind == "MpiIrecv":
             put(rank, "wait", self._world(event, event.sender), rank, int(event.msg_tag))
         elif kind == "MpiIsendComplete":
-            if known := r.sends.pop(event.request_id, None):
-                put(rank, "wait", *known)
+            self._sent(rank, r.sends.pop(event.request_id, None))
+        elif kind == "MpiRequestTest":
+            self._note("test of a request that was not complete", "it is left out")
         elif kind == "MpiCollectiveEnd":
             self._collective(rank, event)
+        else:
+            return False
+        return True
+
+    def _posted(self, rank: int, request: int) -> None:
+        if coming := self.coming.get((rank, request)):
+            self.into.put(rank, "irecv", *coming.popleft())
+        else:
+            reason = "receive that is posted and never complete: its message is not known"
+            self._leave_out(reason, "it is left out")
+
+    def _sent(self, rank: int, known: tuple[int, int, int] | None) -> None:
+        if known:
+            self.into.put(rank, "wait", *known)
+        else:
+            self._leave_out("completion of a send that was not begun", "it is left out")
 
     def _size(self, event: Any) -> tuple[int, int, int]:
         return int(event.msg_tag), int(event.msg_length), BYTE
@@ -174,6 +263,8 @@ class _Reading:
         """Give the rank of a member of a communicator."""
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         if members is None:
+            then = "its members are taken for the ranks of the same numbers"
+            self._note("message in a communicator without a group", then)
             return int(member)
         if not 0 <= member < len(members):
             raise InputError(f"{self.name}: a message names member {member} of {len(members)}")
@@ -184,18 +275,34 @@ class _Reading:
     def _collective(self, rank: int, event: Any) -> None:
         name = str(event.collective_op).rsplit(".", 1)[-1].upper()
         call = _COLLECTIVES.get(name)
+        shown = clean(name, 40).lower()
+        if name in _WITHOUT_DATA:
+            self._note(f"collective {shown}", "it is left out: it moves no data")
+            return
         if call is None:
-            self.into.note(f"collectives {clean(name, 40).lower()} move no data and are left out")
+            then = "it is left out: its ranks do not meet, and its bytes do not go"
+            self._leave_out(f"collective {shown}, which a replay cannot do", then)
             return
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         n = len(self.ranks)
-        if members is not None and len(members) != n:
-            raise InputError(
-                f"{self.name}: {call} of {len(members)} of {n} ranks: only collectives of all "
-                "ranks can be replayed"
+        if members is None:
+            then = "it is taken for one of all ranks"
+            self._note("collective in a communicator without a group", then)
+        elif len(members) != n:
+            self._leave_out(
+                f"{call} of {len(members)} of {n} ranks: only collectives of all ranks can be "
+                "replayed",
+                "it is left out: its ranks do not meet, and its bytes do not go",
             )
+            return
+        if name in _VECTORS:
+            self._note(f"{shown}: OTF2 names no sizes of single ranks", "all have equal parts")
+        self._put_collective(rank, call, event)
+
+    def _put_collective(self, rank: int, call: str, event: Any) -> None:
+        n = len(self.ranks)
         sent, received = int(event.size_sent), int(event.size_received)
-        root = int(event.root) if 0 <= int(event.root) < n else 0
+        root = self._world(event, int(event.root)) if 0 <= int(event.root) < n else 0
         put = self.into.put
         if call == "barrier":
             put(rank, call)

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from eastwest import core
+from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import sync_folder, write_whole
 from eastwest.folders import NewFolder
@@ -21,6 +23,8 @@ from eastwest.folders import NewFolder
 FLOPS_PER_S = 10**9
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
+#: What the file says of its format.
+FORMAT = "time-independent trace"
 #: Most ranks.
 MOST_RANKS = 65_536
 #: Data type of sizes in bytes.
@@ -31,9 +35,12 @@ _MOST_CALLS = 200
 
 
 class RankFiles:
-    """Rank files in a folder that appears when they are whole: a context manager."""
+    """Rank files in a folder that appears when they are whole: a context manager.
 
-    def __init__(self, out: Path, force: bool = False) -> None:
+    With ``lossy``, records are taken too whose meaning changes; ``account`` counts them.
+    """
+
+    def __init__(self, out: Path, force: bool = False, lossy: bool = False) -> None:
         self._folder = NewFolder(out, force, "a trace", ABOUT, parents=False)
         self._folder.check()
         self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
@@ -41,8 +48,10 @@ class RankFiles:
         self._waiting = 0
         #: Calls written so far, by name.
         self.calls: dict[str, int] = {}
-        #: What the user should know.
-        self.notes: list[str] = []
+        #: Records of the source that its reader has seen.
+        self.records = 0
+        #: What the readers leave out, change or note.
+        self.account = Account(lossy=lossy)
 
     def __enter__(self) -> Self:
         shutil.rmtree(self._partial, ignore_errors=True)
@@ -79,30 +88,41 @@ class RankFiles:
         if seconds > 0:
             self.put(rank, "compute", round(seconds * FLOPS_PER_S))
 
-    def note(self, text: str) -> None:
-        """Keep a note, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
     def _flush(self) -> None:
         for rank, lines in self._lines.items():
-            with (self._partial / f"rank-{rank:05}.txt").open("a", encoding="utf-8") as file:
+            with self._file(rank).open("a", encoding="utf-8") as file:
                 file.write("\n".join(lines) + "\n")
         self._lines.clear()
         self._waiting = 0
 
-    def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
-        """Give the folder its name, with a file for each of so many ranks; return what is said."""
+    def check(self, ranks: int) -> None:
+        """Let the simulator read what was written, with a file for each of so many ranks.
+
+        Raises ``InputError`` with what a run would have against it.
+        """
         if ranks < 1:
             raise InputError("the trace has no rank")
         self._flush()
-        for rank in range(ranks):
-            (self._partial / f"rank-{rank:05}.txt").touch()
+        files = [(f"rank-{rank:05}.txt", self._file(rank)) for rank in range(ranks)]
+        for _, file in files:
+            file.touch()
+        wrong = core.mpi_check(files)
+        if wrong:
+            more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+            raise InputError("a run would refuse the trace: " + "; ".join(wrong[:3]) + more)
+
+    def _file(self, rank: int) -> Path:
+        return self._partial / f"rank-{rank:05}.txt"
+
+    def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
+        """Give the folder its name, with a file for each of so many ranks; return what is said."""
+        self._flush()
         said = {
-            "format": "time-independent trace",
+            "format": FORMAT,
             "ranks": ranks,
             "calls": dict(sorted(self.calls.items())),
-            "notes": self.notes,
+            "records": self.records,
+            **self.account.as_json(),
             **about,
         }
         write_whole(self._partial / ABOUT, (json.dumps(said, indent=2) + "\n").encode())

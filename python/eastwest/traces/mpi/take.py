@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastwest.account import Account
 from eastwest.errors import InputError
+from eastwest.files import is_folder
 from eastwest.traces.mpi import chakra, dimemas, otf2, ti
 from eastwest.traces.mpi.form import FORMATS
 from eastwest.traces.mpi.ranks import RankFiles
@@ -25,12 +27,13 @@ class Imported:
     path: Path
     #: What ``trace.json`` says.
     about: dict[str, Any]
+    account: Account
 
 
 def find(files: Sequence[Path]) -> str | None:
     """Return the format of files if it is one of MPI programs."""
     first = files[0]
-    if first.is_dir():
+    if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
         return "ti" if inside and ti.looks_like(_start(sorted(inside)[0])) else None
     if not first.is_file():
@@ -53,11 +56,13 @@ def import_mpi(
     source_format: str = "auto",
     ranks: int | None = None,
     force: bool = False,
+    lossy: bool = False,
 ) -> Imported:
     """Read ``files`` of one format and write the folder ``out``.
 
     ``ranks`` repeats the Chakra trace of one rank for so many. Raises ``InputError`` where a file
-    cannot be used.
+    cannot be used, where a run would refuse the result, and, unless ``lossy``, where a record means
+    something that a replay cannot do.
     """
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format
@@ -65,10 +70,12 @@ def import_mpi(
         raise InputError(f"{paths[0]}: is of no known format of MPI programs")
     if ranks is not None and found != "chakra":
         raise InputError("--ranks is for Chakra traces: others know their ranks")
-    with RankFiles(Path(out), force) as into:
+    with RankFiles(Path(out), force, lossy) as into:
         count = _read(found, paths, ranks, into)
+        into.check(count)
         names = [path.name for path in paths]
-        return Imported(Path(out), into.finish(count, {"source": found, "files": names}))
+        about = into.finish(count, {"source": found, "files": names})
+        return Imported(Path(out), about, into.account)
 
 
 def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> int:
@@ -89,18 +96,15 @@ def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> 
 
 def _read_ti(paths: list[Path], into: RankFiles) -> int:
     first = paths[0]
-    if len(paths) == 1 and first.is_dir():
-        inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
-        return ti.read_files(sorted(inside), into)
+    if len(paths) == 1 and is_folder(first):
+        return ti.read_folder(first, into)
     if len(paths) == 1 and first.is_file():
         if tarfile.is_tarfile(first):
             return ti.read_archive(first, into)
         start = _start(first)
         if not ti.looks_like(start) and ti.is_list(first, start):
-            listed = start.decode(errors="replace").split()
-            return ti.read_files([first.parent / name for name in listed], into)
-        with Source(first) as source:
-            return ti.read_merged(source, into)
+            return ti.read_list(first, into)
+        return ti.read_merged(first, into)
     return ti.read_files(paths, into)
 
 

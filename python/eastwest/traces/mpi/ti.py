@@ -1,25 +1,32 @@
 """Time-independent traces as others hand them on: archives, folders, lists of files, one file.
 
-Lines are kept as they are; only calls are counted, and ranks put into a file each. What a record
-means is checked when a scenario is read, by the simulator itself.
+Each line is read by the simulator's own reader (``core.mpi_record``), so that the import takes what
+a run takes and nothing else. Lines are then kept as they are, in a file for each rank. Calls that
+are sound but cannot be replayed (groups of ranks, calls that the simulator does not know) are
+changes of meaning: the import refuses them, or leaves them out if it is told to.
 """
 
 from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
+from eastwest import core
+from eastwest.account import place
 from eastwest.errors import InputError
 from eastwest.traces.mpi.ranks import MOST_RANKS, RankFiles
-from eastwest.traces.source import Source
-from eastwest.units import clean
+from eastwest.traces.source import Source, most_unpacked, too_large
+from eastwest.units import clean, size
 
 _LINE = re.compile(rb"\s*\d+\s+[A-Za-z]\w*(\s|$)")
+_RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
 #: Bytes that an archive may unpack to.
 _MOST_UNPACKED = 1 << 36
+#: Largest list of files.
+_MOST_LIST = 16 << 20
 
 
 def looks_like(start: bytes) -> bool:
@@ -31,62 +38,114 @@ def looks_like(start: bytes) -> bool:
 def is_list(path: Path, start: bytes) -> bool:
     """Tell whether a file names trace files, one a line, as SimGrid takes them."""
     lines = [line.strip() for line in start.decode(errors="replace").splitlines() if line.strip()]
-    return bool(lines) and all(
-        len(line) < 500 and (path.parent / line).is_file() for line in lines[:3]
-    )
+    return bool(lines) and all(_is_there(path.parent, line) for line in lines[:3])
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    try:
+        return (folder / name).is_file()
+    except (OSError, ValueError):  # too long for a name, or not one
+        return False
 
 
 def read_archive(path: Path, into: RankFiles) -> int:
     """Read the rank files of a tar archive, packed or not."""
     try:
         with tarfile.open(path, "r:*") as archive:
-            ranks: dict[int, str] = {}
-            total = 0
+            members = _members(path, archive, into)
+        with tarfile.open(path, "r:*") as archive:
+            calls = _Calls(len(members), into)
             for member in archive:
-                rank = rank_of(member.name)
-                if not member.isfile() or rank is None:
-                    continue
-                _once(ranks, rank, member.name, str(path))
-                total += member.size
-                if total > _MOST_UNPACKED:
-                    raise InputError(f"{path}: unpacks to more than {_MOST_UNPACKED:,} bytes")
-                inside = archive.extractfile(member)
+                inside = archive.extractfile(member) if member.name in members else None
                 if inside is not None:
-                    _copy(f"{path}:{member.name}", rank, iter(inside), into)
+                    name = f"{path}:{member.name}"
+                    calls.take(name, members[member.name], enumerate(inside, 1))
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(f"{path}: cannot be unpacked: {clean(str(error), 100)}") from None
-    return _all(ranks, str(path))
+    return len(members)
+
+
+def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
+    """Ranks of the files in an archive, by the files' names."""
+    ranks: dict[int, str] = {}
+    total = 0
+    for member in archive:
+        rank = rank_of(member.name)
+        if not member.isfile():
+            continue
+        if rank is None:
+            _pass_over(into, str(path), member.name)
+            continue
+        _once(ranks, rank, member.name, str(path))
+        total += member.size
+        if total > min(_MOST_UNPACKED, most_unpacked(path.stat().st_size)):
+            raise too_large(str(path), path.stat().st_size)
+    _all(ranks, str(path))
+    return {name: rank for rank, name in ranks.items()}
+
+
+def read_folder(folder: Path, into: RankFiles) -> int:
+    """Read the files of a folder whose names end with the number of a rank."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    for path in files:
+        if rank_of(path.name) is None:
+            _pass_over(into, str(folder), path.name)
+    return read_files([path for path in files if rank_of(path.name) is not None], into)
+
+
+def _pass_over(into: RankFiles, where: str, name: str) -> None:
+    reason = "file whose name has no number of a rank"
+    into.account.note(where, 0, reason, name, consequence="it is not read")
+
+
+def read_list(path: Path, into: RankFiles) -> int:
+    """Read the files that a file names, one a line."""
+    with Source(path) as source:
+        lines = source.blocks(_MOST_LIST)
+        text = b"".join(lines)
+        if len(text) > _MOST_LIST:
+            raise InputError(f"{path}: is a list of files of more than {size(_MOST_LIST)}")
+    return read_files([path.parent / name for name in text.decode(errors="replace").split()], into)
 
 
 def read_files(paths: Iterable[Path], into: RankFiles) -> int:
     """Read a file for each rank."""
     ranks: dict[int, str] = {}
-    for path in paths:
+    ordered = list(paths)
+    for path in ordered:
         rank = rank_of(path.name)
         if rank is None:
             raise InputError(f"{path}: the name of a rank's file ends with its number")
         _once(ranks, rank, path.name, str(path.parent))
+    _all(ranks, "the trace")
+    calls = _Calls(len(ranks), into)
+    for path in ordered:
         with Source(path) as source:
-            lines = (line + b"\n" for _, line in source.lines(_LONGEST_LINE))
-            _copy(source.name, rank, lines, into)
-    return _all(ranks, "the trace")
+            calls.take(source.name, rank_of(path.name), source.lines(_LONGEST_LINE))
+            _whole(source)
+    return len(ranks)
 
 
-def read_merged(source: Source, into: RankFiles) -> int:
-    """Read a file with the lines of all ranks."""
+def read_merged(path: Path, into: RankFiles) -> int:
+    """Read a file with the lines of all ranks: once for their number, once for the calls."""
     most = -1
-    for number, line in source.lines(_LONGEST_LINE):
-        if not line.strip() or line.lstrip().startswith(b"#"):
-            continue
-        words = _words(source.name, number, line)
-        rank = int(words[0])
-        if rank >= MOST_RANKS:
-            raise InputError(f"{source.name}:{number}: there is a rank {rank}")
-        into.add(rank, words)
-        most = max(most, rank)
+    with Source(path) as source:
+        for number, line in source.lines(_LONGEST_LINE):
+            rank = _RANK.match(line)
+            if rank and int(rank[1]) >= MOST_RANKS:
+                raise InputError(f"{source.name}:{number}: there is a rank {int(rank[1])}")
+            most = max(most, int(rank[1]) if rank else -1)
+        _whole(source)
     if most < 0:
-        raise InputError(f"{source.name}: has no call")
+        raise InputError(f"{path}: has no call")
+    with Source(path) as source:
+        _Calls(most + 1, into).take(source.name, None, source.lines(_LONGEST_LINE))
     return most + 1
+
+
+def _whole(source: Source) -> None:
+    if source.cut:
+        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
 
 
 def rank_of(name: str) -> int | None:
@@ -99,23 +158,40 @@ def rank_of(name: str) -> int | None:
     return int(found[-1])
 
 
-def _copy(name: str, rank: int, lines: Iterator[bytes], into: RankFiles) -> None:
-    for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
-            raise InputError(f"{name}:{number}: a line of more than {_LONGEST_LINE} bytes")
-        if not line.strip() or line.lstrip().startswith(b"#"):
-            continue
-        words = _words(name, number, line)
-        if int(words[0]) != rank:
-            raise InputError(f"{name}:{number}: found rank {int(words[0])}, expected rank {rank}")
-        into.add(rank, words)
+class _Calls:
+    """Hands lines to the simulator's reader, and those that it takes to the rank files."""
 
+    def __init__(self, ranks: int, into: RankFiles) -> None:
+        self._ranks = ranks
+        self._into = into
+        #: Bytes of an element without type, by rank; 1 before ``init`` says another.
+        self._elements: dict[int, int] = {}
 
-def _words(name: str, number: int, line: bytes) -> list[str]:
-    if not _LINE.match(line):
-        shown = clean(line[:60].decode(errors="replace"), 60)
-        raise InputError(f"{name}:{number}: found {shown!r}, expected a rank and a call")
-    return line.decode(errors="replace").split()
+    def take(self, name: str, rank: int | None, lines: Iterable[tuple[int, bytes]]) -> None:
+        """Take numbered lines of a rank, or of all ranks."""
+        for number, line in lines:
+            if len(line) > _LONGEST_LINE:
+                raise InputError(f"{name}:{number}: a line of more than {_LONGEST_LINE} bytes")
+            self._line(name, number, line, rank)
+
+    def _line(self, name: str, number: int, line: bytes, rank: int | None) -> None:
+        begin = _RANK.match(line)
+        own = int(begin[1]) if begin else -1
+        said, wrong = core.mpi_record(line, self._ranks, self._elements.get(own, 1))
+        if said is None and wrong is None:
+            return
+        if rank is not None and own not in {rank, -1}:
+            raise InputError(f"{name}:{number}: found rank {own}, expected rank {rank}")
+        self._into.records += 1
+        if said is not None:
+            self._elements[said[0]] = said[1]
+            self._into.add(said[0], line.decode().split())
+        elif wrong is not None:
+            found, expected, left_out = wrong
+            if left_out is None:
+                raise InputError(f"{place(name, number)}: found {found}, expected {expected}")
+            reason = f"found {found}, expected {expected}"
+            self._into.account.change(name, number, reason, left_out)
 
 
 def _once(ranks: dict[int, str], rank: int, name: str, where: str) -> None:
@@ -125,10 +201,11 @@ def _once(ranks: dict[int, str], rank: int, name: str, where: str) -> None:
     ranks[rank] = name
 
 
-def _all(ranks: dict[int, str], where: str) -> int:
+def _all(ranks: dict[int, str], where: str) -> None:
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     if not ranks:
         raise InputError(f"{where}: holds no file whose name ends with the number of a rank")
     if missing is not None:
         raise InputError(f"{where}: has no file for rank {missing}, but one for {max(ranks)}")
-    return len(ranks)
+    if len(ranks) > MOST_RANKS:
+        raise InputError(f"{where}: has {len(ranks)} ranks; allowed: 1 to {MOST_RANKS}")

@@ -1,13 +1,14 @@
 //! The jobs of a MapReduce workload: written in the scenario, or replayed from a SWIM trace.
 
-use super::{Ground, kinds};
-use crate::scenario::files::Files;
+use super::{Ground, account, kinds};
+use crate::scenario::files::{Files, find_below, read_below};
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
+use std::sync::Arc;
 
 /// What the numbers of tasks depend on besides bytes.
 pub struct Cluster {
@@ -239,34 +240,35 @@ fn load(
     bad_rows: BadRows,
     notes: &mut Vec<String>,
 ) -> Option<Vec<TraceJob>> {
-    let within = format!("{}/{}", name.trim_end_matches('/'), table::FILE);
     let loaded = match shipped {
-        Some(trace) => files.load_shipped(ground.context, name, trace.file, MOST_TRACE_BYTES),
-        None if ground.context.is_folder(name) => {
-            files.load(ground.context, &within, MOST_TRACE_BYTES)
+        Some(trace) => files
+            .load_shipped(ground.context, name, trace.file, MOST_TRACE_BYTES)
+            .map(|file| (file.bytes, file.name)),
+        None if ground.context.is_folder(name) => load_folder(ground, files, name, notes),
+        None => {
+            files.load(ground.context, name, MOST_TRACE_BYTES).map(|file| (file.bytes, file.name))
         }
-        None => files.load(ground.context, name, MOST_TRACE_BYTES),
     };
-    let attached = match loaded {
-        Ok(attached) => attached,
+    let (bytes, kept) = match loaded {
+        Ok(loaded) => loaded,
         Err(message) => {
             s.wrong("trace", message);
             return None;
         }
     };
-    let read = match table::begins_one(&attached.bytes) {
-        true => table::read(name, &attached.bytes[..], bad_rows),
-        false => swim::read(name, &attached.bytes[..], bad_rows).map(|trace| (trace, 0)),
+    let read = match table::begins_one(&bytes) {
+        true => table::read(name, &bytes[..], bad_rows),
+        false => swim::read(name, &bytes[..], bad_rows).map(|trace| (trace, 0)),
     };
     match read {
         Ok((trace, unknown)) => {
-            let base = attached.name.rsplit('/').next().unwrap_or(name);
+            let base = kept.rsplit('/').next().unwrap_or(name);
             tell(base, &trace.notes, notes);
             if unknown > 0 {
                 let base = shorten(base);
                 notes.push(format!("{base}: {unknown} sizes are not known and taken as 0 bytes"));
             }
-            s.resolve_as("trace", FileName(attached.name).show());
+            s.resolve_as("trace", FileName(kept).show());
             Some(trace.jobs)
         }
         Err(error) => {
@@ -274,6 +276,24 @@ fn load(
             None
         }
     }
+}
+
+/// The jobs in the folder of an imported trace, and the folder that keeps them beside the result. What
+/// the import said of the trace is kept there too, and becomes notes.
+fn load_folder(
+    ground: &Ground,
+    files: &mut Files,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> Result<(Arc<[u8]>, String), String> {
+    let folder = find_below(&ground.context.base_dir, name)?;
+    let bytes = read_below(&folder, table::FILE, MOST_TRACE_BYTES)?;
+    let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    let (account, said) = account::of_folder(base, &folder);
+    notes.extend(said);
+    let mut listed = vec![(table::FILE.to_owned(), folder.join(table::FILE))];
+    listed.extend(account.map(|path| (account::FILE.to_owned(), path)));
+    Ok((bytes, files.attach_folder(base, &listed)))
 }
 
 /// Tells the user what was noticed in a trace.

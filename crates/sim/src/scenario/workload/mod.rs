@@ -3,6 +3,7 @@
 //! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
 //! they object to is reported at the key they name.
 
+mod account;
 mod calls;
 mod ethernet;
 mod flow_list;
@@ -320,7 +321,7 @@ fn read_one(
             WorkloadKind::Transactions(Box::new(config))
         }
         Kind::Mpi => {
-            WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, (class, transport))?))
+            WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, notes, (class, transport))?))
         }
         Kind::MpiCg => WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?)),
         Kind::MapReduce => {

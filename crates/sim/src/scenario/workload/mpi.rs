@@ -4,7 +4,7 @@
 //! rank, or one file with the lines of all ranks. The defaults and their sources are those of
 //! `eastwest-workload`.
 
-use super::Ground;
+use super::{Ground, account};
 use crate::plan::Transport;
 use crate::scenario::files::{Files, find_below};
 use crate::scenario::problem::shorten;
@@ -34,6 +34,7 @@ pub fn replay(
     s: &mut Section,
     ground: &Ground,
     files: &mut Files,
+    notes: &mut Vec<String>,
     (class, transport): (ClassId, Transport),
 ) -> Option<MpiConfig> {
     const DOC: &str = "Time-independent trace: a folder with a file for each rank (the last number in \
@@ -48,12 +49,17 @@ pub fn replay(
         .and_then(|path| {
             program(&trace.0, &path).and_then(|(program, listed)| {
                 let summary = check(&program)?;
-                Ok((program, summary, listed))
+                Ok((path, program, summary, listed))
             })
         });
     match found {
-        Ok((program, summary, listed)) => {
-            let base = trace.0.rsplit('/').next().unwrap_or(&trace.0);
+        Ok((path, program, summary, mut listed)) => {
+            let base = trace.0.trim_end_matches('/').rsplit('/').next().unwrap_or(&trace.0);
+            if path.is_dir() {
+                let (kept, said) = account::of_folder(base, &path);
+                listed.extend(kept.map(|path| (account::FILE.to_owned(), path)));
+                notes.extend(said);
+            }
             let folder = files.attach_folder(base, &listed);
             let resolved = match &program {
                 Program::Merged(..) => format!("{folder}/{base}"),

@@ -1,0 +1,91 @@
+//! What the import of a trace had to say of it, its account: `trace.json` in the folder of the trace.
+//! A run repeats it among its notes, so that whoever reads a result knows what the trace lacks.
+
+use crate::scenario::files::find_below;
+use crate::scenario::problem::{shorten, shorten_to};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Name of the file.
+pub const FILE: &str = "trace.json";
+/// Largest file that is read, as in `python/eastwest/traces/opened.py`.
+const MOST_BYTES: u64 = 4 << 20;
+/// Most notes of each kind, as in `python/eastwest/account.py`.
+const MOST_NOTES: usize = 41;
+/// Most characters of a reason or a consequence.
+const MOST_TEXT: usize = 300;
+
+/// The account in a folder, and notes of what it says of the trace `name`; nothing where there is none.
+pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
+    let Ok(path) = find_below(folder, FILE) else { return (None, Vec::new()) };
+    let read = path
+        .metadata()
+        .ok()
+        .filter(|about| about.is_file() && about.len() <= MOST_BYTES)
+        .and_then(|_| std::fs::read(&path).ok());
+    let notes = match read.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()) {
+        Some(about) => said(name, &about),
+        None => vec![format!(
+            "{}: {FILE} cannot be read: what the import left out is not known",
+            shorten(name)
+        )],
+    };
+    (Some(path), notes)
+}
+
+/// Notes of what an account says.
+fn said(name: &str, about: &Value) -> Vec<String> {
+    let kinds = [("skipped", "left out"), ("changed", "changed"), ("noted", "noted")];
+    let mut notes = Vec::new();
+    for (key, word) in kinds {
+        let entries = about.get(key).and_then(Value::as_array).into_iter().flatten();
+        notes.extend(entries.take(MOST_NOTES).filter_map(|entry| {
+            let reason = entry.get("reason")?.as_str()?;
+            let count = entry.get("count")?.as_u64()?;
+            let first = entry.get("first").and_then(|first| first.get(0)).map(place);
+            let then = entry.get("consequence").and_then(Value::as_str);
+            let then =
+                then.map(|then| format!("; {}", shorten_to(then, MOST_TEXT))).unwrap_or_default();
+            Some(format!(
+                "{}: the import {word} {count} × {}{}{then}",
+                shorten(name),
+                shorten_to(reason, MOST_TEXT),
+                first.unwrap_or_default(),
+            ))
+        }));
+    }
+    notes
+}
+
+/// ` (file:line)` of the first record that an entry is about.
+fn place(first: &Value) -> String {
+    let file = first.get("file").and_then(Value::as_str).unwrap_or_default();
+    match first.get("line").and_then(Value::as_u64) {
+        Some(line) => format!(" ({}:{line})", shorten(file)),
+        None if file.is_empty() => String::new(),
+        None => format!(" ({})", shorten(file)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_account_becomes_notes_and_what_is_none_is_passed_over() {
+        let about = json!({
+            "skipped": [{"reason": "no number", "count": 2, "first": [{"file": "x.tsv", "line": 7}]}],
+            "changed": [{"reason": "a \u{1b}[31m group", "count": 1, "consequence": "left out"}],
+            "noted": [{"reason": "a file", "count": 1, "first": [{"file": "y", "line": null}]},
+                      {"reason": "no count"}, 7],
+        });
+        let notes = said("t", &about);
+        assert_eq!(notes[0], "t: the import left out 2 × no number (x.tsv:7)");
+        assert!(notes[1].ends_with("group; left out"), "{}", notes[1]);
+        assert!(!notes[1].contains('\u{1b}'));
+        assert_eq!(notes[2], "t: the import noted 1 × a file (y)");
+        assert_eq!(notes.len(), 3);
+        assert!(said("t", &json!({"noted": "x"})).is_empty());
+    }
+}
