@@ -25,8 +25,11 @@ from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
 
-#: About so many spans are mended at once.
+#: About so many spans are mended at once, and about so many bytes of attributes and extras.
 MEND_ROWS = 1 << 18
+MEND_BYTES = 256 << 20
+#: Columns that are null where there is nothing to say.
+_NEVER_LACKING = ("extra", "mended")
 
 
 class SpanWriter(Gathering):
@@ -90,7 +93,7 @@ class SpanWriter(Gathering):
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], pl.DataFrame]:
         """Write mended parts, each of whole traces; return them and what clocks say."""
-        buckets = -(-self.spans // self._mend_rows)
+        buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
         new: list[Path] = []
         clocks = []
@@ -133,13 +136,14 @@ class SpanWriter(Gathering):
             *known,
         ).collect(engine="streaming")
         facts = row.row(0, named=True)
+        lacks = [name for name in TABLES["spans"] if not facts[f"known_{name}"]]
         return {
             "spans": facts["spans"],
             "traces": facts["traces"] + 1,
             "services": facts["services"] - (facts["known_service"] < facts["spans"]),
             "began_ns": facts["first"],
             "ended_ns": facts["last"],
-            "lacks": [n for n in TABLES["spans"] if n != "mended" and not facts[f"known_{n}"]],
+            "lacks": [name for name in lacks if name not in _NEVER_LACKING],
         }
 
 
