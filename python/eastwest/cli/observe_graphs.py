@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from eastwest.report.observe import Shown
 
 _MOST_SERVICES = 4
+#: Columns that graphs do not need.
+_UNUSED = ("attributes", "extra")
 
 
 @guarded
@@ -70,7 +72,7 @@ def graphs(
         raise FolderError(f"{out} is in the way: it is not a folder")
     with Steps("graphs") as bar, open_spans(spans) as opened:
         bar("reading", 0.0)
-        frame = opened.frame(*(name for name in TABLES["spans"] if name != "attributes"))
+        frame = opened.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
         bar("graphs", 0.3)
         made = build(frame, fabric, places)
         forest = Forest(frame)

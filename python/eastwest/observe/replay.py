@@ -58,6 +58,8 @@ COLUMNS = (
     "rest_s",
     "waited",
 )
+#: Columns of spans that are not needed.
+_UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
 #: Hosts of a leaf in the scenario that is written.
@@ -87,7 +89,7 @@ def write(
     place.check()
     say = told or (lambda what, share: None)
     say("reading", 0.0)
-    frame = spans.frame(*(name for name in TABLES["spans"] if name not in {"resource", "shift_ns"}))
+    frame = spans.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
     say("transactions", 0.2)
     book = book_of(frame, between)
     lacks_sizes = sizes.fill(book, *rules, seed)
