@@ -29,6 +29,7 @@ from eastwest.folders import NewFolder
 from eastwest.observe import sizes, synthetic
 from eastwest.observe.book import UNKNOWN, Book, book_of
 from eastwest.observe.form import TABLES
+from eastwest.observe.kept_account import accounts
 from eastwest.observe.levels import Variable, levels
 from eastwest.observe.load import Spans
 from eastwest.traces.source import Told
@@ -202,6 +203,7 @@ def _about(
         "format": WORKLOAD_FORMAT,
         "version": core.version(),
         "spans": {"name": Path(spans.name).name, "files": spans.about.get("files", [])},
+        "accounts": accounts(spans.about, spans.name),
         "transactions": len(book.trees),
         "calls": len(calls),
         "components": sorted({call.component for call in calls}),
