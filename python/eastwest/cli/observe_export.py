@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.files import write_whole
 from eastwest.results import load
+from eastwest.units import span
 
 
 @guarded
@@ -60,6 +62,13 @@ def export(
         write_whole(out, "".join(otlp_write.lines(run, int(began))).encode())
         return
     times = run_metrics.times_of(run)
+    closest = float(min(b - a for a, b in pairwise(times.tolist())))
+    if closest < openmetrics.STEP_S:
+        errors().print(
+            f"eastwest: samples are {span(closest)} apart, and Prometheus keeps one value a "
+            "millisecond: it will not take all of them; set a longer measure.sample_interval",
+            markup=False,
+        )
     lines = openmetrics.series(run_metrics.families(run), times, start or 0.0)
     write_whole(out, "".join(lines).encode())
 

@@ -32,6 +32,7 @@ from eastwest.observe.form import TABLES
 from eastwest.observe.kept_account import accounts
 from eastwest.observe.levels import Variable, levels
 from eastwest.observe.load import Spans
+from eastwest.spreadsheet import text_cell
 from eastwest.traces.source import Told
 
 #: Format of the folders this version writes.
@@ -139,7 +140,7 @@ def table(book: Book) -> Iterator[str]:
     """Lines of ``transactions.tsv``."""
     yield "\t".join(COLUMNS) + "\n"
     for tree in book.trees:
-        name = named(tree.name)
+        name = text_cell(named(tree.name))
         for number, call in enumerate(tree.calls):
             first = number == 0
             cells = (
@@ -147,9 +148,8 @@ def table(book: Book) -> Iterator[str]:
                 str(number),
                 "" if first else str(call.parent),
                 seconds(tree.start_ns) if first else "",
-                named(call.component),
-                named(call.service),
-                named(call.operation),
+                *map(text_cell, (named(call.component), named(call.service))),
+                text_cell(named(call.operation)),
                 str(max(1, call.request_bytes)),
                 str(max(1, call.response_bytes)),
                 ",".join(map(str, call.after)),
@@ -166,7 +166,7 @@ def messages(book: Book) -> Iterator[str]:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     for tree in book.trees:
-        name = named(tree.name)
+        name = text_cell(named(tree.name))
         rows = []
         for call in tree.calls:
             if call.parent < 0:
@@ -177,7 +177,8 @@ def messages(book: Book) -> Iterator[str]:
                 rows.append((tree.start_ns + call.done_ns, ends[1], ends[0], call.response_bytes))
         rows.sort(key=lambda row: row[0])
         for at, source, destination, size in rows:
-            writer.writerow((seconds(at), source, destination, PRIORITY, size, name))
+            between = (text_cell(source), text_cell(destination))
+            writer.writerow((seconds(at), *between, PRIORITY, size, name))
         yield line.getvalue()
         line.seek(0)
         line.truncate()
