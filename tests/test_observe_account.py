@@ -608,6 +608,18 @@ def test_values_of_tables_that_are_not_kept_are_told(tmp_path: Path) -> None:
     assert told["operation is longer than 4,096 signs: it is cut"].count == 1
 
 
+def test_codes_of_http_are_attributes_and_no_status(tmp_path: Path) -> None:
+    head = "trace_id,span_id,start_ns,end_ns,status_code,kind"
+    rows = [f"t,{n},{T0},{T0 + 1},{200 + n},server" for n in range(3)]
+    found = csv_frame(tmp_path, head, *rows).sort("span_id")
+    assert found["status"].null_count() == 3
+    assert found["kind"].to_list() == ["server"] * 3
+    codes = [json.loads(text) for text in found["attributes"]]
+    assert codes == [{"status_code": str(200 + n)} for n in range(3)]
+    told = noted(taken(tmp_path / "in.csv"))
+    assert told["status_code holds no status that is known: kept as an attribute"] == 1
+
+
 def test_pods_give_services_row_by_row_whatever_the_blocks(tmp_path: Path) -> None:
     head = "trace_id,span_id,start_ns,end_ns,service,pod"
     rows = [

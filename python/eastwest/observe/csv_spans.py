@@ -37,6 +37,8 @@ _OPEN = {
     "kind": ["", "unspecified", "span_kind_unspecified"],
     "status": ["", "unset", "status_code_unset"],
 }
+#: How names of OpenTelemetry begin.
+_PREFIX = {"kind": "span_kind", "status": "status_code"}
 #: Most columns.
 _MOST_COLUMNS = 1000
 
@@ -79,6 +81,9 @@ class _Columns:
     #: Column and nanoseconds in its unit; none where that is to be found.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
+    #: Columns of words of which it was found out whether they are that.
+    settled: set[str] = field(default_factory=set)
+
     @property
     def others(self) -> list[str]:
         """Columns that become attributes."""
@@ -105,6 +110,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
         else:
             frame = _parsed(block, columns, source.name, line, problems)
         if frame.height:
+            _settle_words(columns, frame, source.name, problems)
             _settle_units(columns, frame, source.name, problems)
             cast = _cast(frame, columns)
             _tell(cast, frame, columns, source.name, problems)
@@ -225,6 +231,27 @@ def _parsed_slowly(
             problems.bad(file, began, f"{wanted} values are expected", str(len(row)))
     kinds = {"line": pl.String(), **dict.fromkeys(columns.names, pl.String())}
     return pl.DataFrame(rows, kinds, orient="row").with_columns(pl.col("line").cast(pl.UInt32))
+
+
+def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
+    """Make attributes of columns that are called kind or status and hold something else.
+
+    Such as codes of HTTP under ``status_code``. The first rows that have values there decide.
+    """
+    for name, known in (("kind", KINDS), ("status", STATUSES)):
+        column = columns.known.get(name)
+        if column is None or name in columns.settled:
+            continue
+        words = frame[column].drop_nulls().head(1000).str.strip_chars().str.to_lowercase()
+        words = words.filter(~words.is_in(_OPEN[name]))
+        if not len(words):
+            continue
+        columns.settled.add(name)
+        if not words.str.strip_prefix(f"{_PREFIX[name]}_").is_in(known).any():
+            del columns.known[name]
+            reason = f"{clean(column, 40)} holds no {name} that is known: kept as an attribute"
+            then = f"the {name} of the spans is not known"
+            problems.note(file, 1, reason, words[0], consequence=then)
 
 
 def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:

@@ -183,7 +183,7 @@ def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
         if (
             not (EARLIEST_NS <= start_ns <= LATEST_NS and EARLIEST_NS <= end_ns <= LATEST_NS)
             or len(kept) + (status is not None) + (kind is not None) != len(tags)
-            or any(len(key) > MOST_KEY for key in kept)
+            or max(map(len, kept), default=0) > MOST_KEY
             or (kind is not None and kind_of(kind) is None)
             or (status is not None and status not in _STATUSES)
         ):

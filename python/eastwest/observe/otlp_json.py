@@ -258,7 +258,7 @@ def _add_plain(
             elif type(held) is not _AS_THEY_ARE[form]:
                 return False
             kept[pair["key"]] = held
-        if len(kept) != len(pairs) or any(len(key) > MOST_KEY for key in kept):
+        if len(kept) != len(pairs) or max(map(len, kept), default=0) > MOST_KEY:
             return False
         attributes = written(kept) if kept else None
         kind_name, code_name = KINDS[kind], CODES[code]
@@ -333,13 +333,14 @@ def named(
     return None
 
 
-def unknown(what: str, value: object, remarks: Remarks) -> None:
-    """Say that a kind or a status is not known."""
+def unknown(what: str, value: object, remarks: Remarks) -> str | None:
+    """Say that a kind or a status is not known, and return nothing for it."""
     then = {
         "kind": "whose side of a call it is, is told from the spans around it",
         "status": "it counts neither as done nor as failed",
     }
     remarks.note(f"a {what} that is not known: taken for none", value, then[what])
+    return None
 
 
 def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from eastwest.observe.gather import Gathering
 from eastwest.observe.otlp_json import (
     CODES,
     KINDS,
+    MOST_KEY,
     as_text,
     double,
     late_resource,
     left_field,
     mapping,
-    named,
     rest_of,
+    unknown,
 )
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import Place, SpanError, name_of, place_of, time_of, written
@@ -45,6 +46,8 @@ _MOST_DEPTH = 8
 #: Fields of TracesData, ResourceSpans and ScopeSpans that are walked into, with their wire type.
 _RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
+#: Fields of a span that are carried as they are: trace state, counts of what was dropped, flags.
+_PLAIN_FIELDS = frozenset((3, 10, 12, 14, 16))
 _SCHEMA = 3 << 3 | 2
 
 
@@ -275,7 +278,7 @@ class _Reader:
                 span.ParseFromString(data)
             except self._damaged:
                 raise SpanError("a span is no protobuf of its kind") from None
-            attributes = span.attributes
+            attributes, kind, code = span.attributes, span.kind, span.status.code
             row = (
                 _identifier(span.trace_id, "trace_id"),
                 _identifier(span.span_id, "span_id"),
@@ -284,11 +287,12 @@ class _Reader:
                 name_of(span.name, remarks),
                 time_of(span.start_time_unix_nano, "start_time_unix_nano"),
                 time_of(span.end_time_unix_nano, "end_time_unix_nano"),
-                named(span.kind, KINDS, {}, "kind", remarks),
-                named(span.status.code, CODES, {}, "status", remarks),
+                KINDS[kind] if 0 <= kind < len(KINDS) else unknown("kind", kind, remarks),
+                CODES[code] if 0 <= code < len(CODES) else unknown("status", code, remarks),
                 written(_flat(attributes, remarks)) if attributes else None,
             )
-            self._writer.add(*row, carried(_others(span), of, remarks))
+            others = _others(span)
+            self._writer.add(*row, carried(others, of, remarks) if others else of.text)
         except SpanError as error:
             found = f"{error.found} in the span that ends at byte {self._wire.taken}".strip()
             remarks.bad(error.reason, found)
@@ -296,14 +300,12 @@ class _Reader:
 
 def _others(span: Span) -> dict[str, Any]:
     """Fields of a span that have no column, as OTLP's JSON has them."""
-    found: dict[str, Any] = {
-        "traceState": span.trace_state,
-        "flags": span.flags,
-        "droppedAttributesCount": span.dropped_attributes_count,
-        "droppedEventsCount": span.dropped_events_count,
-        "droppedLinksCount": span.dropped_links_count,
-        "statusMessage": span.status.message,
-    }
+    found: dict[str, Any] = {}
+    for field, value in span.ListFields():
+        if field.number in _PLAIN_FIELDS:
+            found[field.json_name] = value
+    if message := span.status.message:
+        found["statusMessage"] = message
     if span.events:
         found["events"] = [as_json(event) for event in span.events]
     if span.links:
@@ -328,6 +330,9 @@ def _identifier(value: bytes, what: str) -> str:
 
 
 def _flat(pairs: Any, remarks: Remarks) -> dict[str, Any]:
+    found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
+    if len(found) == len(pairs) and max(map(len, found), default=0) <= MOST_KEY:
+        return found
     return mapping(((pair.key, _value(pair.value, 0, remarks)) for pair in pairs), remarks)
 
 

@@ -90,7 +90,7 @@ def id_of(value: object, what: str) -> str:
     """
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
-        return value if small.translate(_NO_HEX_OR_DASH) else small
+        return value if small == value or small.translate(_NO_HEX_OR_DASH) else small
     raise SpanError(f"{what} is missing, or no identifier", "" if value is None else value)
 
 
