@@ -46,8 +46,6 @@ _MOST_DEPTH = 8
 #: Fields of TracesData, ResourceSpans and ScopeSpans that are walked into, with their wire type.
 _RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
-#: Fields of a span that are carried as they are: trace state, counts of what was dropped, flags.
-_PLAIN_FIELDS = frozenset((3, 10, 12, 14, 16))
 _SCHEMA = 3 << 3 | 2
 
 
@@ -259,7 +257,7 @@ class _Reader:
         try:
             resource = self._resource()
             resource.ParseFromString(data)
-            attributes = _flat(resource.attributes, self._remarks)
+            attributes = _flat(resource.attributes, self._remarks, len(data))
             place = place_of(attributes)
             place.resource = self._writer.resource(attributes)
             resource.ClearField("attributes")
@@ -289,7 +287,7 @@ class _Reader:
                 time_of(span.end_time_unix_nano, "end_time_unix_nano"),
                 KINDS[kind] if 0 <= kind < len(KINDS) else unknown("kind", kind, remarks),
                 CODES[code] if 0 <= code < len(CODES) else unknown("status", code, remarks),
-                written(_flat(attributes, remarks)) if attributes else None,
+                written(_flat(attributes, remarks, len(data))) if attributes else None,
             )
             others = _others(span)
             self._writer.add(*row, carried(others, of, remarks) if others else of.text)
@@ -299,21 +297,32 @@ class _Reader:
 
 
 def _others(span: Span) -> dict[str, Any]:
-    """Fields of a span that have no column, as OTLP's JSON has them."""
-    found: dict[str, Any] = {}
-    for field, value in span.ListFields():
-        if field.number in _PLAIN_FIELDS:
-            found[field.json_name] = value
-    if message := span.status.message:
-        found["statusMessage"] = message
-    if span.events:
-        found["events"] = [as_json(event) for event in span.events]
-    if span.links:
-        found["links"] = [
+    """Fields of a span that have no column, as OTLP's JSON has them; for most spans none."""
+    message, events, links = span.status.message, span.events, span.links
+    if not (
+        events
+        or links
+        or message
+        or span.trace_state
+        or span.flags
+        or span.dropped_attributes_count
+        or span.dropped_events_count
+        or span.dropped_links_count
+    ):
+        return {}
+    return {
+        "traceState": span.trace_state,
+        "flags": span.flags,
+        "droppedAttributesCount": span.dropped_attributes_count,
+        "droppedEventsCount": span.dropped_events_count,
+        "droppedLinksCount": span.dropped_links_count,
+        "statusMessage": message,
+        "events": [as_json(event) for event in events],
+        "links": [
             {**as_json(link), "traceId": link.trace_id.hex(), "spanId": link.span_id.hex()}
-            for link in span.links
-        ]
-    return found
+            for link in links
+        ],
+    }
 
 
 def as_json(message: Message) -> dict[str, Any]:
@@ -329,10 +338,12 @@ def _identifier(value: bytes, what: str) -> str:
     return value.hex()
 
 
-def _flat(pairs: Any, remarks: Remarks) -> dict[str, Any]:
-    found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
-    if len(found) == len(pairs) and max(map(len, found), default=0) <= MOST_KEY:
-        return found
+def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
+    """Attributes as a mapping; no text of theirs is longer than ``longest`` bytes."""
+    if longest <= MOST_KEY:
+        found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
+        if len(found) == len(pairs):
+            return found
     return mapping(((pair.key, _value(pair.value, 0, remarks)) for pair in pairs), remarks)
 
 
