@@ -303,6 +303,9 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
 
     def identifier(name: str) -> pl.Expr:
         found = text(name)
+        column = columns.known.get(name)
+        if column is None or not frame[column].str.contains("[A-Z]").any():
+            return pl.when(found.str.len_bytes() <= _MOST_ID).then(found).alias(name)
         small = found.str.to_lowercase()
         same = pl.when(found.str.contains("^[0-9A-Fa-f-]*$")).then(small).otherwise(found)
         return pl.when(found.str.len_bytes() <= _MOST_ID).then(same).alias(name)
@@ -363,6 +366,9 @@ def _tell(
             problems.note(file, line, reason, found, int(marks.sum()), then)
 
     for name, column in columns.known.items():
+        kept = cast[name].null_count() == given[column].null_count()
+        if kept and (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
+            continue
         text = given[column].str.strip_chars()
         if name in _OPEN:
             lost = cast[name].is_null() & ~text.str.to_lowercase().is_in(_OPEN[name])
