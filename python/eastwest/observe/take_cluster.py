@@ -115,7 +115,7 @@ def _take(found: FileRead, into: Gathering, problems: Account) -> None:
 # What a worker does.
 
 
-def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool) -> FileRead:
+def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool = False) -> FileRead:
     from eastwest.observe.take import read_file  # noqa: PLC0415  every reader: where needed
 
     if not Path(path).exists():
