@@ -87,7 +87,8 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
         raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
     # what contradicted itself was settled when the spans were imported
     problems = Account(stop=False, lossy=True)
-    if inferred.spans.select(pl.col("extra").is_not_null().any()).item():
+    made = inferred.spans
+    if "extra" in made.columns and made["extra"].null_count() < made.height:
         problems.note(
             source.name,
             0,
