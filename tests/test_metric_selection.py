@@ -20,13 +20,21 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from eastwest import spreadsheet
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.observe import stability
-from eastwest.observe.information import Discretised, Neighbours, average_ranks, classes
+from eastwest.observe.information import (
+    Discretised,
+    Neighbours,
+    average_ranks,
+    classes,
+    shared_classes,
+)
 from eastwest.observe.metrics import Metrics, joined, read
 from eastwest.observe.mrmr import Scheme
-from eastwest.observe.select import Method, Wanted, select
+from eastwest.observe.prometheus import rated
+from eastwest.observe.select import Merged, Method, Wanted, select
 
 NEZHA = Path(__file__).parent / "data" / "nezha" / "metrics.csv.gz"
 
@@ -49,8 +57,10 @@ def table(rows: int, columns: int, seed: int) -> Metrics:
 
 
 def brute_classes(values: list[float], bins: int) -> list[int]:
-    """Class of each value: ⌈mean rank · bins / n⌉, by counting."""
+    """Class of each value: its place among few values, or ⌈mean rank · bins / n⌉, by counting."""
     n, found = len(values), []
+    if len(set(values)) <= bins:
+        return [sum(other <= value for other in set(values)) for value in values]
     for value in values:
         below = sum(other < value for other in values)
         equal = sum(other == value for other in values)
@@ -173,7 +183,40 @@ def test_classes_are_of_equal_frequency_by_average_rank() -> None:
     random = np.random.default_rng(2)
     assert np.bincount(classes(random.normal(size=100), 10)).tolist() == [10] * 10
     tied = random.integers(0, 4, size=50).astype(float)
-    assert [c + 1 for c in classes(tied, 5).tolist()] == brute_classes(tied.tolist(), 5)
+    for bins in (2, 3, 5):
+        assert [c + 1 for c in classes(tied, bins).tolist()] == brute_classes(tied.tolist(), bins)
+
+
+def test_few_values_keep_a_class_each() -> None:
+    """Shares of 10, 10 and 80 % were two classes of three: 0.3 and 0.6 of a class are one."""
+    states = np.repeat([1.0, 2.0, 3.0], [10, 10, 80])
+    assert np.bincount(classes(states, 3)).tolist() == [10, 10, 80]
+    assert np.bincount(classes(states[:20], 10)).tolist() == [10, 10]
+    assert shared_classes(states, 3) is None
+    assert shared_classes(np.concatenate((states, np.full(900, 4.0))), 3) == (4, 2)
+    same = select(Metrics(("t", "s"), np.column_stack((5 * states, states))), "t", Wanted(bins=3))
+    exact = -(0.2 * math.log(0.1) + 0.8 * math.log(0.8))
+    assert same.relevance["s"] == pytest.approx(exact)
+
+
+def test_values_that_share_a_class_are_said(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    mostly = np.where(np.arange(200) < 190, 0.0, np.arange(200))
+    table = np.column_stack((random.normal(size=200), mostly, random.normal(size=200)))
+    metrics = Metrics(("t", "mostly", "m"), table)
+    found = select(metrics, "t", Wanted(bins=4))
+    # 190 zeros have the mean rank 95.5, the third of four classes begins behind rank 100
+    assert found.merged == (Merged("mostly", 11, 2),)
+    assert found.as_json()["merged"] == [{"metric": "mostly", "values": 11, "classes": 2}]
+    assert select(metrics, "t", Wanted(method=Method.NEIGHBOURS)).merged == ()
+    path = tmp_path / "m.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([metrics.names, *table.tolist()])
+    shown = CliRunner().invoke(
+        app, ["observe", "select", str(path), "--target", "t", "--bins", "4"]
+    )
+    said = " ".join(shown.stdout.split())
+    assert "share a class, as others are equal: in 1 metrics (mostly: 11 values in 2" in said
 
 
 def test_a_copy_adds_nothing_and_a_second_cause_does() -> None:
@@ -318,7 +361,9 @@ def test_the_command_selects_from_a_hostile_file(tmp_path: Path) -> None:
     drawn = {element.tag.rpartition("}")[2] for element in ElementTree.parse(plot).iter()}
     assert "script" not in drawn
     written = out.read_text().splitlines()
-    assert {row["metric"] for row in csv.DictReader(written)} == {*names[1:]}
+    rows = list(csv.DictReader(written))
+    assert {spreadsheet.plain(row["metric"]) for row in rows} == {*names[1:]}
+    assert "'=1+1" in {row["metric"] for row in rows}
     same = CliRunner().invoke(app, [*arguments, "--json", "--scheme", "quotient"])
     assert {each["metric"] for each in json.loads(same.stdout)["chosen"]} == {*names[1:]}
     for wrong, said in (
@@ -354,3 +399,52 @@ def test_times_as_go_prints_them_are_times(tmp_path: Path) -> None:
     table = read(path)
     assert table.names == ("CpuUsage(m)",) and table.times_s is not None
     assert table.times_s == pytest.approx([1661140279.607158, 1661140339.5893, 1661140399.0])
+
+
+def test_columns_that_are_left_out_are_said(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n * 7 % 11},{'N/A' if n == 5 else n},pod,inf\n" for n in range(30))
+    path = tmp_path / "m.csv"
+    path.write_text("time,t,broken,label,up\n" + rows.replace("inf", "1", 29))
+    found = read(path)
+    assert found.names == ("t", "up")
+    assert found.notes == (
+        "2 columns are no numbers and are left out: broken has 'N/A', label has 'pod'",
+        "1 infinite values in 1 metrics, such as up, count as missing",
+    )
+    path.write_text("time,t,m\n" + "".join(f"{n},{n * 7 % 11},{n}\n" for n in range(30)))
+    assert read(path).notes == ()
+    assert select(read(path), "t").notes == ()
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("time,cpu,cpu\n1,2,3\n2,3,4\n")
+    with pytest.raises(InputError, match="has the column 'cpu' twice"):
+        read(path)
+    path.write_text("time,cpu\nNaN,2\n2,3\n")
+    with pytest.raises(InputError, match="every row needs a time"):
+        read(path)
+    pl.DataFrame({"time": [1.0, math.nan], "cpu": [1.0, 2.0]}).write_parquet(tmp_path / "m.parquet")
+    with pytest.raises(InputError, match="every row needs a time, not NaN"):
+        read(tmp_path / "m.parquet")
+
+
+def test_rows_that_are_not_evenly_spaced_are_said() -> None:
+    random = np.random.default_rng(1)
+    times = np.concatenate((np.arange(30.0), [29.0], np.arange(90.0, 120.0)))
+    metrics = Metrics(("t", "m"), random.normal(size=(61, 2)), np.sort(times))
+    assert select(metrics, "t").notes == (
+        "1 rows have the time of the row before: all of them count",
+    )
+    lagged = select(metrics, "t", Wanted(lags=2)).notes
+    assert "2 of 60 steps between rows are not the usual 1 s: a lag is" in lagged[1]
+
+
+def test_resets_and_counters_are_said() -> None:
+    counted = np.array([[1.0, 5], [4, 5], [2, 6], [3, 7]])
+    metrics = Metrics(("requests_total", "temperature"), counted, np.arange(4.0), ("before",))
+    found = rated(metrics)
+    assert found.values.tolist() == [[3, 5], [2, 6], [1, 7]]
+    assert found.notes[0] == "before"
+    assert found.notes[1].startswith("1 metrics are counted up by their names")
+    assert "1 values of them are below the one before: counting began anew" in found.notes[2]

@@ -432,3 +432,29 @@ def test_what_is_in_the_way_stays(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert (tmp_path / "w" / "workload.json").read_bytes() == before
     assert not list(tmp_path.glob(".partial-*"))
+
+
+def test_names_that_look_like_formulas_are_none_and_come_back(tmp_path: Path) -> None:
+    names = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-2", "'=quoted", "'kept'", "plain"]
+    made = []
+    for n, name in enumerate(names):
+        trace = n + 1
+        made += [
+            Made(10 * n + 1, 0, 10 * n, 10 * n + 9, name, name, "server", trace=trace),
+            Made(10 * n + 2, 10 * n + 1, 10 * n + 1, 10 * n + 8, name, "ask", "client"),
+            Made(10 * n + 3, 10 * n + 2, 10 * n + 2, 10 * n + 7, f"{name}/db", name, "server"),
+        ]
+        made[-1].trace = made[-2].trace = trace
+    with open_spans(spans_file(tmp_path, made)) as opened:
+        replay.write(opened, tmp_path / "w", between="host")
+    signs = ("=", "+", "-", "@", "\t", "\r")
+    for name, separator in (("transactions.tsv", "\t"), ("messages.csv", ",")):
+        with (tmp_path / "w" / name).open(encoding="utf-8", newline="") as file:
+            quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+            rows = list(csv.reader(file, delimiter=separator, quoting=quoting))
+        assert not [cell for row in rows for cell in row if cell.startswith(signs)]
+    result = ew.run(tmp_path / "w" / "scenario.toml", out=tmp_path / "r")
+    want = {*names, *(f"{name}/db" for name in names)}
+    assert set(result.calls["service"]) == want
+    assert set(result.calls["component"]) == want
+    assert set(result.calls["operation"]) == set(names)

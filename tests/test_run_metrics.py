@@ -22,6 +22,7 @@ import eastwest as ew
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.observe import exporter, openmetrics
+from eastwest.observe import metrics as observed
 from eastwest.observe import prometheus as client
 from eastwest.observe.run_metrics import Family, Kind, Series, families, metrics, times_of
 from prometheus_server import prometheus
@@ -327,3 +328,39 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
     refused = CliRunner().invoke(app, ["observe", "serve", str(one.path), "--speed", "0"])
     assert refused.exit_code == 2 and "must be above 0" in refused.output
+
+
+def test_what_a_server_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"metric": {"__name__": "a"}, "values": [[1, "1"], [2, "+Inf"]]}
+    native = {"metric": {"__name__": "h"}, "histograms": [[1, {"count": "3", "buckets": []}]]}
+    data = {"resultType": "matrix", "result": [value, native]}
+    answer = {"status": "success", "data": data, "warnings": ["a store is down"], "infos": ["x"]}
+    with answering((200, json.dumps(answer).encode())) as url:
+        found = client.fetch(url, "a", 1, 2, 1, rates=False)
+    assert found.names == ("a",)
+    assert found.notes == (
+        "the server says (warnings): a store is down",
+        "the server says (infos): x",
+        "1 series are native histograms and are left out: ask for histogram_quantile or "
+        "histogram_sum of them",
+        "1 infinite values in 1 metrics, such as a, count as missing",
+    )
+    monkeypatch.setattr(observed, "MOST_VALUES", 1)
+    with (
+        answering((200, json.dumps(answer).encode())) as url,
+        pytest.raises(InputError, match="2 rows of 1 metrics are more than 1 values"),
+    ):
+        client.fetch(url, "a", 1, 2, 1)
+
+
+def test_samples_keep_apart_and_have_values_that_openmetrics_knows() -> None:
+    values = np.array([1.0, math.nan, math.inf])
+    family = Family("m", Kind.GAUGE, "text", [Series({}, values)])
+    text = list(openmetrics.series([family], np.array([0.0001, 0.0002, 0.0003]), 1_700_000_000.0))
+    assert text[2:-1] == [
+        "m 1 1700000000.000100\n",
+        "m NaN 1700000000.000200\n",
+        "m +Inf 1700000000.000300\n",
+    ]
+    with pytest.raises(InputError, match="closer than times since 1970 can tell"):
+        list(openmetrics.series([family], np.array([1e-9, 2e-9, 3e-9]), 1_700_000_000.0))

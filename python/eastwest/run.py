@@ -19,6 +19,7 @@ from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.mechanisms.load import Mechanism, load
 from eastwest.memory import Watched
+from eastwest.observe.kept_account import of_run
 from eastwest.results import Result, TargetFolder, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
@@ -207,7 +208,9 @@ def measured(
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
-    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
+    said, kept = of_run(source.text, source.base_dir, raw["scenario_toml"])
+    raw["attached"] = [*raw["attached"], *kept]
+    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary), *said]
     return raw, summary
 
 

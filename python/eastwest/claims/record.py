@@ -7,8 +7,6 @@ Files of a claim are replaced one by one, each at once.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eastwest import core
+from eastwest import core, spreadsheet
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import Outcome
 from eastwest.errors import InputError
@@ -102,16 +100,13 @@ def _table(outcome: Outcome) -> str:
     columns = list(
         dict.fromkeys(key for part in outcome.parts for row in _rows(part.measured) for key in row)
     )
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*head, *columns])
+    rows: list[list[object]] = []
     for part in outcome.parts:
         band = (part.metric.unit, part.metric.low, part.metric.high)
         for row in _rows(part.measured):
-            writer.writerow(
-                [part.metric.name, *part.numbers(), *band, *(row.get(key) for key in columns)]
-            )
-    return stream.getvalue()
+            measured = [row.get(key) for key in columns]
+            rows.append([part.metric.name, *part.numbers(), *band, *measured])
+    return spreadsheet.table([*head, *columns], rows)
 
 
 def _rows(measured: Any) -> Sequence[dict[str, Any]]:

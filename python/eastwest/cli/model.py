@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from eastwest import spreadsheet
 from eastwest.cli.guard import fail, guarded
 from eastwest.cli.options import JsonArrayOption
 from eastwest.files import write_whole
@@ -123,11 +122,8 @@ def _row(
 
 def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows as CSV, with the names of the first one as its first line."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    head = list(rows[0])
+    return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
 
 
 def _print(rows: list[dict[str, float]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,15 @@ import typer
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.files import write_whole
 from eastwest.results import load
+from eastwest.units import span
 
 
 @guarded
 def export(
-    result: Annotated[Path, typer.Argument(help="A result folder.")],
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="A result folder; with --spans imported spans, too."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
     start: Annotated[
         float | None,
@@ -27,13 +32,28 @@ def export(
 ) -> None:
     """Write a run's metrics over time as OpenMetrics text, or its transactions as spans.
 
+    Imported spans are written as their source had them, with links, events and scopes.
+
     `promtool tsdb create-blocks-from openmetrics FILE DIR` makes storage of Prometheus of metrics;
     what takes OpenTelemetry's OTLP takes the spans.
     """
-    from eastwest.observe import openmetrics, otlp_write, run_metrics  # noqa: PLC0415  slow to load
+    from eastwest.observe import (  # noqa: PLC0415  slow to load
+        openmetrics,
+        otlp_spans,
+        otlp_write,
+        run_metrics,
+    )
+    from eastwest.observe.form import ABOUT  # noqa: PLC0415
+    from eastwest.observe.load import open_spans  # noqa: PLC0415
 
     if start is not None and not (math.isfinite(start) and abs(start) < 1e11):
         fail(f"--start {start}: must be seconds since 1970")
+    if spans and (result / ABOUT).is_file():
+        if start is not None:
+            fail("--start: imported spans have their own times")
+        with open_spans(result) as opened:
+            write_whole(out, "".join(otlp_spans.lines(opened)).encode())
+        return
     run = load(result)
     if spans:
         began = otlp_write.BEGAN_S if start is None else start
@@ -42,6 +62,13 @@ def export(
         write_whole(out, "".join(otlp_write.lines(run, int(began))).encode())
         return
     times = run_metrics.times_of(run)
+    closest = float(min(b - a for a, b in pairwise(times.tolist())))
+    if closest < openmetrics.STEP_S:
+        errors().print(
+            f"eastwest: samples are {span(closest)} apart, and Prometheus keeps one value a "
+            "millisecond: it will not take all of them; set a longer measure.sample_interval",
+            markup=False,
+        )
     lines = openmetrics.series(run_metrics.families(run), times, start or 0.0)
     write_whole(out, "".join(lines).encode())
 

@@ -11,7 +11,7 @@ import typer
 
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
-from eastwest.cli.observe_import import print_rows
+from eastwest.cli.observe_import import LossyOption, print_account, print_rows
 from eastwest.cli.observe_infer import SpansArgument
 from eastwest.cli.options import JsonObjectOption
 from eastwest.cli.trace_input import Steps
@@ -21,9 +21,12 @@ from eastwest.units import clean, count, percent, span
 
 if TYPE_CHECKING:
     from eastwest.observe.graphs import Graphs
+    from eastwest.observe.kept_account import Accounts
     from eastwest.report.observe import Shown
 
 _MOST_SERVICES = 4
+#: Columns that graphs do not need.
+_UNUSED = ("attributes", "extra")
 
 
 @guarded
@@ -47,6 +50,7 @@ def graphs(
         str,
         typer.Option(metavar="TRACE", help="The transaction to show; default: the slowest."),
     ] = "",
+    lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Make the graphs of services, components and infrastructure, as GraphML and as one page.
@@ -57,6 +61,7 @@ def graphs(
     from eastwest.observe import transaction as one  # noqa: PLC0415  slow to load
     from eastwest.observe.form import TABLES  # noqa: PLC0415
     from eastwest.observe.graphs import build, read_placement  # noqa: PLC0415
+    from eastwest.observe.kept_account import accounts  # noqa: PLC0415
     from eastwest.observe.load import open_spans  # noqa: PLC0415
     from eastwest.observe.path import Forest, time_by_service  # noqa: PLC0415
     from eastwest.report.observe import Shown, page  # noqa: PLC0415
@@ -68,9 +73,9 @@ def graphs(
         raise FolderError(f"{out}: there is no folder {out.parent}")
     if out.exists() and not out.is_dir():
         raise FolderError(f"{out} is in the way: it is not a folder")
-    with Steps("graphs") as bar, open_spans(spans) as opened:
+    with Steps("graphs") as bar, open_spans(spans, lossy=lossy) as opened:
         bar("reading", 0.0)
-        frame = opened.frame(*(name for name in TABLES["spans"] if name != "attributes"))
+        frame = opened.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
         bar("graphs", 0.3)
         made = build(frame, fabric, places)
         forest = Forest(frame)
@@ -90,13 +95,15 @@ def graphs(
         )
         out.mkdir(exist_ok=True)
         made.write(out)
-        write_text(out / "mappings.json", _mappings(made))
+        account = accounts(opened.about, opened.name)
+        write_text(out / "mappings.json", _mappings(made, account))
         write_text(out / "observe.html", page(shown))
-    said = _said(shown, out)
+    said = {**_said(shown, out), "accounts": account}
     if as_json:
         typer.echo(json.dumps(said, allow_nan=False))
         return
     print_rows(_rows(said, shown))
+    print_account(said["accounts"])
 
 
 def _fabric(scenario: str) -> dict[str, Any]:
@@ -104,11 +111,12 @@ def _fabric(scenario: str) -> dict[str, Any]:
     return dict(core.topology(source.text, str(source.base_dir), str(shipped.DATA), []))
 
 
-def _mappings(made: Graphs) -> str:
+def _mappings(made: Graphs, account: Accounts) -> str:
     text = {
         "components_of_service": made.components_of,
         "host_of_instance": made.host_of,
         "hosts_from": made.placed_by,
+        "accounts": account,
     }
     return json.dumps(text, indent=1, ensure_ascii=False) + "\n"
 

@@ -18,13 +18,21 @@ from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.simulate import OnBadRow
 from eastwest.cli.trace_input import Steps, console
 from eastwest.observe.form import SOURCES
+from eastwest.observe.kept_account import Accounts, lines
 from eastwest.units import clean, count, span
 
 if TYPE_CHECKING:
     from eastwest.observe.take import Imported
 
-#: Lines of what was left out and noted; the rest is in spans.json.
-_MOST_LINES = 8
+#: Lines of an account that are shown.
+_MOST_LINES = 12
+
+LossyOption = Annotated[
+    bool,
+    typer.Option(
+        "--lossy", help="Take recorded spans whose meaning changes: cycles, ends before starts …"
+    ),
+]
 
 
 @guarded
@@ -53,12 +61,14 @@ def import_files(
             help="Read on the workers of this Dask scheduler, which find the files themselves.",
         ),
     ] = None,
+    lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Read recorded spans into one form: a folder of Parquet tables.
 
     Formats: OpenTelemetry in JSON and protobuf, Jaeger, Zipkin, CSV; packed with gzip or bzip2 or
-    not. Lost parents, cycles, repeated spans and clocks that disagree are put right and told.
+    not. Lost parents, repeated spans and clocks that disagree are put right and told. Spans that
+    contradict themselves or each other are refused without --lossy.
     """
     from eastwest.observe.take import import_spans  # noqa: PLC0415  slow to load
 
@@ -72,6 +82,7 @@ def import_files(
             force=force,
             told=lambda file, share: bar(Path(file).name, share),
             dask=dask,
+            lossy=lossy,
         )
     if as_json:
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
@@ -91,12 +102,20 @@ def print_rows(rows: Iterator[tuple[str, str]]) -> None:
 
 
 def print_problems(problems: Account) -> None:
-    """Say what was left out and noted."""
-    lines = list(problems.lines())
-    for line in lines[:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(line, 300)}"))
-    if len(lines) > _MOST_LINES:
-        errors().print(f"eastwest: and {len(lines) - _MOST_LINES} more in spans.json")
+    """Say what was left out, changed and noted."""
+    _print_lines(list(problems.lines()), "spans.json")
+
+
+def print_account(found: Accounts) -> None:
+    """Say what an import left out, changed and noted, with what was made of its spans."""
+    _print_lines(list(lines(found)), "the result as JSON (--json)")
+
+
+def _print_lines(said: list[str], where: str) -> None:
+    for line in said[:_MOST_LINES]:
+        errors().print(Text(f"eastwest: {clean(line, 400)}"))
+    if len(said) > _MOST_LINES:
+        errors().print(f"eastwest: and {len(said) - _MOST_LINES} more in {where}")
 
 
 def _rows(imported: Imported) -> Iterator[tuple[str, str]]:

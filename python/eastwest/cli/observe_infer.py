@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.observe_import import print_rows
+from eastwest.cli.observe_import import LossyOption, print_account, print_rows
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.trace_input import Steps, console
 from eastwest.units import clean, count, percent, span
@@ -72,6 +72,7 @@ def infer(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the spans named by --out.")
     ] = False,
+    lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Infer transactions without the parents that spans name, and compare with them.
@@ -82,6 +83,7 @@ def infer(
     from eastwest.observe.grey import check_field  # noqa: PLC0415  slow to load
     from eastwest.observe.infer import infer as work  # noqa: PLC0415
     from eastwest.observe.infer import write  # noqa: PLC0415
+    from eastwest.observe.kept_account import accounts  # noqa: PLC0415
     from eastwest.observe.load import open_spans  # noqa: PLC0415
 
     chosen = one_of(Method, method, "--method").value
@@ -91,7 +93,7 @@ def infer(
         fail("--rules: stitching needs a file of rules")
     if chosen == "convolution" and out is not None:
         fail("--out: convolution finds kinds of messages, not single transactions")
-    with Steps("infer") as bar, open_spans(spans) as opened:
+    with Steps("infer") as bar, open_spans(spans, lossy=lossy) as opened:
         found = work(
             opened,
             chosen,
@@ -103,8 +105,14 @@ def infer(
             told=bar,
         )
         if out is not None:
-            write(found, out, opened.name, force)
-    said = {"spans": str(spans), **found.said, **({"out": str(out)} if out else {})}
+            write(found, out, opened, force)
+        account = accounts(opened.about, opened.name)
+    said = {
+        "spans": str(spans),
+        **found.said,
+        **({"out": str(out)} if out else {}),
+        "accounts": account,
+    }
     if as_json:
         typer.echo(json.dumps(said, allow_nan=False))
         return
@@ -113,6 +121,7 @@ def infer(
         console().print(_table(said["accuracy"]))
     if "causes" in said:
         console().print(_causes(said["causes"]))
+    print_account(account)
 
 
 def _speeds(text: str) -> list[float]:

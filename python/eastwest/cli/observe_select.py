@@ -50,7 +50,7 @@ def select(
         str, typer.Option(help="How information is estimated: discretised or neighbours.")
     ] = "discretised",
     bins: Annotated[
-        int | None, typer.Option(help="Classes of a metric; default: 10, less for few rows.")
+        int | None, typer.Option(help="Most classes of a metric; default: 10, less for few rows.")
     ] = None,
     neighbours: Annotated[int, typer.Option(help="The k-th nearest neighbour decides.")] = 3,
     lags: Annotated[int, typer.Option(help="Most rows by which a metric may lead the target.")] = 0,
@@ -74,7 +74,8 @@ def select(
         str | None,
         typer.Option(
             metavar="WHEN",
-            help="End of that time, as 2026-01-31T12:00 or seconds since 1970; default: now.",
+            help="End of that time, as 2026-01-31T12:00 (UTC), 2026-01-31T12:00+01:00 or seconds "
+            "since 1970; default: now.",
         ),
     ] = None,
     step: Annotated[str, typer.Option(metavar="TIME", help="Time between rows.")] = "15 s",
@@ -220,6 +221,16 @@ def _remarks(found: Selection) -> list[str]:
             some = ", ".join(clean(name, 60) for name in names[:_NAMES_SHOWN])
             more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
             lines.append(f"Not looked at, {what}: {some}{more}.")
+    if found.merged:
+        some = ", ".join(
+            f"{clean(each.metric, 60)}: {count(each.values)} values in {each.classes} classes"
+            for each in found.merged[:_NAMES_SHOWN]
+        )
+        others = len(found.merged) - _NAMES_SHOWN
+        lines.append(
+            f"Different values share a class, as others are equal: in {len(found.merged)} metrics "
+            f"({some}{f' and {others} more' if others > 0 else ''})."
+        )
     if found.filled:
         lines.append(f"Gaps filled with the value before: in {found.filled} metrics.")
     return lines + [f"Note: {note}." for note in found.notes]

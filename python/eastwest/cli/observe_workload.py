@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from eastwest.cli.guard import guarded
-from eastwest.cli.observe_import import print_rows
+from eastwest.cli.observe_import import LossyOption, print_account, print_rows
 from eastwest.cli.observe_infer import SpansArgument
 from eastwest.cli.options import JsonObjectOption
 from eastwest.cli.trace_input import SeedOption, Steps
@@ -57,6 +57,7 @@ def workload(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the workload named by --out.")
     ] = False,
+    lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Make a workload of spans: who waits for whom, computing times and sizes.
@@ -67,7 +68,7 @@ def workload(
     from eastwest.observe.load import open_spans  # noqa: PLC0415  slow to load
     from eastwest.observe.replay import write  # noqa: PLC0415
 
-    with Steps("workload") as bar, open_spans(spans) as opened:
+    with Steps("workload") as bar, open_spans(spans, lossy=lossy) as opened:
         said = write(
             opened,
             out,
@@ -84,6 +85,7 @@ def workload(
         typer.echo(json.dumps({"out": str(out), **said}, allow_nan=False))
         return
     print_rows(_rows(said, out))
+    print_account(said["accounts"])
 
 
 def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:

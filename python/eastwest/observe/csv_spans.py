@@ -4,7 +4,7 @@ Columns are known by their names, whatever their case and underscores. The unit 
 its name (``StartTimeUnixNano``, ``start_us``, ``duration_ms``); without one it is the unit in which
 the first value lies between 1980 and 2100, and noted. An end is taken before a duration: Nezha
 gives both, in different units. Columns that are not known are kept as attributes. The service of a
-source that has only pods is the pod's name without what Kubernetes adds to it.
+span that names only its pod is the pod's name without what Kubernetes adds to it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ from eastwest.units import clean
 MOST_LINE_BYTES = 1 << 20
 #: Bytes that are parsed at once.
 _BLOCK = 4 << 20
+#: Longest identifier.
+_MOST_ID = 128
+#: What leaves a kind or a status open, in small letters.
+_OPEN = {
+    "kind": ["", "unspecified", "span_kind_unspecified"],
+    "status": ["", "unset", "status_code_unset"],
+}
+#: How names of OpenTelemetry begin.
+_PREFIX = {"kind": "span_kind", "status": "status_code"}
 #: Most columns.
 _MOST_COLUMNS = 1000
 
@@ -72,6 +81,9 @@ class _Columns:
     #: Column and nanoseconds in its unit; none where that is to be found.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
+    #: Columns of words of which it was found out whether they are that.
+    settled: set[str] = field(default_factory=set)
+
     @property
     def others(self) -> list[str]:
         """Columns that become attributes."""
@@ -98,8 +110,11 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
         else:
             frame = _parsed(block, columns, source.name, line, problems)
         if frame.height:
+            _settle_words(columns, frame, source.name, problems)
             _settle_units(columns, frame, source.name, problems)
-            good = _good(_cast(frame, columns), frame, columns, source.name, problems)
+            cast = _cast(frame, columns)
+            _tell(cast, frame, columns, source.name, problems)
+            good = _good(cast, frame, columns, source.name, problems)
             writer.add_frame(_finished(good, services))
     problems.end(source.name, 0, source.cut)
 
@@ -218,6 +233,27 @@ def _parsed_slowly(
     return pl.DataFrame(rows, kinds, orient="row").with_columns(pl.col("line").cast(pl.UInt32))
 
 
+def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
+    """Make attributes of columns that are called kind or status and hold something else.
+
+    Such as codes of HTTP under ``status_code``. The first rows that have values there decide.
+    """
+    for name, known in (("kind", KINDS), ("status", STATUSES)):
+        column = columns.known.get(name)
+        if column is None or name in columns.settled:
+            continue
+        words = frame[column].drop_nulls().head(1000).str.strip_chars().str.to_lowercase()
+        words = words.filter(~words.is_in(_OPEN[name]))
+        if not len(words):
+            continue
+        columns.settled.add(name)
+        if not words.str.strip_prefix(f"{_PREFIX[name]}_").is_in(known).any():
+            del columns.known[name]
+            reason = f"{clean(column, 40)} holds no {name} that is known: kept as an attribute"
+            then = f"the {name} of the spans is not known"
+            problems.note(file, 1, reason, words[0], consequence=then)
+
+
 def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
     for time, (name, unit) in columns.times.items():
         if unit is not None:
@@ -231,7 +267,14 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
                 f"ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
-        problems.note(file, 1, f"{time} is taken to be in {fits[0]}, as its name says no unit")
+        reason = f"{time} is taken to be in {fits[0]}, as its name says no unit"
+        problems.note(
+            file,
+            1,
+            reason,
+            first,
+            consequence="it is the only unit in which it lies in 1980 to 2100",
+        )
 
 
 def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
@@ -252,19 +295,31 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
         whole = given.cast(pl.Int64, strict=False)
         most = (1 << 63) // (unit or 1) - 1
         exact = pl.when(whole.is_between(-most, most)).then(whole * (unit or 1))
-        broken = given.cast(pl.Float64, strict=False) * float(unit or 1)
-        broken = pl.when(broken.abs() < 9e18).then(broken).round(0).cast(pl.Int64, strict=False)
-        return pl.coalesce(exact, broken)
+        if frame[column].str.contains(".", literal=True).any():
+            return pl.coalesce(exact, _decimal(given, unit or 1), _rough(given, unit or 1))
+        return pl.coalesce(exact, _rough(given, unit or 1))
 
     end = time("end") if "end" in columns.times else time("start") + time("duration")
-    parent = text("parent_id").str.to_lowercase()
-    none = parent.is_in(sorted(NO_PARENT)) | (parent.str.strip_chars("0").str.len_bytes() == 0)
+
+    def identifier(name: str) -> pl.Expr:
+        found = text(name)
+        column = columns.known.get(name)
+        if column is None or not frame[column].str.contains("[A-Z]").any():
+            return pl.when(found.str.len_bytes() <= _MOST_ID).then(found).alias(name)
+        small = found.str.to_lowercase()
+        same = pl.when(found.str.contains("^[0-9A-Fa-f-]*$")).then(small).otherwise(found)
+        return pl.when(found.str.len_bytes() <= _MOST_ID).then(same).alias(name)
+
+    parent = identifier("parent_id")
+    none = parent.str.to_lowercase().is_in(sorted(NO_PARENT)) | (
+        parent.str.strip_chars("0").str.len_bytes() == 0
+    )
     kind = text("kind").str.to_lowercase().str.strip_prefix("span_kind_")
     status = text("status").str.to_lowercase().str.strip_prefix("status_code_")
     return frame.select(
         "line",
-        text("trace_id").str.to_lowercase(),
-        text("span_id").str.to_lowercase(),
+        identifier("trace_id"),
+        identifier("span_id"),
         pl.when(~none).then(parent).alias("parent_id"),
         text("service"),
         text("operation"),
@@ -276,6 +331,57 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
         pl.when(status.is_in(STATUSES)).then(status).alias("status"),
         _attributes(columns),
     )
+
+
+def _rough(given: pl.Expr, unit: int) -> pl.Expr:
+    """Nanoseconds of texts such as 1.7e9, to one part in 2 ** 53."""
+    time = given.cast(pl.Float64, strict=False) * float(unit)
+    return pl.when(time.abs() < 9e18).then(time).round(0).cast(pl.Int64, strict=False)
+
+
+def _decimal(given: pl.Expr, unit: int) -> pl.Expr:
+    """Nanoseconds of texts such as 1700000000.123456789, exact to one of them."""
+    whole = given.str.extract(r"^-?([0-9]{1,18})\.[0-9]+$", 1).cast(pl.Int64, strict=False)
+    digits = given.str.extract(r"^-?[0-9]{1,18}\.([0-9]+)$", 1).str.pad_end(9, "0")
+    part = digits.str.slice(0, 9).cast(pl.Int64, strict=False)
+    most = (1 << 63) // unit - 2
+    time = pl.when(whole <= most).then(whole * unit + (part * unit + 500_000_000) // 10**9)
+    return pl.when(given.str.starts_with("-")).then(-time).otherwise(time)
+
+
+def _tell(
+    cast: pl.DataFrame,
+    given: pl.DataFrame,
+    columns: _Columns,
+    file: str,
+    problems: Account,
+) -> None:
+    """Say which values are not kept as they are."""
+
+    def tell(marks: pl.Series, column: str, reason: str, then: str) -> None:
+        if marks.any():
+            row = int(marks.arg_true()[0])
+            found = str(given[column][row])
+            line = int(given["line"][row])
+            problems.note(file, line, reason, found, int(marks.sum()), then)
+
+    for name, column in columns.known.items():
+        kept = cast[name].null_count() == given[column].null_count()
+        if kept and (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
+            continue
+        text = given[column].str.strip_chars()
+        if name in _OPEN:
+            lost = cast[name].is_null() & ~text.str.to_lowercase().is_in(_OPEN[name])
+            reason = f"a {name} that is not known: taken for none"
+            tell(lost.fill_null(False), column, reason, "the spans around tell what they can")
+        elif name == "attributes":
+            lost = cast[name].is_null() & (text.str.len_bytes() > 0)
+            reason = f"{clean(column, 40)} is no object of JSON: left out"
+            tell(lost.fill_null(False), column, reason, "sizes and names in it are not used")
+        elif name not in {"trace_id", "span_id", "parent_id"}:
+            long = (text.str.len_bytes() > MOST_TEXT).fill_null(False)
+            reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} signs: it is cut"
+            tell(long, column, reason, "names that differ only behind that are one")
 
 
 def _attributes(columns: _Columns) -> pl.Expr:
@@ -314,7 +420,7 @@ def _good(
 def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
     for name in ("trace_id", "span_id"):
         if found[name] is None:
-            return f"{columns.known[name]} is missing", ""
+            return f"{columns.known[name]} is missing, or longer than {_MOST_ID} signs", ""
     for time in ("start", "end"):
         if time not in columns.times:
             time = "duration"  # noqa: PLW2901  the end comes from it
@@ -329,10 +435,11 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
-    """Give spans the service of their pod where the source has none."""
-    if frame["service"].null_count() == frame.height:
-        for pod in frame["instance"].unique().drop_nulls().to_list():
+    """Give spans that name no service that of their pod."""
+    lacking = frame.filter(pl.col("service").is_null())["instance"].unique().drop_nulls()
+    if len(lacking):
+        for pod in lacking.to_list():
             services.setdefault(pod, service_of_pod(pod))
-        service = pl.col("instance").replace_strict(services, default=None, return_dtype=pl.String)
-        frame = frame.with_columns(service.alias("service"))
+        of_pod = pl.col("instance").replace_strict(services, default=None, return_dtype=pl.String)
+        frame = frame.with_columns(pl.coalesce("service", of_pod).alias("service"))
     return frame.drop("line")

@@ -48,7 +48,8 @@ TABLES: dict[str, dict[str, str]] = {
     # One row a span. ``service``: what the operator calls the component; ``instance``: the pod,
     # container or process; ``host``: the node it runs on. ``parent_id`` is that of a span which is
     # there, in the same trace; ``mended`` says what was put right. ``resource``: row of the other
-    # table; ``attributes``: a JSON object.
+    # table; ``attributes``: a JSON object; ``extra``: what else the source said (``carried``),
+    # which only the export of spans uses.
     "spans": {
         "trace_id": "str",
         "span_id": "str",
@@ -63,12 +64,16 @@ TABLES: dict[str, dict[str, str]] = {
         "status": "str",
         "attributes": "str",
         "resource": "u32",
+        "extra": "str",
         "shift_ns": "i64",
         "mended": "str",
     },
     # One row a set of attributes that many spans share: a JSON object.
     "resources": {"resource": "u32", "attributes": "str"},
 }
+
+#: Columns that folders of earlier builds do not have; they are null there.
+LATER = ("extra",)
 
 #: Columns of spans that are never null.
 NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")

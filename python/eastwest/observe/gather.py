@@ -16,6 +16,8 @@ from eastwest.observe.span import Place, written
 
 #: Spans that are gathered before they are passed on.
 FLUSH_ROWS = 1 << 16
+#: Characters of attributes and extras at which they are passed on before there are so many.
+FLUSH_TEXT = 64 << 20
 #: Most sets of attributes that spans share.
 MOST_RESOURCES = 100_000
 #: Columns that come from a source; the others come from mending.
@@ -30,8 +32,10 @@ class Gathering:
         self._schema = {name: schema("spans")[name] for name in READ}
         #: Attributes that spans share, as JSON, with their numbers.
         self.resources: dict[str, int] = {}
-        #: Spans so far.
+        #: Spans so far, and bytes of the attributes and extras that were passed on.
         self.spans = 0
+        self.text_bytes = 0
+        self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
         """Take some spans, in the columns of ``READ``."""
@@ -64,16 +68,19 @@ class Gathering:
         kind: str | None,
         status: str | None,
         attributes: str | None,
+        extra: str | None = None,
     ) -> None:
         """Add a span."""
         self._rows.append(
             (
                 *(trace_id, span_id, parent_id, place.service, operation, place.instance),
                 *(place.host, start_ns, end_ns, kind, status, attributes, place.resource),
+                extra,
             )
         )
         self.spans += 1
-        if len(self._rows) >= FLUSH_ROWS:
+        self._held += len(attributes or "") + len(extra or "")
+        if len(self._rows) >= FLUSH_ROWS or self._held >= FLUSH_TEXT:
             self.flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
@@ -81,7 +88,7 @@ class Gathering:
         self.flush()
         if frame.height:
             self.spans += frame.height
-            self.part(
+            self._pass_on(
                 frame.select(
                     pl.col(name).cast(kind)
                     if name in frame.columns
@@ -94,5 +101,10 @@ class Gathering:
         """Pass on what has been gathered."""
         if self._rows:
             columns = zip(READ, map(list, zip(*self._rows, strict=True)), strict=True)
-            self._rows = []
-            self.part(pl.DataFrame(dict(columns), self._schema))
+            self._rows, self._held = [], 0
+            self._pass_on(pl.DataFrame(dict(columns), self._schema))
+
+    def _pass_on(self, frame: pl.DataFrame) -> None:
+        texts = pl.col("attributes", "extra").str.len_bytes().cast(pl.Int64).sum()
+        self.text_bytes += sum(frame.select(texts).row(0))
+        self.part(frame)

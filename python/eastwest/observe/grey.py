@@ -41,7 +41,8 @@ from eastwest.units import clean
 MOST_CANDIDATES = 256
 _ORDERS = ("inside", "after", "started")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
-_FIELDS = [n for n in TABLES["spans"] if n not in {"parent_id", "mended", "resource", "shift_ns"}]
+_NO_FIELDS = {"parent_id", "mended", "resource", "extra", "shift_ns"}
+_FIELDS = [name for name in TABLES["spans"] if name not in _NO_FIELDS]
 _MOST_RULES_BYTES = 1 << 20
 
 

@@ -20,6 +20,7 @@ from eastwest.errors import InputError
 from eastwest.observe import convolution, grey, nesting, truth
 from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, parent_rows
 from eastwest.observe.form import TABLES
+from eastwest.observe.kept_account import accounts
 from eastwest.observe.load import Spans
 from eastwest.observe.write import SpanWriter
 
@@ -77,15 +78,32 @@ def infer(
     raise InputError(f"method {method!r:.60}: expected one of {', '.join(METHODS)}")
 
 
-def write(inferred: Inferred, out: Path, source: str, force: bool = False) -> dict[str, Any]:
-    """Write inferred spans as a folder in the normal form; return what ``spans.json`` says."""
+def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> dict[str, Any]:
+    """Write inferred spans as a folder in the normal form; return what ``spans.json`` says.
+
+    The account of ``source``, of which they were made, is carried on.
+    """
     if inferred.spans is None:
         raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
-    problems = Account(stop=False)
+    # what contradicted itself was settled when the spans were imported
+    problems = Account(stop=False, lossy=True)
+    made = inferred.spans
+    if "extra" in made.columns and made["extra"].null_count() < made.height:
+        problems.note(
+            source.name,
+            0,
+            "transactions with new names, whose spans have links, events or a scope",
+            consequence="links name transactions and spans as they were recorded",
+        )
     with SpanWriter(out, force) as writer:
         writer.add_frame(inferred.spans)
-        about = {"sources": ["inferred"], "files": [], "inferred": inferred.said}
-        return writer.finish(about, problems, source)
+        about = {
+            "sources": ["inferred"],
+            "files": [],
+            "inferred": inferred.said,
+            "accounts": accounts(source.about, source.name),
+        }
+        return writer.finish(about, problems, source.name)
 
 
 def _tops(parent: Integers) -> Integers:

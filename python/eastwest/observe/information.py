@@ -1,9 +1,11 @@
 """Mutual information between metrics, in nats.
 
-**Discretised.** A metric of n values becomes b classes of equal frequency by average rank: values
-are ranked from 1, equal ones get the mean of their ranks r, and their class is ⌈r b / n⌉, so that
-equal values are never torn apart. I(X; Y) is the plug-in estimate Σ p(x, y) ln(p(x, y)/p(x) p(y));
-it is too high by about (b − 1)²/2n (Miller 1955), for all metrics alike.
+**Discretised.** A metric with at most b different values has a class for each of them. Any other of
+n values becomes b classes of equal frequency by average rank: values are ranked from 1, equal ones
+get the mean of their ranks r, and their class is ⌈r b / n⌉, so that equal values are never torn
+apart; where many are equal, others share a class and some classes are empty. I(X; Y) is the plug-in
+estimate Σ p(x, y) ln(p(x, y)/p(x) p(y)); it is too high by about (b − 1)²/2n (Miller 1955), for all
+metrics of b classes alike, and by less for those of fewer.
 
 **Nearest neighbours.** The first estimator of Kraskov, Stögbauer and Grassberger (*Estimating
 mutual information*, Phys. Rev. E 69, 066138, 2004): with ε the distance to the k-th neighbour in
@@ -53,19 +55,56 @@ def default_bins(rows: int) -> int:
 
 def average_ranks(values: Numbers) -> Numbers:
     """Ranks from 1; equal values have the mean of theirs."""
+    groups = _groups(values)
+    return groups.spread(groups.ranks)
+
+
+def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
+    """Class of each value, from 0: one for each different value, or equal frequency by rank."""
+    groups = _groups(values)
+    return groups.spread(groups.classes(bins))
+
+
+def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
+    """How many different values there are, and their classes, where equal values make them fewer.
+
+    Nothing where each value has a class of its own, or all ``bins`` classes are in use.
+    """
+    groups = _groups(values)
+    used = len(np.unique(groups.classes(bins)))
+    return (len(groups.ranks), used) if used < min(bins, len(groups.ranks)) else None
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Equal values of a metric, in the order of their size."""
+
+    order: NDArray[np.int64]
+    #: How many there are of each.
+    counts: NDArray[np.int64]
+    #: Means of their ranks, from 1.
+    ranks: Numbers
+
+    def classes(self, bins: int) -> NDArray[np.int64]:
+        """Class of each of the different values."""
+        if len(self.ranks) <= bins:
+            return np.arange(len(self.ranks))
+        found = np.ceil(self.ranks * bins / len(self.order)).astype(np.int64) - 1
+        return np.minimum(found, bins - 1)
+
+    def spread(self, of_each: NDArray[Any]) -> NDArray[Any]:
+        """Give every value what belongs to the different values."""
+        found = np.empty(len(self.order), dtype=of_each.dtype)
+        found[self.order] = np.repeat(of_each, self.counts)
+        return found
+
+
+def _groups(values: Numbers) -> _Groups:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     ends = np.concatenate((starts[1:], [len(values)]))
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat((starts + 1 + ends) / 2, ends - starts)
-    return ranks
-
-
-def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
-    """Class of each value, from 0: equal frequency by average rank."""
-    found = np.ceil(average_ranks(values) * bins / len(values)).astype(np.int64) - 1
-    return np.minimum(found, bins - 1)
+    return _Groups(order, ends - starts, (starts + 1 + ends) / 2)
 
 
 class Discretised:

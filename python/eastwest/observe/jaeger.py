@@ -2,7 +2,8 @@
 
 A trace has its processes beside its spans, mostly behind them, so that it is taken whole: at most
 ``json_stream.MOST_VALUE`` characters. Times are microseconds. The parent is the first reference of
-kind ``CHILD_OF`` in the same trace, else the first ``FOLLOWS_FROM``; others are noted.
+kind ``CHILD_OF`` in the same trace, else the first ``FOLLOWS_FROM``. Other references become links
+and logs become events (``carried``); warnings become the attribute ``jaeger.warnings``.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import re
 from typing import Any
 
 from eastwest.account import Account
+from eastwest.observe.carried import NOTHING, carried, event, link
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.otlp_json import MOST_KEY, mapping, unknown
+from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
     MOST_TEXT,
     NO_HEX,
@@ -21,9 +25,9 @@ from eastwest.observe.span import (
     SpanError,
     id_of,
     kind_of,
+    name_of,
     parent_of,
     place_of,
-    text_of,
     time_of,
     whole,
     written,
@@ -35,6 +39,21 @@ _LENGTHS = {(trace, 16, parent) for trace in (16, 32) for parent in (0, 16)}
 #: Places by what was said of them: each trace says it again.
 _Places = dict[tuple[Any, ...], Place]
 _MOST_PLACES = 10_000
+#: Kinds of references that a parent may have, the first of them where none is said.
+_CHILD = "CHILD_OF"
+_PARENTS = (_CHILD, "FOLLOWS_FROM")
+#: Fields of a span that have columns, and those that are used besides.
+_PLAIN = frozenset(
+    (
+        *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
+        *("processID", "logs", "warnings", "flags"),
+    )
+)
+_USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
+#: What is carried of the flags that nearly all spans have: none, or that it was sampled.
+_USUAL_FLAGS = {0: None, 1: '{"flags":1}'}
+_STATUSES = ("OK", "ERROR", "UNSET")
+_NO_SERVICE = "spans have no service, instance and host"
 _LOOKS = re.compile(rb'"(?:traceID|spanID|operationName|processes|processID)"\s*:')
 
 
@@ -47,9 +66,10 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     known: _Places = {}
+    remarks = Remarks(source.name, problems)
     while stream.more():
         try:
-            _document(stream, source.name, known, writer, problems)
+            _document(stream, known, writer, remarks)
         except JsonError as error:
             if error.cut:
                 problems.broken(source.name, error.line, f"is no JSON: {error.reason}")
@@ -60,9 +80,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
     problems.end(source.name, stream.line, source.cut)
 
 
-def _document(
-    stream: JsonStream, file: str, known: _Places, writer: Gathering, problems: Account
-) -> None:
+def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Remarks) -> None:
     """Read what the query service answers, or one trace by itself."""
     alone: dict[str, Any] = {}
     line = stream.line
@@ -71,36 +89,33 @@ def _document(
         if key == "data" and not stream.null():
             found = True
             for _ in stream.items():
-                line = stream.line
-                _trace(stream.value(), file, line, known, writer, problems)
+                remarks.line = stream.line
+                _trace(stream.value(), known, writer, remarks)
         elif key in {"spans", "processes", "traceID"}:
             alone[key] = stream.value()
-        else:
-            stream.value()
+        elif (value := stream.value()) and key == "errors":
+            remarks.line = stream.line
+            remarks.note("an error that the query service reports", value, "spans may be missing")
+    remarks.line = line
     if "spans" in alone:
-        _trace(alone, file, line, known, writer, problems)
+        _trace(alone, known, writer, remarks)
     elif not found:
-        problems.note(file, line, "a document without spans: passed over")
+        remarks.note("a document without spans: passed over")
 
 
-def _trace(
-    trace: Any,
-    file: str,
-    line: int,
-    known: _Places,
-    writer: Gathering,
-    problems: Account,
-) -> None:
+def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> None:
     if not isinstance(trace, dict) or not isinstance(trace.get("spans"), list):
-        problems.bad(file, line, "a trace has no list of spans")
+        remarks.bad("a trace has no list of spans")
         return
+    if trace.get("warnings"):
+        remarks.note("a trace with warnings of Jaeger", trace["warnings"], "they are left out")
     processes = trace.get("processes")
     places: dict[str, Place] = {}
     for name, process in processes.items() if isinstance(processes, dict) else ():
         try:
-            places[name] = _known_place(process, known, writer)
+            places[name] = _known_place(process, known, writer, remarks)
         except SpanError as error:
-            problems.note(file, line, f"a process: {error.reason}", error.found)
+            remarks.note(f"a process: {error.reason}", error.found, _NO_SERVICE)
     for span in trace["spans"]:
         if _add_plain(span, places, writer):
             continue
@@ -110,24 +125,24 @@ def _trace(
             place = places.get(str(span.get("processID")))
             if place is None:
                 inline = span.get("process")
-                place = _place(inline, writer) if isinstance(inline, dict) else Place()
+                place = _place(inline, writer, remarks) if isinstance(inline, dict) else Place()
                 if not isinstance(inline, dict):
-                    problems.note(file, line, "a span without its process: no service")
-            _add(span, place, file, line, writer, problems)
+                    remarks.note("a span without its process: no service", "", _NO_SERVICE)
+            _add(span, place, writer, remarks)
         except SpanError as error:
-            problems.bad(file, line, error.reason, error.found)
+            remarks.bad(error.reason, error.found)
 
 
-def _known_place(process: Any, known: _Places, writer: Gathering) -> Place:
+def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remarks) -> Place:
     """A place that was met before, or a new one."""
     try:
         name, tags = process["serviceName"], process.get("tags") or ()
         key = (name, *((tag["key"], type(tag["value"]), tag["value"]) for tag in tags))
         place = known.get(key)
     except (KeyError, TypeError, AttributeError):
-        return _place(process, writer)
+        return _place(process, writer, remarks)
     if place is None:
-        place = _place(process, writer)
+        place = _place(process, writer, remarks)
         if len(known) < _MOST_PLACES:
             known[key] = place
     return place
@@ -144,41 +159,51 @@ def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
         parent = ""
         if span.get("references"):
             (reference,) = span["references"]
-            if reference["traceID"] != trace:
-                return False
             parent = reference["spanID"]
-        elif span.get("parentSpanID"):
-            return False
+            if reference["traceID"] != trace or reference.get("refType", _CHILD) not in _PARENTS:
+                return False
         if (
-            type(start) is not int
+            not _PLAIN.issuperset(span)
+            or span.get("logs")
+            or span.get("warnings")
+            or type(start) is not int
             or type(length) is not int
             or (len(trace), len(own), len(parent)) not in _LENGTHS
             or f"{trace}{own}{parent}".translate(NO_HEX)
             or (parent and not parent.strip("0"))
             or not name.isascii()
             or not 0 < len(name) <= MOST_TEXT
+            or span.get("flags", 1) not in _USUAL_FLAGS
         ):
             return False
         start_ns, end_ns = start * 1000, (start + length) * 1000
-        if not (EARLIEST_NS <= start_ns <= LATEST_NS and EARLIEST_NS <= end_ns <= LATEST_NS):
-            return False
-        kept = {tag["key"][:1024]: tag.get("value") for tag in span.get("tags") or ()}
+        tags = span.get("tags") or ()
+        kept = {tag["key"]: tag.get("value") for tag in tags}
         status, kind = kept.pop("otel.status_code", None), kept.pop("span.kind", None)
+        if (
+            not (EARLIEST_NS <= start_ns <= LATEST_NS and EARLIEST_NS <= end_ns <= LATEST_NS)
+            or len(kept) + (status is not None) + (kind is not None) != len(tags)
+            or max(map(len, kept), default=0) > MOST_KEY
+            or (kind is not None and kind_of(kind) is None)
+            or (status is not None and status not in _STATUSES)
+        ):
+            return False
         failed = kept.get("error") in (True, "true") or status == "ERROR"
         attributes = written(kept) if kept else None
+        extra = _USUAL_FLAGS[span.get("flags", 0)]
     except (KeyError, TypeError, AttributeError, ValueError, IndexError):
         return False
     writer.add(
         *(trace, own, parent or None, place, name, start_ns, end_ns, kind_of(kind)),
-        *("error" if failed else "ok" if status == "OK" else None, attributes),
+        *("error" if failed else "ok" if status == "OK" else None, attributes, extra),
     )
     return True
 
 
-def _place(process: Any, writer: Gathering) -> Place:
+def _place(process: Any, writer: Gathering, remarks: Remarks) -> Place:
     if not isinstance(process, dict):
         raise SpanError("is no object", process)
-    tags = _flat(process.get("tags"))
+    tags = _flat(process.get("tags"), remarks)
     name = process.get("serviceName")
     attributes = {**tags, "service.name": name} if isinstance(name, str) and name else tags
     place = place_of(attributes)
@@ -186,61 +211,101 @@ def _place(process: Any, writer: Gathering) -> Place:
     return place
 
 
-def _flat(tags: object) -> dict[str, Any]:
+def _flat(tags: object, remarks: Remarks) -> dict[str, Any]:
     if tags is None:
         return {}
     if not isinstance(tags, list):
         raise SpanError("tags are no list", tags)
-    found = {}
     for tag in tags:
         if not isinstance(tag, dict) or not isinstance(tag.get("key"), str):
             raise SpanError("a tag is no key with a value", tag)
-        found[tag["key"][:1024]] = tag.get("value")
-    return found
+    return mapping(((tag["key"], tag.get("value")) for tag in tags), remarks)
 
 
 def _parent(
-    span: dict[str, Any], trace: str, file: str, line: int, problems: Account
-) -> str | None:
-    """The identifier of the parent: from references, or the older parentSpanID."""
+    span: dict[str, Any], trace: str, remarks: Remarks
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """The identifier of the parent, from references or the older parentSpanID; other references.
+
+    Raises ``SpanError`` where they are not as Jaeger has them.
+    """
     references = span.get("references")
     if not references:
-        return parent_of(span.get("parentSpanID"))
+        return parent_of(span.get("parentSpanID")), []
     if not isinstance(references, list) or not all(isinstance(r, dict) for r in references):
         raise SpanError("references are no list of objects", references)
-    if len(references) == 1 and references[0].get("traceID") == span.get("traceID"):
-        return parent_of(references[0].get("spanID"))
-    own = [r for r in references if str(r.get("traceID", trace)).lower() == trace]
-    own.sort(key=lambda r: r.get("refType") != "CHILD_OF")
-    if len(references) > 1:
+    own = [
+        r
+        for r in references
+        if _trace_of(r, trace) == trace and r.get("refType", _CHILD) in _PARENTS
+    ]
+    own.sort(key=lambda r: r.get("refType", _CHILD) != _CHILD)
+    parent = own[0] if own else None
+    others = [r for r in references if r is not parent]
+    if own and others:
         reason = "a span with several references: one is its parent"
-        problems.note(file, line, reason)
-    return parent_of(own[0].get("spanID")) if own else None
+        remarks.note(reason, "", "the others are kept as links")
+    links = [
+        link(
+            _trace_of(r, trace),
+            id_of(r.get("spanID"), "the spanID of a reference"),
+            {"opentracing.ref_type": str(r.get("refType", _CHILD)).lower()},
+        )
+        for r in others
+    ]
+    return None if parent is None else parent_of(parent.get("spanID")), links
 
 
-def _add(
-    span: dict[str, Any],
-    place: Place,
-    file: str,
-    line: int,
-    writer: Gathering,
-    problems: Account,
-) -> None:
+def _trace_of(reference: dict[str, Any], trace: str) -> str:
+    """The trace that a reference names, or else that of its span."""
+    named = reference.get("traceID")
+    return id_of(named, "the traceID of a reference") if named else trace
+
+
+def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
+    """Logs as events; one is named by its field ``event``."""
+    found = []
+    logs = span.get("logs") or []
+    for log in logs if isinstance(logs, list) else [logs]:
+        try:
+            fields = _flat(log["fields"], remarks)
+            at = time_of(whole(log["timestamp"], "its timestamp") * 1000, "its timestamp")
+        except (KeyError, TypeError, AttributeError, SpanError):
+            remarks.note("a log without a time or fields: left out", log, "it is not exported")
+            continue
+        name = fields.pop("event", "")
+        found.append(event(at, name if isinstance(name, str) else str(name), fields))
+    return found
+
+
+def _add(span: dict[str, Any], place: Place, writer: Gathering, remarks: Remarks) -> None:
     trace = id_of(span.get("traceID"), "traceID")
-    tags = _flat(span.get("tags"))
+    tags = _flat(span.get("tags"), remarks)
     start = time_of(whole(span.get("startTime"), "startTime") * 1000, "startTime")
     length = whole(span.get("duration"), "duration")
-    status = tags.pop("otel.status_code", None)
+    status, kind = tags.get("otel.status_code"), tags.get("span.kind")
+    if status in _STATUSES:
+        del tags["otel.status_code"]
+    if kind_of(kind):
+        del tags["span.kind"]
+    elif kind is not None:
+        unknown("kind", kind, remarks)
     failed = tags.get("error") in (True, "true") or status == "ERROR"
-    writer.add(
+    parent, links = _parent(span, trace, remarks)
+    if span.get("warnings"):
+        tags["jaeger.warnings"] = span["warnings"]
+    row = (
         trace,
         id_of(span.get("spanID"), "spanID"),
-        _parent(span, trace, file, line, problems),
+        parent,
         place,
-        text_of(span.get("operationName")),
+        name_of(span.get("operationName"), remarks),
         start,
         time_of(start + length * 1000, "startTime with duration"),
-        kind_of(tags.pop("span.kind", None)),
+        kind_of(kind),
         "error" if failed else "ok" if status == "OK" else None,
         written(tags),
     )
+    others = {name: value for name, value in span.items() if name not in _PLAIN | _USED}
+    found = {"flags": span.get("flags"), "links": links, "events": _events(span, remarks)}
+    writer.add(*row, carried({**others, **found}, NOTHING, remarks))

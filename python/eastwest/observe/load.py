@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.observe.form import ABOUT, NEEDED, SPANS_FORMAT, schema
+from eastwest.observe.form import ABOUT, LATER, NEEDED, SPANS_FORMAT, schema
 from eastwest.traces.opened import Opened, read_about, sound
 
 
@@ -21,8 +21,25 @@ class Spans(Opened):
     """Open spans; leave them with ``with`` or ``close``, as they may lie in a temporary folder."""
 
     def scan(self) -> pl.LazyFrame:
-        """The table of spans."""
-        return pl.scan_parquet(self.path / "spans.parquet", glob=False)
+        """The table of spans; columns that an earlier build did not know are null."""
+        scan = pl.scan_parquet(self.path / "spans.parquet", glob=False)
+        there, kinds = set(scan.collect_schema()), schema("spans")
+        missing = [name for name in LATER if name not in there]
+        return scan.with_columns(pl.lit(None, kinds[name]).alias(name) for name in missing)
+
+    def resources(self) -> list[str]:
+        """Attributes that spans share, each a JSON object, by their number.
+
+        Raises ``InputError`` where the table is damaged.
+        """
+        file = self.path / "resources.parquet"
+        if file.is_symlink() or not file.is_file():
+            raise InputError(f"{self.name} has no table of resources (resources.parquet)")
+        with sound(self.name):
+            found = pl.read_parquet(file, glob=False).select(*schema("resources"))
+        if not found["resource"].equals(pl.arange(found.height, dtype=pl.UInt32, eager=True)):
+            raise InputError(f"{self.name}: resources.parquet: resources are not in their order")
+        return list(found["attributes"])
 
     def frame(self, *columns: str) -> pl.DataFrame:
         """Some columns of all spans; raises ``InputError`` where the table is damaged."""
@@ -30,10 +47,11 @@ class Spans(Opened):
             return self.scan().select(*columns).collect(engine="streaming")
 
 
-def open_spans(path: str | Path, *, source_format: str = "auto") -> Spans:
+def open_spans(path: str | Path, *, source_format: str = "auto", lossy: bool = False) -> Spans:
     """Open a folder in the normal form, or a file of a known format.
 
-    Raises ``InputError`` where it is neither, or damaged.
+    Spans of a file that can only be read with another meaning are refused unless ``lossy``. Raises
+    ``InputError`` where it is neither, or damaged.
     """
     path = Path(path)
     if path.is_dir():
@@ -43,7 +61,7 @@ def open_spans(path: str | Path, *, source_format: str = "auto") -> Spans:
     folder = Path(tempfile.mkdtemp(prefix="eastwest-spans-"))
     try:
         out = folder / "spans"
-        import_spans([path], out, source_format=source_format, lasting=False)
+        import_spans([path], out, source_format=source_format, lasting=False, lossy=lossy)
         spans = _open_folder(out, str(path))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -79,7 +97,8 @@ def _open_folder(path: Path, name: str) -> Spans:
 def _check_columns(file: Path, name: str) -> None:
     found = dict(pl.read_parquet_schema(file))
     wanted = schema("spans")
-    wrong = next((c for c in wanted if found.get(c) != wanted[c]), None)
+    later = {name for name in LATER if name not in found}
+    wrong = next((c for c in wanted if c not in later and found.get(c) != wanted[c]), None)
     if wrong is not None:
         has = f"is {found[wrong]}" if wrong in found else "is missing"
         raise InputError(f"{name}: spans.parquet: column {wrong!r} {has}, expected {wanted[wrong]}")

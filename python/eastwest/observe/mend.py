@@ -10,17 +10,22 @@ The rules, in this order, within each trace:
 - Parents that form a cycle: the span of it that starts first (the first in the file among equals)
   becomes a root, and keeps the mark ``cycle``.
 - A span that ends before it starts ends when it starts.
+
+What a recording may have without being wrong (a parent outside of the recorded time, a span that
+was sent twice) is noted. What contradicts itself (another span of the same id, a cycle, an end
+before the start) cannot be taken as it was recorded: it is refused unless the import is lossy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from eastwest.account import Account
+from eastwest.observe.carried import with_parent
 
 Integers = npt.NDArray[np.int64]
 
@@ -37,19 +42,50 @@ class Mended:
     lost: int = 0
     cycles: int = 0
     negative: int = 0
+    #: The first of each, by the names above: trace and span.
+    first: dict[str, str] = field(default_factory=dict)
+
+    def seen(self, what: str, rows: pl.DataFrame) -> int:
+        """Keep the first of some spans, and return how many there are."""
+        if rows.height:
+            self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
+        return rows.height
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add what was put right to what a reader has to say."""
-        for number, reason in (
-            (self.repeated, "the same span again: left out"),
-            (self.differing, "another span of the same id: the first stays"),
-            (self.shared, "one id for both sides of a call: taken apart"),
-            (self.lost, "its parent is not there: taken for a root"),
-            (self.cycles, "it is its own ancestor: the first to start is taken for the root"),
-            (self.negative, "it ends before it starts: taken to end when it starts"),
-        ):
-            if number:
-                problems.note(file, 0, reason, rows=number)
+        """Add what was put right to what a reader has to say.
+
+        Raises ``InputError`` for what changes the meaning, unless the account is lossy.
+        """
+        for what, (reason, then) in _NOTED.items():
+            if rows := getattr(self, what):
+                problems.note(file, 0, reason, self.first.get(what, ""), rows, then)
+        for what, (reason, then) in _CHANGED.items():
+            if rows := getattr(self, what):
+                problems.change(file, 0, reason, then, self.first.get(what, ""), rows)
+
+
+_NOTED = {
+    "repeated": ("the same span again: left out", "it counts once"),
+    "shared": ("one id for both sides of a call: taken apart", "they are one call"),
+    "lost": (
+        "its parent is not there: taken for a root",
+        "it begins a transaction of its own: there are more transactions, and shorter ones",
+    ),
+}
+_CHANGED = {
+    "differing": (
+        "another span of the same id",
+        "the first stays, and what the others say is missing in their transaction",
+    ),
+    "cycles": (
+        "a span that is its own ancestor",
+        "the first to start is taken for the root, and begins a transaction",
+    ),
+    "negative": (
+        "a span that ends before it starts",
+        "it is taken to end when it starts, so that it takes no time",
+    ),
+}
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
@@ -59,7 +95,7 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
     ).with_row_index("row")
     negative = pl.col("end_ns") < pl.col("start_ns")
-    found.negative = int(frame.select(negative.sum()).item())
+    found.negative = found.seen("negative", frame.filter(negative))
     if found.negative:
         frame = frame.with_columns(
             pl.when(negative).then("start_ns").otherwise("end_ns").alias("end_ns")
@@ -67,10 +103,10 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
     frame = _repeats(frame, found)
     parents = _parents(frame)
     lost = (parents == -2) & frame["parent_id"].is_not_null().to_numpy()
-    found.lost = int(lost.sum())
+    found.lost = found.seen("lost", frame.filter(lost))
     parents[parents < 0] = -1
     cut = _cycle_cuts(parents, frame["start_ns"].to_numpy())
-    found.cycles = len(cut)
+    found.cycles = found.seen("cycles", frame[sorted(cut)])
     if found.lost or found.cycles:
         cyclic = np.zeros(frame.height, bool)
         cyclic[cut] = True
@@ -78,12 +114,21 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
             pl.Series("lost", lost, pl.Boolean), pl.Series("cyclic", cyclic, pl.Boolean)
         )
         mark = pl.when("lost").then(pl.lit("lost-parent")).when("cyclic").then(pl.lit("cycle"))
+        cutting = pl.col("lost") | pl.col("cyclic")
         frame = marked.with_columns(
-            pl.when(~(pl.col("lost") | pl.col("cyclic"))).then("parent_id").alias("parent_id"),
+            _extras(marked, lost | cyclic),
+            pl.when(~cutting).then("parent_id").alias("parent_id"),
             mark.otherwise("mended").alias("mended"),
         ).drop("lost", "cyclic")
     ordered = frame.sort(pl.col("start_ns").min().over("trace_id"), "trace_id", "start_ns", "row")
     return ordered.drop("row"), found
+
+
+def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
+    """Extras in which spans that lose their parent keep what they named."""
+    rows = np.flatnonzero(cut)
+    some = frame[rows].select("extra", "parent_id").rows()
+    return frame["extra"].scatter(rows, [with_parent(extra, parent) for extra, parent in some])
 
 
 def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
@@ -98,6 +143,8 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             first[kind].setdefault((trace, span), row)
     pairs = {key: row for key, row in first["client"].items() if key in first["server"]}
     found.shared = len(pairs)
+    if pairs:
+        found.first.setdefault("shared", "/".join(next(iter(pairs))))
     servers = {first["server"][key] for key in pairs}
     if pairs:
         client = pl.col("row").is_in(list(pairs.values()))
@@ -113,8 +160,10 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")
     columns = [*_KEY, "start_ns", "end_ns", "operation", "parent_id"]
-    same = again.join(kept, on=columns, how="semi", nulls_equal=True).height
-    found.repeated, found.differing = same, again.height - same
+    same = again.join(kept, on=columns, how="semi", nulls_equal=True)
+    found.repeated = found.seen("repeated", same)
+    other = again.join(kept, on=columns, how="anti", nulls_equal=True)
+    found.differing = found.seen("differing", other)
     return kept
 
 

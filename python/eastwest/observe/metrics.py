@@ -29,6 +29,8 @@ Numbers = NDArray[np.float64]
 MOST_VALUES = 400_000_000
 #: Rows of a CSV file from which it is told what its columns are.
 _INFERRED = 10_000
+#: Columns that are named where they are left out.
+_MOST_TOLD = 3
 #: Columns that are taken for times where none is named, in small letters.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
 
@@ -41,6 +43,8 @@ class Metrics:
     values: Numbers
     #: Seconds; nothing where the rows are only in order.
     times_s: Numbers | None = None
+    #: What the reader left out or changed, a sentence without its full stop each.
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
@@ -64,7 +68,8 @@ class Metrics:
         Raises ``InputError`` where a pattern fits no metric.
         """
         kept = without(self.names, patterns, keep)
-        return Metrics(tuple(self.names[i] for i in kept), self.values[:, kept], self.times_s)
+        names = tuple(self.names[i] for i in kept)
+        return Metrics(names, self.values[:, kept], self.times_s, self.notes)
 
 
 def place_of(names: Sequence[str], name: str) -> int:
@@ -94,22 +99,41 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
     return [i for i, name in enumerate(names) if name == keep or name not in gone]
 
 
-def joined(series: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Metrics:
+def joined(
+    series: Mapping[str, tuple[Sequence[float] | Numbers, Sequence[float] | Numbers]],
+) -> Metrics:
     """Put series of unequal length together by their times (seconds); what one lacks is missing."""
     if not series:
         raise InputError("there are no series")
+    repeated = 0
     for name, (times, values) in series.items():
         if len(times) != len(values):
             raise InputError(
                 f"{clean(name, 80)}: {len(times)} times and {len(values)} values: unequal length"
             )
+        repeated += len(times) - len(np.unique(np.asarray(times, dtype=float)))
     grid = np.unique(np.concatenate([np.asarray(t, dtype=float) for t, _ in series.values()]))
     room(len(grid), len(series), "the series")
     table = np.full((len(grid), len(series)), np.nan)
     for column, (times, values) in enumerate(series.values()):
         table[np.searchsorted(grid, np.asarray(times, dtype=float)), column] = values
-    table[~np.isfinite(table)] = np.nan
-    return Metrics(tuple(series), table, grid)
+    notes = _infinite(tuple(series), table)
+    if repeated:
+        notes += (f"{repeated:,} values have the time of another of their series: the last counts",)
+    return Metrics(tuple(series), table, grid, notes)
+
+
+def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
+    """Make infinite values missing, in place, and say so."""
+    infinite = np.isinf(values)
+    if not infinite.any():
+        return ()
+    columns = np.flatnonzero(infinite.any(axis=0))
+    values[infinite] = np.nan
+    return (
+        f"{int(infinite.sum()):,} infinite values in {len(columns):,} metrics, such as "
+        f"{clean(names[columns[0]], 60)}, count as missing",
+    )
 
 
 def read(path: Path, time: str | None = None) -> Metrics:
@@ -136,6 +160,8 @@ def frame_of(
         raise FileNotFoundError(2, "no such file", str(path))
     wanted = None if columns is None else list(columns)
     try:
+        if not path.name.endswith(".parquet"):
+            _refuse_doubles(path)
         if path.name.endswith(".parquet"):
             scan = pl.scan_parquet(path, glob=False)
             if rows is None:
@@ -153,6 +179,17 @@ def frame_of(
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         what = str(error).splitlines()[0] if str(error) else "unreadable"
         raise InputError(f"{path}: not a table of metrics: {clean(what, 300)}") from None
+
+
+def _refuse_doubles(path: Path) -> None:
+    """Raise ``InputError`` where two columns of a CSV file have one name."""
+    import polars as pl  # noqa: PLC0415
+
+    head = pl.read_csv(path, has_header=False, n_rows=1, infer_schema=False, glob=False)
+    names = [name for name in head.row(0) if name] if head.height else []
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: has the column {clean(twice, 80)!r} twice")
 
 
 def room(rows: int, columns: int, where: str) -> None:
@@ -190,11 +227,28 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
             for name in numeric
         ]
     ).astype(np.float64)
-    values[~np.isfinite(values)] = np.nan
+    notes = left_out(frame, column, numeric) + _infinite(numeric, values)
     if times_s is not None:
         order = np.argsort(times_s, kind="stable")
         times_s, values = times_s[order], values[order]
-    return Metrics(tuple(numeric), values, times_s)
+    return Metrics(tuple(numeric), values, times_s, notes)
+
+
+def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> tuple[str, ...]:
+    """Say which columns are no numbers, and what is in them instead."""
+    import polars as pl  # noqa: PLC0415
+
+    others = [name for name in frame.columns if name != time and name not in numeric]
+    if not others:
+        return ()
+    some = []
+    for name in others[:_MOST_TOLD]:
+        column = frame[name].cast(pl.String, strict=False).drop_nulls()
+        lost = column.filter(column.cast(pl.Float64, strict=False).is_null())
+        found = f" has {clean(lost[0], 30)!r}" if len(lost) else f" is {frame.schema[name]}"
+        some.append(clean(name, 60) + found)
+    more = f" and {len(others) - len(some)} more" if len(others) > len(some) else ""
+    return (f"{len(others):,} columns are no numbers and are left out: {', '.join(some)}{more}",)
 
 
 #: What programs written in Go put behind a time, as Nezha's collector does.
@@ -229,4 +283,6 @@ def _seconds(column: pl.Series, path: Path) -> Numbers:
     if not found.dtype.is_numeric() or found.null_count():
         raise InputError(f"{path}: {clean(column.name, 80)}: every row needs a time")
     seconds: Numbers = found.cast(pl.Float64).to_numpy()
+    if not np.isfinite(seconds).all():
+        raise InputError(f"{path}: {clean(column.name, 80)}: every row needs a time, not NaN")
     return seconds

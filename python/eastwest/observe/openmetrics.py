@@ -7,17 +7,25 @@ the values of one moment without a time, which is what a scrape gets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
+from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 from eastwest.observe.run_metrics import Family
 
+#: Seconds that Prometheus tells apart.
+STEP_S = 0.001
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def series(families: Iterable[Family], times_s: Numbers, start_s: float = 0.0) -> Iterator[str]:
-    """Lines of all samples; ``start_s`` is the time of the run's beginning since 1970."""
-    stamps = [f"{start_s + float(time):.3f}" for time in times_s]
+    """Lines of all samples; ``start_s`` is the time of the run's beginning since 1970.
+
+    Times have milliseconds, as Prometheus does, and more digits where samples are closer: no two
+    have one time. Raises ``InputError`` where a time in nanoseconds would not tell them apart.
+    """
+    stamps = _stamps([start_s + float(time) for time in times_s])
     for family in families:
         yield from _head(family)
         for each in family.series:
@@ -27,6 +35,17 @@ def series(families: Iterable[Family], times_s: Numbers, start_s: float = 0.0) -
                 for value, stamp in zip(each.values.tolist(), stamps, strict=True)
             )
     yield "# EOF\n"
+
+
+def _stamps(times_s: list[float]) -> list[str]:
+    for digits in (3, 6, 9):
+        stamps = [f"{time:.{digits}f}" for time in times_s]
+        if len(set(stamps)) == len(stamps):
+            return stamps
+    raise InputError(
+        "samples are closer than times since 1970 can tell (some 0.2 µs): give --start 0, or set a "
+        "longer measure.sample_interval"
+    )
 
 
 def snapshot(families: Iterable[Family], place: int) -> str:
@@ -60,4 +79,6 @@ def _escaped(text: str) -> str:
 
 
 def _value(value: float) -> str:
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -3,28 +3,32 @@
 One document (``resourceSpans`` → ``scopeSpans`` → ``spans``), or documents one after the other, as
 the Collector's file exporter writes them. The protobuf names (``resource_spans``), the older
 ``instrumentationLibrarySpans`` and Tempo's ``batches`` are taken for what they are. Times and kinds
-may be numbers or text. A document of logs or metrics is passed over, and noted.
+may be numbers or text. A document of logs or metrics is passed over, and noted. What a span says
+besides the columns of the form (links, events, its scope …) is carried along (``carried``).
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from eastwest.account import Account
+from eastwest.observe.carried import NOTHING, Shared, carried, shared
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
     MOST_TEXT,
     NO_HEX,
     Place,
     SpanError,
     id_of,
+    name_of,
     parent_of,
     place_of,
-    text_of,
     time_of,
     whole,
     written,
@@ -36,19 +40,25 @@ KINDS = (None, "internal", "server", "client", "producer", "consumer")
 #: StatusCode of trace.proto, by number; 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
+#: How names end that leave a kind or a status open.
+_OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}
 _SCOPES = {"scopeSpans", "scope_spans", "instrumentationLibrarySpans"}
+_SCOPE = {"scope", "instrumentationLibrary", "instrumentation_library"}
 _LOOKS = re.compile(rb'"(?:resourceSpans|resource_spans|scopeSpans|batches)"\s*:')
 _MOST_DEPTH = 8
-#: Kinds of values that JSON has too, with what they are read as.
-_PLAIN: dict[str, type | tuple[type, ...]] = {
-    "string": str,
-    "bytes": str,
-    "bool": bool,
-    "double": (int, float),
-}
-
+#: Fields of a span that have columns; others are carried along.
+_COLUMNS = frozenset(
+    (
+        *("traceId", "spanId", "parentSpanId", "name", "kind", "attributes", "status"),
+        *("startTimeUnixNano", "endTimeUnixNano"),
+    )
+)
+#: Names of protobuf that differ from those of its JSON.
+_SNAKE = re.compile(r"_([a-z])")
+#: Longest name of an attribute that is kept.
+MOST_KEY = 1024
 
 #: Values that are taken as they are.
 _AS_THEY_ARE: dict[str, type] = {"stringValue": str, "boolValue": bool, "doubleValue": float}
@@ -65,9 +75,10 @@ def looks_like(start: bytes) -> bool:
 def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
+    remarks = Remarks(source.name, problems)
     while stream.more():
         try:
-            _document(stream, source.name, writer, problems)
+            _document(stream, writer, remarks)
         except JsonError as error:
             line = error.line
             if error.cut:
@@ -79,72 +90,138 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
     problems.end(source.name, stream.line, source.cut)
 
 
-def _document(stream: JsonStream, file: str, writer: Gathering, problems: Account) -> None:
+def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
     known = False
     line = stream.line
     for key in stream.fields():
         if key in _TOP and not stream.null():
             known = True
             for _ in stream.items():
-                _resource(stream, file, writer, problems)
+                _resource(stream, writer, remarks)
         else:
             stream.value()
     if not known:
-        problems.note(file, line, "a document without spans: passed over")
+        remarks.line = line
+        remarks.note(
+            "a document without spans: passed over", "", "its logs or metrics are not looked at"
+        )
 
 
-def _resource(stream: JsonStream, file: str, writer: Gathering, problems: Account) -> None:
-    place = Place()
+def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
+    place, rest = Place(), dict[str, Any]()
     spans = 0
     for key in stream.fields():
         if key == "resource":
-            if spans:
-                problems.note(
-                    file, stream.line, "the resource follows its spans: these have none", rows=spans
-                )
-            place = place_from(stream.value(), writer, file, stream.line, problems)
+            resource = stream.value()
+            remarks.line = stream.line
+            late_resource(spans, remarks)
+            place = place_from(resource, writer, remarks)
+            rest = rest_of(resource, remarks)
         elif key in _SCOPES and not stream.null():
             for _ in stream.items():
-                spans += _scope(stream, file, place, writer, problems)
+                spans += _scope(stream, place, rest, writer, remarks)
         else:
-            stream.value()
+            remarks.line = stream.line
+            left_field(key, stream.value(), spans, remarks)
 
 
-def place_from(resource: Any, writer: Gathering, file: str, line: int, problems: Account) -> Place:
+def late_resource(spans: int, remarks: Remarks) -> None:
+    """Say of spans that they came before their resource; refuse them unless lossy."""
+    if spans:
+        remarks.change(
+            "a resource that follows its spans",
+            "these spans have no service, instance and host",
+            rows=spans,
+        )
+
+
+def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
+    """Say of a field of a resource or scope that it is left out."""
+    if not value:
+        return
+    if key in {"schemaUrl", "schema_url"}:
+        reason = "spans with a schema of their attributes' names: its address is left out"
+        then = "names are taken as the newest schema has them, older ones where they are known"
+        remarks.note(reason, value, then, max(1, spans))
+    else:
+        remarks.note(
+            "a field that the format does not have: left out", key, "nothing of it is used"
+        )
+
+
+def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
+    """What a resource has besides its attributes."""
+    if not isinstance(resource, dict):
+        return {}
+    rest = {camel(key): value for key, value in resource.items() if key != "attributes" and value}
+    if rest.get("droppedAttributesCount"):
+        remarks.note(
+            "a resource whose attributes were dropped at recording",
+            rest["droppedAttributesCount"],
+            "service, instance or host of its spans may not be known",
+        )
+    return rest
+
+
+def place_from(resource: Any, writer: Gathering, remarks: Remarks) -> Place:
     """Say where the spans of a resource were recorded."""
     try:
-        attributes = flat(resource.get("attributes")) if isinstance(resource, dict) else {}
+        pairs = resource.get("attributes") if isinstance(resource, dict) else None
+        attributes = flat(pairs, remarks)
         place = place_of(attributes)
         place.resource = writer.resource(attributes)
     except SpanError as error:
-        problems.note(file, line, f"a resource: {error.reason}", error.found)
+        remarks.note(
+            f"a resource: {error.reason}",
+            error.found,
+            "its spans have no service, instance and host",
+        )
         return Place()
     return place
 
 
 def _scope(
-    stream: JsonStream, file: str, place: Place, writer: Gathering, problems: Account
+    stream: JsonStream,
+    place: Place,
+    rest: Mapping[str, Any],
+    writer: Gathering,
+    remarks: Remarks,
 ) -> int:
     spans = 0
+    of = shared(None, rest, remarks) if rest else NOTHING
     for key in stream.fields():
-        if key != "spans":
-            stream.value()
-            continue
-        if stream.null():
-            continue
-        for _ in stream.items():
-            span = stream.value()
-            spans += 1
-            if _add_plain(span, place, writer):
-                continue
-            try:
-                _add(span, place, writer)
-            except SpanError as error:
-                problems.bad(file, stream.line, error.reason, error.found)
+        if key in _SCOPE:
+            scope = stream.value()
+            remarks.line = stream.line
+            if spans:
+                reason = "a scope that follows its spans: left out"
+                remarks.note(reason, "", "exports do not name the library that made them", spans)
+            of = shared(scope, rest, remarks)
+        elif key != "spans":
+            remarks.line = stream.line
+            left_field(key, stream.value(), spans, remarks)
+        elif not stream.null():
+            for _ in stream.items():
+                span = stream.value()
+                spans += 1
+                if _add_plain(span, place, of, writer, remarks, stream):
+                    continue
+                remarks.line = stream.line
+                try:
+                    _add(span, place, of, writer, remarks)
+                except SpanError as error:
+                    remarks.bad(error.reason, error.found)
     return spans
 
 
-def _add_plain(span: Any, place: Place, writer: Gathering) -> bool:
+def _add_plain(
+    span: Any,
+    place: Place,
+    of: Shared,
+    writer: Gathering,
+    remarks: Remarks,
+    stream: JsonStream,
+) -> bool:
     """Add a span as nearly all exporters write it; false, and nothing done, for any other.
 
     The same as ``_add`` with its checks in line: a million spans come this way.
@@ -153,7 +230,8 @@ def _add_plain(span: Any, place: Place, writer: Gathering) -> bool:
         trace, own, name = span["traceId"], span["spanId"], span["name"]
         start, end = span["startTimeUnixNano"], span["endTimeUnixNano"]
         parent, kind = span.get("parentSpanId", ""), span.get("kind", 0)
-        code = span["status"].get("code", 0) if "status" in span else 0
+        status = span.get("status") or ()
+        code = status.get("code", 0) if status else 0
         # identifiers of their usual length and in small letters, times of today
         if (
             type(kind) is not int
@@ -172,90 +250,194 @@ def _add_plain(span: Any, place: Place, writer: Gathering) -> bool:
         if not (EARLIEST_NS <= start_ns <= LATEST_NS and EARLIEST_NS <= end_ns <= LATEST_NS):
             return False
         kept: dict[str, Any] = {}
-        for pair in span.get("attributes", ()):
+        pairs = span.get("attributes", ())
+        for pair in pairs:
             ((form, held),) = pair["value"].items()
-            key = pair["key"]
             if form == "intValue" and type(held) is str and len(held) < 18:
                 held = int(held)
             elif type(held) is not _AS_THEY_ARE[form]:
                 return False
-            kept[key[:1024]] = held
+            kept[pair["key"]] = held
+        if len(kept) != len(pairs) or max(map(len, kept), default=0) > MOST_KEY:
+            return False
         attributes = written(kept) if kept else None
-        writer.add(
-            *(trace, own, parent or None, place, name, start_ns, end_ns),
-            *(KINDS[kind], CODES[code], attributes),
-        )
+        kind_name, code_name = KINDS[kind], CODES[code]
     except (KeyError, TypeError, AttributeError, ValueError, IndexError):
         return False
+    extra = of.text
+    if not _COLUMNS.issuperset(span) or len(status) > (1 if "code" in status else 0):
+        remarks.line = stream.line
+        extra = carried(_others(span), of, remarks)
+    writer.add(
+        *(trace, own, parent or None, place, name, start_ns, end_ns),
+        *(kind_name, code_name, attributes, extra),
+    )
     return True
 
 
-def _add(span: Any, place: Place, writer: Gathering) -> None:
+def _add(span: Any, place: Place, of: Shared, writer: Gathering, remarks: Remarks) -> None:
     if not isinstance(span, dict):
         raise SpanError("a span is no object", span)
     get = span.get
     status = get("status")
     code = status.get("code") if isinstance(status, dict) else None
-    attributes = get("attributes")
-    writer.add(
+    row = (
         id_of(get("traceId") or get("trace_id"), "traceId"),
         id_of(get("spanId") or get("span_id"), "spanId"),
         parent_of(get("parentSpanId") or get("parent_span_id")),
         place,
-        text_of(get("name")),
+        name_of(get("name"), remarks),
         _time(get("startTimeUnixNano") or get("start_time_unix_nano"), "startTimeUnixNano"),
         _time(get("endTimeUnixNano") or get("end_time_unix_nano"), "endTimeUnixNano"),
-        named(get("kind"), KINDS, _KIND_NAMES),
-        named(code, CODES, _CODE_NAMES),
-        written(flat(attributes)) if attributes else None,
+        named(get("kind"), KINDS, _KIND_NAMES, "kind", remarks),
+        named(code, CODES, _CODE_NAMES, "status", remarks),
+        written(flat(get("attributes"), remarks)),
     )
+    writer.add(*row, carried(_others(span), of, remarks))
+
+
+def _others(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a span that have no column, by their names in JSON."""
+    found = {
+        name: value for key, value in span.items() if (name := camel(key)) not in _COLUMNS and value
+    }
+    status = span.get("status")
+    if isinstance(status, dict) and status.get("message"):
+        found["statusMessage"] = status["message"]
+    return found
+
+
+def camel(name: str) -> str:
+    """A name of protobuf as its JSON writes it: ``traceState`` for ``trace_state``."""
+    return _SNAKE.sub(lambda match: match[1].upper(), name)
 
 
 def _time(value: object, what: str) -> int:
     return time_of(whole(value, what), what)
 
 
-def named(value: object, names: tuple[str | None, ...], texts: dict[str, str]) -> str | None:
+def named(
+    value: object,
+    names: tuple[str | None, ...],
+    texts: Mapping[str, str],
+    what: str,
+    remarks: Remarks,
+) -> str | None:
     """A member of an enumeration by its number or its name; nothing where it is unknown."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return names[value] if 0 <= value < len(names) else None
-    return texts.get(value) if isinstance(value, str) else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
+        return names[value]
+    if isinstance(value, str) and (value in texts or value.endswith(_OPEN)):
+        return texts.get(value)
+    if value is not None:
+        unknown(what, value, remarks)
+    return None
 
 
-def flat(pairs: object) -> dict[str, Any]:
+def unknown(what: str, value: object, remarks: Remarks) -> str | None:
+    """Say that a kind or a status is not known, and return nothing for it."""
+    then = {
+        "kind": "whose side of a call it is, is told from the spans around it",
+        "status": "it counts neither as done nor as failed",
+    }
+    remarks.note(f"a {what} that is not known: taken for none", value, then[what])
+    return None
+
+
+def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
     """Attributes as a mapping, from the list of keys and values of OTLP."""
     if pairs is None:
         return {}
     if not isinstance(pairs, list):
         raise SpanError("attributes are no list", pairs)
-    return dict(_pairs(pairs, 0))
+    return mapping(_pairs(pairs, 0, remarks), remarks)
 
 
-def _pairs(pairs: list[Any], depth: int) -> Iterator[tuple[str, Any]]:
+def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any]:
+    """Attributes by their names; of equal ones the last counts."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        short = key[:MOST_KEY]
+        if short in found:
+            reason = "an attribute that a span has twice: the last value counts"
+            remarks.note(reason, short, "the others are left out")
+        elif short != key:
+            reason = f"an attribute whose name is longer than {MOST_KEY:,} signs: it is cut"
+            remarks.note(reason, short, "it is exported with the shorter name")
+        found[short] = value
+    return found
+
+
+def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str, Any]]:
     for pair in pairs:
         if not isinstance(pair, dict) or not isinstance(pair.get("key"), str):
             raise SpanError("an attribute is no key with a value", pair)
         value = pair.get("value")
         # most are texts: no need to look further
         text = value.get("stringValue") if isinstance(value, dict) else None
-        yield pair["key"][:1024], text if isinstance(text, str) else _value(value, depth)
+        yield pair["key"], text if isinstance(text, str) else _value(value, depth, remarks)
 
 
-def _value(value: object, depth: int) -> Any:
+def _value(value: object, depth: int, remarks: Remarks) -> Any:
     """A value from its AnyValue; arrays and lists of pairs inside are taken with it."""
     if not isinstance(value, dict) or not value:
         return None
     name, held = next(iter(value.items()))
     kind = name.removesuffix("Value").removesuffix("_value")
-    if kind == "int":
-        return whole(held, "an intValue")
-    if kind in _PLAIN:
-        return held if isinstance(held, _PLAIN[kind]) else None
+    if kind in _SIMPLE:
+        return _SIMPLE[kind](held, remarks)
     if depth >= _MOST_DEPTH:
         raise SpanError("an attribute is nested too deeply")
-    inside = held.get("values") if isinstance(held, dict) else None
+    inside = held.get("values", []) if isinstance(held, dict) else None
     if not isinstance(inside, list) or kind not in {"array", "kvlist"}:
-        return None
+        return _no_value(held, remarks)
     if kind == "array":
-        return [_value(each, depth + 1) for each in inside]
-    return dict(_pairs(inside, depth + 1))
+        return [_value(each, depth + 1, remarks) for each in inside]
+    return mapping(_pairs(inside, depth + 1, remarks), remarks)
+
+
+def _no_value(held: object, remarks: Remarks) -> None:
+    """Say that a value is none of OTLP's."""
+    remarks.note("a value that OTLP does not have: left out", held, "the attribute is empty")
+
+
+def _text(held: object, remarks: Remarks) -> Any:
+    return held if isinstance(held, str) else _no_value(held, remarks)
+
+
+def _flag(held: object, remarks: Remarks) -> Any:
+    return held if isinstance(held, bool) else _no_value(held, remarks)
+
+
+def _integer(held: object, remarks: Remarks) -> int:
+    return whole(held, "an intValue")
+
+
+def double(held: object, remarks: Remarks) -> Any:
+    """A number with a point; as text what JSON has no number for."""
+    try:
+        number = float(held) if type(held) in {int, float, str} else math.nan  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(str(held), str(held))
+    remarks.note("a doubleValue that is no finite number: kept as text", text, "no sum has it")
+    return text
+
+
+def as_text(base64: object, remarks: Remarks) -> Any:
+    """Bytes as the text in base64 that JSON has for them."""
+    if not isinstance(base64, str):
+        return _no_value(base64, remarks)
+    remarks.note("an attribute of bytes: kept as text in base64", "", "it is exported as a string")
+    return base64
+
+
+#: Readers of simple values, by the beginning of their names.
+_SIMPLE: dict[str, Callable[[object, Remarks], Any]] = {
+    "string": _text,
+    "bool": _flag,
+    "int": _integer,
+    "double": double,
+    "bytes": as_text,
+}

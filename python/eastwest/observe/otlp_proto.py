@@ -3,41 +3,50 @@
 A file is one message, or messages each with its length before it: four bytes with the highest first
 (the Collector's file exporter) or a varint. Messages are walked down to the spans field by field,
 as the encoding of protobuf allows, and each span is read by opentelemetry-proto's own class; never
-is more than one in memory.
+is more than one in memory. What a span says besides the columns of the form is carried along, in
+the words of OTLP's JSON (``carried``).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from eastwest.account import Account
 from eastwest.errors import InputError
+from eastwest.observe.carried import NOTHING, Shared, carried, shared
 from eastwest.observe.gather import Gathering
-from eastwest.observe.otlp_json import CODES, KINDS
-from eastwest.observe.span import (
-    MOST_TEXT,
-    Place,
-    SpanError,
-    place_of,
-    text_of,
-    time_of,
-    written,
+from eastwest.observe.otlp_json import (
+    CODES,
+    KINDS,
+    MOST_KEY,
+    as_text,
+    double,
+    late_resource,
+    left_field,
+    mapping,
+    rest_of,
+    unknown,
 )
+from eastwest.observe.remarks import Remarks
+from eastwest.observe.span import Place, SpanError, name_of, place_of, time_of, written
 from eastwest.traces.source import Source
 from eastwest.units import size
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 #: Longest span or resource, in bytes.
 MOST_MESSAGE = 16 << 20
 _BLOCK = 1 << 20
 _MOST_DEPTH = 8
 #: Fields of TracesData, ResourceSpans and ScopeSpans that are walked into, with their wire type.
-_RESOURCE_SPANS = _RESOURCE = 1 << 3 | 2
+_RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
+_SCHEMA = 3 << 3 | 2
 
 
 class WireError(ValueError):
@@ -160,11 +169,14 @@ class _Reader:
 
     def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Account) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
+        from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope  # noqa: PLC0415
         from opentelemetry.proto.resource.v1.resource_pb2 import Resource  # noqa: PLC0415
         from opentelemetry.proto.trace.v1.trace_pb2 import Span  # noqa: PLC0415  slow to load
 
-        self._resource, self._span, self._damaged = Resource, Span, DecodeError
-        self._file, self._wire, self._writer, self._problems = file, wire, writer, problems
+        self._resource, self._span, self._scope = Resource, Span, InstrumentationScope
+        self._damaged = DecodeError
+        self._wire, self._writer = wire, writer
+        self._remarks = Remarks(file, problems)
 
     def traces(self, length: int | None) -> None:
         """Read a message of ``TracesData``: of so many bytes, or to the end of the file."""
@@ -172,7 +184,7 @@ class _Reader:
             if tag == _RESOURCE_SPANS:
                 self._resource_spans(inner)
             else:
-                self._wire.skip(inner)
+                self._left(tag, inner, 0)
 
     def _fields(self, length: int | None) -> Iterator[tuple[int, int]]:
         """Yield the fields of a message with their lengths; what they hold must be taken."""
@@ -195,46 +207,69 @@ class _Reader:
         if end is not None and wire.taken != end:
             raise WireError("a field is longer than its message")
 
+    def _left(self, tag: int, length: int, spans: int) -> None:
+        """Pass over a field that is not read, and say so."""
+        schema = tag == _SCHEMA and length < _BLOCK
+        found = self._wire.take(length).decode(errors="replace") if schema else str(tag >> 3)
+        if not schema:
+            self._wire.skip(length)
+        left_field("schemaUrl" if schema else f"number {found}", found, spans, self._remarks)
+
     def _resource_spans(self, length: int) -> None:
-        place = Place()
+        place, rest = Place(), dict[str, Any]()
         spans = 0
         for tag, inner in self._fields(length):
             if tag == _RESOURCE:
-                if spans:
-                    reason = "the resource follows its spans: these have none"
-                    self._problems.note(self._file, 0, reason, rows=spans)
-                place = self._place(self._message(inner))
+                late_resource(spans, self._remarks)
+                place, rest = self._place(self._message(inner))
             elif tag == _SCOPE_SPANS:
-                for scope_tag, span in self._fields(inner):
-                    if scope_tag == _SPANS:
-                        spans += 1
-                        self._add(self._message(span), place)
-                    else:
-                        self._wire.skip(span)
+                spans += self._scope_spans(inner, place, rest)
             else:
-                self._wire.skip(inner)
+                self._left(tag, inner, spans)
+
+    def _scope_spans(self, length: int, place: Place, rest: Mapping[str, Any]) -> int:
+        """Read the spans of a scope; return how many there were."""
+        spans = 0
+        of = shared(None, rest, self._remarks) if rest else NOTHING
+        for tag, inner in self._fields(length):
+            if tag == _SPANS:
+                spans += 1
+                self._add(self._message(inner), place, of)
+            elif tag == _SCOPE:
+                scope = self._scope()
+                try:
+                    scope.ParseFromString(self._message(inner))
+                    of = shared(as_json(scope), rest, self._remarks)
+                except self._damaged:
+                    self._remarks.note("a scope is no protobuf of its kind", "", "it is left out")
+            else:
+                self._left(tag, inner, spans)
+        return spans
 
     def _message(self, length: int) -> bytes:
         if length > MOST_MESSAGE:
             raise WireError(f"a span or resource is longer than {size(MOST_MESSAGE)}")
         return self._wire.take(length)
 
-    def _place(self, data: bytes) -> Place:
+    def _place(self, data: bytes) -> tuple[Place, dict[str, Any]]:
+        """Where spans were recorded, and what their resource has besides attributes."""
+        then = "its spans have no service, instance and host"
         try:
             resource = self._resource()
             resource.ParseFromString(data)
-            attributes = _flat(resource.attributes)
+            attributes = _flat(resource.attributes, self._remarks, len(data))
             place = place_of(attributes)
             place.resource = self._writer.resource(attributes)
+            resource.ClearField("attributes")
+            return place, rest_of(as_json(resource), self._remarks)
         except SpanError as error:
-            self._problems.note(self._file, 0, f"a resource: {error.reason}", error.found)
-            return Place()
+            self._remarks.note(f"a resource: {error.reason}", error.found, then)
         except self._damaged:
-            self._problems.note(self._file, 0, "a resource is no protobuf of its kind")
-            return Place()
-        return place
+            self._remarks.note("a resource is no protobuf of its kind", "", then)
+        return Place(), {}
 
-    def _add(self, data: bytes, place: Place) -> None:
+    def _add(self, data: bytes, place: Place, of: Shared) -> None:
+        remarks = self._remarks
         try:
             try:
                 span = self._span()
@@ -242,21 +277,59 @@ class _Reader:
             except self._damaged:
                 raise SpanError("a span is no protobuf of its kind") from None
             attributes, kind, code = span.attributes, span.kind, span.status.code
-            self._writer.add(
+            row = (
                 _identifier(span.trace_id, "trace_id"),
                 _identifier(span.span_id, "span_id"),
                 span.parent_span_id.hex() if any(span.parent_span_id) else None,
                 place,
-                text_of(span.name),
+                name_of(span.name, remarks),
                 time_of(span.start_time_unix_nano, "start_time_unix_nano"),
                 time_of(span.end_time_unix_nano, "end_time_unix_nano"),
-                KINDS[kind] if 0 <= kind < len(KINDS) else None,
-                CODES[code] if 0 <= code < len(CODES) else None,
-                written(_flat(attributes)) if attributes else None,
+                KINDS[kind] if 0 <= kind < len(KINDS) else unknown("kind", kind, remarks),
+                CODES[code] if 0 <= code < len(CODES) else unknown("status", code, remarks),
+                written(_flat(attributes, remarks, len(data))) if attributes else None,
             )
+            others = _others(span)
+            self._writer.add(*row, carried(others, of, remarks) if others else of.text)
         except SpanError as error:
-            place_text = f"{error.found} in the span that ends at byte {self._wire.taken}".strip()
-            self._problems.bad(self._file, 0, error.reason, place_text)
+            found = f"{error.found} in the span that ends at byte {self._wire.taken}".strip()
+            remarks.bad(error.reason, found)
+
+
+def _others(span: Span) -> dict[str, Any]:
+    """Fields of a span that have no column, as OTLP's JSON has them; for most spans none."""
+    message, events, links = span.status.message, span.events, span.links
+    if not (
+        events
+        or links
+        or message
+        or span.trace_state
+        or span.flags
+        or span.dropped_attributes_count
+        or span.dropped_events_count
+        or span.dropped_links_count
+    ):
+        return {}
+    return {
+        "traceState": span.trace_state,
+        "flags": span.flags,
+        "droppedAttributesCount": span.dropped_attributes_count,
+        "droppedEventsCount": span.dropped_events_count,
+        "droppedLinksCount": span.dropped_links_count,
+        "statusMessage": message,
+        "events": [as_json(event) for event in events],
+        "links": [
+            {**as_json(link), "traceId": link.trace_id.hex(), "spanId": link.span_id.hex()}
+            for link in links
+        ],
+    }
+
+
+def as_json(message: Message) -> dict[str, Any]:
+    """A message as OTLP's JSON has it, but for identifiers, which protobuf has in base64."""
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415  slow to load
+
+    return MessageToDict(message)
 
 
 def _identifier(value: bytes, what: str) -> str:
@@ -265,23 +338,29 @@ def _identifier(value: bytes, what: str) -> str:
     return value.hex()
 
 
-def _flat(pairs: Any) -> dict[str, Any]:
-    return {pair.key[:1024]: _value(pair.value, 0) for pair in pairs}
+def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
+    """Attributes as a mapping; no text of theirs is longer than ``longest`` bytes."""
+    if longest <= MOST_KEY:
+        found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
+        if len(found) == len(pairs):
+            return found
+    return mapping(((pair.key, _value(pair.value, 0, remarks)) for pair in pairs), remarks)
 
 
-def _value(value: AnyValue, depth: int) -> Any:
+def _value(value: AnyValue, depth: int, remarks: Remarks) -> Any:
     kind = value.WhichOneof("value")
     if kind is None:
         return None
     held = getattr(value, kind)
     if kind == "bytes_value":
-        return held[:MOST_TEXT].hex()
+        return as_text(base64.b64encode(held).decode(), remarks)
     if kind == "double_value":
-        return held if math.isfinite(held) else str(held)
+        return double(held, remarks)
     if kind not in {"array_value", "kvlist_value"}:
         return held
     if depth >= _MOST_DEPTH:
         raise SpanError("an attribute is nested too deeply")
     if kind == "array_value":
-        return [_value(each, depth + 1) for each in held.values]
-    return {pair.key[:1024]: _value(pair.value, depth + 1) for pair in held.values}
+        return [_value(each, depth + 1, remarks) for each in held.values]
+    inside = ((pair.key, _value(pair.value, depth + 1, remarks)) for pair in held.values)
+    return mapping(inside, remarks)

@@ -21,6 +21,7 @@ from typing import Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.observe.otlp_values import pairs
 from eastwest.results import Result
 
 #: When a run begins: 2020-01-01, in seconds since 1970.
@@ -74,7 +75,7 @@ class _Writer:
         number = row["transaction"]
         trace = self._id(row["workload"], number, -1, "trace")[:32]
         server = self._id(row["workload"], number, row["call"], "called")[:16]
-        sizes = _pairs(
+        sizes = pairs(
             {
                 "http.request.body.size": row["request_bytes"],
                 "http.response.body.size": row["response_bytes"],
@@ -137,15 +138,8 @@ class _Writer:
                 "host.name": self.hosts[host],
             }
             scope = {"scope": {"name": "eastwest"}, "spans": spans}
-            resource = {"attributes": _pairs(place)}
+            resource = {"attributes": pairs(place)}
             found.append({"resource": resource, "scopeSpans": [scope]})
         self.spans.clear()
         self.count = 0
         return _ENCODE({"resourceSpans": found}) + "\n"
-
-
-def _pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    def value(of: Any) -> dict[str, str]:
-        return {"stringValue": of} if isinstance(of, str) else {"intValue": str(of)}
-
-    return [{"key": key, "value": value(of)} for key, of in attributes.items()]

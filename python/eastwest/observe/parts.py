@@ -15,7 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from eastwest.errors import InputError
-from eastwest.observe.metrics import Metrics, columns_of, frame_of, of_frame, place_of, room
+from eastwest.observe.metrics import (
+    Metrics,
+    columns_of,
+    frame_of,
+    left_out,
+    of_frame,
+    place_of,
+    room,
+)
 from eastwest.units import clean
 
 #: Files of a table, and rows of each that are looked at for their columns.
@@ -32,6 +40,8 @@ class Parts:
     names: tuple[str, ...]
     #: Column of times.
     time: str | None
+    #: What is left out of the files.
+    notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
         """Number of a metric. Raises ``InputError`` with the nearest name."""
@@ -56,11 +66,13 @@ class Parts:
             raise InputError(f"{self.files[0]}: has no rows, nor have the files beside it")
         values = np.concatenate([part.values for part in parts])
         times = [part.times_s for part in parts if part.times_s is not None]
+        found = [*self.notes, *(note for part in parts for note in part.notes)]
+        notes = tuple(dict.fromkeys(found))
         if not times:
-            return Metrics(tuple(names), values)
+            return Metrics(tuple(names), values, None, notes)
         times_s = np.concatenate(times)
         order = np.argsort(times_s, kind="stable")
-        return Metrics(tuple(names), values[order], times_s[order])
+        return Metrics(tuple(names), values[order], times_s[order], notes)
 
 
 def find(source: str | Path) -> list[Path]:
@@ -86,7 +98,8 @@ def find(source: str | Path) -> list[Path]:
 def look(files: Sequence[Path], time: str | None = None) -> Parts:
     """Find out what columns there are. Raises ``InputError`` where files differ in them."""
     first = files[0]
-    column, numeric = columns_of(frame_of(first, rows=_LOOKED_AT), time, first)
+    frame = frame_of(first, rows=_LOOKED_AT)
+    column, numeric = columns_of(frame, time, first)
     if not numeric:
         raise InputError(f"{first}: has no metrics: a column of numbers for each, and rows of them")
     for path in files[1:]:
@@ -100,7 +113,7 @@ def look(files: Sequence[Path], time: str | None = None) -> Parts:
                     f"{of}: there is no metric {clean(min(lacks), 80)!r}, which {has.name} has: "
                     "files of one table have the same metrics"
                 )
-    return Parts(tuple(files), tuple(numeric), column)
+    return Parts(tuple(files), tuple(numeric), column, left_out(frame, column, numeric))
 
 
 def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
@@ -109,4 +122,4 @@ def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
         if name not in metrics.names:
             raise InputError(f"{path}: {clean(name, 80)} is no column of numbers here")
     order = [metrics.names.index(name) for name in names]
-    return Metrics(tuple(names), metrics.values[:, order], metrics.times_s)
+    return Metrics(tuple(names), metrics.values[:, order], metrics.times_s, metrics.notes)

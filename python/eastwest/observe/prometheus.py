@@ -14,20 +14,34 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from eastwest.errors import InputError
-from eastwest.observe.metrics import Metrics, Numbers, joined
+from eastwest.observe.metrics import Metrics, Numbers, joined, room
 from eastwest.units import clean
 
 #: Points of a series that a server gives in one answer (11,000), less one.
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
+#: Remarks of a server that are told.
+_MOST_REMARKS = 5
 #: How names of what is counted up end (Prometheus, "Metric and label naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)
+
+
+_Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Labels of series, with their times in seconds and values as two rows; and remarks."""
+
+    series: list[tuple[dict[str, str], Numbers]]
+    notes: list[str]
 
 
 def fetch(
@@ -43,41 +57,59 @@ def fetch(
         raise InputError(f"the time must run forwards, not from {start_s} to {end_s} s")
     if not (math.isfinite(step_s) and step_s >= 0.001):
         raise InputError(f"the step must be 1 ms or longer, not {step_s} s")
-    series: dict[tuple[tuple[str, str], ...], tuple[list[float], list[float]]] = {}
-    first = start_s
+    series: dict[_Labels, list[Numbers]] = {}
+    notes: dict[str, None] = {}
+    first, points = start_s, 0
     while first <= end_s:
         last = min(end_s, first + step_s * _MOST_POINTS)
-        for labels, points in _range(url, query, first, last, step_s):
-            times, values = series.setdefault(tuple(sorted(labels.items())), ([], []))
-            times += [float(time) for time, _ in points]
-            values += [_number(value) for _, value in points]
+        answer = _range(url, query, first, last, step_s)
+        for labels, found in answer.series:
+            series.setdefault(tuple(sorted(labels.items())), []).append(found)
+            points += found.shape[1]
+            room(points, 1, clean(url))
+        notes.update(dict.fromkeys(answer.notes))
         first = last + step_s
     if not series:
         raise InputError(f"{clean(url)} has no series for {clean(query)!r} in that time")
-    found = joined(_named(series))
-    return rated(found) if rates else found
+    table = joined(_named({key: np.concatenate(parts, axis=1) for key, parts in series.items()}))
+    table = replace(table, notes=(*notes, *table.notes))
+    return rated(table) if rates else table
 
 
 def rated(metrics: Metrics) -> Metrics:
     """Make rates per second of what is counted up; the first row is lost.
 
-    A value below the one before means that counting began anew, as in Prometheus.
+    A value below the one before means that counting began anew, as in Prometheus. What is counted
+    up is told by names alone, so that a note says of how many metrics this was assumed.
     """
     if metrics.times_s is None or len(metrics.times_s) < 2:
         raise InputError("rates need two times at least")
     gaps = np.diff(metrics.times_s)
     values: Numbers = metrics.values[1:].copy()
+    resets, counters = 0, []
     for column, name in enumerate(metrics.names):
         if _COUNTED.fullmatch(name):
             counted = metrics.values[:, column]
             step = np.diff(counted)
+            resets += int((step < 0).sum())
+            counters.append(name)
             values[:, column] = np.where(step < 0, counted[1:], step) / gaps
-    return Metrics(metrics.names, values, metrics.times_s[1:])
+    notes = list(metrics.notes)
+    if counters:
+        some = clean(counters[0], 60)
+        notes.append(
+            f"{len(counters):,} metrics are counted up by their names (_total, _count, _sum, "
+            f"_bucket), such as {some}: they are rates per second"
+        )
+    if resets:
+        notes.append(
+            f"{resets:,} values of them are below the one before: counting began anew there, and "
+            "what was counted between the two is not known"
+        )
+    return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
 
-def _named(
-    series: Mapping[tuple[tuple[str, str], ...], tuple[list[float], list[float]]],
-) -> dict[str, tuple[list[float], list[float]]]:
+def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Numbers]]:
     """Series by names that tell them apart."""
     every = [dict(labels) for labels in series]
     shared = {
@@ -90,7 +122,7 @@ def _named(
             dict(labels).get("__name__", ""),
             {k: v for k, v in labels if k != "__name__" and (k, v) not in shared},
         )
-        or f"series {number}": points
+        or f"series {number}": (points[0], points[1])
         for number, (labels, points) in enumerate(series.items(), 1)
     }
 
@@ -105,10 +137,8 @@ def series_name(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}{{{inner}}}"
 
 
-def _range(
-    url: str, query: str, start_s: float, end_s: float, step_s: float
-) -> list[tuple[dict[str, str], list[tuple[float, str]]]]:
-    """One answer: labels and points of each series."""
+def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) -> _Answer:
+    """One answer: labels and points of each series, and what the server remarks."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InputError(f"{clean(url)}: a server is named such as http://localhost:9090")
@@ -130,20 +160,41 @@ def _range(
     if len(content) > _LARGEST_ANSWER:
         raise InputError(f"{clean(url)}: more than 512 MB: ask for fewer series or a longer step")
     try:
-        data = json.loads(content)["data"]
+        whole = json.loads(content)
+        data = whole["data"]
         if data["resultType"] != "matrix":
             raise InputError(f"{clean(query)!r} gives no series over time")
-        return [
-            (
-                {str(k): str(v) for k, v in each["metric"].items()},
-                [(float(time), str(value)) for time, value in each["values"]],
-            )
-            for each in data["result"]
-        ]
+        return _answer(data["result"], [*_remarks(whole, "warnings"), *_remarks(whole, "infos")])
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{clean(url)} does not answer as a Prometheus server does") from None
+
+
+def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
+    """Series of an answer; native histograms, which are no numbers, are left out and told."""
+    found, histograms = [], 0
+    for each in result:
+        histograms += "histograms" in each
+        points = [(float(time), _number(str(value))) for time, value in each.get("values", ())]
+        if points:
+            labels = {str(k): str(v) for k, v in each["metric"].items()}
+            found.append((labels, np.array(points, dtype=np.float64).T))
+        elif "histograms" not in each:
+            raise KeyError("values")
+    if histograms:
+        notes.append(
+            f"{histograms:,} series are native histograms and are left out: ask for "
+            "histogram_quantile or histogram_sum of them"
+        )
+    return _Answer(found, notes)
+
+
+def _remarks(answer: dict[str, Any], kind: str) -> list[str]:
+    """What a server says of its answer, such as that a part of it is missing."""
+    said = answer.get(kind) or []
+    some = said[:_MOST_REMARKS] if isinstance(said, list) else [said]
+    return [f"the server says ({kind}): {clean(str(each), 200)}" for each in some]
 
 
 def _refusal(content: bytes, error: urllib.error.HTTPError) -> str:

@@ -29,8 +29,10 @@ from eastwest.folders import NewFolder
 from eastwest.observe import sizes, synthetic
 from eastwest.observe.book import UNKNOWN, Book, book_of
 from eastwest.observe.form import TABLES
+from eastwest.observe.kept_account import accounts
 from eastwest.observe.levels import Variable, levels
 from eastwest.observe.load import Spans
+from eastwest.spreadsheet import text_cell
 from eastwest.traces.source import Told
 
 #: Format of the folders this version writes.
@@ -58,6 +60,8 @@ COLUMNS = (
     "rest_s",
     "waited",
 )
+#: Columns of spans that are not needed.
+_UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
 #: Hosts of a leaf in the scenario that is written.
@@ -87,7 +91,7 @@ def write(
     place.check()
     say = told or (lambda what, share: None)
     say("reading", 0.0)
-    frame = spans.frame(*(name for name in TABLES["spans"] if name not in {"resource", "shift_ns"}))
+    frame = spans.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
     say("transactions", 0.2)
     book = book_of(frame, between)
     lacks_sizes = sizes.fill(book, *rules, seed)
@@ -136,7 +140,7 @@ def table(book: Book) -> Iterator[str]:
     """Lines of ``transactions.tsv``."""
     yield "\t".join(COLUMNS) + "\n"
     for tree in book.trees:
-        name = named(tree.name)
+        name = text_cell(named(tree.name))
         for number, call in enumerate(tree.calls):
             first = number == 0
             cells = (
@@ -144,9 +148,8 @@ def table(book: Book) -> Iterator[str]:
                 str(number),
                 "" if first else str(call.parent),
                 seconds(tree.start_ns) if first else "",
-                named(call.component),
-                named(call.service),
-                named(call.operation),
+                *map(text_cell, (named(call.component), named(call.service))),
+                text_cell(named(call.operation)),
                 str(max(1, call.request_bytes)),
                 str(max(1, call.response_bytes)),
                 ",".join(map(str, call.after)),
@@ -163,7 +166,7 @@ def messages(book: Book) -> Iterator[str]:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     for tree in book.trees:
-        name = named(tree.name)
+        name = text_cell(named(tree.name))
         rows = []
         for call in tree.calls:
             if call.parent < 0:
@@ -174,7 +177,8 @@ def messages(book: Book) -> Iterator[str]:
                 rows.append((tree.start_ns + call.done_ns, ends[1], ends[0], call.response_bytes))
         rows.sort(key=lambda row: row[0])
         for at, source, destination, size in rows:
-            writer.writerow((seconds(at), source, destination, PRIORITY, size, name))
+            between = (text_cell(source), text_cell(destination))
+            writer.writerow((seconds(at), *between, PRIORITY, size, name))
         yield line.getvalue()
         line.seek(0)
         line.truncate()
@@ -200,6 +204,7 @@ def _about(
         "format": WORKLOAD_FORMAT,
         "version": core.version(),
         "spans": {"name": Path(spans.name).name, "files": spans.about.get("files", [])},
+        "accounts": accounts(spans.about, spans.name),
         "transactions": len(book.trees),
         "calls": len(calls),
         "components": sorted({call.component for call in calls}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from eastwest.errors import InputError
 from eastwest.observe import mrmr, stability
-from eastwest.observe.information import Discretised, Estimator, Neighbours, default_bins
+from eastwest.observe.information import (
+    Discretised,
+    Estimator,
+    Neighbours,
+    default_bins,
+    shared_classes,
+)
 from eastwest.observe.lags import best_lags, shifted
 from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
@@ -78,6 +84,15 @@ class Chosen:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """A discretised metric of which different values share classes, because many are equal."""
+
+    metric: str
+    values: int
+    classes: int
+
+
+@dataclass(frozen=True)
 class Selection:
     """Metrics selected for a target, best first, and what was not looked at."""
 
@@ -96,6 +111,8 @@ class Selection:
     stability: float | None
     #: Relevance of every candidate.
     relevance: dict[str, float]
+    #: Metrics with fewer classes than asked for and than they have values.
+    merged: tuple[Merged, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for JSON."""
@@ -121,6 +138,7 @@ class Selection:
             "constant": list(self.constant),
             "missing": list(self.missing),
             "filled": self.filled,
+            "merged": [asdict(each) for each in self.merged],
             "notes": list(self.notes),
         }
 
@@ -151,7 +169,26 @@ def select(
         lambda share: progress("selection", share),
     )
     often, stable = _bootstrap(block, wanted, lambda share: progress("bootstrap", share))
-    return selection(target, [block.told], relevance, picks, often, stable)
+    found = selection(target, [block.told], relevance, picks, often, stable)
+    return replace(found, notes=(*metrics.notes, *_uneven(metrics, wanted), *found.notes))
+
+
+def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
+    """Say where rows are no equal times apart."""
+    if metrics.times_s is None or len(metrics.times_s) < 2:
+        return ()
+    gaps = np.diff(metrics.times_s)
+    notes = []
+    if same := int((gaps == 0).sum()):
+        notes.append(f"{same:,} rows have the time of the row before: all of them count")
+    usual = float(np.median(gaps))
+    uneven = int((np.abs(gaps - usual) > 0.5 * usual).sum())
+    if wanted.lags and uneven:
+        notes.append(
+            f"{uneven:,} of {len(gaps):,} steps between rows are not the usual {usual:g} s: a lag "
+            "is a number of rows, which is no fixed time there"
+        )
+    return tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -169,6 +206,8 @@ class Told:
     filled: int
     #: Those that are the target under another name.
     same: tuple[str, ...]
+    #: Those, or the target, whose different values share classes.
+    merged: tuple[Merged, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +231,8 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
             f"{clean(target, 80)}: {rows} rows to select from (those with a value, "
             f"less the lags); {FEWEST_ROWS} are needed"
         )
-    if wanted.method is Method.NEIGHBOURS and rows <= wanted.neighbours:
+    by_distance = wanted.method is Method.NEIGHBOURS
+    if by_distance and rows <= wanted.neighbours:
         raise InputError(f"neighbours: {rows} rows have no {wanted.neighbours} neighbours each")
     bins = wanted.bins or default_bins(rows)
     lags = best_lags(table.values, table.target, wanted.lags, bins)
@@ -202,11 +242,19 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
         for name, values in zip(table.names, table.values.T, strict=True)
         if np.array_equal(values, table.target)
     ]
+    values = np.column_stack((*moved, table.target[wanted.lags :]))
+    shared = _merged([*table.names, target], values, bins) if not by_distance else ()
     told = Told(
         table.names, tuple(lags.tolist()), rows, bins, table.constant, table.missing, table.filled,
-        tuple(same),
+        tuple(same), shared,
     )  # fmt: skip
-    return Block(told, np.column_stack((*moved, table.target[wanted.lags :])))
+    return Block(told, values)
+
+
+def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, ...]:
+    """Columns in which different values share classes that others leave empty."""
+    found = ((name, shared_classes(values[:, i], bins)) for i, name in enumerate(names))
+    return tuple(Merged(name, *counts) for name, counts in found if counts is not None)
 
 
 def refuse_nothing(blocks: Sequence[Told], wanted: Wanted) -> None:
@@ -254,6 +302,7 @@ def selection(
         notes=_notes([name for block in blocks for name in block.same], target),
         stability=stable,
         relevance=dict(zip(names, relevance, strict=True)),
+        merged=tuple(dict.fromkeys(each for block in blocks for each in block.merged)),
     )
 
 

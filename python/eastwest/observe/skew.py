@@ -7,24 +7,39 @@ b's times that is true is bounded::
     start_a − start_b ≤ x ≤ end_a − end_b
 
 The middle of both bounds is the estimate of NTP (RFC 5905, section 8): right where the way there
-takes as long as the way back. The rule: two clocks disagree if more than half of their calls cannot
-be with x = 0; then the median of the middles is their shift. Shifts add up along the pairs of
-clocks with most calls (a spanning tree), from the clock on which most traces begin, which is taken
-for right. Drift within a recording is not seen.
+takes as long as the way back. A call that is longer than its caller says nothing of clocks.
+
+A clock tells time in steps: its *resolution* is the largest power of ten, from 1 ns to 1 s, in
+which all of its times are whole. Each bound is right to the sum of both resolutions, the *slack*:
+a start that is cut to its step lies up to one step too early, an end that is a cut start with a cut
+duration up to two.
+
+The rule: two clocks disagree if more than half of the calls between them (at least ``LEAST_CALLS``)
+cannot be with x = 0, by more than the slack. Their shift is then the median of the middles, if it
+is larger than the slack and more calls can be with it than without. Shifts add up along the pairs
+of clocks with most calls (a spanning tree), from the clock on which most traces begin, which is
+taken for right. Drift within a recording is not seen.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from eastwest.units import clean
+from eastwest.account import Account
+from eastwest.units import clean, span
 
 #: Fewest calls between two clocks from which their shift is told.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
+#: Coarsest clock that is thought of, and the coarsest that is not worth a remark.
+_COARSEST_NS = 10**9
+FINE_NS = 1000
 
 
 @dataclass
@@ -35,21 +50,62 @@ class Skew:
     shift_ns: dict[str, int] = field(default_factory=dict)
     clocks: int = 0
     calls: int = 0
-    #: Calls between clocks outside their callers before and after the correction.
+    #: Steps in which clocks tell time.
+    resolution_ns: dict[str, int] = field(default_factory=dict)
+    #: Calls between clocks outside their callers before and after the correction, by more than the
+    #: slack; and those that were outside by less.
     outside_before: int = 0
     outside_after: int = 0
+    within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """What is kept in ``spans.json``."""
         listed = sorted(self.shift_ns.items(), key=lambda item: (-abs(item[1]), item[0]))
+        steps = Counter(self.resolution_ns.values())
         return {
             "clocks": self.clocks,
             "calls_between": self.calls,
             "outside_before": self.outside_before,
             "outside_after": self.outside_after,
+            "outside_within_resolution": self.within_slack,
+            "resolution_ns": [
+                {"step_ns": step, "clocks": clocks} for step, clocks in sorted(steps.items())
+            ],
             "shifted": len(listed),
             "shift_ns": {clean(name, 120): shift for name, shift in listed[:_MOST_LISTED]},
         }
+
+    def tell(self, problems: Account, file: str) -> None:
+        """Add what was found of clocks to what a reader has to say."""
+        for step, clocks in sorted(Counter(self.resolution_ns.values()).items()):
+            if step > FINE_NS:
+                problems.note(
+                    file,
+                    0,
+                    f"a clock that tells time in steps of {span(step / 1e9)}",
+                    next(name for name, own in self.resolution_ns.items() if own == step),
+                    clocks,
+                    "shorter times are not known, and clocks that disagree by up to two steps are "
+                    "not told from it",
+                )
+        if self.within_slack:
+            problems.note(
+                file,
+                0,
+                "a call that lies outside its caller by no more than their clocks' steps",
+                rows=self.within_slack,
+                consequence="no clock is shifted for it",
+            )
+        for name, shift in sorted(self.shift_ns.items(), key=lambda item: -abs(item[1])):
+            sign = "-" if shift < 0 else "+"
+            problems.note(
+                file,
+                0,
+                "a clock that disagrees with those that call it: shifted",
+                f"{clean(name, 40)}: {sign}{span(abs(shift) / 1e9)}",
+                consequence=f"{self.outside_before:,} of {self.calls:,} calls lay outside their "
+                f"callers by more than the clocks' steps, now {self.outside_after:,}",
+            )
 
 
 def _clock() -> pl.Expr:
@@ -87,28 +143,45 @@ def edges(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([bounds, roots])
 
 
-def estimate(found: pl.DataFrame) -> Skew:
-    """Tell shifts from the bounds of all calls."""
-    calls = found.filter(pl.col("caller").is_not_null())
+def divisors(frame: pl.DataFrame) -> dict[str, int]:
+    """The greatest common divisor of all times of each clock, in nanoseconds since 1970."""
+    times = frame.group_by(_clock(), maintain_order=True).agg("start_ns", "end_ns")
+    return {
+        clock: int(np.gcd.reduce(np.concatenate([start, end])))
+        for clock, start, end in (
+            (clock, start.to_numpy(), end.to_numpy())
+            for clock, start, end in zip(*times.get_columns(), strict=True)
+        )
+    }
+
+
+def joined(parts: list[dict[str, int]]) -> dict[str, int]:
+    """Divisors of all parts of a recording, in the order of the clocks' names."""
+    found: dict[str, int] = {}
+    for part in parts:
+        for clock, divisor in part.items():
+            found[clock] = int(np.gcd(found.get(clock, 0), divisor))
+    return dict(sorted(found.items()))
+
+
+def _resolution(divisor: int) -> int:
+    """The largest power of ten, at most 1 s, that divides a number."""
+    step = 1
+    while step < _COARSEST_NS and divisor % (10 * step) == 0:
+        step *= 10
+    return step
+
+
+def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
+    """Tell shifts from the bounds of all calls, and the divisors of the times of each clock."""
+    resolution = {name: _resolution(divisor) for name, divisor in divisors_ns.items()}
+    calls = _with_slack(found.filter(pl.col("caller").is_not_null()), resolution)
     roots = found.filter(pl.col("caller").is_null()).group_by("clock").agg(pl.col("low").sum())
     roots = roots.sort(pl.col("low"), "clock", descending=[True, False])
-    outside = (pl.col("low") > 0) | (pl.col("high") < 0)
-    # a span longer than its caller says nothing of the clocks
-    middle = pl.when(pl.col("low") <= pl.col("high")).then(
-        pl.col("low") + (pl.col("high") - pl.col("low")) // 2
-    )
-    pairs = (
-        calls.group_by("caller", "clock")
-        .agg(
-            pl.len().alias("calls"),
-            outside.sum().alias("outside"),
-            middle.median().alias("middle"),
-            middle.count().alias("usable"),
-        )
-        .sort("calls", "caller", "clock", descending=[True, False, False])
-    )
-    skew = Skew(calls=calls.height, outside_before=int(calls.select(outside.sum()).item() or 0))
-    tree = _tree(pairs)
+    skew = Skew(calls=calls.height, resolution_ns=resolution)
+    skew.outside_before = _outside(calls, pl.lit(0), pl.col("slack"))
+    skew.within_slack = _outside(calls, pl.lit(0), pl.lit(0)) - skew.outside_before
+    tree = _tree(_pairs(calls))
     names = list(dict.fromkeys([*roots["clock"], *tree]))
     skew.clocks = len(names)
     shift = _walk(names, tree)
@@ -120,9 +193,63 @@ def estimate(found: pl.DataFrame) -> Skew:
             by.rename({"clock": "caller", "by": "caller_by"}), on="caller", how="left"
         )
         net = pl.col("by").fill_null(0) - pl.col("caller_by").fill_null(0)
-        late = (pl.col("low") > net) | (pl.col("high") < net)
-        skew.outside_after = int(moved.select(late.sum()).item())
+        skew.outside_after = _outside(moved, net, pl.col("slack"))
     return skew
+
+
+def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFrame:
+    """Calls with the sum of both clocks' steps."""
+
+    def steps(name: str) -> pl.Expr:
+        return pl.col(name).replace_strict(resolution, default=1, return_dtype=pl.Int64)
+
+    if not resolution:
+        return calls.with_columns(pl.lit(0, pl.Int64).alias("slack"))
+    return calls.with_columns((steps("caller") + steps("clock")).alias("slack"))
+
+
+def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
+    """How many calls lie outside their callers by more than a slack, with a shift."""
+    late = (pl.col("low") - slack > shift) | (pl.col("high") + slack < shift)
+    return int(calls.select(late.sum()).item() or 0)
+
+
+def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of clocks, those with most calls first, with their shift or 0."""
+    # a span longer than its caller says nothing of the clocks
+    usable = calls.filter(pl.col("low") <= pl.col("high"))
+    key = ["caller", "clock"]
+    middle = pl.col("low") + (pl.col("high") - pl.col("low")) // 2
+
+    def possible(shift: pl.Expr) -> pl.Expr:
+        return (pl.col("low") - pl.col("slack") <= shift) & (
+            shift <= pl.col("high") + pl.col("slack")
+        )
+
+    found = (
+        usable.with_columns(middle.median().over(key).round().cast(pl.Int64).alias("shift"))
+        .group_by(key)
+        .agg(
+            pl.len().alias("usable"),
+            possible(pl.lit(0)).sum().alias("without"),
+            possible(pl.col("shift")).sum().alias("with"),
+            pl.col("shift", "slack").first(),
+        )
+    )
+    disagree = (
+        (pl.col("usable") >= LEAST_CALLS)
+        & (2 * pl.col("without") < pl.col("usable"))
+        & (pl.col("with") > pl.col("without"))
+        & (pl.col("shift").abs() > pl.col("slack"))
+    )
+    told = found.select(*key, pl.when(disagree).then("shift").otherwise(0).alias("shift"))
+    return (
+        calls.group_by(key)
+        .len("calls")
+        .join(told, on=key, how="left")
+        .with_columns(pl.col("shift").fill_null(0))
+        .sort("calls", "caller", "clock", descending=[True, False, False])
+    )
 
 
 def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
@@ -136,13 +263,11 @@ def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
             name = group[name]
         return name
 
-    for caller, clock, calls, outside, middle, usable in pairs.iter_rows():
+    for caller, clock, by in pairs.select("caller", "clock", "shift").iter_rows():
         one, other = head(caller), head(clock)
         if one == other:
             continue
         group[one] = other
-        disagree = usable >= LEAST_CALLS and 2 * outside > calls
-        by = round(middle) if disagree else 0
         tree.setdefault(caller, []).append((clock, by))
         tree.setdefault(clock, []).append((caller, -by))
     return tree

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
+from eastwest.observe.remarks import Remarks
 
 #: Longest name or identifier, and longest set of attributes of one span, that is kept.
 MOST_TEXT = 4096
@@ -27,6 +28,7 @@ HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
 #: What removes the digits of identifiers.
 NO_HEX = str.maketrans("", "", "0123456789abcdef")
+_NO_HEX_OR_DASH = str.maketrans("", "", "0123456789abcdef-")
 #: Parents that are none, as sources write it.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
@@ -72,10 +74,23 @@ def text_of(value: object) -> str | None:
     return value[:MOST_TEXT].encode(errors="replace").decode()
 
 
+def name_of(value: object, remarks: Remarks) -> str | None:
+    """The name of an operation; told where it is not kept as it was."""
+    name = text_of(value)
+    if name != value and value:
+        reason = f"an operation's name that is no text, or longer than {MOST_TEXT:,} signs: changed"
+        remarks.note(reason, name or value, "operations whose names differ only there are one")
+    return name
+
+
 def id_of(value: object, what: str) -> str:
-    """An identifier, in small letters; raises ``SpanError`` where it is none."""
+    """An identifier; raises ``SpanError`` where it is none.
+
+    Hexadecimal digits are made small letters; in others, such as base64, the case has a meaning.
+    """
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
-        return value.lower()
+        small = value.lower()
+        return value if small == value or small.translate(_NO_HEX_OR_DASH) else small
     raise SpanError(f"{what} is missing, or no identifier", "" if value is None else value)
 
 
@@ -132,14 +147,19 @@ def place_of(attributes: Mapping[str, Any]) -> Place:
     return Place(service, instance, first(HOST_KEYS))
 
 
+def dumped(fields: Mapping[str, Any]) -> str:
+    """Fields as a JSON object; raises ``SpanError`` for what cannot be written."""
+    try:
+        return orjson.dumps(fields).decode()
+    except TypeError:
+        return _written_slowly(fields)
+
+
 def written(attributes: Mapping[str, Any]) -> str | None:
     """Attributes as a JSON object, where there are any; raises ``SpanError`` if too long."""
     if not attributes:
         return None
-    try:
-        text = orjson.dumps(attributes).decode()
-    except TypeError:
-        text = _written_slowly(attributes)
+    text = dumped(attributes)
     if len(text) > MOST_ATTRIBUTES:
         raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} signs", len(text))
     return text

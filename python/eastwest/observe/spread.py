@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +92,8 @@ def select(
         size = max(1, columns)
         shares = [candidates[at : at + size] for at in range(0, len(candidates), size)] or [[]]
         with in_plain_words(address, "selecting"):
-            return _Spread(client, wanted, progress).selection(parts, target, shares)
+            found = _Spread(client, wanted, progress).selection(parts, target, shares)
+        return replace(found, notes=(*parts.notes, *found.notes))
     finally:
         client.close(timeout=5)
 

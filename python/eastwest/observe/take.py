@@ -52,13 +52,15 @@ def import_spans(
     lasting: bool = True,
     mend_rows: int = MEND_ROWS,
     dask: str | None = None,
+    lossy: bool = False,
 ) -> Imported:
     """Read ``files`` of spans, of whatever formats, and write the folder ``out``.
 
     With ``dask``, the address of a scheduler, its workers read the files, which they must find
     under the same paths. Raises ``InputError`` where a file cannot be used, and, unless
-    ``on_bad_row`` is ``skip``, where a span of it cannot. Spans that are not ``lasting`` are not
-    forced to disk.
+    ``on_bad_row`` is ``skip``, where a span of it cannot, and, unless ``lossy``, where one can only
+    be taken with another meaning than recorded. Spans that are not ``lasting`` are not forced to
+    disk.
     """
     if not files:
         raise InputError("no file was given: name files with spans")
@@ -67,7 +69,7 @@ def import_spans(
         hint = f"; did you mean {near[0]}?" if near else ""
         allowed = ", ".join(["auto", *SOURCES])
         raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")
-    problems = Account(stop=on_bad_row == "stop")
+    problems = Account(stop=on_bad_row == "stop", lossy=lossy)
     with SpanWriter(Path(out), force, lasting, mend_rows) as writer:
         if dask is None:
             read = [read_file(path, source_format, writer, problems, told) for path in files]
@@ -79,7 +81,8 @@ def import_spans(
             why = next(problems.lines(), "it is empty")
             raise InputError(f"{files[0]}: has no usable span: {why}")
         kinds = list(dict.fromkeys(each["kind"] for each in read))
-        about = writer.finish({"sources": kinds, "files": read}, problems, str(files[0]))
+        name = str(files[0]) if len(files) == 1 else f"{len(files):,} files"
+        about = writer.finish({"sources": kinds, "files": read}, problems, name)
         return Imported(writer.out, " and ".join(kinds), about, problems)
 
 

@@ -88,8 +88,9 @@ def read_files(
                 most = _FOR_EACH * max(1, sum(client.nthreads().values()))
                 while waiting and len(under_way) < most:
                     path = waiting.popleft()
-                    order = (str(Path(path).absolute()), str(path), source_format, problems.stop)
-                    under_way.append(client.submit(_read, *order, pure=False))
+                    order = (str(Path(path).absolute()), str(path), source_format)
+                    rules = (problems.stop, problems.lossy)
+                    under_way.append(client.submit(_read, *order, *rules, pure=False))
                 found: FileRead = under_way.popleft().result()
             _take(found, into, problems)
             said.append(found.said)
@@ -114,7 +115,7 @@ def _take(found: FileRead, into: Gathering, problems: Account) -> None:
 # What a worker does.
 
 
-def _read(path: str, name: str, source_format: str, stop: bool) -> FileRead:
+def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool = False) -> FileRead:
     from eastwest.observe.take import read_file  # noqa: PLC0415  every reader: where needed
 
     if not Path(path).exists():
@@ -124,7 +125,7 @@ def _read(path: str, name: str, source_format: str, stop: bool) -> FileRead:
             f"{clean(path, 300)}: worker {get_worker().address} has no such file: workers read the "
             "files themselves, under the same paths"
         )
-    into, problems = _Packed(name), Account(stop)
+    into, problems = _Packed(name), Account(stop, lossy)
     said = read_file(path, source_format, into, problems, name=name)
     into.flush()
     return FileRead(said, tuple(into.parts), tuple(into.resources), problems)

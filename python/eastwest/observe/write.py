@@ -25,8 +25,11 @@ from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
 
-#: About so many spans are mended at once.
+#: About so many spans are mended at once, and about so many bytes of attributes and extras.
 MEND_ROWS = 1 << 18
+MEND_BYTES = 256 << 20
+#: Columns that are null where there is nothing to say.
+_NEVER_LACKING = ("extra", "mended")
 
 
 class SpanWriter(Gathering):
@@ -65,8 +68,8 @@ class SpanWriter(Gathering):
     def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
         """Mend what is there, give the folder its name, and return what ``spans.json`` says."""
         self.flush()
-        mended, clocks = self._mend(problems, file)
-        found = skew.estimate(clocks)
+        mended, found = self._mend(problems, file)
+        found.tell(problems, file)
         said = self._join(mended, found)
         resources = pl.DataFrame(
             {"resource": list(self.resources.values()), "attributes": list(self.resources)},
@@ -88,12 +91,12 @@ class SpanWriter(Gathering):
         self._place.place(self._partial)
         return text
 
-    def _mend(self, problems: Account, file: str) -> tuple[list[Path], pl.DataFrame]:
-        """Write mended parts, each of whole traces; return them and what clocks say."""
-        buckets = -(-self.spans // self._mend_rows)
+    def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
+        """Write mended parts, each of whole traces; return them and what is wrong with clocks."""
+        buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
         new: list[Path] = []
-        clocks = []
+        clocks, divisors = [], []
         for bucket in range(buckets):
             some = read if buckets == 1 else read.filter(_bucket(buckets) == bucket)
             frame = some.collect(engine="streaming")
@@ -102,12 +105,13 @@ class SpanWriter(Gathering):
             frame, found = mend.mend(frame)
             found.tell(problems, file)
             clocks.append(skew.edges(frame))
+            divisors.append(skew.divisors(frame))
             path = self._partial / f"mended-{bucket:06}.part"
             frame.write_parquet(path, compression="lz4")
             new.append(path)
         for part in self._parts:
             part.unlink()
-        return new, pl.concat(clocks)
+        return new, skew.estimate(pl.concat(clocks), skew.joined(divisors))
 
     def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
         """Make one file of the parts; return what there is to say of it."""
@@ -133,13 +137,14 @@ class SpanWriter(Gathering):
             *known,
         ).collect(engine="streaming")
         facts = row.row(0, named=True)
+        lacks = [name for name in TABLES["spans"] if not facts[f"known_{name}"]]
         return {
             "spans": facts["spans"],
             "traces": facts["traces"] + 1,
             "services": facts["services"] - (facts["known_service"] < facts["spans"]),
             "began_ns": facts["first"],
             "ended_ns": facts["last"],
-            "lacks": [n for n in TABLES["spans"] if n != "mended" and not facts[f"known_{n}"]],
+            "lacks": [name for name in lacks if name not in _NEVER_LACKING],
         }
 
 

@@ -2,6 +2,7 @@
 
 Times are microseconds. A span without a duration, which Zipkin allows, ends when it starts, and is
 noted. ``shared`` spans, recorded by both sides under one id, are taken apart by ``mend``.
+Annotations become events (``carried``). Version 1 is refused by its name.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import re
 from typing import Any
 
 from eastwest.account import Account
+from eastwest.errors import InputError
+from eastwest.observe.carried import NOTHING, carried, event
 from eastwest.observe.gather import Gathering
 from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.otlp_json import unknown
+from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
     Place,
     SpanError,
     id_of,
     kind_of,
+    name_of,
     parent_of,
     text_of,
     time_of,
@@ -25,6 +31,13 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
+#: Fields of a span that have columns or become attributes; ``shared`` is used by ``mend``.
+_COLUMNS = frozenset(
+    (
+        *("traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "tags", "shared"),
+        *("localEndpoint", "remoteEndpoint", "annotations", "debug"),
+    )
+)
 _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))
 
 
@@ -37,16 +50,17 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read a file into ``writer``."""
     stream = JsonStream(source)
     places: dict[tuple[Any, ...], Place] = {}
+    remarks = Remarks(source.name, problems)
     while stream.more():
         try:
             for _ in stream.items():
-                line = stream.line
+                remarks.line = stream.line
                 found = stream.value()
                 for span in found if isinstance(found, list) else [found]:
                     try:
-                        _add(span, places, source.name, line, writer, problems)
+                        _add(span, places, writer, remarks)
                     except SpanError as error:
-                        problems.bad(source.name, line, error.reason, error.found)
+                        remarks.bad(error.reason, error.found)
         except JsonError as error:
             if error.cut:
                 problems.broken(source.name, error.line, f"is no JSON: {error.reason}")
@@ -62,15 +76,16 @@ def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: Gatherin
         return Place()
     if not isinstance(endpoint, dict):
         raise SpanError("localEndpoint is no object", endpoint)
-    address = text_of(endpoint.get("ipv4")) or text_of(endpoint.get("ipv6"))
+    address, other = text_of(endpoint.get("ipv4")), text_of(endpoint.get("ipv6"))
+    address, other = (address, other) if address else (other, None)
     port = endpoint.get("port")
     port = port if isinstance(port, int) and 0 < port < 1 << 16 else None
     service = text_of(endpoint.get("serviceName"))
-    key = (service, address, port)
+    key = (service, address, port, other)
     place = places.get(key)
     if place is None:
         instance = f"{address}:{port}" if address and port else address
-        said = {"service.name": service, "ip": address, "port": port}
+        said = {"service.name": service, "ip": address, "port": port, "ipv6": other}
         resource = writer.resource({name: v for name, v in said.items() if v is not None})
         place = places[key] = Place(service, instance, address, resource)
     return place
@@ -79,32 +94,73 @@ def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: Gatherin
 def _add(
     span: Any,
     places: dict[tuple[Any, ...], Place],
-    file: str,
-    line: int,
     writer: Gathering,
-    problems: Account,
+    remarks: Remarks,
 ) -> None:
     if not isinstance(span, dict):
         raise SpanError("a span is no object", span)
+    _refuse_version_1(span, remarks)
+    start = time_of(whole(span.get("timestamp"), "timestamp") * 1000, "timestamp")
+    length = span.get("duration")
+    if length is None:
+        reason = "a span without a duration: taken for none"
+        remarks.note(reason, "", "its own work counts no time, calls below it lie outside it")
+    tags = _tags(span)
+    kind = kind_of(span.get("kind"))
+    if kind is None and span.get("kind"):
+        unknown("kind", span["kind"], remarks)
+    row = (
+        id_of(span.get("traceId"), "traceId"),
+        id_of(span.get("id"), "id"),
+        parent_of(span.get("parentId")),
+        _place(span.get("localEndpoint"), places, writer),
+        name_of(span.get("name"), remarks),
+        start,
+        time_of(start + whole(length or 0, "duration") * 1000, "timestamp with duration"),
+        kind,
+        "error" if "error" in tags else None,
+        written(tags),
+    )
+    extra = None
+    if span.get("annotations") or not _COLUMNS.issuperset(span):
+        others = {name: value for name, value in span.items() if name not in _COLUMNS}
+        extra = carried({**others, "events": _events(span, remarks)}, NOTHING, remarks)
+    writer.add(*row, extra)
+
+
+def _tags(span: dict[str, Any]) -> dict[str, Any]:
+    """Attributes: tags, the other side, and whether it was recorded for debugging."""
     tags = span.get("tags") or {}
     if not isinstance(tags, dict):
         raise SpanError("tags are no object", tags)
     remote = span.get("remoteEndpoint")
     if isinstance(remote, dict) and remote:
         tags = {**tags, "remote": remote}
-    start = time_of(whole(span.get("timestamp"), "timestamp") * 1000, "timestamp")
-    length = span.get("duration")
-    if length is None:
-        problems.note(file, line, "a span without a duration: taken for none")
-    writer.add(
-        id_of(span.get("traceId"), "traceId"),
-        id_of(span.get("id"), "id"),
-        parent_of(span.get("parentId")),
-        _place(span.get("localEndpoint"), places, writer),
-        text_of(span.get("name")),
-        start,
-        time_of(start + whole(length or 0, "duration") * 1000, "timestamp with duration"),
-        kind_of(span.get("kind")),
-        "error" if "error" in tags else None,
-        written(tags),
+    return {**tags, "zipkin.debug": True} if span.get("debug") else tags
+
+
+def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
+    """Annotations as events."""
+    found = []
+    annotations = span.get("annotations") or []
+    for each in annotations if isinstance(annotations, list) else [annotations]:
+        try:
+            at = time_of(whole(each["timestamp"], "its timestamp") * 1000, "its timestamp")
+            found.append(event(at, str(each["value"]), {}))
+        except (KeyError, TypeError, SpanError):
+            remarks.note("an annotation without a time or a value: left out", each, "not exported")
+    return found
+
+
+def _refuse_version_1(span: dict[str, Any], remarks: Remarks) -> None:
+    """Raise ``InputError`` at a span of version 1, where annotations say who recorded them."""
+    annotations = span.get("annotations")
+    ends = isinstance(annotations, list) and any(
+        isinstance(each, dict) and "endpoint" in each for each in annotations
     )
+    if ends or "binaryAnnotations" in span:
+        raise InputError(
+            f"{remarks.file}:{remarks.line}: is Zipkin's JSON of version 1 (annotations with "
+            "endpoints, binaryAnnotations), and version 2 is read; ask the server for "
+            "/api/v2/traces instead of /api/v1/traces, or record with version 2"
+        )

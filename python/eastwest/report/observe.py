@@ -10,6 +10,7 @@ import polars as pl
 
 from eastwest import core, units
 from eastwest.observe.graphs import Graphs, placed
+from eastwest.observe.kept_account import accounts, lines
 from eastwest.observe.path import NETWORK, Forest
 from eastwest.observe.transaction import Transaction
 from eastwest.report.graph_drawing import fabric, layered
@@ -102,7 +103,7 @@ def page(given: Shown) -> str:
         shares=[(shown(name, 60), round(s / whole * 100, 2), name == NETWORK) for name, s in rows],
         counted=units.count(given.counted),
         mappings=_mappings(graphs),
-        mended=_mended(given.about),
+        account=_account(given),
     )
 
 
@@ -228,11 +229,8 @@ def _mappings(graphs: Graphs) -> Sequence[Sequence[str]]:
     return rows
 
 
-def _mended(about: Mapping[str, Any]) -> list[str]:
-    """What was noted at the import, as far as it can be trusted to be that."""
-    noted = about.get("noted")
-    found = []
-    for each in noted if isinstance(noted, list) else []:
-        if isinstance(each, dict) and isinstance(each.get("count"), int):
-            found.append(f"{units.count(each['count'])} × {shown(str(each.get('reason')), 160)}")
-    return found[:_MOST_ROWS]
+def _account(given: Shown) -> list[str]:
+    """What was left out, changed and noted at the import."""
+    said = [shown(line, 500) for line in lines(accounts(given.about, given.name))]
+    more = [f"and {len(said) - _MOST_ROWS} more in spans.json"] if len(said) > _MOST_ROWS else []
+    return said[:_MOST_ROWS] + more

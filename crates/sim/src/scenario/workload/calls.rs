@@ -15,7 +15,8 @@
 //! | `waited` | `yes`, or `no` for a call whose answer its caller does not wait for; may be left out |
 //!
 //! Untrusted text: it is read line by line, what is kept is bounded by its length and by the limits
-//! below, and nothing is quoted.
+//! below, and nothing is quoted. In names, an apostrophe before a sign with which a formula of a
+//! spreadsheet begins is no part of the name ([`plain`]).
 
 use crate::scenario::problem::shorten;
 use crate::scenario::rows;
@@ -68,6 +69,8 @@ const COLUMNS: [&str; 13] = [
     "operation",
 ];
 const NEEDED: usize = 9;
+/// Columns of names.
+const NAMES: [usize; 4] = [TRANSACTION, COMPONENT, SERVICE, OPERATION];
 
 /// The transactions of a file in order of arrival, or the first thing that is wrong with it, as
 /// `:line: what`.
@@ -124,7 +127,16 @@ fn cell(column: usize, bytes: &[u8]) -> Result<&str, String> {
     if text.contains('\0') {
         return Err(format!("{name}: has a NUL byte"));
     }
-    Ok(text)
+    Ok(if NAMES.contains(&column) { plain(text) } else { text })
+}
+
+/// The name that a cell means. Names that a spreadsheet would take for a formula are written with
+/// an apostrophe before them (`python/eastwest/spreadsheet.py`, which says why): it is taken off
+/// where apostrophes are followed by one of those signs, and kept everywhere else.
+fn plain(cell: &str) -> &str {
+    let rest = cell.trim_start_matches('\'');
+    let guarded = rest.len() < cell.len() && rest.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if guarded { &cell[1..] } else { cell }
 }
 
 /// Names by their numbers, in the order in which they came.
@@ -305,6 +317,17 @@ mod tests {
         assert_eq!((late.calls[1].request_bytes, late.calls[1].response_bytes), (200, 9000));
         assert_eq!((late.calls[2].waited, late.calls[2].parent), (false, Some(0)));
         assert_eq!(&late.calls[3].after[..], [1, 2]);
+    }
+
+    #[test]
+    fn names_that_look_like_formulas_come_back_as_they_were() {
+        let row = "'=late\t0\t\t0\t'@web\t''-x\t'GET\t1\t1\t\t0\t0\t\n";
+        let book = table(row).expect("a transaction");
+        assert_eq!(book.transactions[0].name, "=late");
+        assert_eq!(book.components, ["@web"]);
+        assert_eq!(book.services, ["'-x"]);
+        assert_eq!(book.operations, ["'GET"]);
+        assert_eq!(["=x", "'", "''", "'a=", "-"].map(plain), ["=x", "'", "''", "'a=", "-"]);
     }
 
     #[test]

@@ -1,0 +1,147 @@
+"""What a span says besides the columns of the form: links, events, trace state, scope, counts.
+
+It is kept in the column ``extra``: a JSON object whose names and values are those of a span in
+OTLP's JSON, with three names more: ``statusMessage``, ``scope``, and ``resource`` (what a resource
+has besides attributes). ``recordedParent`` is the parent that a mended span named. The export of
+spans writes all of it back. Graphs, transactions and workloads do not use it; the account says so
+where that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from eastwest.observe.otlp_values import pairs
+from eastwest.observe.remarks import Remarks
+from eastwest.observe.span import SpanError, dumped
+
+#: Longest text of one span, in characters.
+MOST_EXTRA = 1 << 18
+
+_UNUSED = "kept for export; graphs, transactions and workloads do not use them"
+_DROPPED = "the tracer left them out: what they said is not known"
+#: What is kept, its type, and what the account says of it: the thing, and what follows. Nothing is
+#: said of what has no bearing on transactions.
+_KEPT: dict[str, tuple[type, str, str]] = {
+    "links": (
+        list,
+        "a link to another span",
+        "kept for export; transactions and what-if do not follow links, so that work which another "
+        "trace caused counts as a transaction of its own",
+    ),
+    "events": (list, "an event of a span", _UNUSED),
+    "traceState": (str, "a span with a trace state", _UNUSED),
+    "flags": (int, "", ""),
+    "statusMessage": (str, "a status with a message", _UNUSED),
+    "droppedAttributesCount": (
+        int,
+        "an attribute that was dropped at recording",
+        f"{_DROPPED}; sizes that they gave are filled by a rule",
+    ),
+    "droppedEventsCount": (int, "an event that was dropped at recording", _DROPPED),
+    "droppedLinksCount": (
+        int,
+        "a link that was dropped at recording",
+        f"{_DROPPED}; no tool can follow them",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all spans of a scope share: fields of ``extra``, and their text."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    text: str | None = None
+
+
+NOTHING = Shared()
+
+
+def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Shared:
+    """Make what spans of a scope share, from an ``InstrumentationScope`` and its resource."""
+    fields: dict[str, Any] = {}
+    if isinstance(scope, dict) and any(scope.values()):
+        fields["scope"] = {name: value for name, value in scope.items() if value}
+    elif scope and not isinstance(scope, dict):
+        remarks.note("a scope is no object: left out", scope, "exports do not name it")
+    if resource_rest:
+        fields["resource"] = dict(resource_rest)
+    if not fields:
+        return NOTHING
+    text = _text(fields, remarks)
+    return NOTHING if text is None else Shared(fields, text)
+
+
+def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | None:
+    """Text of ``extra``, and a remark for each thing in it; empty values are none.
+
+    ``found`` has fields of a span in OTLP's JSON. Fields that are not known are left out and told.
+    """
+    kept: dict[str, Any] = {}
+    for name, value in found.items():
+        if not value:
+            continue
+        if name not in _KEPT:
+            reason = "a field that the format does not have: left out"
+            remarks.note(reason, name, "nothing of it is used or exported")
+            continue
+        kind, what, then = _KEPT[name]
+        sound = _sound(value, kind)
+        if sound is None:
+            remarks.note(f"{name} is not of its kind: left out", value, "it is not exported")
+            continue
+        kept[name] = sound
+        if what:
+            rows = sound if kind is int else len(sound) if kind is list else 1
+            remarks.note(what, "", then, rows)
+    if not kept:
+        return of.text
+    text = _text({**of.fields, **kept}, remarks)
+    return of.text if text is None else text
+
+
+def with_parent(extra: str | None, parent: str) -> str:
+    """Keep the parent that a span named, where mending takes it away."""
+    fields = orjson.loads(extra) if extra else {}
+    return dumped({**fields, "recordedParent": parent})
+
+
+def link(trace: str, span: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """A link of OTLP."""
+    return {"traceId": trace, "spanId": span, "attributes": pairs(attributes)}
+
+
+def event(time_ns: int, name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """An event of OTLP."""
+    return {"timeUnixNano": str(time_ns), "name": name, "attributes": pairs(attributes)}
+
+
+def _sound(value: Any, kind: type) -> Any:
+    """A value of its kind; nothing where it is of another."""
+    if kind is list:
+        sound = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+        return value if sound else None
+    if kind is int:
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
+            value = int(value)
+        sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32
+        return value if sound else None
+    return value if isinstance(value, kind) else None
+
+
+def _text(fields: Mapping[str, Any], remarks: Remarks) -> str | None:
+    try:
+        text = dumped(fields)
+    except SpanError:
+        remarks.note("links, events or scope cannot be written: left out", "", "not exported")
+        return None
+    if len(text) > MOST_EXTRA:
+        reason = f"links, events and scope are longer than {MOST_EXTRA:,} signs: left out"
+        remarks.note(reason, len(text), "they are not exported")
+        return None
+    return text

@@ -1,0 +1,141 @@
+"""The account of an import in what is made of the spans: inferred spans, workloads, runs, pages.
+
+A folder's JSON has the account of its own reader (``rows_skipped``, ``skipped``, ``changed``,
+``noted``: see ``eastwest.account``), and in ``accounts`` those of the spans that it was made of.
+Folders come from anywhere: what is no account is passed over, and texts are bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eastwest.account import MOST_PLACES, MOST_REASONS
+from eastwest.units import clean, count
+
+#: Accounts that are carried on, one behind the other; longest text of each.
+MOST_ACCOUNTS = 8
+_MOST_TEXT = 400
+_WORDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
+#: Most bytes of a file with accounts, and lines of a run's notes.
+_MOST_BYTES = 16 << 20
+_MOST_LINES = 12
+
+Accounts = list[dict[str, Any]]
+
+
+def accounts(about: Mapping[str, Any], name: str) -> Accounts:
+    """The account of a folder and those of what it was made of; ``name`` is what it is called."""
+    own = _account(about, name)
+    before = about.get("accounts")
+    found = [own] if any(own[kind] for kind in _WORDS) else []
+    for each in before if isinstance(before, list) else []:
+        if isinstance(each, dict):
+            found.append(_account(each, str(each.get("of", ""))))
+    return found[:MOST_ACCOUNTS]
+
+
+def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    rows = given.get("rows_skipped")
+    said: dict[str, Any] = {
+        "of": clean(Path(name).name, 120),
+        "rows_skipped": rows if isinstance(rows, int) and rows > 0 else 0,
+    }
+    for kind in _WORDS:
+        listed = given.get(kind)
+        entries = listed if isinstance(listed, list) else []
+        said[kind] = [sound for each in entries[:MOST_REASONS] if (sound := _entry(each))]
+    return said
+
+
+def _entry(given: Any) -> dict[str, Any] | None:
+    """An entry of an account; nothing where it is none."""
+    if not isinstance(given, dict) or not isinstance(given.get("reason"), str):
+        return None
+    rows, then, first = (given.get(key) for key in ("count", "consequence", "first"))
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        return None
+    return {
+        "reason": clean(given["reason"], _MOST_TEXT),
+        "count": rows,
+        "consequence": clean(then, _MOST_TEXT) if isinstance(then, str) else None,
+        "first": [
+            {
+                "file": clean(str(each.get("file")), 120),
+                "line": each.get("line") if isinstance(each.get("line"), int) else None,
+                "found": clean(each["found"], 60) if isinstance(each.get("found"), str) else None,
+            }
+            for each in (first if isinstance(first, list) else [])[:MOST_PLACES]
+            if isinstance(each, dict)
+        ],
+    }
+
+
+def lines(found: Accounts) -> Iterator[str]:
+    """A line for each reason of all accounts."""
+    for account in found:
+        for kind, word in _WORDS.items():
+            for each in account[kind]:
+                then = f"; {each['consequence']}" if each["consequence"] else ""
+                place = _place(each["first"][0]) if each["first"] else account["of"]
+                yield f"{word} {count(each['count'])} × {each['reason']}: {place}{then}"
+
+
+def _place(first: Mapping[str, Any]) -> str:
+    line = f":{first['line']}" if first["line"] else ""
+    seen = f" has {first['found']!r}" if first["found"] else ""
+    return f"{first['file']}{line}{seen}"
+
+
+def beside(table: Path) -> Accounts:
+    """Accounts of the spans of which a table of calls was made; none where nothing says so.
+
+    They lie in ``workload.json`` beside the table, or where a run has kept them.
+    """
+    for file in (table.with_name(f"{table.stem}.account.json"), table.with_name("workload.json")):
+        try:
+            if file.is_symlink() or not file.is_file() or file.stat().st_size > _MOST_BYTES:
+                continue
+            given = json.loads(file.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(given, dict):
+            return accounts({"accounts": given.get("accounts")}, table.name)
+    return []
+
+
+def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tuple[str, bytes]]]:
+    """Notes of a run that replays transactions, and files that keep their accounts with it.
+
+    ``text`` is the scenario as it was given, with file names relative to ``base_dir``, and
+    ``resolved`` the one that is kept in the result, with the names of the copies there.
+    """
+    if "transactions" not in text:
+        return [], []
+    notes: list[str] = []
+    kept = []
+    for (_, given), (name, copy) in zip(_tables(text), _tables(resolved), strict=False):
+        found = beside(base_dir / given)
+        if not found:
+            continue
+        said = list(lines(found))
+        notes += [f"workload {name}: spans: {line}" for line in said[:_MOST_LINES]]
+        if len(said) > _MOST_LINES:
+            notes.append(f"workload {name}: spans: and {len(said) - _MOST_LINES} more")
+        data = json.dumps({"accounts": found}, indent=1, ensure_ascii=False, allow_nan=False)
+        file = Path(copy).with_name(f"{Path(copy).stem}.account.json")
+        kept.append((file.as_posix(), (data + "\n").encode()))
+    return notes, kept
+
+
+def _tables(text: str) -> Sequence[tuple[str, str]]:
+    """Names and files of a scenario's workloads of transactions."""
+    workloads = tomllib.loads(text).get("workload", [])
+    return [
+        (str(each.get("name", "")), str(each["file"]))
+        for each in workloads
+        if each.get("kind") == "transactions" and "file" in each
+    ]

@@ -1,0 +1,24 @@
+"""Values and attributes as OTLP's JSON writes them (``AnyValue`` and ``KeyValue``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Attributes as a list of keys and values."""
+    return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value of JSON as an ``AnyValue``; an empty one for null."""
+    if value is None:
+        return {}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(each) for each in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": pairs(value)}}
+    if isinstance(value, bool | float):
+        return {"boolValue" if isinstance(value, bool) else "doubleValue": value}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": str(value)}
