@@ -48,6 +48,7 @@ pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topo
         hosts: (0..all).map(|i| format!("h{i}")).collect(),
         switches: relays.chain((0..minis).map(|i| format!("mini{i}"))).collect(),
         cables,
+        regular: None,
     }
 }
 

@@ -48,5 +48,5 @@ pub fn build(topology: &Topology) -> Graph {
             }
         }
     }
-    Graph { names, hosts, cables }
+    Graph { names, hosts, cables, regular: None }
 }

@@ -32,5 +32,5 @@ pub fn build(topology: &Topology) -> Graph {
             }
         }
     }
-    Graph { names, hosts, cables }
+    Graph { names, hosts, cables, regular: None }
 }

@@ -5,6 +5,7 @@
 //! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
 //! dimension.
 
+use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
 
 /// Switches of the grid.
@@ -52,6 +53,7 @@ pub fn build(
         hosts: (0..hosts).map(|i| format!("h{i}")).collect(),
         switches: (0..all).map(name).collect(),
         cables,
+        regular: Some(Regular::Torus(sizes.to_vec())),
     }
 }
 

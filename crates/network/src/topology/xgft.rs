@@ -10,6 +10,7 @@
 //! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
 //! up, each in the order of the digit in which their ends differ.
 
+use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
 
 /// The shape: for each level from the hosts up, children of its nodes and parents of those below.
@@ -68,7 +69,7 @@ impl Xgft {
             }
             below = above;
         }
-        Topology::Graph { hosts, switches, cables }
+        Topology::Graph { hosts, switches, cables, regular: Some(Regular::of_xgft(self)) }
     }
 }
 

@@ -106,7 +106,7 @@ impl Nodes {
         let tiers = tiers(topology);
         let (mut numbers, mut cables) = (BTreeMap::new(), BTreeSet::new());
         let mut hosts = u32::try_from(tiers[0].1).unwrap_or(u32::MAX);
-        if let Topology::Graph { hosts: names, switches, cables: list } = topology {
+        if let Topology::Graph { hosts: names, switches, cables: list, .. } = topology {
             hosts = names.len() as u32;
             numbers.extend(names.iter().chain(switches).cloned().zip(0u32..));
             cables.extend(list.iter().map(|(a, b, _)| (*a.min(b), *a.max(b))));
@@ -291,8 +291,12 @@ mod tests {
         assert_eq!(racks(&tree), [0, 0, 1, 1]);
         let cables = vec![(0, 3, host), (2, 1, host), (2, 3, uplink)];
         let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-        let graph =
-            Topology::Graph { hosts: names(&["a", "b"]), switches: names(&["s", "t"]), cables };
+        let graph = Topology::Graph {
+            hosts: names(&["a", "b"]),
+            switches: names(&["s", "t"]),
+            cables,
+            regular: None,
+        };
         assert_eq!(racks(&graph), [1, 0]);
     }
 }
