@@ -5,6 +5,7 @@
 mod fuzzing;
 mod keeping;
 pub mod mechanism;
+mod patience;
 mod running;
 mod sketch;
 
@@ -17,6 +18,7 @@ use eastwest_network::topology::Graph;
 use eastwest_sim::scenario::{self, Context, Problem, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
 use keeping::Keeping;
+use patience::patiently;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -92,7 +94,7 @@ fn read(
     if let Some(seed) = seed {
         overrides.push(("seed".into(), seed.to_string()));
     }
-    let read = scenario::read(text, context, &overrides);
+    let read = patiently(None, || scenario::read(text, context, &overrides))?;
     read.map_err(|problems| refuse(py, &problems))
 }
 
@@ -119,6 +121,7 @@ fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>
         let columns = PyList::empty(py);
         // each column is given back as soon as Python has its own
         for (name, values) in table.columns {
+            py.check_signals()?;
             let (kind, data) = column(py, &values)?;
             columns.append((name, kind, data))?;
         }
@@ -249,7 +252,7 @@ fn check<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     let context = context(base_dir, data_dir, sketches, &Arc::default())?;
-    match scenario::read(text, &context, &overrides) {
+    match patiently(None, || scenario::read(text, &context, &overrides))? {
         Ok(scenario) => {
             d.set_item("problems", PyList::empty(py))?;
             d.set_item("notes", scenario.notes)?;
@@ -301,9 +304,12 @@ fn topology<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let context = context(base_dir, data_dir, sketches, &Arc::default())?;
     let scenario = read(py, text, &context, overrides, None)?;
-    let graph = Graph::build(&scenario.fabric.topology);
+    let graph = patiently(None, || Graph::build(&scenario.fabric.topology))?;
     let cables = PyList::empty(py);
-    for c in &graph.cables {
+    for (i, c) in graph.cables.iter().enumerate() {
+        if i % 0x1000 == 0 {
+            py.check_signals()?;
+        }
         let row = PyDict::new(py);
         row.set_item("a", &graph.names[c.a as usize])?;
         row.set_item("b", &graph.names[c.b as usize])?;

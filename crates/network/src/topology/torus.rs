@@ -7,6 +7,7 @@
 
 use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
+use eastwest_engine::interrupt;
 
 /// Switches of the grid.
 pub fn switches(sizes: &[u32]) -> u64 {
@@ -41,6 +42,7 @@ pub fn build(
     let mut cables: Vec<_> = (0..hosts).map(|h| (h, hosts + h / hosts_per_switch, host)).collect();
     for (d, &size) in sizes.iter().enumerate() {
         for switch in 0..all {
+            interrupt::step();
             let at = coordinate(switch, d);
             if size == 2 && at == 1 {
                 continue;

@@ -10,6 +10,7 @@
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
 use super::problem::nearest;
+use eastwest_engine::interrupt;
 use eastwest_network::config::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,8 +109,14 @@ impl Nodes {
         let mut hosts = u32::try_from(tiers[0].1).unwrap_or(u32::MAX);
         if let Topology::Graph { hosts: names, switches, cables: list, .. } = topology {
             hosts = names.len() as u32;
-            numbers.extend(names.iter().chain(switches).cloned().zip(0u32..));
-            cables.extend(list.iter().map(|(a, b, _)| (*a.min(b), *a.max(b))));
+            numbers.extend(
+                names.iter().chain(switches).inspect(|_| interrupt::steps(8)).cloned().zip(0u32..),
+            );
+            cables.extend(
+                list.iter()
+                    .inspect(|_| interrupt::steps(4))
+                    .map(|(a, b, _)| (*a.min(b), *a.max(b))),
+            );
         }
         Nodes { topology: topology.clone(), tiers, hosts, numbers, cables }
     }
