@@ -1,0 +1,100 @@
+"""Measures how fast commands answer Ctrl-C: ``python tools/interrupts.py``.
+
+Each command is first run to its end (or for ``LONGEST`` seconds), then again and again, with SIGINT
+at the tenths of that time. Prints the rows of the table in docs/internals/memory.md: the slowest
+answer, and when it was. Processes that hold more than ``MOST`` bytes are ended.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LONGEST = 30.0
+MOST = 4_000_000_000
+#: Below this, Python itself is still being started.
+FIRST = 1.2
+
+RATES = "host_rate = '10 Gbit/s'\nuplink_rate = '10 Gbit/s'\n"
+SPREAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '100 KB'\n"
+LISTED = "[[workload]]\nname = 'all'\nkind = 'flow-list'\nfile = 'flows.csv'\n"
+SCENARIOS = {
+    "torus": f"schema = 1\n[fabric]\nkind = 'torus'\nsizes = [300, 300]\n{RATES}{SPREAD}",
+    "tree": f"schema = 1\n[fabric]\nkind = 'fat-tree'\nk = 128\n{RATES}{SPREAD}",
+    "flows": f"schema = 1\nfidelity = 'flow'\n[fabric]\nkind = 'fat-tree'\nk = 32\n{RATES}{SPREAD}",
+    "dcell": f"schema = 1\n[fabric]\nkind = 'dcell'\nn = 10\nlevels = 2\n{RATES}{SPREAD}",
+    "short": f"schema = 1\nduration = '1 ns'\n[fabric]\nkind = 'fat-tree'\nk = 64\n{RATES}{SPREAD}",
+    "trace": f"schema = 1\n[fabric]\nkind = 'fat-tree'\nk = 8\n{RATES}{LISTED}",
+}
+COMMANDS = {
+    "check, torus 300 × 300": ["check", "torus.toml"],
+    "topology show, torus 300 × 300": ["topology", "show", "torus.toml"],
+    "run, torus 300 × 300": ["run", "torus.toml", "--force", "--out", "r"],
+    "run, fat tree k = 128": ["run", "tree.toml", "--force", "--out", "r"],
+    "run, fat tree k = 32 with flows": ["run", "flows.toml", "--force", "--out", "r"],
+    "run, DCell of 12,210 servers": ["run", "dcell.toml", "--force", "--out", "r"],
+    "run of 1 ns, fat tree k = 64": ["run", "short.toml", "--force", "--out", "r"],
+    "check, list of a million flows": ["check", "trace.toml"],
+    "topology show --json, fat tree k = 64": ["topology", "show", "short.toml", "--json"],
+}
+
+
+def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[float, int | None]:
+    """Seconds a command takes, or those it takes to answer; its exit code, nothing if killed."""
+    program = "import sys; from eastwest.cli import main; main()"
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as child:
+        told = None
+        while child.poll() is None:
+            now = time.perf_counter()
+            if told is None and after_s is not None and now - start >= after_s:
+                child.send_signal(signal.SIGINT)
+                told = now
+            statm = Path(f"/proc/{child.pid}/statm").read_text().split()
+            if now - start > LONGEST + 30 or (statm and int(statm[1]) * 4096 > MOST):
+                child.kill()
+                return time.perf_counter() - start, None
+            if after_s is None and now - start > LONGEST:
+                child.kill()
+                break
+            time.sleep(0.005)
+        return time.perf_counter() - (told or start), child.wait()
+
+
+def row(name: str, folder: Path) -> str:
+    """The slowest of ten answers."""
+    whole, _ = command(COMMANDS[name], folder, None)
+    slowest, when, codes = 0.0, 0.0, set()
+    for tenth in range(10):
+        after = FIRST + (whole - FIRST) * tenth / 10
+        taken, code = command(COMMANDS[name], folder, after)
+        codes.add(code)
+        if taken > slowest:
+            slowest, when = taken, after
+    shown = ", ".join(sorted(str(code) for code in codes))
+    return f"| {name} | {whole:.1f} s | {slowest:.2f} s | {when:.1f} s | {shown} |"
+
+
+def main(names: list[str]) -> None:
+    """Print all rows."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, text in SCENARIOS.items():
+            (folder / f"{name}.toml").write_text(text)
+        rows = (f"h{i % 128},h{(i + 1) % 128},1000,{i / 1e6}" for i in range(1_000_000))
+        (folder / "flows.csv").write_text("\n".join(["src,dst,bytes,start_s", *rows]) + "\n")
+        for name in names or COMMANDS:
+            print(row(name, folder), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
