@@ -114,10 +114,10 @@ def run(
     ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
     store every so many seconds and when it is interrupted: the same call goes on from there, unless
     ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what is
-    available to it), or that is known to need more, ends with a ``MemoryError``. With several ``threads`` a large
-    fabric is simulated by so many at once, where that is possible; the result is the same and its
-    notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism
-    is, and ``RunError`` where the simulation cannot go on.
+    available), or is known to need more, ends with a ``MemoryError``. With several ``threads`` a
+    large fabric is simulated by so many at once, where that is possible; the result is the same and
+    its notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a
+    mechanism is, and ``RunError`` where the simulation cannot go on.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(

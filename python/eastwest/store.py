@@ -197,7 +197,8 @@ class Store:
     ) -> Result:
         """Return a run from the store, or simulate it and keep it.
 
-        ``memory_bytes`` is its limit, see ``eastwest.run``. Raises what ``eastwest.run`` raises; a failure leaves nothing in the store.
+        ``memory_bytes`` is its limit, see ``eastwest.run``. Raises what that raises; a failure
+        leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}

@@ -68,7 +68,8 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Most memory the run may take, such as 4 GB; default: nine tenths of what is available.",
+        help="Most memory the run may take, such as 4 GB; default: nine tenths of what is "
+        "available.",
     ),
 ]
 
