@@ -75,7 +75,7 @@ def scenario(fabric: str, fidelity: str, *, whole: bool) -> str:
     return (
         f"schema = 1\nfidelity = '{fidelity}'\n{ends}\n[fabric]\n{fabric}\n{rates}\n"
         "[[workload]]\nname = 'two'\nkind = 'poisson'\nhosts = ['h0', 'h1']\nload = 0.2\n"
-        "bytes = '1 KB'\nflows = 1000000000\n"
+        "sizes = '1 KB'\nflows = 1000000000\n"
     )
 
 

@@ -13,6 +13,8 @@ use eastwest_network::config::{RoutingConfig, Topology};
 use eastwest_network::footprint::{Footprint, Sizes};
 use eastwest_workload::flow_list::ListedFlow;
 
+/// Bytes that any run takes: code that is loaded with its first use, buffers, what the allocator keeps.
+const ANY_RUN: u64 = 18_000_000;
 /// Bytes of a connection at work: both of its ends, its messages, timers and packets under way.
 const CONNECTION: u64 = 1_500;
 /// Bytes of a connection without packets.
@@ -47,6 +49,7 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
         built("routes", worlds * routes),
         built("ports", worlds * (ports + samples)),
         built("list of events", worlds * events),
+        built("any run", ANY_RUN),
         built("rates", rates),
         built("listed flows", worlds * listed(scenario)),
         Part { name: "connections", bytes: connections(scenario, sizes.hosts), built: false },

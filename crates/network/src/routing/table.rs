@@ -146,9 +146,12 @@ impl Table {
 
     /// Replaces directions by columns.
     fn lay_out(&mut self, switches: u32) {
-        let each = |switch| (0..self.columns).map(move |column| (switch, column));
-        let all = (0..switches).flat_map(each);
-        self.entries = all.map(|(switch, column)| *self.entry(switch, column)).collect();
+        let mut entries = Vec::with_capacity(switches as usize * self.columns as usize);
+        for switch in 0..switches {
+            interrupt::steps(u64::from(self.columns));
+            entries.extend((0..self.columns).map(|column| *self.entry(switch, column)));
+        }
+        self.entries = entries;
         self.directions = None;
         self.changed = BTreeMap::new();
     }

@@ -18,24 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_HOPS: usize = 64;
 
 /// How many nodes a topology has, computed without building it.
-pub fn nodes_of(topology: &Topology) -> u64 {
+fn nodes_of(topology: &Topology) -> u64 {
     tiers(topology).iter().map(|tier| tier.1).sum()
-}
-
-/// How many cables a topology has.
-pub fn cables_of(topology: &Topology) -> u64 {
-    match topology {
-        Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
-            let uplinks = u64::from(*spines).saturating_mul(u64::from(*cables_per_spine));
-            u64::from(*leaves).saturating_mul(uplinks.saturating_add(u64::from(*hosts_per_leaf)))
-        }
-        Topology::Star { hosts, .. } => u64::from(*hosts),
-        Topology::FatTree { k, hosts_per_edge, .. } => {
-            let (k, half) = (u64::from(*k), u64::from(*k / 2));
-            k * half * (2 * half + u64::from(*hosts_per_edge))
-        }
-        Topology::Graph { cables, .. } => cables.len() as u64,
-    }
 }
 
 /// Prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
@@ -243,6 +227,7 @@ impl Nodes {
 mod tests {
     use super::*;
     use eastwest_network::config::CableConfig;
+    use eastwest_network::footprint::Sizes;
     use eastwest_types::{Rate, Span};
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::ZERO };
@@ -261,7 +246,8 @@ mod tests {
         let (host, uplink) = (CABLE, CABLE);
         let tree = Topology::FatTree { k: 4, hosts_per_edge: 2, host, uplink };
         let (degrees, cables) = degree_and_cables(&tree);
-        assert_eq!(cables, cables_of(&tree));
+        assert_eq!(cables, Sizes::of(&tree).cables);
+        assert_eq!(degrees.len() as u64, Sizes::of(&tree).nodes());
         assert!(degrees[..16].iter().all(|&d| d == 1));
         assert!(degrees[16..].iter().all(|&d| d == 4), "{degrees:?}");
         let fabric = Topology::LeafSpine {
@@ -272,7 +258,7 @@ mod tests {
             host,
             uplink,
         };
-        assert_eq!(degree_and_cables(&fabric).1, cables_of(&fabric));
+        assert_eq!(degree_and_cables(&fabric).1, Sizes::of(&fabric).cables);
         let star = Topology::Star { hosts: 5, host };
         assert_eq!(degree_and_cables(&star).1, 5);
     }
