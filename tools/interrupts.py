@@ -1,7 +1,7 @@
 """Measures how fast commands answer Ctrl-C: ``python tools/interrupts.py``.
 
 Each command is first run to its end (or for ``LONGEST`` seconds), then again and again, with SIGINT
-at the tenths of that time. Prints the rows of the table in docs/internals/memory.md: the slowest
+at the fifths of that time. Prints the rows of the table in docs/internals/memory.md: the slowest
 answer, and when it was. Processes that hold more than ``MOST`` bytes are ended.
 """
 
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-LONGEST = 30.0
+LONGEST = 15.0
 MOST = 4_000_000_000
 #: Below this, Python itself is still being started.
 FIRST = 1.2
@@ -71,11 +71,11 @@ def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[
 
 
 def row(name: str, folder: Path) -> str:
-    """The slowest of ten answers."""
+    """The slowest of five answers."""
     whole, _ = command(COMMANDS[name], folder, None)
     slowest, when, codes = 0.0, 0.0, set()
-    for tenth in range(10):
-        after = FIRST + (whole - FIRST) * tenth / 10
+    for fifth in range(5):
+        after = FIRST + (whole - FIRST) * fifth / 5
         taken, code = command(COMMANDS[name], folder, after)
         codes.add(code)
         if taken > slowest:
