@@ -1,8 +1,8 @@
 """Measures how fast commands answer Ctrl-C: ``python tools/interrupts.py``.
 
 Each command is first run to its end (or for ``LONGEST`` seconds), then again and again, with SIGINT
-at the fifths of that time. Prints the rows of the table in docs/internals/memory.md: the slowest
-answer, and when it was. Processes that hold more than ``MOST`` bytes are ended.
+at five moments spread over that time. Prints the rows of the table in docs/internals/memory.md: the
+slowest answer, and when it was. Processes that hold more than ``MOST`` bytes are ended.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pathlib import Path
 
 LONGEST = 15.0
 MOST = 4_000_000_000
-#: Below this, Python itself is still being started.
-FIRST = 1.2
 
 RATES = "host_rate = '10 Gbit/s'\nuplink_rate = '10 Gbit/s'\n"
 SPREAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '100 KB'\n"
@@ -39,21 +37,21 @@ COMMANDS = {
     "run, DCell of 12,210 servers": ["run", "dcell.toml", "--force", "--out", "r"],
     "run of 1 ns, fat tree k = 64": ["run", "short.toml", "--force", "--out", "r"],
     "check, list of a million flows": ["check", "trace.toml"],
-    "topology show --json, fat tree k = 64": ["topology", "show", "short.toml", "--json"],
 }
 
 
 def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[float, int | None]:
     """Seconds a command takes, or those it takes to answer; its exit code, nothing if killed."""
-    program = "import sys; from eastwest.cli import main; main()"
-    start = time.perf_counter()
+    program = "from eastwest.cli import main; print('ready', flush=True); main()"
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as child:
-        told = None
+        assert child.stdout is not None
+        child.stdout.readline()
+        start, told = time.perf_counter(), None
         while child.poll() is None:
             now = time.perf_counter()
             if told is None and after_s is not None and now - start >= after_s:
@@ -67,7 +65,8 @@ def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[
                 child.kill()
                 break
             time.sleep(0.005)
-        return time.perf_counter() - (told or start), child.wait()
+        code = child.wait()
+        return time.perf_counter() - (told or start), code
 
 
 def row(name: str, folder: Path) -> str:
@@ -75,7 +74,7 @@ def row(name: str, folder: Path) -> str:
     whole, _ = command(COMMANDS[name], folder, None)
     slowest, when, codes = 0.0, 0.0, set()
     for fifth in range(5):
-        after = FIRST + (whole - FIRST) * fifth / 5
+        after = whole * (fifth + 0.5) / 5
         taken, code = command(COMMANDS[name], folder, after)
         codes.add(code)
         if taken > slowest:
