@@ -1,12 +1,15 @@
-"""Measures how fast commands answer Ctrl-C: ``python tools/interrupts.py``.
+"""Measures how much work commands do after Ctrl-C: ``python tools/interrupts.py``.
 
-Each command is first run to its end (or for ``LONGEST`` seconds), then again and again, with SIGINT
-at five moments spread over that time. Prints the rows of the table in docs/internals/memory.md: the
-slowest answer, and when it was. Processes that hold more than ``MOST`` bytes are ended.
+Each command is first run to its end (or for ``LONGEST`` seconds of CPU time), then again and again,
+with SIGINT at five moments spread over that time. Prints the rows of the table in
+docs/internals/memory.md: the most CPU time between signal and end, which other work on the machine
+hardly changes, and when it was. Processes that hold more than ``MOST`` bytes are ended.
 """
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import subprocess
 import sys
@@ -40,9 +43,22 @@ COMMANDS = {
 }
 
 
+def used_s(child: int) -> float:
+    """CPU time that a process has used since it was started."""
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def of_children_s() -> float:
+    """CPU time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[float, int | None]:
-    """Seconds a command takes, or those it takes to answer; its exit code, nothing if killed."""
+    """CPU time a command takes, or takes after SIGINT; its exit code, nothing if it was killed."""
     program = "from eastwest.cli import main; print('ready', flush=True); main()"
+    before = of_children_s()
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
@@ -51,22 +67,22 @@ def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        start, told = time.perf_counter(), None
+        started, told = used_s(child.pid), None
         while child.poll() is None:
-            now = time.perf_counter()
-            if told is None and after_s is not None and now - start >= after_s:
+            used = used_s(child.pid) - started
+            if told is None and after_s is not None and used >= after_s:
                 child.send_signal(signal.SIGINT)
-                told = now
+                told = used
             statm = Path(f"/proc/{child.pid}/statm").read_text().split()
-            if now - start > LONGEST + 30 or (statm and int(statm[1]) * 4096 > MOST):
+            if used > 2 * LONGEST or (statm and int(statm[1]) * 4096 > MOST):
                 child.kill()
-                return time.perf_counter() - start, None
-            if after_s is None and now - start > LONGEST:
+                return used, None
+            if after_s is None and used > LONGEST:
                 child.kill()
-                break
+                return used, None
             time.sleep(0.005)
         code = child.wait()
-        return time.perf_counter() - (told or start), code
+    return of_children_s() - before - started - (told or 0.0), code
 
 
 def row(name: str, folder: Path) -> str:
