@@ -95,7 +95,11 @@ class FakeCore:
         return json.dumps({"schema": 1, "keys": [{"path": "fabric.kind", "choices": choices}]})
 
     def check(self, text: str, base: str, data: str, overrides: Overrides) -> CheckResult:
-        return {"problems": list(self.problems), "notes": ["over-subscribed 2:1"]}
+        return {
+            "problems": list(self.problems),
+            "memory": [] if self.problems else [("ports", 3_000_000, True)],
+            "notes": ["over-subscribed 2:1"],
+        }
 
     def resolve(
         self, text: str, base: str, data: str, overrides: Overrides, seed: int | None
@@ -114,6 +118,13 @@ class FakeCore:
             "cables": [cable],
             "notes": ["over-subscribed 2:1"],
         }
+
+    def topology_kinds(
+        self, text: str, base: str, data: str, overrides: Overrides
+    ) -> dict[str, Any]:
+        whole = self.topology(text, base, data, overrides)
+        kinds = [(c["tier"], c["rate_bps"], c["delay_us"], 1) for c in whole["cables"]]
+        return {**whole, "kinds": kinds}
 
     def run(
         self,

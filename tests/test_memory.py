@@ -28,19 +28,68 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         memory.parse(text)
 
 
-def test_the_limit_is_nine_tenths_of_the_least_there_is(tmp_path: Path) -> None:
+def test_what_is_available_is_the_least_of_machine_and_control_groups(tmp_path: Path) -> None:
     meminfo, cgroup = tmp_path / "meminfo", tmp_path / "cgroup"
-    meminfo.write_text("MemFree: 1 kB\nMemTotal:       1000000 kB\n")
+    meminfo.write_text("MemTotal: 9 kB\nMemAvailable:       1000000 kB\nMemFree: 1 kB\n")
     cgroup.write_text("0::/jobs/one\n")
     group = tmp_path / "groups/jobs/one"
     group.mkdir(parents=True)
-    allowed = {"meminfo": meminfo, "cgroup": cgroup, "root": tmp_path / "groups"}
-    assert memory.allowed_bytes(**allowed) == 921_600_000
+    places = {"meminfo": meminfo, "cgroup": cgroup, "root": tmp_path / "groups"}
+    assert memory.available_bytes(**places) == 1_024_000_000
     (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("50000000\n")
+    assert memory.available_bytes(**places) == 1_024_000_000
+    # the group above it is limited; what it caches of files can be given up
     (group.parent / "memory.max").write_text("100000000\n")
-    assert memory.allowed_bytes(**allowed) == 90_000_000
+    (group.parent / "memory.current").write_text("70000000\n")
+    assert memory.available_bytes(**places) == 30_000_000
+    kept = "anon 1\ninactive_file 10000000\nactive_file 4000000\nslab_reclaimable 1000000\n"
+    (group.parent / "memory.stat").write_text(kept + "total_inactive_file 7\n")
+    assert memory.available_bytes(**places) == 45_000_000
+    (group.parent / "memory.current").write_text("200000000\n")
+    assert memory.available_bytes(**places) == 0
     nothing = tmp_path / "nothing"
-    assert memory.allowed_bytes(nothing, nothing, nothing) is None
+    assert memory.available_bytes(nothing, nothing, nothing) is None
+
+
+def test_control_groups_of_version_1_count(tmp_path: Path) -> None:
+    cgroup = tmp_path / "cgroup"
+    cgroup.write_text("12:cpu,cpuacct:/a\n9:memory:/docker/x\n1:name=systemd:/b\n")
+    group = tmp_path / "memory/docker/x"
+    group.mkdir(parents=True)
+    (group / "memory.limit_in_bytes").write_text("300000000\n")
+    (group / "memory.usage_in_bytes").write_text("120000000\n")
+    (group / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 20000000\n")
+    nothing = tmp_path / "nothing"
+    assert memory.available_bytes(nothing, cgroup, tmp_path) == 200_000_000
+
+
+def test_the_limit_is_what_is_held_and_a_share_of_what_is_available(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "held_bytes", lambda: 100)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    assert (memory.allowed_bytes(), memory.allowed_bytes(3)) == (1000, 400)
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    assert memory.allowed_bytes() is None
+
+
+def test_a_run_that_needs_more_is_refused_with_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "held_bytes", lambda: 100_000_000)
+    parts: list[Any] = [("ports", 3_000_000_000, True), ("routes", 900_000_000, True)]
+    watched = memory.Watched(lambda _: None, 4_000_000_000)
+    watched.expect(parts)
+    with pytest.raises(memory.MemoryLimitError) as raised:
+        watched.expect([*parts, ("rates", 20_000_000, False)])
+    said = str(raised.value)
+    sums = "4.02 GB of memory (ports 3 GB, routes 900 MB, the program 100 MB, all else 20 MB)"
+    assert sums in said and "may take 4 GB (--memory)" in said and "smaller" in said
+
+
+def test_memory_is_looked_at_while_a_run_is_built() -> None:
+    memory.Watched(lambda _: None, 1 << 40).busy()
+    with pytest.raises(memory.MemoryLimitError, match="before its first event"):
+        memory.Watched(lambda _: None, 1).busy()
 
 
 def test_progress_is_handed_on_below_the_limit() -> None:
@@ -53,6 +102,6 @@ def test_progress_is_handed_on_below_the_limit() -> None:
 
 
 def test_a_run_above_its_limit_ends_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(MemoryError, match="may take 1 MB"):
+    with pytest.raises(MemoryError, match=r"needs about .* may take 1 MB \(--memory\)"):
         ew.run("demo", out=tmp_path / "r", memory_bytes=1_000_000)
     assert not any(tmp_path.iterdir())

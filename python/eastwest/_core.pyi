@@ -21,6 +21,7 @@ __all__ = [
     "run",
     "schema",
     "topology",
+    "topology_kinds",
     "version",
 ]
 
@@ -78,6 +79,13 @@ def fuzz(
 ) -> dict[str, Any]: ...
 def schema() -> str: ...
 def topology(
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    sketches: list[Any] = ...,
+) -> dict[str, Any]: ...
+def topology_kinds(
     text: str,
     base_dir: str,
     data_dir: str,

@@ -91,10 +91,16 @@ class CoreResult(TypedDict):
     """Further files for the result folder, as they are."""
 
 
+#: What takes memory in a run, how many bytes, and whether it does so before the first event.
+MemoryPart = tuple[str, int, bool]
+
+
 class CheckResult(TypedDict):
     """What is wrong with a scenario, and what its author should know."""
 
     problems: list[Problem]
+    memory: list[MemoryPart]
+    """What a run of it takes at least, the largest part first; empty where there are problems."""
     notes: list[str]
 
 
@@ -291,6 +297,16 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
     """Nodes and cables that the scenario in ``text`` describes."""
     with _door() as (module, more):
         shown: dict[str, Any] = module.topology(text, base_dir, data_dir, overrides, *more)
+        return shown
+
+
+def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
+    """How many hosts and switches ``text`` describes, and how many cables of each kind.
+
+    ``kinds`` are (tier, rate in bit/s, delay in µs, number).
+    """
+    with _door() as (module, more):
+        shown: dict[str, Any] = module.topology_kinds(text, base_dir, data_dir, overrides, *more)
         return shown
 
 

@@ -115,11 +115,11 @@ def run(
     folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
     ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
     store every so many seconds and when it is interrupted: the same call goes on from there, unless
-    ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what the
-    machine or its control group has) ends with a ``MemoryError``. With several ``threads`` a large
-    fabric is simulated by so many at once, where that is possible; the result is the same and its
-    notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism
-    is, and ``RunError`` where the simulation cannot go on.
+    ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what is
+    available), or is known to need more, ends with a ``MemoryError``. With several ``threads`` a
+    large fabric is simulated by so many at once, where that is possible; the result is the same and
+    its notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a
+    mechanism is, and ``RunError`` where the simulation cannot go on.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(

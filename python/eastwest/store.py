@@ -193,10 +193,12 @@ class Store:
         tables: bool = True,
         extra: Mapping[str, Extra] | None = None,
         progress: core.ProgressCallback | None = None,
+        memory_bytes: int | None = None,
     ) -> Result:
         """Return a run from the store, or simulate it and keep it.
 
-        Raises what ``eastwest.run`` raises; a failure leaves nothing in the store.
+        ``memory_bytes`` is its limit, see ``eastwest.run``. Raises what that raises; a failure
+        leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}
@@ -204,7 +206,9 @@ class Store:
         if found is not None:
             return found
         reset_peak()
-        raw, summary = measured(wanted.source, wanted.overrides, seed, progress=progress)
+        raw, summary = measured(
+            wanted.source, wanted.overrides, seed, progress=progress, memory_bytes=memory_bytes
+        )
         made = {name: make(raw) for name, make in extra.items()}
         result = self.put(key, raw, summary, tables=tables, extra=made)
         self.record(wanted, key, summary)

@@ -6,6 +6,7 @@ mod fuzzing;
 mod keeping;
 pub mod mechanism;
 mod mpi;
+mod patience;
 mod running;
 mod sketch;
 
@@ -15,15 +16,18 @@ pub use pyo3;
 use eastwest_drill::profile::Profile;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::topology::Graph;
+use eastwest_sim::memory_estimate;
 use eastwest_sim::scenario::{self, Context, Problem, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
 use keeping::Keeping;
+use patience::patiently;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use running::{Finished, Running};
 use sketch::{Sketch, Watch};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -93,7 +97,7 @@ fn read(
     if let Some(seed) = seed {
         overrides.push(("seed".into(), seed.to_string()));
     }
-    let read = scenario::read(text, context, &overrides);
+    let read = patiently(None, || scenario::read(text, context, &overrides))?;
     read.map_err(|problems| refuse(py, &problems))
 }
 
@@ -120,6 +124,7 @@ fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>
         let columns = PyList::empty(py);
         // each column is given back as soon as Python has its own
         for (name, values) in table.columns {
+            py.check_signals()?;
             let (kind, data) = column(py, &values)?;
             columns.append((name, kind, data))?;
         }
@@ -175,6 +180,30 @@ fn progress_dict<'py>(
     Ok(d)
 }
 
+/// What a run of a scenario takes at least: (what, bytes, whether it is there before the first event).
+fn memory_list<'py>(
+    py: Python<'py>,
+    scenario: &Scenario,
+    threads: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let parts = memory_estimate::estimate(scenario, threads as u64);
+    PyList::new(py, parts.into_iter().map(|part| (part.name, part.bytes, part.built)))
+}
+
+/// Tells whoever watches a run what it will take, if that is of interest: `expect` of `progress`, which may
+/// refuse.
+fn expect(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    scenario: &Scenario,
+    threads: usize,
+) -> PyResult<()> {
+    let Some(expect) = progress.and_then(|p| p.getattr(py, "expect").ok()) else {
+        return Ok(());
+    };
+    expect.call1(py, (memory_list(py, scenario, threads)?,)).map(|_| ())
+}
+
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None, threads = 1))]
@@ -195,6 +224,7 @@ fn run<'py>(
     let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
+    expect(py, progress.as_ref(), &scenario, threads)?;
     let keeping =
         keeper.map(|keeper| Keeping::new(py, keeper, &scenario, reference)).transpose()?;
     let running = Running::new(&scenario, reference, threads, &watch, progress, keeping);
@@ -250,13 +280,15 @@ fn check<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     let context = context(base_dir, data_dir, sketches, &Arc::default())?;
-    match scenario::read(text, &context, &overrides) {
+    match patiently(None, || scenario::read(text, &context, &overrides))? {
         Ok(scenario) => {
             d.set_item("problems", PyList::empty(py))?;
+            d.set_item("memory", memory_list(py, &scenario, 1)?)?;
             d.set_item("notes", scenario.notes)?;
         }
         Err(problems) => {
             d.set_item("problems", problem_list(py, &problems)?)?;
+            d.set_item("memory", PyList::empty(py))?;
             d.set_item("notes", PyList::empty(py))?;
         }
     }
@@ -302,9 +334,12 @@ fn topology<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let context = context(base_dir, data_dir, sketches, &Arc::default())?;
     let scenario = read(py, text, &context, overrides, None)?;
-    let graph = Graph::build(&scenario.fabric.topology);
+    let graph = patiently(None, || Graph::build(&scenario.fabric.topology))?;
     let cables = PyList::empty(py);
-    for c in &graph.cables {
+    for (i, c) in graph.cables.iter().enumerate() {
+        if i % 0x1000 == 0 {
+            py.check_signals()?;
+        }
         let row = PyDict::new(py);
         row.set_item("a", &graph.names[c.a as usize])?;
         row.set_item("b", &graph.names[c.b as usize])?;
@@ -319,6 +354,38 @@ fn topology<'py>(
     d.set_item("hosts", graph.hosts)?;
     d.set_item("switches", graph.switches())?;
     d.set_item("cables", cables)?;
+    d.set_item("notes", &scenario.notes)?;
+    Ok(d)
+}
+
+/// How many nodes a scenario has, and how many cables of each kind, in the order of the first ones.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
+fn topology_kinds<'py>(
+    py: Python<'py>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    overrides: Vec<(String, String)>,
+    sketches: Vec<Sketch>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let context = context(base_dir, data_dir, sketches, &Arc::default())?;
+    let scenario = read(py, text, &context, overrides, None)?;
+    let (mut kinds, mut known) = (Vec::new(), BTreeMap::new());
+    let graph = patiently(None, || Graph::build(&scenario.fabric.topology))?;
+    for c in &graph.cables {
+        let kind = (c.tiers.0, c.config.rate.0, c.config.delay);
+        let place = *known.entry(kind).or_insert_with(|| {
+            kinds.push((kind.0, kind.1, kind.2.as_us_f64(), 0u64));
+            kinds.len() - 1
+        });
+        kinds[place].3 += 1;
+    }
+    let d = PyDict::new(py);
+    d.set_item("name", &scenario.name)?;
+    d.set_item("hosts", graph.hosts)?;
+    d.set_item("switches", graph.switches())?;
+    d.set_item("kinds", kinds)?;
     d.set_item("notes", &scenario.notes)?;
     Ok(d)
 }
@@ -400,6 +467,7 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;
+    m.add_function(wrap_pyfunction!(topology_kinds, m)?)?;
     m.add_function(wrap_pyfunction!(drill, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzing::fuzz, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzing::fuzz_levels, m)?)?;

@@ -2,6 +2,7 @@
 //! is kept meanwhile where that is wanted.
 
 use crate::keeping::Keeping;
+use crate::patience::patiently;
 use crate::progress_dict;
 use crate::sketch::Watch;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
@@ -103,7 +104,11 @@ impl<'a> Running<'a> {
                 Err(why) => return Ok(Ok(Ended::InOne(why))),
             };
             let (scenario, reference) = (self.scenario, self.reference);
-            threads::run(&|| plan_of(scenario, reference), threads, habits, &clock, self)
+            // parts are built, and put together again, without asking this watcher; what they do in
+            // between takes no steps
+            let progress = self.callback();
+            let plan = || plan_of(scenario, reference);
+            patiently(progress.as_ref(), || threads::run(&plan, threads, habits, &clock, self))?
         };
         match self.raised.take() {
             Some(raised) => Err(raised),
@@ -137,7 +142,7 @@ impl<'a> Running<'a> {
     ) -> PyResult<Result<Finished, RunError>> {
         let world = match kept {
             Some(world) => Ok(world),
-            None => self.plan().and_then(|plan| World::new(plan).map_err(RunError::Limit)),
+            None => self.build(World::new)?,
         };
         let mut world = match world {
             Ok(world) => world,
@@ -145,7 +150,10 @@ impl<'a> Running<'a> {
         };
         let ended = world.run(&mut |world| self.look(world));
         match (ended, self.raised.take()) {
-            (Ok(()), _) => Ok(Ok(Finished { results: Results::new(world), note })),
+            (Ok(()), _) => {
+                let results = patiently(self.progress.as_ref(), || Results::new(world))?;
+                Ok(Ok(Finished { results, note }))
+            }
             (Err(_), Some(raised)) => {
                 if self.is_worth_keeping(&raised) {
                     self.keep_at_end(&Keep::One(&world));
@@ -160,20 +168,35 @@ impl<'a> Running<'a> {
         &mut self,
         note: Option<String>,
     ) -> PyResult<Result<Finished, RunError>> {
-        let world = self.plan().and_then(|plan| FlowWorld::new(plan).map_err(RunError::Limit));
-        let mut world = match world {
+        let mut world = match self.build(FlowWorld::new)? {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
         let ended = world.run(&mut |world| self.look(world));
-        match self.raised.take() {
-            Some(raised) => Err(raised),
-            None => Ok(ended.map(|()| Finished { results: Results::new(world.finish()), note })),
+        match (ended, self.raised.take()) {
+            (_, Some(raised)) => Err(raised),
+            (Err(error), None) => Ok(Err(error)),
+            (Ok(()), None) => {
+                let progress = self.progress.as_ref();
+                let results = patiently(progress, || Results::new(world.finish()))?;
+                Ok(Ok(Finished { results, note }))
+            }
         }
     }
 
-    fn plan(&self) -> Result<Plan, RunError> {
-        plan_of(self.scenario, self.reference)
+    /// Builds what is to run.
+    fn build<W>(
+        &self,
+        world: impl FnOnce(Plan) -> Result<W, String>,
+    ) -> PyResult<Result<W, RunError>> {
+        patiently(self.progress.as_ref(), || {
+            let plan = plan_of(self.scenario, self.reference)?;
+            world(plan).map_err(RunError::Limit)
+        })
+    }
+
+    fn callback(&self) -> Option<Py<PyAny>> {
+        Python::attach(|py| self.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
     /// Whether the run may go on.

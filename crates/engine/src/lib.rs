@@ -2,6 +2,7 @@
 //! and histograms. It knows nothing of packets' contents, TCP or jobs.
 
 pub mod histogram;
+pub mod interrupt;
 pub mod meeting;
 pub mod memory;
 pub mod order;

@@ -58,6 +58,12 @@ pub struct Tournament {
 }
 
 impl Tournament {
+    /// Bytes of a tree for so many sources.
+    pub fn bytes(sources: usize) -> u64 {
+        let leaves = sources.next_power_of_two().max(4);
+        (leaves * (2 * size_of::<u64>() + size_of::<Key>())) as u64
+    }
+
     /// A tree for sources `0..sources`, all without event.
     pub fn new(sources: usize, seed: u64) -> Tournament {
         let leaves = sources.next_power_of_two().max(4);

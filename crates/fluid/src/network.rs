@@ -146,6 +146,12 @@ impl Network {
         }
     }
 
+    /// Bytes of each port before any connection.
+    pub fn bytes_per_port() -> u64 {
+        let counts = 2 * size_of::<Carried>() + size_of::<(f64, Time)>() + size_of::<u64>();
+        (size_of::<PortSpec>() + counts + size_of::<u32>()) as u64 + Share::bytes_per_port()
+    }
+
     /// Opens a connection whose client sends over the ports of the first path and whose server over those
     /// of the second. Its number may be one that is free again.
     pub fn open(&mut self, now: Time, paths: [Box<[u32]>; 2]) -> u32 {

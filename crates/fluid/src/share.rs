@@ -127,6 +127,11 @@ pub struct Share {
 }
 
 impl Share {
+    /// Bytes of each port before any flow.
+    pub fn bytes_per_port() -> u64 {
+        size_of::<Port>() as u64
+    }
+
     /// Ports with these capacities in bits per second.
     pub fn new(capacities_bps: impl IntoIterator<Item = u64>) -> Share {
         let port = |capacity_bps| Port {

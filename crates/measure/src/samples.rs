@@ -52,6 +52,9 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Bytes for each link before any sample.
+    pub const BYTES_PER_LINK: u64 = size_of::<(u64, u64)>() as u64;
+
     /// Samples of `tiers` tiers and `links` links from `interval` on. With `most` the series adapts
     /// so that it keeps at most so many samples.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {

@@ -9,6 +9,7 @@ use crate::queue::{
 };
 use crate::routing::CustomRoutingConfig;
 use crate::shared_buffer::SharedBufferConfig;
+use crate::topology::regular::Regular;
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -123,6 +124,8 @@ pub enum Topology {
         switches: Vec<String>,
         /// Cables between nodes, by index: hosts first, then switches.
         cables: Vec<(u32, u32, CableConfig)>,
+        /// The rule by which they are laid out, if there is one.
+        regular: Option<Regular>,
     },
 }
 

@@ -19,6 +19,7 @@ use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, Vi
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::Graph;
+use eastwest_engine::interrupt;
 use eastwest_engine::memory;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
@@ -110,6 +111,7 @@ impl Fabric {
         let watched = watched_links(config, graph.cables.len() * 2);
         let dcb = Arc::new(config.dcb.clone());
         for (i, cable) in graph.cables.iter().enumerate() {
+            interrupt::steps(16);
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
                 let place = (links.len(), from, to, cable.config);
                 let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);

@@ -7,6 +7,7 @@ pub mod dcb;
 pub mod energy;
 pub mod fabric;
 pub mod fault;
+pub mod footprint;
 pub mod journeys;
 pub mod link;
 pub mod losses;

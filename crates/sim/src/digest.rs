@@ -2,6 +2,7 @@
 //! port's counters (with the running hash over each packet's fate) and the final clock. Two runs
 //! with one digest did the same to every packet.
 
+use eastwest_engine::interrupt;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::link::Link;
 use eastwest_types::{
@@ -91,6 +92,7 @@ impl Digest {
     /// The end of the run: 32 hexadecimal digits.
     pub fn finish(mut self, links: &[Link], clock: Time) -> String {
         for l in links {
+            interrupt::steps(4);
             let c = &l.counters;
             self.words(5, &[c.packets, c.bytes, c.trail, c.max_backlog.0]);
             self.words(5, &kinds(l.account().drops()));

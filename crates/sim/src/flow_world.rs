@@ -18,8 +18,8 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// How many events pass between two looks at the caller's wishes.
-const EVENTS_PER_LOOK: u64 = 1 << 12;
+/// How many events pass between two looks at the caller's wishes: rates of all flows may change with one.
+const EVENTS_PER_LOOK: u64 = 1 << 4;
 /// Rates are made fair at most once in about a round trip.
 const LEAST_PACE: Span = Span::from_us(20);
 /// … and less often where many flows share, the more so in large fabrics: for each flow and host.

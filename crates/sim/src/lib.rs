@@ -17,6 +17,7 @@ pub mod flow_world;
 mod incidents;
 mod lpi;
 pub mod mechanisms;
+pub mod memory_estimate;
 mod messages;
 mod mpi;
 pub mod parameters;

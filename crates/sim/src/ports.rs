@@ -2,6 +2,7 @@
 
 use crate::results::{label, names};
 use crate::world::World;
+use eastwest_engine::interrupt;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::account::{Counts, Group};
 use eastwest_network::fabric::Fabric;
@@ -54,7 +55,10 @@ pub fn links(w: &World) -> Table {
     let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
     let u64s = |of: &dyn Fn(&Link) -> u64| Column::U64(l.iter().map(of).collect());
     let used = |l: &Link| utilisation(l.counters.bytes, l.cable.rate.0, run);
-    let name = |l: &Link| format!("{}->{}", node(l.from), node(l.to));
+    let name = |l: &Link| {
+        interrupt::steps(4);
+        format!("{}->{}", node(l.from), node(l.to))
+    };
     let mut columns = vec![
         ("link", Column::U32((0..l.len() as u32).collect())),
         ("name", Column::Text(l.iter().map(name).collect())),

@@ -115,6 +115,9 @@ pub struct World {
     pub(crate) approximate: Option<Approximate>,
     /// What a part of a run in parts has to do with others.
     pub(crate) share: Option<Box<Share>>,
+    /// Links looked at by events since the caller's wishes were last looked at.
+    #[serde(skip)]
+    links_seen: usize,
 }
 
 /// Event sources after the links.
@@ -134,6 +137,8 @@ fn change_key(fabric: &Fabric) -> Key {
 
 /// How many events pass between two looks at the caller's wishes.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
+/// An event that looks at all links counts more: after so many of them there is such a look, too.
+const LINKS_PER_LOOK: usize = 1 << 22;
 
 /// What transport endpoints say goes here. `INSIDE` and `BRIDGED` make four of it, one for each loop, so that
 /// the compiler also makes four of all that TCP does with it: code that is called from one place is part of
@@ -252,6 +257,7 @@ impl World {
             stuck: None,
             approximate: None,
             share: None,
+            links_seen: 0,
         })
     }
 
@@ -308,12 +314,14 @@ impl World {
     ) -> Result<(), RunError> {
         self.begin();
         while !self.stretch::<INSIDE, BRIDGED>(self.next_look(most))? {
-            if self.events % EVENTS_PER_LOOK == 0 {
+            let is_due = self.events % EVENTS_PER_LOOK == 0;
+            if is_due {
                 self.note_losses(Time::NEVER);
-                if !look(self) {
-                    return Err(RunError::Interrupted);
-                }
             }
+            if (is_due || self.links_seen >= LINKS_PER_LOOK) && !look(self) {
+                return Err(RunError::Interrupted);
+            }
+            self.links_seen = 0;
             if self.events >= most {
                 return Err(RunError::Interrupted);
             }
@@ -363,6 +371,9 @@ impl World {
             } else {
                 self.fire_other(source - links, links);
                 self.carry_notices();
+                if self.links_seen >= LINKS_PER_LOOK && self.share.is_none() {
+                    return Ok(false);
+                }
             }
             if self.events >= events {
                 return Ok(false);
@@ -409,6 +420,7 @@ impl World {
             SAMPLES => {
                 self.fabric.settle(self.now);
                 self.records.sample(&self.fabric, self.now);
+                self.links_seen += links as usize;
                 let next = if self.at_rest() {
                     Key::NEVER
                 } else {
@@ -423,6 +435,7 @@ impl World {
             }
             FAULTS => {
                 self.fabric.change(self.now, &mut self.sources);
+                self.links_seen += LINKS_PER_LOOK;
                 let next = if self.at_rest() { Key::NEVER } else { change_key(&self.fabric) };
                 self.sources.set(links + FAULTS, next);
             }

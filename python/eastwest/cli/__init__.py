@@ -28,6 +28,7 @@ from eastwest.cli import (
     sweep,
     trace,
 )
+from eastwest.cli.guard import INTERRUPTED
 
 app = typer.Typer(
     name="eastwest",
@@ -68,7 +69,10 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, _terminated)
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:  # before a command has begun
+        sys.exit(INTERRUPTED)
 
 
 def _terminated(number: int, _: FrameType | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import typer
 from rich.console import Console
@@ -65,19 +64,22 @@ def topology_show(
     """Show the nodes and cables of a scenario's fabric."""
     use_mechanisms(mechanisms)
     source = load_source(scenario)
-    shape = core.topology(
-        source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
+    asked = (
+        source.text,
+        str(source.base_dir),
+        str(shipped.DATA),
+        overrides(source.text, settings),
     )
     if as_json:
-        typer.echo(json.dumps(shape))
+        typer.echo(json.dumps(core.topology(*asked)))
         return
-    cables = Counter((c["tier"], c["rate_bps"], c["delay_us"]) for c in shape["cables"])
+    shape = core.topology_kinds(*asked)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_row("name", Text(clean(shape["name"])))
     grid.add_row("hosts", f"{shape['hosts']:,}")
     grid.add_row("switches", f"{shape['switches']:,}")
-    for (tier, bits_per_s, delay_us), number in cables.items():
+    for tier, bits_per_s, delay_us, number in shape["kinds"]:
         each = f"{rate(bits_per_s)} each way, {span(delay_us / 1e6)}"
         grid.add_row("cables", Text(f"{number:,} {tier_words(tier)}, {each}"))
     for note in shape["notes"]:

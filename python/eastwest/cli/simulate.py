@@ -21,13 +21,13 @@ from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.deadlock import deadlock
-from eastwest.memory import MemoryLimitError, parse
+from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.store import Store, plan
 from eastwest.sweep.estimate import of_run
 from eastwest.unfinished import EVERY_S, Keeper
-from eastwest.units import clean, span
+from eastwest.units import clean, size, span
 
 
 class OnBadRow(StrEnum):
@@ -68,7 +68,8 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Most memory the run may take, such as 4 GB; default: nine tenths of what there is.",
+        help="Most memory the run may take, such as 4 GB; default: nine tenths of what is "
+        "available.",
     ),
 ]
 
@@ -228,6 +229,9 @@ def check(
     else:
         console = Console(highlight=False, soft_wrap=True)
         console.print(Text(f"{clean(source.label)}: no problems"))
+        needed = with_program(checked["memory"])
+        whole = size(sum(part[1] for part in needed))
+        console.print(Text(f"  memory: at least about {whole}: {told(needed)}", style="dim"))
         for note in checked["notes"]:
             console.print(Text(f"  note: {clean(note, 400)}", style="yellow"))
     if problems:

@@ -13,8 +13,8 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from eastwest.memory import available_bytes
 from eastwest.store import Plan, Store
 from eastwest.sweep.pool import Pool
 from eastwest.sweep.worker import Event, Task
@@ -83,11 +83,8 @@ class Estimate:
 
 def available_mb() -> float | None:
     """Memory that can be taken without swapping, in MB, where the system tells (Linux)."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if "MemAvailable" in line)
-    except (OSError, StopIteration, ValueError):
-        return None
+    available = available_bytes()
+    return None if available is None else available / 1e6
 
 
 class Knowledge:

@@ -13,13 +13,14 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from eastwest.errors import InputError
+from eastwest.memory import allowed_bytes
 from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
 from eastwest.units import clean
@@ -113,9 +114,10 @@ class Processes:
 
     remote = False
 
-    def __init__(self, setup: Setup, size: int) -> None:
+    def __init__(self, setup: Setup, size: int, sharing: int | None = None) -> None:
         self.size = size
-        self._setup = setup
+        # of `sharing` processes on this machine, where others than these work there too
+        self._setup = replace(setup, memory_bytes=allowed_bytes(sharing or size))
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []
         self._stillborn = 0

@@ -87,7 +87,8 @@ def work(order: Order, *contents: bytes) -> Answer:
     if ours != order.plain_build:
         message = other_build(worker.address, ours, order.plain_build)
         return Answer(Event(number, "world", message), worker.address, {})
-    slot = _SLOTS.take(order, contents, Path(worker.local_directory))
+    threads = worker.state.nthreads
+    slot = _SLOTS.take(order, contents, Path(worker.local_directory), threads)
     try:
         event = _watched(slot, order, contents, worker)
         files: dict[str, bytes] = {}
@@ -130,7 +131,14 @@ def _watched(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worke
 class _Slot:
     """A process for runs of one sweep, with a folder of its own."""
 
-    def __init__(self, kind: tuple[Any, ...], order: Order, mechanisms: Recipe, folder: Path):
+    def __init__(
+        self,
+        kind: tuple[Any, ...],
+        order: Order,
+        mechanisms: Recipe,
+        folder: Path,
+        threads: int,
+    ):
         self.kind = kind
         self.folder = folder
         self.idle_since = 0.0
@@ -146,6 +154,7 @@ class _Slot:
                 mechanisms=mechanisms,
             ),
             1,
+            threads,
         )
 
     def begin(self, order: Order, contents: Sequence[bytes]) -> None:
@@ -204,8 +213,8 @@ class _Slots:
         self._idle: list[_Slot] = []
         self._watch: threading.Timer | None = None
 
-    def take(self, order: Order, contents: Sequence[bytes], scratch: Path) -> _Slot:
-        """Return an idle process for such orders, or start one."""
+    def take(self, order: Order, contents: Sequence[bytes], scratch: Path, threads: int) -> _Slot:
+        """Return an idle process for such orders, or start one, of up to ``threads``."""
         kind = (order.build, order.family, order.tables, order.warm_up_ps, order.mechanisms)
         with self._lock:
             for slot in self._idle:
@@ -214,7 +223,7 @@ class _Slots:
                     return slot
         folder = Path(tempfile.mkdtemp(prefix="eastwest-", dir=scratch))
         recipe = _unpacked(order, contents[len(order.inputs) :], folder)
-        return _Slot(kind, order, recipe, folder)
+        return _Slot(kind, order, recipe, folder, threads)
 
     def give_back(self, slot: _Slot) -> None:
         """Let others have a process, for a while."""

@@ -40,6 +40,9 @@ class Setup:
     warm_up_ps: int
     #: The user's own mechanisms.
     mechanisms: Recipe = field(default_factory=Recipe)
+    #: What a run may take: of what is available, the share of one of the processes that work at a
+    #: time. Without it, all that is available.
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,12 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)
     try:
         Store(setup.store).run(
-            plan, task.seed, tables=setup.tables, extra=extra, progress=_Telling(task.number, tell)
+            plan,
+            task.seed,
+            tables=setup.tables,
+            extra=extra,
+            progress=_Telling(task.number, tell),
+            memory_bytes=setup.memory_bytes,
         )
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -7,12 +7,15 @@
 //! links on which their packets may go.
 
 use crate::config::{FabricConfig, Topology};
+use crate::footprint::Footprint;
 use crate::routing::Routing;
 use crate::topology::Graph;
 use eastwest_types::HostId;
 
 /// Steps after which a fabric is too large to be looked at.
 const MOST_STEPS: u64 = 20_000_000;
+/// Bytes of the largest routes that are computed only to look at them.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// What there is to know of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,9 @@ pub enum Dependencies {
 pub fn look(config: &FabricConfig) -> Dependencies {
     if !matches!(config.topology, Topology::Graph { .. }) {
         return Dependencies::Free;
+    }
+    if Footprint::of(config).routes > MOST_BYTES {
+        return Dependencies::TooLarge;
     }
     let graph = Graph::build(&config.topology);
     let Ok(routing) = Routing::build(&graph, &config.routing, &config.equal_paths, 0) else {

@@ -1,18 +1,21 @@
 //! Which port a switch sends a packet to.
 //!
-//! Tables hold, per switch and edge switch, the set of ports on shortest paths, so their size grows
-//! with switches × racks and not with hosts. Among several ports the choice is ECMP by the packet's
+//! A [`table`] holds, per switch and edge switch, the set of ports on shortest paths. Among several ports the choice is ECMP by the packet's
 //! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or one of those
 //! in [`chooser`], or follows an explicit route. Ports that weigh more stand in their set several times.
 //! Cables that are known to be down are left out of the tables; an explicit route over one of them gives
 //! way to the shortest paths.
 
 mod adaptive;
+mod changes;
 mod chooser;
 mod custom;
+mod directions;
 mod explicit;
 mod flowlet;
+mod neighbours;
 mod shortest;
+mod table;
 
 pub use adaptive::AdaptiveCounts;
 use adaptive::Snooped;
@@ -29,6 +32,8 @@ use eastwest_types::{HostId, Time};
 use explicit::ExplicitRoutes;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
+pub use table::bytes;
+use table::{Table, columns};
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -63,11 +68,7 @@ pub const NOTE_HASH: u16 = u16::MAX;
 #[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,
-    columns: u32,
-    /// By switch × column.
-    table: Vec<u32>,
-    groups: Vec<Group>,
-    members: Vec<u32>,
+    table: Table,
     /// A seed per switch, mixed into hashes.
     salts: Vec<u32>,
     /// By link, where it is not 1.
@@ -96,36 +97,23 @@ impl Routing {
             mix(seed ^ mix(u64::from(switch))) as u32
         };
         let chooser = Chooser::new(config, graph.switches(), seed);
-        let mut routing = Routing {
-            attachments: Vec::new(),
-            columns: 0,
-            table: Vec::new(),
-            groups: Vec::new(),
-            members: Vec::new(),
+        let weights = weights_of(graph, equal_paths);
+        let routing = Routing {
+            attachments: attachments(graph, &|_| true),
+            table: Table::build(graph, &weights, &|_| true),
             salts: (0..graph.switches()).map(salt).collect(),
-            weights: weights_of(graph, equal_paths),
+            weights,
             chooses: !matches!(chooser, Chooser::Hash),
             chooser,
             explicit,
         };
-        routing.keep_to(graph, &|_| true);
         Ok(routing)
     }
 
     /// Computes the tables anew, over the cables that are `usable`.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
-        let tables = shortest::Tables::build(graph, &self.weights, usable);
-        self.attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
-        for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
-            self.attachments[cable.a as usize] = Attachment {
-                column: tables.column_of[(cable.b - graph.hosts) as usize],
-                down: if usable(i) { 2 * i as u32 + 1 } else { NO_ROUTE },
-            };
-        }
-        self.columns = tables.columns;
-        self.table = tables.entries;
-        self.groups = tables.groups;
-        self.members = tables.members;
+        self.attachments = attachments(graph, usable);
+        self.table = Table::build(graph, &self.weights, usable);
         if let Some(explicit) = &mut self.explicit {
             explicit.keep_to(usable);
         }
@@ -151,11 +139,11 @@ impl Routing {
             return from_ref(link);
         }
         let at = &self.attachments[dst.0 as usize];
-        let entry = &self.table[(switch * self.columns + at.column) as usize];
+        let entry = self.table.entry(switch, at.column);
         match *entry {
             LOCAL => from_ref(&at.down),
             group if group & GROUP_BIT != 0 => {
-                let members = self.members_of(group);
+                let members = self.table.members_of(group);
                 match self.chooser {
                     Chooser::Modulo => from_ref(&members[chooser::modulo(dst, members.len())]),
                     _ => members,
@@ -163,11 +151,6 @@ impl Routing {
             }
             _ => from_ref(entry),
         }
-    }
-
-    fn members_of(&self, entry: u32) -> &[u32] {
-        let group = self.groups[(entry & !GROUP_BIT) as usize];
-        &self.members[group.first as usize..][..group.count as usize]
     }
 
     /// Whether packets of one flow are dealt to equal links.
@@ -200,8 +183,7 @@ impl Routing {
         if entry & GROUP_BIT == 0 || entry == NO_ROUTE {
             return Snooped::Pass;
         }
-        let group = self.groups[(entry & !GROUP_BIT) as usize];
-        let members = &self.members[group.first as usize..][..group.count as usize];
+        let members = self.table.members_of(entry);
         let Chooser::Adaptive(adaptive) = &mut self.chooser else { return Snooped::Pass };
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
@@ -221,7 +203,7 @@ impl Routing {
             link = match entry {
                 LOCAL | NO_ROUTE => return None,
                 entry if entry & GROUP_BIT != 0 => {
-                    let members = self.members_of(entry);
+                    let members = self.table.members_of(entry);
                     members[adaptive.prefer(view.now, at, cnm.congested, members)]
                 }
                 only => only,
@@ -231,8 +213,7 @@ impl Routing {
     }
 
     fn entry(&self, switch: u32, dst: HostId) -> u32 {
-        let at = self.attachments[dst.0 as usize];
-        self.table[(switch * self.columns + at.column) as usize]
+        *self.table.entry(switch, self.attachments[dst.0 as usize].column)
     }
 
     /// Counts of what adaptive routing did; nothing where it is not asked for.
@@ -271,7 +252,7 @@ impl Routing {
             }
         }
         let at = self.attachments[dst.0 as usize];
-        let entry = self.table[(switch * self.columns + at.column) as usize];
+        let entry = *self.table.entry(switch, at.column);
         if entry == LOCAL {
             return at.down;
         }
@@ -281,7 +262,7 @@ impl Routing {
         if self.chooses {
             return self.next_chosen((switch, entry), dst, hash, view);
         }
-        let Some(group) = self.groups.get((entry & !GROUP_BIT) as usize) else {
+        let Some(group) = self.table.groups.get((entry & !GROUP_BIT) as usize) else {
             return NO_ROUTE;
         };
         // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
@@ -289,7 +270,7 @@ impl Routing {
         x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
         x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
         let chosen = (u64::from(x >> 16) * u64::from(group.count)) >> 16;
-        self.members[group.first as usize + chosen as usize]
+        self.table.members[group.first as usize + chosen as usize]
     }
 
     /// The same where something else than the hash chooses.
@@ -301,13 +282,26 @@ impl Routing {
         flow_hash: u16,
         view: impl FnOnce() -> View<'f>,
     ) -> u32 {
-        let Some(group) = self.groups.get_mut((entry & !GROUP_BIT) as usize) else {
+        let Some(group) = self.table.groups.get_mut((entry & !GROUP_BIT) as usize) else {
             return NO_ROUTE;
         };
-        let members = &self.members[group.first as usize..][..group.count as usize];
+        let members = &self.table.members[group.first as usize..][..group.count as usize];
         let asked = Asked { switch, dst, flow_hash, members };
         members[self.chooser.choose(&asked, &mut group.turn, view)]
     }
+}
+
+/// Where all hosts hang; one whose cable is not `usable` is not reached.
+fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment> {
+    let (column_of, _) = columns(graph);
+    let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
+    for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
+        attachments[cable.a as usize] = Attachment {
+            column: column_of[(cable.b - graph.hosts) as usize],
+            down: if usable(i) { 2 * i as u32 + 1 } else { NO_ROUTE },
+        };
+    }
+    attachments
 }
 
 /// Weights by link.
@@ -315,6 +309,9 @@ fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
     let wanted: BTreeMap<(u32, u32), u32> =
         equal_paths.weights.iter().map(|&(from, to, weight)| ((from, to), weight)).collect();
     let mut weights = BTreeMap::new();
+    if wanted.is_empty() {
+        return weights;
+    }
     for (cable, link) in graph.cables.iter().zip((0u32..).step_by(2)) {
         for (link, ends) in [(link, (cable.a, cable.b)), (link + 1, (cable.b, cable.a))] {
             weights.extend(wanted.get(&ends).map(|&weight| (link, weight)));

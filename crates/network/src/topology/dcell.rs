@@ -8,6 +8,7 @@
 //! paths, not DCellRouting, whose paths are up to a few hops longer.
 
 use crate::config::{CableConfig, Topology};
+use eastwest_engine::interrupt;
 
 /// Servers and mini-switches of a DCell of this level.
 pub fn servers(n: u32, level: u32) -> (u64, u64) {
@@ -36,6 +37,7 @@ pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topo
         let part = servers(n, l - 1).0 as u32; // servers in each of part + 1 parts
         for whole in (0..all).step_by((part * (part + 1)) as usize) {
             for i in 0..=part {
+                interrupt::steps(u64::from(part));
                 for j in i + 1..=part {
                     let (a, b) = (whole + i * part + j - 1, whole + j * part + i);
                     cables.push((relay + a, relay + b, uplink));
@@ -48,6 +50,7 @@ pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topo
         hosts: (0..all).map(|i| format!("h{i}")).collect(),
         switches: relays.chain((0..minis).map(|i| format!("mini{i}"))).collect(),
         cables,
+        regular: None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::{Cable, Graph};
 use crate::config::Topology;
+use eastwest_engine::interrupt;
 
 /// Lays out [`Topology::FatTree`].
 pub fn build(topology: &Topology) -> Graph {
@@ -30,6 +31,7 @@ pub fn build(topology: &Topology) -> Graph {
         .collect();
     for pod in 0..k {
         for i in 0..half {
+            interrupt::steps(u64::from(half));
             for j in 0..half {
                 let agg = agg0 + pod * half + j;
                 cables.push(Cable {
@@ -48,5 +50,5 @@ pub fn build(topology: &Topology) -> Graph {
             }
         }
     }
-    Graph { names, hosts, cables }
+    Graph { names, hosts, cables, regular: None }
 }

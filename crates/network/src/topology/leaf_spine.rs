@@ -2,6 +2,7 @@
 
 use super::{Cable, Graph};
 use crate::config::Topology;
+use eastwest_engine::interrupt;
 
 /// Lays out [`Topology::LeafSpine`].
 pub fn build(topology: &Topology) -> Graph {
@@ -21,6 +22,7 @@ pub fn build(topology: &Topology) -> Graph {
         .map(|a| Cable { a, b: hosts + a / hosts_per_leaf, config: host, tiers })
         .collect();
     for leaf in 0..leaves {
+        interrupt::steps(u64::from(spines) * u64::from(cables_per_spine));
         for spine in 0..spines {
             for _ in 0..cables_per_spine {
                 cables.push(Cable {
@@ -32,5 +34,5 @@ pub fn build(topology: &Topology) -> Graph {
             }
         }
     }
-    Graph { names, hosts, cables }
+    Graph { names, hosts, cables, regular: None }
 }

@@ -3,6 +3,7 @@
 pub mod dcell;
 mod fat_tree;
 mod leaf_spine;
+pub mod regular;
 #[cfg(test)]
 mod shape;
 pub mod torus;
@@ -10,6 +11,7 @@ pub mod two_groups;
 pub mod xgft;
 
 use crate::config::{CableConfig, Topology};
+use regular::Regular;
 use serde::{Deserialize, Serialize};
 
 /// A cable between two nodes, hosts first.
@@ -35,16 +37,19 @@ pub struct Graph {
     pub hosts: u32,
     /// All cables; link `2i` is cable `i` from `a` to `b`, link `2i + 1` the other direction.
     pub cables: Vec<Cable>,
+    /// The rule by which they are laid out, if there is one.
+    pub regular: Option<Regular>,
 }
 
 impl Graph {
     /// Lays out a topology.
     pub fn build(topology: &Topology) -> Graph {
-        match topology {
+        let regular = Regular::of(topology);
+        let graph = match topology {
             Topology::LeafSpine { .. } => leaf_spine::build(topology),
             Topology::Star { hosts, host } => star(*hosts, *host),
             Topology::FatTree { .. } => fat_tree::build(topology),
-            Topology::Graph { hosts, switches, cables } => {
+            Topology::Graph { hosts, switches, cables, .. } => {
                 let n = hosts.len() as u32;
                 let cables = cables
                     .iter()
@@ -55,9 +60,11 @@ impl Graph {
                         Cable { a, b, config, tiers }
                     })
                     .collect();
-                Graph { names: hosts.iter().chain(switches).cloned().collect(), hosts: n, cables }
+                let names = hosts.iter().chain(switches).cloned().collect();
+                Graph { names, hosts: n, cables, regular: None }
             }
-        }
+        };
+        Graph { regular, ..graph }
     }
 
     /// Number of switches.
@@ -81,7 +88,7 @@ fn star(hosts: u32, host: CableConfig) -> Graph {
     names.push("switch0".into());
     let tiers = ("host-up", "host-down");
     let cables = (0..hosts).map(|a| Cable { a, b: hosts, config: host, tiers }).collect();
-    Graph { names, hosts, cables }
+    Graph { names, hosts, cables, regular: None }
 }
 
 #[cfg(test)]

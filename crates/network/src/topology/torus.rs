@@ -5,7 +5,9 @@
 //! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
 //! dimension.
 
+use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
+use eastwest_engine::interrupt;
 
 /// Switches of the grid.
 pub fn switches(sizes: &[u32]) -> u64 {
@@ -40,6 +42,7 @@ pub fn build(
     let mut cables: Vec<_> = (0..hosts).map(|h| (h, hosts + h / hosts_per_switch, host)).collect();
     for (d, &size) in sizes.iter().enumerate() {
         for switch in 0..all {
+            interrupt::step();
             let at = coordinate(switch, d);
             if size == 2 && at == 1 {
                 continue;
@@ -52,6 +55,7 @@ pub fn build(
         hosts: (0..hosts).map(|i| format!("h{i}")).collect(),
         switches: (0..all).map(name).collect(),
         cables,
+        regular: Some(Regular::Torus(sizes.to_vec())),
     }
 }
 

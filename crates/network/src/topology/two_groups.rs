@@ -51,6 +51,7 @@ pub fn build(hosts_per_group: u32, paths: u32, host: CableConfig, uplink: CableC
         hosts: (0..hosts).map(|i| format!("h{i}")).collect(),
         switches: ends("left").chain(row("near")).chain(row("far")).chain(ends("right")).collect(),
         cables,
+        regular: None,
     }
 }
 

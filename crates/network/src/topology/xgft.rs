@@ -10,7 +10,9 @@
 //! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
 //! up, each in the order of the digit in which their ends differ.
 
+use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
+use eastwest_engine::interrupt;
 
 /// The shape: for each level from the hosts up, children of its nodes and parents of those below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl Xgft {
             let (m, w) = (u64::from(self.children[level]), u64::from(self.parents[level]));
             let config = if level == 0 { host } else { uplink };
             for node in 0..self.nodes(level) {
+                interrupt::steps(w);
                 let (rest, digits) = (node / low / m, node % low);
                 for digit in 0..w {
                     let parent = (rest * w + digit) * low + digits;
@@ -68,7 +71,7 @@ impl Xgft {
             }
             below = above;
         }
-        Topology::Graph { hosts, switches, cables }
+        Topology::Graph { hosts, switches, cables, regular: Some(Regular::of_xgft(self)) }
     }
 }
 

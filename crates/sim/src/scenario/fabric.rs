@@ -9,7 +9,7 @@
 use super::dcb;
 use super::energy::{self, LinkRates};
 use super::graph;
-use super::nodes::{Nodes, cables_of, nodes_of};
+use super::nodes::Nodes;
 use super::quantity::Octets;
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
 use super::reader::{Section, key};
@@ -18,6 +18,7 @@ use super::{Context, Files, routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
 use eastwest_network::dcb::pfc::Wire;
+use eastwest_network::footprint::Sizes;
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 
@@ -310,7 +311,8 @@ fn read_topology(
     if s.describing() {
         return None;
     }
-    let (nodes, cables) = (nodes_of(&topology), cables_of(&topology));
+    let size = Sizes::of(&topology);
+    let (nodes, cables) = (size.nodes(), size.cables);
     let sizes: &[&str] = match kind {
         Kind::LeafSpine => &["hosts_per_leaf", "leaves", "spines", "cables_per_spine"],
         Kind::Star => &["hosts"],

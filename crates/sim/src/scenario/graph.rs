@@ -107,6 +107,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         hosts: plain(hosts.clone()),
         switches: plain(switches.clone()),
         cables,
+        regular: None,
     })
 }
 

@@ -10,6 +10,7 @@
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
 use super::problem::nearest;
+use eastwest_engine::interrupt;
 use eastwest_network::config::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,24 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_HOPS: usize = 64;
 
 /// How many nodes a topology has, computed without building it.
-pub fn nodes_of(topology: &Topology) -> u64 {
+fn nodes_of(topology: &Topology) -> u64 {
     tiers(topology).iter().map(|tier| tier.1).sum()
-}
-
-/// How many cables a topology has.
-pub fn cables_of(topology: &Topology) -> u64 {
-    match topology {
-        Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
-            let uplinks = u64::from(*spines).saturating_mul(u64::from(*cables_per_spine));
-            u64::from(*leaves).saturating_mul(uplinks.saturating_add(u64::from(*hosts_per_leaf)))
-        }
-        Topology::Star { hosts, .. } => u64::from(*hosts),
-        Topology::FatTree { k, hosts_per_edge, .. } => {
-            let (k, half) = (u64::from(*k), u64::from(*k / 2));
-            k * half * (2 * half + u64::from(*hosts_per_edge))
-        }
-        Topology::Graph { cables, .. } => cables.len() as u64,
-    }
 }
 
 /// Prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
@@ -106,10 +91,16 @@ impl Nodes {
         let tiers = tiers(topology);
         let (mut numbers, mut cables) = (BTreeMap::new(), BTreeSet::new());
         let mut hosts = u32::try_from(tiers[0].1).unwrap_or(u32::MAX);
-        if let Topology::Graph { hosts: names, switches, cables: list } = topology {
+        if let Topology::Graph { hosts: names, switches, cables: list, .. } = topology {
             hosts = names.len() as u32;
-            numbers.extend(names.iter().chain(switches).cloned().zip(0u32..));
-            cables.extend(list.iter().map(|(a, b, _)| (*a.min(b), *a.max(b))));
+            numbers.extend(
+                names.iter().chain(switches).inspect(|_| interrupt::steps(8)).cloned().zip(0u32..),
+            );
+            cables.extend(
+                list.iter()
+                    .inspect(|_| interrupt::steps(4))
+                    .map(|(a, b, _)| (*a.min(b), *a.max(b))),
+            );
         }
         Nodes { topology: topology.clone(), tiers, hosts, numbers, cables }
     }
@@ -236,6 +227,7 @@ impl Nodes {
 mod tests {
     use super::*;
     use eastwest_network::config::CableConfig;
+    use eastwest_network::footprint::Sizes;
     use eastwest_types::{Rate, Span};
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::ZERO };
@@ -254,7 +246,8 @@ mod tests {
         let (host, uplink) = (CABLE, CABLE);
         let tree = Topology::FatTree { k: 4, hosts_per_edge: 2, host, uplink };
         let (degrees, cables) = degree_and_cables(&tree);
-        assert_eq!(cables, cables_of(&tree));
+        assert_eq!(cables, Sizes::of(&tree).cables);
+        assert_eq!(degrees.len() as u64, Sizes::of(&tree).nodes());
         assert!(degrees[..16].iter().all(|&d| d == 1));
         assert!(degrees[16..].iter().all(|&d| d == 4), "{degrees:?}");
         let fabric = Topology::LeafSpine {
@@ -265,7 +258,7 @@ mod tests {
             host,
             uplink,
         };
-        assert_eq!(degree_and_cables(&fabric).1, cables_of(&fabric));
+        assert_eq!(degree_and_cables(&fabric).1, Sizes::of(&fabric).cables);
         let star = Topology::Star { hosts: 5, host };
         assert_eq!(degree_and_cables(&star).1, 5);
     }
@@ -291,8 +284,12 @@ mod tests {
         assert_eq!(racks(&tree), [0, 0, 1, 1]);
         let cables = vec![(0, 3, host), (2, 1, host), (2, 3, uplink)];
         let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-        let graph =
-            Topology::Graph { hosts: names(&["a", "b"]), switches: names(&["s", "t"]), cables };
+        let graph = Topology::Graph {
+            hosts: names(&["a", "b"]),
+            switches: names(&["s", "t"]),
+            cables,
+            regular: None,
+        };
         assert_eq!(racks(&graph), [1, 0]);
     }
 }

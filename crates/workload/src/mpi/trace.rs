@@ -6,6 +6,7 @@
 
 use super::cg::Cg;
 use super::record::{Fault, Record, parse, rank_of, shown};
+use eastwest_engine::interrupt;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -155,6 +156,7 @@ impl Lines {
 
     fn next(&mut self) -> Result<Option<Record>, Trouble> {
         while let Some(length) = self.whole_line()? {
+            interrupt::steps(8);
             let line = &self.block[self.used..self.used + length];
             let foreign = self.merged && rank_of(line).is_some_and(|r| r != self.rank);
             let parsed = if foreign { Ok(None) } else { parse(line, self.ranks, self.element) };
@@ -232,6 +234,7 @@ pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
     let mut lines = Lines::new(file, 0, u32::MAX);
     let mut largest = None;
     while let Some(length) = lines.whole_line()? {
+        interrupt::steps(8);
         largest = largest.max(rank_of(&lines.block[lines.used..lines.used + length]));
         lines.used += length;
         lines.offset += length as u64;

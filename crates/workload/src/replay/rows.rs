@@ -5,6 +5,7 @@ use super::{
     BadRows, MAX_LINE_BYTES, MAX_LINES, Trace, TraceError, TraceErrorKind, TraceJob, TraceNotes,
     shown,
 };
+use eastwest_engine::interrupt;
 use eastwest_types::Span;
 use std::io::{self, BufRead};
 
@@ -38,6 +39,9 @@ impl Fault {
     }
 }
 
+/// A line is about as much work as so many accesses to memory.
+const STEPS: u64 = 16;
+
 /// Reads a trace whose lines `parse` understands; `None` is a line that is no job. `file` is its name
 /// for error messages.
 pub(super) fn read(
@@ -51,6 +55,7 @@ pub(super) fn read(
     let mut jobs: Vec<TraceJob> = Vec::new();
     let mut latest = Span::ZERO;
     loop {
+        interrupt::steps(STEPS);
         let line = notes.lines + 1;
         if line > MAX_LINES {
             return Err(too_many(file, line));

@@ -20,6 +20,7 @@
 
 use crate::scenario::problem::shorten;
 use crate::scenario::rows;
+use eastwest_engine::interrupt;
 use eastwest_types::Span;
 use eastwest_workload::transactions::{Book, Call, Recorded};
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
     let mut table = Table::default();
     let mut row = csv::ByteRecord::new();
     while reader.read_byte_record(&mut row).map_err(|e| rows::broken(&e))? {
+        interrupt::steps(16);
         let line = row.position().map_or(0, csv::Position::line);
         let cells: Result<Vec<&str>, String> = places
             .iter()

@@ -11,6 +11,7 @@ use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{FileName, Quantity};
 use crate::scenario::reader::{Section, key};
 use crate::scenario::rows;
+use eastwest_engine::interrupt;
 use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::flow_list::{FlowListConfig, ListedFlow};
 use std::io::Read;
@@ -71,6 +72,7 @@ fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
     let mut flows = Vec::new();
     let mut row = csv::ByteRecord::new();
     while reader.read_byte_record(&mut row).map_err(|e| rows::broken(&e))? {
+        interrupt::steps(16);
         let line = row.position().map_or(0, csv::Position::line);
         if flows.len() == MOST_FLOWS {
             return Err(format!(":{line}: more than {MOST_FLOWS} flows"));

@@ -1,0 +1,40 @@
+//! Work that is no simulation yet, or none any more: reading, building, making tables. Ctrl-C ends it, and
+//! so does what the progress callback raises, which watches over memory.
+
+use eastwest_engine::interrupt;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Does some work that counts its steps ([`interrupt::steps`]). Several times a second Ctrl-C is looked for,
+/// and the method `busy` of `progress` is called, if it has one. Gives what was raised there.
+pub fn patiently<R>(progress: Option<&Py<PyAny>>, work: impl FnOnce() -> R) -> PyResult<R> {
+    let raised = Rc::new(RefCell::new(None));
+    let busy = Python::attach(|py| progress.and_then(|p| p.getattr(py, "busy").ok()));
+    #[allow(clippy::disallowed_methods)]
+    let mut looked = Instant::now();
+    let look = {
+        let raised = raised.clone();
+        move || {
+            let since = looked.elapsed();
+            if since < LOOK_EVERY {
+                return true;
+            }
+            looked += since;
+            *raised.borrow_mut() = Python::attach(|py| {
+                py.check_signals()?;
+                busy.as_ref().map_or(Ok(()), |busy| busy.call0(py).map(|_| ()))
+            })
+            .err();
+            raised.borrow().is_none()
+        }
+    };
+    interrupt::watched(look, work).map_err(|interrupt::Stopped| {
+        raised.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+    })
+}

@@ -1,0 +1,116 @@
+//! Long work that may be told to stop.
+//!
+//! [`watched`] does some work and has a callback looked at meanwhile: loops that can become long count
+//! their [`steps`], and every [`STEPS_PER_LOOK`] of them the callback is asked whether to go on. Where it says
+//! no, the work is unwound as by a panic, so that everything is given back, and [`watched`] returns
+//! [`Stopped`]. No result depends on it: work is done as a whole or not at all.
+//!
+//! Without a callback, and in threads other than that of [`watched`], steps do nothing.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+
+/// Steps between two calls of the callback: less than a tenth of a second where a step is about as long as
+/// one access to memory beyond the cache.
+const STEPS_PER_LOOK: u64 = 1 << 16;
+
+/// The work was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+type Look = Box<dyn FnMut() -> bool>;
+
+thread_local! {
+    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    static LOOK: RefCell<Option<Look>> = const { RefCell::new(None) };
+}
+
+/// Does some work; `look` is called now and then and says whether to go on. One within another is watched
+/// by the inner callback.
+pub fn watched<R>(
+    look: impl FnMut() -> bool + 'static,
+    work: impl FnOnce() -> R,
+) -> Result<R, Stopped> {
+    let before = (LOOK.replace(Some(Box::new(look))), LEFT.replace(STEPS_PER_LOOK));
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    LOOK.set(before.0);
+    LEFT.set(before.1);
+    done.map_err(|cause| match cause.downcast::<Stopped>() {
+        Ok(stopped) => *stopped,
+        Err(defect) => panic::resume_unwind(defect),
+    })
+}
+
+/// Counts steps of long work; may not return, see above.
+#[inline]
+pub fn steps(steps: u64) {
+    let left = LEFT.get();
+    if left > steps {
+        LEFT.set(left - steps);
+    } else {
+        look();
+    }
+}
+
+/// Counts one step of long work.
+#[inline]
+pub fn step() {
+    steps(1);
+}
+
+#[cold]
+fn look() {
+    LEFT.set(STEPS_PER_LOOK);
+    // taken out meanwhile: what it calls may take steps, too
+    let Some(mut look) = LOOK.take() else { return };
+    let goes_on = look();
+    LOOK.set(Some(look));
+    if !goes_on {
+        panic::resume_unwind(Box::new(Stopped));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+
+    #[test]
+    fn work_is_asked_now_and_then_and_ends_when_told_to() {
+        let (looks, given_back) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        struct Held(Rc<Cell<bool>>);
+        impl Drop for Held {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+        let (counted, held) = (looks.clone(), Held(given_back.clone()));
+        let ended = watched(
+            move || {
+                counted.set(counted.get() + 1);
+                counted.get() < 3
+            },
+            move || {
+                let _held = held;
+                loop {
+                    step();
+                }
+            },
+        );
+        assert_eq!((ended, looks.get(), given_back.get()), (Err::<(), _>(Stopped), 3, true));
+        // nobody watches any more
+        steps(u64::MAX - 1);
+        assert_eq!(looks.get(), 3);
+    }
+
+    #[test]
+    fn work_that_is_let_go_on_gives_its_result() {
+        let sum = || {
+            (0..1_000_000u64).fold(0, |sum, n| {
+                step();
+                sum + n
+            })
+        };
+        assert_eq!(watched(|| true, sum), Ok(499_999_500_000));
+    }
+}

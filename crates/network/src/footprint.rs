@@ -1,0 +1,161 @@
+//! Memory that a fabric takes, known from its settings before it is built.
+//!
+//! Structures are counted by their sizes, what they hold elsewhere by what that is when no packet has been sent.
+//! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
+
+use crate::config::{FabricConfig, QueueConfig, Topology};
+use crate::dcb::port::Bridge;
+use crate::energy::LinkPolicy;
+use crate::energy::eee::Sleeper;
+use crate::fault::Effect;
+use crate::link::{Link, Waiting};
+use crate::queue::Queue;
+use crate::routing;
+use crate::shared_buffer::SharedBuffer;
+use crate::topology::Cable;
+use crate::topology::regular::Regular;
+
+/// Bytes of a name: its place in a list, and its text, which the allocator rounds up.
+const NAME: u64 = (size_of::<String>() + 16) as u64;
+/// Bytes of a queue discipline with a state of its own, and of the further state of a port that holds its
+/// packets in queues of classes, for every class.
+const DISCIPLINE: u64 = 128;
+const CLASS: u64 = 256;
+
+/// How many there are of what in a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Hosts.
+    pub hosts: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Switches with hosts.
+    pub edges: u64,
+    /// Cables.
+    pub cables: u64,
+}
+
+impl Sizes {
+    /// Those of a topology, which is not laid out for it.
+    pub fn of(topology: &Topology) -> Sizes {
+        let wide = |n: u32| u64::from(n);
+        let regular = Regular::of(topology);
+        let (hosts, cables) = match *topology {
+            Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
+                let hosts = wide(leaves) * wide(hosts_per_leaf);
+                (hosts, hosts + wide(leaves) * wide(spines) * wide(cables_per_spine))
+            }
+            Topology::Star { hosts, .. } => (wide(hosts), wide(hosts)),
+            Topology::FatTree { k, hosts_per_edge, .. } => {
+                let (half, edges) = (wide(k / 2), wide(k) * wide(k / 2));
+                (edges * wide(hosts_per_edge), edges * (wide(hosts_per_edge) + 2 * half))
+            }
+            Topology::Graph { ref hosts, ref cables, .. } => {
+                (hosts.len() as u64, cables.len() as u64)
+            }
+        };
+        let (switches, edges) = match (&regular, topology) {
+            (Some(regular), _) => (wide(regular.switches()), wide(regular.edges())),
+            (None, Topology::Graph { switches, .. }) => (switches.len() as u64, edges_of(topology)),
+            (None, _) => unreachable!("all others are regular"),
+        };
+        Sizes { hosts, switches, edges, cables }
+    }
+
+    /// Hosts and switches.
+    pub fn nodes(&self) -> u64 {
+        self.hosts + self.switches
+    }
+
+    /// Ports, those of hosts included.
+    pub fn ports(&self) -> u64 {
+        2 * self.cables
+    }
+}
+
+/// Switches of a graph that have hosts.
+fn edges_of(topology: &Topology) -> u64 {
+    let Topology::Graph { hosts, switches, cables, .. } = topology else { return 0 };
+    let mut has_hosts = vec![false; switches.len()];
+    for &(a, b, _) in cables {
+        let (host, switch) = (a.min(b) as usize, a.max(b) as usize);
+        if host < hosts.len() && switch >= hosts.len() {
+            has_hosts[switch - hosts.len()] = true;
+        }
+    }
+    has_hosts.iter().filter(|has| **has).count() as u64
+}
+
+/// Bytes that a fabric takes as soon as it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Names, cables, where hosts hang.
+    pub nodes: u64,
+    /// Next hops; with those that are needed only to compute them.
+    pub routes: u64,
+    /// Ports with their queues.
+    pub ports: u64,
+}
+
+impl Footprint {
+    /// Of a fabric with these settings.
+    pub fn of(config: &FabricConfig) -> Footprint {
+        let sizes = Sizes::of(&config.topology);
+        let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;
+        nodes += sizes.hosts * 4 + config.shared_buffer.map_or(0, |_| shared(&sizes));
+        if let Topology::Graph { .. } = config.topology {
+            // as read, and as handed to who builds it
+            let cable = size_of::<(u32, u32, crate::config::CableConfig)>() as u64;
+            nodes += 2 * (sizes.nodes() * NAME + sizes.cables * cable);
+        }
+        let of_hosts = sizes.hosts * (port(config, true) + port(config, false));
+        let between = sizes.ports().saturating_sub(2 * sizes.hosts) * port(config, false);
+        Footprint { nodes, routes: routes(config, &sizes), ports: of_hosts + between }
+    }
+}
+
+fn shared(sizes: &Sizes) -> u64 {
+    sizes.switches * (size_of::<SharedBuffer>() as u64 + 16)
+}
+
+fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
+    let between = 2 * (sizes.cables - sizes.hosts.min(sizes.cables));
+    let regular = Regular::of(&config.topology);
+    let (kept, besides) = routing::bytes(sizes.switches, sizes.edges, between, regular.as_ref());
+    // where links fail, routes with all of them are kept too, to tell how fast a message could be
+    let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
+    let each = kept + sizes.hosts * 8 + sizes.switches * 4;
+    each * (1 + u64::from(down)) + besides
+}
+
+/// Bytes of a port.
+fn port(config: &FabricConfig, from_host: bool) -> u64 {
+    let queue = if from_host { &config.host_queue } else { &config.switch_queue };
+    let classes = config.scheduler.classes().len().max(1) as u64;
+    let waits = config.reference_ports
+        || (config.shared_buffer.is_some() && !from_host)
+        || config.dcb.is_on()
+        || classes > 1
+        || !queue.is_one_fifo();
+    let mut bytes = (size_of::<Link>() + size_of::<bool>()) as u64 + discipline(queue);
+    if waits {
+        bytes += size_of::<Waiting>() as u64 + classes * (CLASS + discipline(queue));
+    }
+    if config.dcb.is_on() {
+        bytes += size_of::<Bridge>() as u64 + 8 * CLASS;
+    }
+    let class = if from_host { &config.energy.host } else { &config.energy.fabric };
+    if !matches!(class.policy, LinkPolicy::AlwaysOn | LinkPolicy::Ideal) {
+        bytes += size_of::<Sleeper>() as u64;
+    }
+    bytes
+}
+
+/// Bytes of a discipline besides its place in the port.
+fn discipline(queue: &QueueConfig) -> u64 {
+    match queue {
+        QueueConfig::DropTail(_) => 0,
+        QueueConfig::FqCoDel(c) => u64::from(c.flows) * size_of::<usize>() as u64,
+        _ => DISCIPLINE.max(size_of::<Queue>() as u64),
+    }
+}

@@ -1,0 +1,128 @@
+//! What cables that are down change in the routes of a regular fabric, without searching all of it.
+//!
+//! For one edge switch: a switch whose last shortest way is gone is **cut off**. Who is nearer than
+//! another switch is decided before it, so switches are looked at in the order of their hops while all
+//! cables were usable. Those cut off then get new ways, in the order of their new hops (Ramalingam and
+//! Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A switch
+//! that is not cut off keeps its hops and can only lose ports: hops of others have not become fewer.
+
+use super::directions::Directions;
+use super::neighbours::Neighbours;
+use super::table::{Sets, towards};
+use super::{GROUP_BIT, NO_ROUTE};
+use eastwest_engine::interrupt;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A fabric and the cables of it that can be used.
+pub struct Changes<'a> {
+    /// Positions.
+    pub directions: &'a Directions,
+    /// Over all cables.
+    pub all: &'a Neighbours,
+    /// Over those that can be used.
+    pub usable: &'a Neighbours,
+}
+
+/// What the cables that are down change for one edge switch.
+#[derive(Default)]
+struct OfEdge {
+    /// Hops of switches that were cut off; `u32::MAX` where no way is left.
+    cut_off: BTreeMap<u32, u32>,
+    /// Others that have lost ports.
+    poorer: Vec<u32>,
+}
+
+impl Changes<'_> {
+    /// Entries by switch and column that differ from those by direction, `entries`; `down` are the ends of the
+    /// cables that cannot be used.
+    pub fn find(
+        &self,
+        down: &[(u32, u32)],
+        columns: u32,
+        entries: &[u32],
+        sets: &mut Sets,
+    ) -> BTreeMap<(u32, u32), u32> {
+        let (mut changed, mut met) = (BTreeMap::new(), BTreeSet::new());
+        let mut ports = Vec::new();
+        for edge in 0..columns {
+            interrupt::steps(down.len() as u64);
+            let of_edge = self.of_edge(down, edge);
+            for &switch in of_edge.cut_off.keys().chain(&of_edge.poorer) {
+                if met.insert(switch) {
+                    self.remember_sets(switch, entries, sets);
+                }
+                self.ports(&of_edge, switch, edge, &mut ports);
+                changed.insert((switch, edge), sets.entry(&ports));
+            }
+        }
+        changed
+    }
+
+    /// Takes the sets of a switch that has all its cables for known.
+    fn remember_sets(&self, switch: u32, entries: &[u32], sets: &mut Sets) {
+        let mut ports = Vec::new();
+        for edge in self.directions.examples(switch).into_iter().flatten() {
+            let entry = entries[self.directions.cell(switch, edge)];
+            if entry & GROUP_BIT != 0 && entry != NO_ROUTE {
+                towards(self.directions, self.all, switch, edge, &mut ports);
+                sets.remember(&ports, entry);
+            }
+        }
+    }
+
+    fn of_edge(&self, down: &[(u32, u32)], edge: u32) -> OfEdge {
+        let hops = |switch| self.directions.hops(switch, edge);
+        let mut found = OfEdge::default();
+        let mut next = BTreeSet::new();
+        for &(a, b) in down {
+            let (at_a, at_b) = (hops(a), hops(b));
+            if at_b + 1 == at_a {
+                next.insert((at_a, a));
+            } else if at_a + 1 == at_b {
+                next.insert((at_b, b));
+            }
+        }
+        while let Some((at, switch)) = next.pop_first() {
+            let ways = self.usable.of(switch).iter();
+            let left = |&(_, n): &(u32, u32)| hops(n) + 1 == at && !found.cut_off.contains_key(&n);
+            if ways.clone().any(left) {
+                found.poorer.push(switch);
+                continue;
+            }
+            found.cut_off.insert(switch, u32::MAX);
+            let farther = ways.filter(|(_, n)| hops(*n) == at + 1);
+            next.extend(farther.map(|&(_, n)| (at + 1, n)));
+        }
+        self.reconnect(&mut found.cut_off, &hops);
+        found
+    }
+
+    /// Finds the new hops of switches that were cut off.
+    fn reconnect(&self, cut_off: &mut BTreeMap<u32, u32>, hops: &dyn Fn(u32) -> u32) {
+        let mut next = BTreeSet::new();
+        for &switch in cut_off.keys() {
+            let others = self.usable.of(switch).iter().filter(|(_, n)| !cut_off.contains_key(n));
+            next.extend(others.map(|&(_, n)| (hops(n) + 1, switch)));
+        }
+        while let Some((at, switch)) = next.pop_first() {
+            match cut_off.get_mut(&switch) {
+                Some(known) if *known > at => *known = at,
+                _ => continue,
+            }
+            let others = self.usable.of(switch).iter().filter(|(_, n)| cut_off.contains_key(n));
+            next.extend(others.map(|&(_, n)| (at + 1, n)));
+        }
+    }
+
+    /// The ports that now lead from a switch to the edge switch.
+    fn ports(&self, of_edge: &OfEdge, switch: u32, edge: u32, ports: &mut Vec<u32>) {
+        let hops = |switch: u32| match of_edge.cut_off.get(&switch) {
+            Some(&hops) => hops,
+            None => self.directions.hops(switch, edge),
+        };
+        let at = hops(switch);
+        let closer = |&&(_, n): &&(u32, u32)| at != u32::MAX && hops(n).wrapping_add(1) == at;
+        ports.clear();
+        ports.extend(self.usable.of(switch).iter().filter(closer).map(|&(link, _)| link));
+    }
+}

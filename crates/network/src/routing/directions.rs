@@ -1,0 +1,253 @@
+//! Directions in regular fabrics. From one switch, all edge switches of one direction are reached by the
+//! same ports, so that routes take room by switch × direction and not by switch × edge switch.
+//!
+//! - **Torus**: for each dimension whether the shorter way round the ring is none, up, down or both.
+//! - **Tree**: the child above the edge switch, or up where none is.
+
+use crate::topology::regular::{Level, Regular};
+use serde::{Deserialize, Serialize};
+
+/// Positions of all switches, and how directions are numbered: those of switch 0, of switch 1, …
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Directions {
+    /// See [`Regular::Torus`].
+    Torus(Torus),
+    /// See [`Regular::Tree`].
+    Tree(Tree),
+}
+
+/// A torus.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Torus {
+    /// Switches along each dimension.
+    sizes: Vec<u32>,
+    /// Coordinates of all switches, those of one after the other.
+    at: Vec<u32>,
+    /// Directions at each switch.
+    each: u32,
+}
+
+/// A tree.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Tree {
+    levels: Vec<Level>,
+    places: Vec<Place>,
+    cells: u32,
+}
+
+/// A switch of a tree.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Place {
+    /// The number of its first direction.
+    first: u32,
+    /// The first edge switch below it, how many there are, and how many below each child.
+    low: u32,
+    edges: u32,
+    per_child: u32,
+    level: u32,
+}
+
+/// Directions along a ring of this size, two opposite points of which have two shortest ways.
+fn along(size: u32) -> u32 {
+    match size {
+        2 => 2,
+        size if size % 2 == 0 => 4,
+        _ => 3,
+    }
+}
+
+/// The direction of a point that lies `ahead` of another on a ring.
+#[inline]
+fn turn(size: u32, ahead: u32) -> u32 {
+    match 2 * ahead {
+        0 => 0,
+        twice if twice < size => 1,
+        twice if twice > size => 2,
+        _ => along(size) - 1,
+    }
+}
+
+impl Torus {
+    fn new(sizes: &[u32]) -> Torus {
+        let switches: u32 = sizes.iter().product();
+        let mut at = Vec::with_capacity(switches as usize * sizes.len());
+        for switch in 0..switches {
+            let mut step = switches;
+            at.extend(sizes.iter().map(|&size| {
+                step /= size;
+                switch / step % size
+            }));
+        }
+        Torus { sizes: sizes.to_vec(), at, each: sizes.iter().map(|&size| along(size)).product() }
+    }
+
+    fn coordinates(&self, switch: u32) -> &[u32] {
+        &self.at[switch as usize * self.sizes.len()..][..self.sizes.len()]
+    }
+
+    /// For each dimension its size, and by how much `to` lies ahead of `from`.
+    #[inline]
+    fn ahead(&self, from: u32, to: u32) -> impl Iterator<Item = (u32, u32)> {
+        let ends = self.coordinates(from).iter().zip(self.coordinates(to));
+        self.sizes.iter().zip(ends).map(|(&size, (&from, &to))| {
+            (size, if to >= from { to - from } else { to + size - from })
+        })
+    }
+
+    fn cell(&self, switch: u32, edge: u32) -> u32 {
+        let turns = self
+            .ahead(switch, edge)
+            .fold(0, |all, (size, ahead)| all * along(size) + turn(size, ahead));
+        switch * self.each + turns
+    }
+
+    /// A switch in a direction.
+    fn example(&self, switch: u32, direction: u32) -> u32 {
+        let (mut left, mut step, mut edge) = (direction, 1, 0);
+        for (&size, &at) in self.sizes.iter().zip(self.coordinates(switch)).rev() {
+            let ahead = match left % along(size) {
+                last if last != 0 && last == along(size) - 1 && size % 2 == 0 => size / 2,
+                2 => size - 1,
+                turn => turn,
+            };
+            edge += (at + ahead) % size * step;
+            left /= along(size);
+            step *= size;
+        }
+        edge
+    }
+}
+
+impl Tree {
+    fn new(levels: &[Level]) -> Tree {
+        let mut tree = Tree { levels: levels.to_vec(), places: Vec::new(), cells: 0 };
+        let mut per_child = 1;
+        for (number, level) in (0..).zip(levels) {
+            for i in 0..level.switches {
+                tree.places.push(Place {
+                    first: tree.cells,
+                    low: i / level.alike * level.edges,
+                    edges: level.edges,
+                    per_child,
+                    level: number,
+                });
+                tree.cells += level.edges / per_child + 1;
+            }
+            per_child = level.edges;
+        }
+        tree
+    }
+
+    fn cell(&self, switch: u32, edge: u32) -> u32 {
+        let place = &self.places[switch as usize];
+        // above the switch where the edge switch has a smaller number, too
+        place.first + edge.wrapping_sub(place.low).min(place.edges) / place.per_child
+    }
+
+    fn example(&self, switch: u32, direction: u32) -> Option<u32> {
+        let place = &self.places[switch as usize];
+        let below = direction * place.per_child;
+        let edge = (place.low + below) % self.levels[0].switches;
+        (below < place.edges || place.edges < self.levels[0].switches).then_some(edge)
+    }
+
+    fn hops(&self, switch: u32, edge: u32) -> u32 {
+        let place = &self.places[switch as usize];
+        let common = |&level: &u32| {
+            let edges = self.levels[level as usize].edges;
+            place.low / edges == edge / edges
+        };
+        let top = (place.level..).find(common).expect("the highest level is above all");
+        (top - place.level) + top
+    }
+}
+
+impl Directions {
+    /// Those of a regular fabric.
+    pub fn new(regular: &Regular) -> Directions {
+        match regular {
+            Regular::Torus(sizes) => Directions::Torus(Torus::new(sizes)),
+            Regular::Tree(levels) => Directions::Tree(Tree::new(levels)),
+        }
+    }
+
+    /// Bytes of the positions in a regular fabric.
+    pub fn bytes_of(regular: &Regular) -> u64 {
+        let each = match regular {
+            Regular::Torus(sizes) => sizes.len() * size_of::<u32>(),
+            Regular::Tree(_) => size_of::<Place>(),
+        };
+        u64::from(regular.switches()) * each as u64
+    }
+
+    /// The number of the direction in which an edge switch lies from a switch.
+    #[inline]
+    pub fn cell(&self, switch: u32, edge: u32) -> usize {
+        match self {
+            Directions::Torus(torus) => torus.cell(switch, edge) as usize,
+            Directions::Tree(tree) => tree.cell(switch, edge) as usize,
+        }
+    }
+
+    /// For every direction of a switch, in order, an edge switch that lies there, if any does.
+    pub fn examples(&self, switch: u32) -> Vec<Option<u32>> {
+        match self {
+            Directions::Torus(torus) => {
+                (0..torus.each).map(|direction| Some(torus.example(switch, direction))).collect()
+            }
+            Directions::Tree(tree) => {
+                let place = &tree.places[switch as usize];
+                (0..=place.edges / place.per_child).map(|d| tree.example(switch, d)).collect()
+            }
+        }
+    }
+
+    /// Links on a shortest way from a switch to an edge switch.
+    pub fn hops(&self, switch: u32, edge: u32) -> u32 {
+        match self {
+            Directions::Torus(torus) => {
+                torus.ahead(switch, edge).map(|(size, ahead)| ahead.min(size - ahead)).sum()
+            }
+            Directions::Tree(tree) => tree.hops(switch, edge),
+        }
+    }
+}
+
+/// Directions of all switches together, without laying them out.
+pub fn count(regular: &Regular) -> u64 {
+    match regular {
+        Regular::Torus(sizes) => {
+            let each = |n: u64, &size: &u32| n.saturating_mul(u64::from(along(size)));
+            sizes.iter().fold(u64::from(regular.switches()), each)
+        }
+        Regular::Tree(levels) => {
+            let below = std::iter::once(1).chain(levels.iter().map(|level| level.edges));
+            let each = |(level, below): (&Level, u32)| {
+                u64::from(level.switches) * u64::from(level.edges / below + 1)
+            };
+            levels.iter().zip(below).map(each).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_lies_in_its_direction() {
+        for sizes in [&[2u32, 3][..], &[4, 5], &[7], &[2, 2, 2], &[6, 4, 3]] {
+            let regular = Regular::Torus(sizes.to_vec());
+            let directions = Directions::new(&regular);
+            let mut cells = 0;
+            for switch in 0..regular.switches() {
+                for example in directions.examples(switch) {
+                    let edge = example.expect("a ring has all directions");
+                    assert_eq!(directions.cell(switch, edge), cells, "{sizes:?} {switch}");
+                    cells += 1;
+                }
+            }
+            assert_eq!(cells as u64, count(&regular), "{sizes:?}");
+        }
+    }
+}

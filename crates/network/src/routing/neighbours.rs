@@ -1,0 +1,47 @@
+//! Which switches are joined, by which links.
+
+use crate::topology::{Cable, Graph};
+
+/// Links between switches: for every switch (link out, switch at its end), in the order of cables.
+pub struct Neighbours {
+    /// Where the list of each switch begins; one more than switches.
+    first: Vec<u32>,
+    list: Vec<(u32, u32)>,
+}
+
+impl Neighbours {
+    /// Over the cables that are `usable`, by their numbers.
+    pub fn new(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Neighbours {
+        let between = |(i, c): &(usize, &Cable)| c.a >= graph.hosts && usable(*i);
+        let cables = || graph.cables.iter().enumerate().filter(between);
+        let mut first = vec![0; graph.switches() as usize + 1];
+        for (_, c) in cables() {
+            first[(c.a - graph.hosts) as usize + 1] += 1;
+            first[(c.b - graph.hosts) as usize + 1] += 1;
+        }
+        for switch in 1..first.len() {
+            first[switch] += first[switch - 1];
+        }
+        let mut list = vec![(0, 0); first[first.len() - 1] as usize];
+        let mut next = first.clone();
+        for (i, c) in cables() {
+            let (a, b) = (c.a - graph.hosts, c.b - graph.hosts);
+            for (from, to, link) in [(a, b, 2 * i as u32), (b, a, 2 * i as u32 + 1)] {
+                list[next[from as usize] as usize] = (link, to);
+                next[from as usize] += 1;
+            }
+        }
+        Neighbours { first, list }
+    }
+
+    /// Those of a switch.
+    pub fn of(&self, switch: u32) -> &[(u32, u32)] {
+        let (first, end) = (self.first[switch as usize], self.first[switch as usize + 1]);
+        &self.list[first as usize..end as usize]
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.first.len() as u32 - 1
+    }
+}

@@ -1,0 +1,415 @@
+//! Next hops on equal-cost shortest paths over usable cables.
+//!
+//! A table holds an entry for every switch and column; columns are edge switches. In [`regular`]
+//! fabrics entries are first found by switch and direction (see [`directions`]): a few for each switch, from
+//! positions alone. Cables that are down change some of them, which [`changes`] finds. In all other
+//! graphs a breadth-first search for every edge switch fills the table (see [`shortest`]).
+//!
+//! A table of up to [`MOST_WHOLE`] bytes is laid out in any case: nothing is faster than to look an entry up.
+//! Above that the entries of regular fabrics stay as they are, by direction.
+//!
+//! [`regular`]: crate::topology::regular
+//! [`directions`]: super::directions
+//! [`changes`]: super::changes
+//! [`shortest`]: super::shortest
+
+use super::changes::Changes;
+use super::directions::{self, Directions};
+use super::neighbours::Neighbours;
+use super::shortest;
+use super::{GROUP_BIT, Group, LOCAL, NO_ROUTE};
+use crate::topology::Graph;
+use crate::topology::regular::Regular;
+use eastwest_engine::interrupt;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Bytes of the largest table that is laid out by switch and column although the fabric is regular.
+const MOST_WHOLE: u64 = 32 << 20;
+/// Bytes of an entry.
+const ENTRY: u64 = size_of::<u32>() as u64;
+/// Bytes of a set of ports besides its members.
+const SET: u64 = size_of::<Group>() as u64;
+
+/// Entries of all switches, and the sets of ports that they name.
+#[derive(Serialize, Deserialize)]
+pub struct Table {
+    /// Edge switches.
+    pub columns: u32,
+    /// By switch × column, or by direction.
+    entries: Vec<u32>,
+    /// How directions are numbered, where entries are found by them.
+    directions: Option<Box<Directions>>,
+    /// Entries that differ from those of their direction, by switch and column.
+    changed: BTreeMap<(u32, u32), u32>,
+    /// Sets of equal ports.
+    pub groups: Vec<Group>,
+    /// Links of all sets.
+    pub members: Vec<u32>,
+}
+
+/// Column of every switch that is an edge switch, in the order of hosts, and the edge switch of every
+/// column.
+pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
+    let mut column_of = vec![u32::MAX; graph.switches() as usize];
+    let mut edges = Vec::new();
+    for edge in graph.edge_of_host() {
+        if edge != u32::MAX && column_of[edge as usize] == u32::MAX {
+            column_of[edge as usize] = edges.len() as u32;
+            edges.push(edge);
+        }
+    }
+    (column_of, edges)
+}
+
+/// Whether a table of these sizes is laid out though the fabric is regular.
+fn is_small(switches: u64, columns: u64) -> bool {
+    switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
+}
+
+/// Bytes of the table of a fabric of so many switches, columns and links between switches, before any fault:
+/// what is kept, and what is needed besides while it is built. Sets of ports of fabrics without rule
+/// can only be guessed: at two for every link.
+pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>) -> (u64, u64) {
+    let whole = switches.saturating_mul(columns).saturating_mul(ENTRY);
+    let degree = links / switches.max(1) + 1;
+    let neighbours = links * size_of::<(u32, u32)>() as u64;
+    let of_sets = |sets: u64, members: u64| sets * SET + members * ENTRY;
+    let Some(regular) = regular.filter(|regular| has_directions(regular)) else {
+        return (whole + of_sets(2 * links, links * degree.min(8)), neighbours + whole / 8);
+    };
+    let by_direction = directions::count(regular);
+    let sets = match regular {
+        // about half of the ports in each direction
+        Regular::Torus(_) => of_sets(by_direction, by_direction * degree.div_ceil(2)),
+        Regular::Tree(_) => of_sets(switches, links / 2),
+    };
+    let places = Directions::bytes_of(regular);
+    if is_small(switches, columns) {
+        (whole + sets, neighbours + places + by_direction * ENTRY)
+    } else {
+        (by_direction * ENTRY + sets + places, neighbours)
+    }
+}
+
+/// Directions are numbered in 32 bits.
+fn has_directions(regular: &Regular) -> bool {
+    directions::count(regular) < u64::from(GROUP_BIT)
+}
+
+impl Table {
+    /// Paths over the cables that are `usable`, by their numbers; links weigh 1 where `weights`, by link,
+    /// does not say otherwise.
+    pub fn build(
+        graph: &Graph,
+        weights: &BTreeMap<u32, u32>,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Table {
+        let (_, edges) = columns(graph);
+        let rule = graph.regular.as_ref().filter(|regular| has_directions(regular));
+        let mut sets = Sets::new(weights);
+        let Some(regular) = rule else {
+            let entries = shortest::entries(&Neighbours::new(graph, usable), &edges, &mut sets);
+            return sets.into_table(edges.len() as u32, entries);
+        };
+        assert!(edges.iter().copied().eq(0..regular.edges()), "edge switches come first");
+        let mut table = Table::by_direction(graph, regular, sets, usable);
+        if is_small(u64::from(graph.switches()), edges.len() as u64) {
+            table.lay_out(graph.switches());
+        }
+        table
+    }
+
+    /// The table of a regular fabric, not laid out.
+    fn by_direction(
+        graph: &Graph,
+        regular: &Regular,
+        mut sets: Sets,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Table {
+        let columns = regular.edges();
+        let directions = Directions::new(regular);
+        let all = Neighbours::new(graph, &|_| true);
+        let entries = entries_by_direction(&directions, &all, &mut sets);
+        let changed = match down(graph, usable) {
+            none if none.is_empty() => BTreeMap::new(),
+            down => {
+                let usable = Neighbours::new(graph, usable);
+                let changes = Changes { directions: &directions, all: &all, usable: &usable };
+                changes.find(&down, columns, &entries, &mut sets)
+            }
+        };
+        let mut table = sets.into_table(columns, entries);
+        (table.directions, table.changed) = (Some(Box::new(directions)), changed);
+        table
+    }
+
+    /// Replaces directions by columns.
+    fn lay_out(&mut self, switches: u32) {
+        let mut entries = Vec::with_capacity(switches as usize * self.columns as usize);
+        for switch in 0..switches {
+            interrupt::steps(u64::from(self.columns));
+            entries.extend((0..self.columns).map(|column| *self.entry(switch, column)));
+        }
+        self.entries = entries;
+        self.directions = None;
+        self.changed = BTreeMap::new();
+    }
+
+    /// The entry of a switch for a column.
+    #[inline(always)]
+    pub fn entry(&self, switch: u32, column: u32) -> &u32 {
+        match &self.directions {
+            None => &self.entries[switch as usize * self.columns as usize + column as usize],
+            Some(directions) => self.entry_by_direction(directions, switch, column),
+        }
+    }
+
+    #[inline(never)]
+    fn entry_by_direction(&self, directions: &Directions, switch: u32, column: u32) -> &u32 {
+        if !self.changed.is_empty()
+            && let Some(entry) = self.changed.get(&(switch, column))
+        {
+            return entry;
+        }
+        &self.entries[directions.cell(switch, column)]
+    }
+
+    /// The set of ports of an entry that names one.
+    #[inline]
+    pub fn members_of(&self, entry: u32) -> &[u32] {
+        let group = self.groups[(entry & !GROUP_BIT) as usize];
+        &self.members[group.first as usize..][..group.count as usize]
+    }
+}
+
+/// The cables between switches that are not usable.
+fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
+    let between = graph.cables.iter().enumerate().filter(|(_, c)| c.a >= graph.hosts);
+    between
+        .filter(|(i, _)| !usable(*i))
+        .map(|(_, c)| (c.a - graph.hosts, c.b - graph.hosts))
+        .collect()
+}
+
+/// Entries of all switches by direction.
+fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Sets) -> Vec<u32> {
+    let (mut entries, mut ports) = (Vec::new(), Vec::new());
+    for switch in 0..all.switches() {
+        interrupt::steps(64);
+        for example in directions.examples(switch) {
+            entries.push(match example {
+                None => NO_ROUTE,
+                Some(edge) if edge == switch => LOCAL,
+                Some(edge) => {
+                    towards(directions, all, switch, edge, &mut ports);
+                    sets.entry(&ports)
+                }
+            });
+        }
+        // a link leaves one switch: no other has a set that is equal
+        sets.forget();
+    }
+    entries
+}
+
+/// The ports of a switch that lead to an edge switch while all cables are usable, in the order of links.
+pub fn towards(
+    directions: &Directions,
+    all: &Neighbours,
+    switch: u32,
+    edge: u32,
+    ports: &mut Vec<u32>,
+) {
+    let hops = directions.hops(switch, edge);
+    let closer = |&&(_, next): &&(u32, u32)| directions.hops(next, edge) + 1 == hops;
+    ports.clear();
+    ports.extend(all.of(switch).iter().filter(closer).map(|&(link, _)| link));
+}
+
+/// Sets of ports as they are found; equal ones share a group.
+pub struct Sets<'a> {
+    weights: &'a BTreeMap<u32, u32>,
+    groups: Vec<Group>,
+    members: Vec<u32>,
+    known: BTreeMap<Vec<u32>, u32>,
+}
+
+impl<'a> Sets<'a> {
+    fn new(weights: &'a BTreeMap<u32, u32>) -> Sets<'a> {
+        Sets { weights, groups: Vec::new(), members: Vec::new(), known: BTreeMap::new() }
+    }
+
+    /// The entry for a set of ports.
+    pub fn entry(&mut self, ports: &[u32]) -> u32 {
+        match *ports {
+            [] => NO_ROUTE,
+            [only] => only,
+            _ => {
+                if let Some(&entry) = self.known.get(ports) {
+                    return entry;
+                }
+                let first = self.members.len() as u32;
+                self.members.extend(repeated(ports, self.weights));
+                let count = self.members.len() as u32 - first;
+                self.groups.push(Group { first, count, turn: 0 });
+                let entry = GROUP_BIT | (self.groups.len() - 1) as u32;
+                self.known.insert(ports.to_vec(), entry);
+                entry
+            }
+        }
+    }
+
+    /// Takes a set and its entry for known.
+    pub fn remember(&mut self, ports: &[u32], entry: u32) {
+        self.known.insert(ports.to_vec(), entry);
+    }
+
+    /// Takes no set for known any more.
+    fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    fn into_table(self, columns: u32, entries: Vec<u32>) -> Table {
+        let Sets { groups, members, .. } = self;
+        Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
+    }
+}
+
+/// Ports as often as their weights say, in lowest terms (the replication of WCMP: Zhou et al., EuroSys
+/// 2014): the choice among members stays one among equals. Copies of a port stand apart, for those who
+/// go by turns.
+fn repeated(ports: &[u32], weights: &BTreeMap<u32, u32>) -> Vec<u32> {
+    if weights.is_empty() {
+        return ports.to_vec();
+    }
+    let weight = |port: &u32| weights.get(port).copied().unwrap_or(1);
+    let divisor = ports.iter().map(weight).fold(0, greatest_common_divisor);
+    let times: Vec<(u32, u32)> = ports.iter().map(|p| (*p, weight(p) / divisor)).collect();
+    let most = times.iter().map(|t| t.1).max().unwrap_or(0);
+    (0..most).flat_map(|round| times.iter().filter(move |t| t.1 > round).map(|t| t.0)).collect()
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CableConfig, Topology};
+    use crate::topology::torus;
+    use crate::topology::xgft::Xgft;
+    use eastwest_engine::random::Stream;
+    use eastwest_types::{Rate, Span};
+    use std::collections::BTreeSet;
+
+    const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
+
+    #[test]
+    fn ports_are_repeated_by_their_weights_in_lowest_terms() {
+        let weights = |list: &[(u32, u32)]| list.iter().copied().collect::<BTreeMap<_, _>>();
+        assert_eq!(repeated(&[4, 7, 9], &BTreeMap::new()), [4, 7, 9]);
+        assert_eq!(repeated(&[4, 7], &weights(&[(4, 30), (7, 10)])), [4, 7, 4, 4]);
+        assert_eq!(repeated(&[4, 7], &weights(&[(4, 64), (7, 64)])), [4, 7]);
+        assert_eq!(repeated(&[4, 7, 9], &weights(&[(7, 2), (1, 9)])), [4, 7, 9, 7]);
+    }
+
+    fn regular_fabrics() -> Vec<Graph> {
+        let xgft = |children: &[u32], parents: &[u32]| {
+            let (children, parents) = (children.to_vec(), parents.to_vec());
+            Xgft { children, parents }.build(CABLE, CABLE)
+        };
+        let leaf_spine = |leaves, spines, cables_per_spine| {
+            let (host, uplink) = (CABLE, CABLE);
+            Topology::LeafSpine {
+                leaves,
+                hosts_per_leaf: 2,
+                spines,
+                cables_per_spine,
+                host,
+                uplink,
+            }
+        };
+        let fat_tree = |k| Topology::FatTree { k, hosts_per_edge: 2, host: CABLE, uplink: CABLE };
+        let torus = |sizes: &[u32]| torus::build(sizes, 2, CABLE, CABLE);
+        let all = [
+            Topology::Star { hosts: 3, host: CABLE },
+            leaf_spine(1, 2, 1),
+            leaf_spine(5, 3, 2),
+            fat_tree(2),
+            fat_tree(6),
+            xgft(&[2, 3, 2], &[1, 2, 3]),
+            xgft(&[3, 2, 2, 2], &[1, 1, 2, 2]),
+            xgft(&[2, 1, 3], &[1, 3, 1]),
+            Xgft::k_ary_n_tree(3, 3).build(CABLE, CABLE),
+            torus(&[2]),
+            torus(&[7]),
+            torus(&[6, 5]),
+            torus(&[4, 2, 3]),
+            torus(&[2, 2, 2, 2]),
+        ];
+        all.iter().map(Graph::build).collect()
+    }
+
+    /// Ports for every switch and column.
+    fn all_ports(table: &Table, switches: u32) -> Vec<Vec<u32>> {
+        let each = |switch| (0..table.columns).map(move |column| (switch, column));
+        let ports = |(switch, column)| match *table.entry(switch, column) {
+            entry if entry & GROUP_BIT != 0 && entry != NO_ROUTE => table.members_of(entry).into(),
+            only => vec![only],
+        };
+        (0..switches).flat_map(each).map(ports).collect()
+    }
+
+    /// Compares what is found by position with what a search over all cables finds, by direction and laid out.
+    fn compare(graph: &Graph, usable: &dyn Fn(usize) -> bool, weights: &BTreeMap<u32, u32>) {
+        let (_, edges) = columns(graph);
+        let mut sets = Sets::new(weights);
+        let neighbours = Neighbours::new(graph, usable);
+        let entries = shortest::entries(&neighbours, &edges, &mut sets);
+        let searched = sets.into_table(edges.len() as u32, entries);
+        let regular = graph.regular.as_ref().expect("a regular fabric");
+        let table = Table::by_direction(graph, regular, Sets::new(weights), usable);
+        let expected = all_ports(&searched, graph.switches());
+        assert_eq!(all_ports(&table, graph.switches()), expected, "{regular:?}");
+        let laid_out = Table::build(graph, weights, usable);
+        assert!(table.directions.is_some() && laid_out.directions.is_none());
+        assert_eq!(all_ports(&laid_out, graph.switches()), expected, "{regular:?}");
+        // equal sets of a switch are one group: it deals packets to their ports in turn
+        let named = laid_out.entries.iter().filter(|e| **e & GROUP_BIT != 0 && **e != NO_ROUTE);
+        let named: BTreeSet<&u32> = named.collect();
+        let different: BTreeSet<_> = expected.iter().filter(|ports| ports.len() > 1).collect();
+        assert_eq!(named.len(), different.len());
+    }
+
+    #[test]
+    fn positions_give_the_ports_that_a_search_finds() {
+        for graph in regular_fabrics() {
+            compare(&graph, &|_| true, &BTreeMap::new());
+            let weights = (0..graph.cables.len() as u32).map(|link| (2 * link, 1 + link % 3));
+            compare(&graph, &|_| true, &weights.collect());
+        }
+    }
+
+    #[test]
+    fn cables_that_are_down_change_what_a_search_would_change() {
+        let mut random = Stream::new(7, "cables that are down");
+        for graph in regular_fabrics() {
+            let cables = graph.cables.len() as u64;
+            for round in 0..12u64 {
+                // from a single cable to more than half of all
+                let most = if round < 6 { 1 + round } else { round * cables / 16 };
+                let down: Vec<u64> = (0..most).map(|_| random.below(cables)).collect();
+                compare(&graph, &|cable| !down.contains(&(cable as u64)), &BTreeMap::new());
+            }
+        }
+    }
+
+    #[test]
+    fn directions_take_less_room_than_columns() {
+        let sizes = vec![300, 300];
+        let (kept, besides) = bytes(90_000, 90_000, 360_000, Some(&Regular::Torus(sizes)));
+        assert!(kept < 60_000_000 && besides < 20_000_000, "{kept} {besides}");
+    }
+}

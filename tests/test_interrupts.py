@@ -1,0 +1,130 @@
+"""Ctrl-C and the limit of memory while no simulation is going on: reading, building, tables."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eastwest import core, shipped
+from eastwest.memory import MemoryLimitError, Watched
+
+WORKLOAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '1 KB'\n"
+RATES = "host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n"
+#: Searches from 5,256 servers in a graph without rule: seconds, and 124 MB for what they find.
+SLOW = f"schema = 1\n[fabric]\nkind = 'dcell'\nn = 8\nlevels = 2\n{RATES}{WORKLOAD}"
+#: Protection against a hang, not a bound of time: it is answered at once.
+HANG_S = 60
+
+
+class StopError(Exception):
+    """Raised by a signal."""
+
+
+def _where(folder: Path) -> tuple[str, str]:
+    return str(folder), str(shipped.DATA)
+
+
+@contextmanager
+def _stopped_soon() -> Iterator[None]:
+    """Raise ``StopError`` in a moment, as Ctrl-C raises ``KeyboardInterrupt``."""
+
+    def stop(*_: object) -> None:
+        raise StopError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_reading_is_ended_by_a_signal(tmp_path: Path) -> None:
+    rows = "h0,h1,1000,0.5\nh1,h0,1000,0.5\n" * 500_000
+    (tmp_path / "flows.csv").write_text("src,dst,bytes,start_s\n" + rows)
+    text = (
+        f"schema = 1\n[fabric]\nkind = 'fat-tree'\nk = 4\n{RATES}"
+        "[[workload]]\nname = 'all'\nkind = 'flow-list'\nfile = 'flows.csv'\n"
+    )
+    read = False
+    with pytest.raises(StopError), _stopped_soon():
+        core.check(text, *_where(tmp_path), [])
+        read = True
+    assert not read
+
+
+def test_building_is_ended_by_a_signal(tmp_path: Path) -> None:
+    told: list[core.Progress] = []
+    with pytest.raises(StopError), _stopped_soon():
+        core.run(SLOW, *_where(tmp_path), [], None, False, told.append)
+    assert not told
+
+
+def test_memory_is_watched_while_a_run_is_built(tmp_path: Path) -> None:
+    told: list[core.Progress] = []
+
+    class Late(Watched):
+        """Has not heard what the run will take."""
+
+        def expect(self, parts: list[core.MemoryPart]) -> None:
+            assert sum(value for _, value, _ in parts) > 100_000_000
+
+    with pytest.raises(MemoryLimitError, match="before its first event"):
+        core.run(SLOW, *_where(tmp_path), [], None, False, Late(told.append, 1_000_000))
+    assert not told
+
+
+def test_a_run_that_would_not_fit_is_refused_by_the_command(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(SLOW.replace("n = 8", "n = 15"))
+    done = _command("run", str(scenario), "--memory", "1 GB", "--out", str(tmp_path / "r"))
+    said, complained = done.communicate(timeout=HANG_S)
+    assert (done.returncode, said) == (2, "")
+    assert "needs about" in complained and "(routes " in complained and "--memory" in complained
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
+def test_building_is_ended_by_ctrl_c(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(SLOW)
+    process = _command("run", str(scenario), "--out", str(tmp_path / "r"))
+    try:
+        # the table of routes is there as a whole when the first search begins
+        while process.poll() is None and _held(process.pid) < 150_000_000:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=HANG_S)
+    finally:
+        process.kill()
+    assert (process.returncode, said) == (130, ""), complained
+    assert complained == "eastwest: interrupted; no result was written\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
+def _command(*arguments: str) -> subprocess.Popen[str]:
+    code = "from eastwest.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def _held(process: int) -> int:
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if pages else 0

@@ -1,0 +1,115 @@
+"""Measures how much work commands do after Ctrl-C: ``python tools/interrupts.py``.
+
+Each command is first run to its end (or for ``LONGEST`` seconds of CPU time), then again and again,
+with SIGINT at five moments spread over that time. Prints the rows of the table in
+docs/internals/memory.md: the most CPU time between signal and end, which other work on the machine
+hardly changes, and when it was. Processes that hold more than ``MOST`` bytes are ended.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LONGEST = 15.0
+MOST = 4_000_000_000
+
+RATES = "host_rate = '10 Gbit/s'\nuplink_rate = '10 Gbit/s'\n"
+SPREAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '100 KB'\n"
+LISTED = "[[workload]]\nname = 'all'\nkind = 'flow-list'\nfile = 'flows.csv'\n"
+SCENARIOS = {
+    "torus": f"schema = 1\n[fabric]\nkind = 'torus'\nsizes = [300, 300]\n{RATES}{SPREAD}",
+    "tree": f"schema = 1\n[fabric]\nkind = 'fat-tree'\nk = 128\n{RATES}{SPREAD}",
+    "flows": f"schema = 1\nfidelity = 'flow'\n[fabric]\nkind = 'fat-tree'\nk = 32\n{RATES}{SPREAD}",
+    "dcell": f"schema = 1\n[fabric]\nkind = 'dcell'\nn = 10\nlevels = 2\n{RATES}{SPREAD}",
+    "short": f"schema = 1\nduration = '1 ns'\n[fabric]\nkind = 'fat-tree'\nk = 64\n{RATES}{SPREAD}",
+    "trace": f"schema = 1\n[fabric]\nkind = 'fat-tree'\nk = 8\n{RATES}{LISTED}",
+}
+COMMANDS = {
+    "check, torus 300 × 300": ["check", "torus.toml"],
+    "topology show, torus 300 × 300": ["topology", "show", "torus.toml"],
+    "run, torus 300 × 300": ["run", "torus.toml", "--force", "--out", "r"],
+    "run, fat tree k = 128": ["run", "tree.toml", "--force", "--out", "r"],
+    "run, fat tree k = 32 with flows": ["run", "flows.toml", "--force", "--out", "r"],
+    "run, DCell of 12,210 servers": ["run", "dcell.toml", "--force", "--out", "r"],
+    "run of 1 ns, fat tree k = 64": ["run", "short.toml", "--force", "--out", "r"],
+    "check, list of a million flows": ["check", "trace.toml"],
+}
+
+
+def used_s(child: int) -> float:
+    """CPU time that a process has used since it was started."""
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def of_children_s() -> float:
+    """CPU time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def command(arguments: list[str], folder: Path, after_s: float | None) -> tuple[float, int | None]:
+    """CPU time a command takes, or takes after SIGINT; its exit code, nothing if it was killed."""
+    program = "from eastwest.cli import main; print('ready', flush=True); main()"
+    before = of_children_s()
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        started, told = used_s(child.pid), None
+        while child.poll() is None:
+            used = used_s(child.pid) - started
+            if told is None and after_s is not None and used >= after_s:
+                child.send_signal(signal.SIGINT)
+                told = used
+            statm = Path(f"/proc/{child.pid}/statm").read_text().split()
+            if used > 2 * LONGEST or (statm and int(statm[1]) * 4096 > MOST):
+                child.kill()
+                return used, None
+            if after_s is None and used > LONGEST:
+                child.kill()
+                return used, None
+            time.sleep(0.005)
+        code = child.wait()
+    return of_children_s() - before - started - (told or 0.0), code
+
+
+def row(name: str, folder: Path) -> str:
+    """The slowest of five answers."""
+    whole, _ = command(COMMANDS[name], folder, None)
+    slowest, when, codes = 0.0, 0.0, set()
+    for fifth in range(5):
+        after = whole * (fifth + 0.5) / 5
+        taken, code = command(COMMANDS[name], folder, after)
+        codes.add(code)
+        if taken > slowest:
+            slowest, when = taken, after
+    shown = ", ".join(sorted(str(code) for code in codes))
+    return f"| {name} | {whole:.1f} s | {slowest:.2f} s | {when:.1f} s | {shown} |"
+
+
+def main(names: list[str]) -> None:
+    """Print all rows."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, text in SCENARIOS.items():
+            (folder / f"{name}.toml").write_text(text)
+        rows = (f"h{i % 128},h{(i + 1) % 128},1000,{i / 1e6}" for i in range(1_000_000))
+        (folder / "flows.csv").write_text("\n".join(["src,dst,bytes,start_s", *rows]) + "\n")
+        for name in names or COMMANDS:
+            print(row(name, folder), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
