@@ -9,6 +9,7 @@
 use crate::draw::{self, Names};
 use crate::features::GIVEN;
 use crate::sources::{self, Files};
+use eastwest_engine::interrupt::{Stopped, watched};
 use eastwest_engine::random::Stream;
 use eastwest_network::topology::Graph;
 use eastwest_sim::scenario::{Context, KeyDoc, Problem, Scenario, read, rows_with};
@@ -279,9 +280,11 @@ impl Generator {
         let context = self.context(files);
         let mut last = String::new();
         for round in 0..MOST_ROUNDS {
-            let problems = match read(&text(given), &context, &[]) {
-                Ok(scenario) => return Ok(scenario),
-                Err(problems) => problems,
+            // what takes long to read is too large: the first look, after some thousand steps, ends it
+            let problems = match watched(|| false, || read(&text(given), &context, &[])) {
+                Ok(Ok(scenario)) => return Ok(scenario),
+                Ok(Err(problems)) => problems,
+                Err(Stopped) => return Err("the fabric is too large".to_owned()),
             };
             for problem in problems.iter().take(4) {
                 last = problem.to_string();
