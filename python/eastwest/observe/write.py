@@ -8,8 +8,6 @@ file. The folder is made beside its place and renamed when it is whole.
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -44,11 +42,11 @@ class SpanWriter(Gathering):
         self._mend_rows = mend_rows
         self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
         self._place.check()
-        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._parts: list[Path] = []
 
     def __enter__(self) -> Self:
-        self._partial.mkdir(parents=False)
+        self._made = self._place.begin()
+        self._partial = self._made.path
         return self
 
     def __exit__(
@@ -57,7 +55,7 @@ class SpanWriter(Gathering):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self._made.close()
 
     def part(self, frame: pl.DataFrame) -> None:
         """Write some spans as a part."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -59,7 +57,6 @@ class Writer:
         self._flush_rows = flush_rows
         self._place = NewFolder(out, force, "a trace", ABOUT, parents=False)
         self._place.check()
-        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
         #: Rows of each table, written or not.
@@ -83,7 +80,8 @@ class Writer:
         self._ids: set[bytes] = set()
 
     def __enter__(self) -> Self:
-        self._partial.mkdir(parents=False)
+        self._made = self._place.begin()
+        self._partial = self._made.path
         return self
 
     def __exit__(
@@ -92,7 +90,7 @@ class Writer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self._made.close()
 
     def next_job(self, jobs: int = 1) -> int:
         """Take the number of the next job of the source, or of as many as are named."""
