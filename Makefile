@@ -37,8 +37,9 @@ pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png fo
 hadoop-check: build ## Measure a real Hadoop in network namespaces and compare (needs root)
 	@PYTHONPATH=tools $(BIN)/python -m hadoop_check $(ARGS)
 
-wheel: $(BIN)/maturin ## Build the wheel of this machine and the source distribution: dist/
-	@$(BIN)/maturin build --release --sdist --out dist
+wheel: build ## Build the wheel of this machine and the source distribution: dist/
+	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json
+	@$(BIN)/maturin build --release --sdist --out dist --sbom-include target/sbom/python.cyclonedx.json
 
 clean: ## Remove what was built; results stay
 	rm -rf $(VENV) target site dist .pytest_cache .mypy_cache .ruff_cache
@@ -49,7 +50,7 @@ $(BIN)/maturin:
 	@test -n "$(PYTHON)" || { echo "Eastwest needs Python 3.11 or newer with its venv module"; exit 1; }
 	@command -v cargo >/dev/null || { echo "Eastwest needs Rust (cargo)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) 'maturin>=1.8,<2'
+	$(PIP) 'maturin>=1.13,<2'
 
 # Compiles the extension into the source tree and installs the dependencies and the command;
 # Python files are used where they lie. Done again only when Rust or pyproject.toml has changed.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -48,6 +51,22 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
             partial.path.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+@contextlib.contextmanager
+def polars_writes(path: Path) -> Iterator[None]:
+    """Raise ``OSError`` with number and path where polars cannot write to ``path``.
+
+    polars has errors of its own for that; the system's error number is in their text only.
+    """
+    try:
+        yield
+    except Exception as error:
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        if found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def sync_file(path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import formats
 from eastwest.core import Column, CoreResult
-from eastwest.files import sync_folder
+from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
 from eastwest.partial import Partial
 
@@ -287,7 +287,8 @@ def _join(parts: list[Path], columns: list[Column], target: Path) -> None:
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     first = [pl.scan_parquet(part, glob=False) for part in parts]
-    pl.concat([*first, frame(columns).lazy()]).sink_parquet(target)
+    with polars_writes(target):
+        pl.concat([*first, frame(columns).lazy()]).sink_parquet(target)
 
 
 def write_result(

@@ -42,7 +42,8 @@ static char below[PATH_MAX];
 static uint64_t at, least;
 static int kinds, how, stays, armed;
 
-__attribute__((constructor)) static void begin(void) {
+/* Reads the environment: at the start of a process, and after a fork that changed it. */
+__attribute__((constructor)) void fault_begin(void) {
     const char *names[] = {"write", "sync", "rename", "make", "any", "alloc"};
     const int values[] = {WRITE, SYNC, RENAME, MAKE, ANY, ALLOC};
     const char *file = getenv("FAULT_STATE"), *kind = getenv("FAULT_KIND"), *text;

@@ -21,7 +21,7 @@ import polars as pl
 from eastwest import core
 from eastwest.account import Account
 from eastwest.errors import InputError
-from eastwest.files import sync_folder
+from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
 from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
@@ -169,7 +169,8 @@ class Writer:
                 self._join(table, shift)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
         if self._lasting:
-            replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
+            with polars_writes(self._partial / replay.FILE):
+                replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
         said = self._write_about({**about, **account.as_json()}, began, shift)
         for part in self._partial.glob("*.part"):
             part.unlink()
@@ -191,7 +192,8 @@ class Writer:
         if table == "jobs" and frame.height:
             self._weigh(frame)
         path = self._partial / f"{table}-{len(self._parts[table]):06}.part"
-        frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
+        with polars_writes(path):
+            frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
         self._parts[table].append(path)
 
     def _weigh(self, jobs: pl.DataFrame) -> None:
@@ -233,7 +235,8 @@ class Writer:
             number = pl.int_range(done, done + jobs.height, dtype=pl.UInt32, eager=True)
             numbers.put(jobs["job"].to_numpy(), done)
             path = self._partial / f"jobs-sorted-{len(new):06}.part"
-            jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
+            with polars_writes(path):
+                jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
             new.append(path)
             done += jobs.height
         for part in old:
@@ -245,7 +248,8 @@ class Writer:
         for part in self._parts[table]:
             rows = pl.read_parquet(part)
             new = pl.Series("job", numbers.of(rows["job"].to_numpy()), pl.UInt32)
-            rows.with_columns(new).write_parquet(part, compression="zstd")
+            with polars_writes(part):
+                rows.with_columns(new).write_parquet(part, compression="zstd")
 
     def _ranges(self) -> Iterator[tuple[float, float]]:
         marks = sorted(self._sample)[_SORT_ROWS // _SAMPLE :: _SORT_ROWS // _SAMPLE]
@@ -258,12 +262,13 @@ class Writer:
             times = [name for name in _TIMES[table] if name not in _LENGTHS]
             frame = frame.with_columns((pl.col(name) - shift).round(6) for name in times)
         frame = frame.select(*TABLES[table])
-        frame.sink_parquet(
-            self._partial / f"{table}.parquet",
-            compression="zstd",
-            row_group_size=self._flush_rows,
-            engine="streaming",
-        )
+        with polars_writes(self._partial / f"{table}.parquet"):
+            frame.sink_parquet(
+                self._partial / f"{table}.parquet",
+                compression="zstd",
+                row_group_size=self._flush_rows,
+                engine="streaming",
+            )
 
     def lacks(self) -> list[str]:
         """Columns and tables of which the source says nothing."""
