@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test docs pictures reference hadoop-check wheel clean
+.PHONY: help build demo test docs pictures reference hadoop-check sanitise wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
@@ -36,6 +36,9 @@ pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png fo
 
 hadoop-check: build ## Measure a real Hadoop in network namespaces and compare (needs root)
 	@PYTHONPATH=tools $(BIN)/python -m hadoop_check $(ARGS)
+
+sanitise: ## Run TCP dialogues and generated scenarios under AddressSanitizer or valgrind
+	@tools/sanitise.sh
 
 wheel: build ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json

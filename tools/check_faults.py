@@ -55,6 +55,9 @@ _SHARES = {
     "trace-import": 110,
     "observe-import": 110,
 }
+#: Undisturbed commands that tell how long one takes, and kills between two looks at the clock.
+_TIMED = 3
+_TURN = 24
 Request = dict[str, Any]
 
 
@@ -154,25 +157,34 @@ def check_calls(bench: Bench, names: Sequence[str], kinds: Sequence[str], most: 
     return [counted, bench.run(requests)]
 
 
-def check_kills(bench: Bench, names: Sequence[str], kills: int, seed: int) -> list[Any]:
-    """Measure each command, then kill it at random moments until there are so many kills."""
+def check_kills(
+    bench: Bench, names: Sequence[str], kills: int, seed: int, minutes: float
+) -> list[Request]:
+    """Measure each command, then kill it at random moments until there are so many kills.
+
+    Commands take turns, so that a check that ends early, after so many minutes, has all of them.
+    """
     moments = random.Random(seed)
-    done: list[Request] = []
+    until = time.monotonic() + 60 * minutes
+    timed = bench.run([{"case": name} for name in names for _ in range(_TIMED)])
+    longest = {
+        name: 1.05 * statistics.median(one["wall_s"] for one in timed if one["case"] == name)
+        for name in names
+    }
     whole = sum(_SHARES[name] for name in names)
-    for name in names:
-        wanted = round(kills * _SHARES[name] / whole)
-        timed = bench.run([{"case": name}] * (2 * len(bench.processes) + 1))
-        longest = 1.05 * statistics.median(each["wall_s"] for each in timed)
-        killed = 0
-        while killed < wanted:
-            requests = [
-                {"case": name, "kill_s": moments.uniform(0, longest)}
-                for _ in range(max(2, wanted - killed))
-            ]
-            answers = bench.run(requests)
-            done += answers  # those that were quicker than the moment are counted apart
-            killed += sum(each["killed"] for each in answers)
-        sys.stderr.write(f"{name}: {killed} kills within {longest:.2f} s\n")
+    wanted = {name: round(kills * _SHARES[name] / whole) for name in names}
+    killed = dict.fromkeys(names, 0)
+    done: list[Request] = []
+    while killed != wanted and time.monotonic() < until:
+        left = [name for name in names for _ in range(wanted[name] - killed[name])]
+        turn = moments.sample(left, min(len(left), _TURN))
+        answers = bench.run(
+            [{"case": name, "kill_s": moments.uniform(0, longest[name])} for name in turn]
+        )
+        done += answers  # those that were quicker than the moment are counted apart
+        for each in answers:
+            killed[each["case"]] += each["killed"]
+        sys.stderr.write(f"{sum(killed.values())} kills\n")
     return done
 
 
@@ -224,6 +236,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="some kinds of calls")
     parser.add_argument("--most", type=int, default=60, help="most calls of a kind and command")
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=120, help="kills: end after so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
@@ -236,7 +249,7 @@ def main() -> None:
             counted, done = check_calls(bench, names, given.kind or KINDS, given.most)
             lines = list(table_of_calls(counted, done))
         else:
-            done = check_kills(bench, names, given.kills, given.seed)
+            done = check_kills(bench, names, given.kills, given.seed, given.minutes)
             lines = list(table_of_kills(done))
         bench.close()
     minutes = (time.monotonic() - began) / 60

@@ -1,5 +1,11 @@
 //! Nodes and cables of a fabric, by name: what routing and ports are built from.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+
 pub mod dcell;
 mod fat_tree;
 mod leaf_spine;
