@@ -1,10 +1,6 @@
 //! What a run is made of: the checked scenario with nothing left to decide.
 
-#![warn(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_wrap
-)]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 
 use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::switch_power::SwitchPower;

@@ -4,11 +4,7 @@
 //! checkpoint holds no part of a trace. The file is opened for each block: there may be more ranks
 //! than a process may have files. A trace is untrusted: lines are bounded, and so is their number.
 
-#![warn(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_wrap
-)]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 
 use super::cg::Cg;
 use super::record::{Fault, Record, parse, rank_of, shown};
@@ -49,7 +45,7 @@ impl Program {
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
         match self {
-            Program::Files(files) => files.len() as u32,
+            Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
             Program::Merged(_, ranks) => *ranks,
             Program::Cg(config) => config.ranks,
         }
