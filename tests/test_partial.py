@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from eastwest import folders, partial
+from eastwest import folders
 from eastwest.errors import FolderError
 from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
@@ -73,7 +74,7 @@ def test_what_is_not_a_left_over_of_this_machine_stays(
     (left / "below").mkdir(parents=True)
     link = temporary(tmp_path)
     link.symlink_to(tmp_path / "result")
-    monkeypatch.setattr(partial.fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     remove_abandoned(tmp_path)
     assert left.exists(), "without locks, nobody knows whether somebody works on it"
     monkeypatch.undo()
@@ -90,7 +91,7 @@ def unsupported(handle: int, operation: int) -> None:
 def test_where_there_are_no_locks_things_are_made_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partial.fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     with Partial.file(tmp_path) as made:
         made.write(b"whole")
         made.path.rename(tmp_path / "x")
@@ -101,7 +102,7 @@ def test_where_there_are_no_locks_things_are_made_all_the_same(
 def test_who_is_overtaken_by_a_removal_makes_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = partial.fcntl.flock
+    lock = fcntl.flock
     lost: list[int] = []
 
     def busy_once(handle: int, operation: int) -> None:
@@ -110,7 +111,7 @@ def test_who_is_overtaken_by_a_removal_makes_another(
             raise BlockingIOError(errno.EWOULDBLOCK, "locked")
         lock(handle, operation)
 
-    monkeypatch.setattr(partial.fcntl, "flock", busy_once)
+    monkeypatch.setattr(fcntl, "flock", busy_once)
     with Partial.folder(tmp_path) as made:
         assert made.path.is_dir()
     assert len(lost) == 1

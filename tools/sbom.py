@@ -55,10 +55,10 @@ def needed(root: str) -> list[Distribution]:
 
 def licence(package: Distribution) -> dict[str, Any] | None:
     """A package's licence as CycloneDX has it; nothing where the package says none."""
-    said = package.metadata.get("License-Expression")
+    said = package.metadata.get_all("License-Expression")
     if said:
-        return {"expression": said}
-    words = [package.metadata.get("License") or ""]
+        return {"expression": said[0]}
+    words = list(package.metadata.get_all("License") or [])
     words += package.metadata.get_all("Classifier") or []
     for word in words:
         known = _WORDS.get(word)
