@@ -20,7 +20,6 @@ import polars as pl
 
 from eastwest.account import Account
 from eastwest.errors import InputError
-from eastwest.files import polars_writes
 from eastwest.observe.gather import Gathering
 from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.traces.source import Told
@@ -55,8 +54,7 @@ class _Packed(Gathering):
 
     def part(self, frame: pl.DataFrame) -> None:
         into = io.BytesIO()
-        with polars_writes(into):
-            frame.write_parquet(into, compression="lz4")
+        frame.write_parquet(into, compression="lz4")
         self.parts.append(into.getvalue())
         self._bytes += len(self.parts[-1])
         if self._bytes > MOST_PACKED:
