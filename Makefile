@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test docs pictures reference hadoop-check wheel clean
+.PHONY: help build demo test docs pictures reference hadoop-check sanitise wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
@@ -37,8 +37,12 @@ pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png fo
 hadoop-check: build ## Measure a real Hadoop in network namespaces and compare (needs root)
 	@PYTHONPATH=tools $(BIN)/python -m hadoop_check $(ARGS)
 
-wheel: $(BIN)/maturin ## Build the wheel of this machine and the source distribution: dist/
-	@$(BIN)/maturin build --release --sdist --out dist
+sanitise: ## Run TCP dialogues and generated scenarios under AddressSanitizer or valgrind
+	@tools/sanitise.sh
+
+wheel: build ## Build the wheel of this machine and the source distribution: dist/
+	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json
+	@$(BIN)/maturin build --release --sdist --out dist --sbom-include target/sbom/python.cyclonedx.json
 
 clean: ## Remove what was built; results stay
 	rm -rf $(VENV) target site dist .pytest_cache .mypy_cache .ruff_cache
@@ -49,7 +53,7 @@ $(BIN)/maturin:
 	@test -n "$(PYTHON)" || { echo "Eastwest needs Python 3.11 or newer with its venv module"; exit 1; }
 	@command -v cargo >/dev/null || { echo "Eastwest needs Rust (cargo)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) 'maturin>=1.8,<2'
+	$(PIP) 'maturin>=1.13,<2'
 
 # Compiles the extension into the source tree and installs the dependencies and the command;
 # Python files are used where they lie. Done again only when Rust or pyproject.toml has changed.

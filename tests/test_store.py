@@ -12,6 +12,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import core, store
+from eastwest.partial import Partial, temporary
 from eastwest.results import Result
 from eastwest.run import measured
 from eastwest.store import Store, plan
@@ -159,15 +160,14 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
     runs = Store(tmp_path)
-    mine = runs._partial()
-    dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", "-99999999-"))
-    for folder in (mine, dead):
-        folder.mkdir(parents=True)
-        (folder / "summary.json").write_text("{")
-    elsewhere = mine.with_name("another-host-99999999-ab")
-    elsewhere.mkdir()
-    runs.tidy()
-    assert mine.is_dir() and elsewhere.is_dir() and not dead.exists()
+    beside = tmp_path / "partial"
+    beside.mkdir()
+    dead = temporary(beside)
+    dead.mkdir()
+    (dead / "summary.json").write_text("{")
+    with Partial.folder(beside) as mine:
+        runs.tidy()
+        assert mine.path.is_dir() and not dead.exists()
 
 
 def test_costs_are_recorded_and_a_torn_line_does_no_harm(tmp_path: Path) -> None:

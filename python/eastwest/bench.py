@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
 from eastwest import shipped
+from eastwest.partial import Partial
 
 
 class Measurement(TypedDict):
@@ -66,9 +66,9 @@ def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measur
         raise BenchError(
             f"no scenario {name!r}; shipped scenarios: {', '.join(shipped.names())}", 2
         )
-    with tempfile.TemporaryDirectory(prefix="eastwest-bench-") as folder:
+    with Partial.scratch() as scratch:
         command = [sys.executable, "-m", "eastwest", "run", str(path), "--json"]
-        command += ["--out", str(Path(folder) / "result")]
+        command += ["--out", str(scratch.path / "result")]
         if threads > 1:
             command += ["--threads", str(threads)]
         for setting in settings:

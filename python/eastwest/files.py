@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import secrets
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from eastwest.errors import InputError
+from eastwest.partial import Partial
 from eastwest.units import clean
 
 #: Where runs are kept when nothing else is said, below the working directory.
@@ -32,25 +35,38 @@ def is_folder(path: Path) -> bool:
         raise InputError(f"{clean(str(path), 60)}: is no name of a file: {said}") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file at once: beside its place, forced to disk, and then renamed.
+def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
+    """Write a file at once: under a temporary name, forced to disk, and then renamed.
 
-    Raises ``InputError`` where no file can be, and ``OSError`` with the name of ``path``, not of
-    the hidden file beside it.
+    ``beside`` is the folder of the temporary name, on the same file system; without it, that of
+    ``path``. Raises ``InputError`` where no file can be, and ``OSError`` with the name of ``path``.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
-    beside = path.with_name(f".partial-{secrets.token_hex(8)}")
     try:
-        beside.write_bytes(data)
-        sync_file(beside)
-        beside.replace(path)
+        with Partial.file(beside or path.parent) as partial:
+            partial.write(data)
+            partial.path.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def polars_writes(path: Path) -> Iterator[None]:
+    """Raise ``OSError`` with number and path where polars cannot write to ``path``.
+
+    polars has errors of its own for that; the system's error number is in their text only.
+    """
+    try:
+        yield
+    except Exception as error:
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        if found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def sync_file(path: Path) -> None:
@@ -63,7 +79,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Force a folder's files to disk, and then the folder itself."""
+    """Force all files and folders below a folder to disk, and then the folder itself."""
     with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
-        list(pool.map(sync_file, [path for path in folder.iterdir() if path.is_file()]))
+        list(pool.map(sync_file, folder.rglob("*")))
     sync_file(folder)

@@ -2,16 +2,26 @@
 
 Results, traces and spans are such folders. What is in the way is refused before time is spent, and
 looked at again when the folder is there: ``--force`` replaces a folder of the same kind only, told
-by a file that each of them has.
+by a file that each of them has. A folder is replaced in one step where the system can exchange two
+names (Linux, on most file systems). Elsewhere the old folder is called ``.retired-NAME`` for a
+moment; where a process is killed just then, the next one gives the folder its name back.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
-import shutil
 from pathlib import Path
 
 from eastwest.errors import FolderError
+from eastwest.partial import Partial, remove
+
+#: ``renameat2``: paths relative to the working directory; exchange both names. linux/fs.h
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+#: What it says where the kernel or the file system cannot exchange names.
+_CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
 
 class NewFolder:
@@ -33,6 +43,7 @@ class NewFolder:
         out = self.out
         if out.name in {"", ".."}:
             raise FolderError(f"{out} cannot be {self._what}: name a new folder")
+        _recover(out)
         if os.path.lexists(out):
             self._check_replaceable()
         parent = out.parent.absolute()
@@ -45,20 +56,29 @@ class NewFolder:
         if not os.access(parent, os.W_OK | os.X_OK):
             raise FolderError(f"{parent} cannot be written to")
 
+    def begin(self) -> Partial:
+        """Make a folder with a temporary name beside the place. Raises ``OSError``."""
+        return Partial.folder(self.out.absolute().parent)
+
     def place(self, partial: Path) -> None:
-        """Give the finished folder ``partial``, beside it, the name; what it replaces goes last."""
+        """Give the finished folder ``partial``, beside it, the name.
+
+        What it replaces has the name ``partial`` then, or is gone.
+        """
         if not os.path.lexists(self.out):
             partial.rename(self.out)
             return
         self._check_replaceable()
-        retired = partial.with_name(partial.name + "-old")
+        if _exchanged(partial, self.out):
+            return
+        retired = _retired(self.out)
         self.out.rename(retired)
         try:
             partial.rename(self.out)
         except BaseException:
             retired.rename(self.out)
             raise
-        shutil.rmtree(retired, ignore_errors=True)
+        remove(retired)
 
     def _check_replaceable(self) -> None:
         out = self.out
@@ -70,3 +90,35 @@ class NewFolder:
             raise FolderError(f"{out} already exists: name another folder, or add --force")
         if not (out / self._marker).is_file():
             raise FolderError(f"{out} is not {self._what}: --force does not replace it")
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange the names of two folders in one step; false where that is not possible.
+
+    Raises ``OSError`` where it is possible and fails.
+    """
+    exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if exchange is None:
+        return False
+    paths = os.fsencode(first), os.fsencode(second)
+    if exchange(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(second))
+
+
+def _retired(out: Path) -> Path:
+    return out.with_name(f".retired-{out.name}")
+
+
+def _recover(out: Path) -> None:
+    """Finish what a process has left that was killed while it replaced ``out`` in two steps."""
+    retired = _retired(out)
+    if not retired.is_dir():
+        return
+    if os.path.lexists(out):
+        remove(retired)
+    else:
+        retired.rename(out)

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -21,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import formats
 from eastwest.core import Column, CoreResult
+from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
+from eastwest.partial import Partial
 
 if TYPE_CHECKING:
     import polars as pl
@@ -286,7 +287,8 @@ def _join(parts: list[Path], columns: list[Column], target: Path) -> None:
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     first = [pl.scan_parquet(part, glob=False) for part in parts]
-    pl.concat([*first, frame(columns).lazy()]).sink_parquet(target)
+    with polars_writes(target):
+        pl.concat([*first, frame(columns).lazy()]).sink_parquet(target)
 
 
 def write_result(
@@ -297,21 +299,19 @@ def write_result(
 ) -> Result:
     """Write a result folder; ``parts`` tells where the first rows of a table lie, if on disk.
 
-    Everything goes into a hidden folder beside the target, which gets its name at the end; on any
-    error or Ctrl-C nothing is left behind.
+    Everything goes into a folder with a temporary name beside the target, which is forced to disk
+    and gets its name at the end. On any error or Ctrl-C nothing is left behind.
     """
     stem = folder_stem(str(summary.get("scenario", "run")), int(summary.get("seed", 0)))
     parent = (target.out.parent if target.out is not None else DEFAULT_PARENT).absolute()
-    shown = target.out.name if target.out is not None else stem
     made: list[Path] = []
-    partial = parent / f".{shown}.partial-{secrets.token_hex(4)}"
     try:
         _make_parents(parent, made)
-        partial.mkdir()
-        fill_folder(partial, raw, summary, parts)
-        final = target.place(partial, stem)
+        with Partial.folder(parent) as partial:
+            fill_folder(partial.path, raw, summary, parts)
+            sync_folder(partial.path)
+            final = target.place(partial.path, stem)
     except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
         for folder in reversed(made):
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -11,7 +11,7 @@ Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
     inputs/<SHA-256>        files that scenarios read, linked into the runs that used them
     failures/<key>.json     runs that failed, with their message
     costs.jsonl             one line per run: time, memory and packet-hops, for estimates
-    partial/                what is being written; left-overs of killed processes are removed
+    partial/                what is being written, see ``eastwest.partial``
     unfinished/             runs under way that are kept, see ``eastwest.unfinished``
 
 A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
@@ -25,9 +25,6 @@ import errno
 import hashlib
 import json
 import os
-import secrets
-import shutil
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +32,9 @@ from typing import Any, TypedDict, cast
 
 from eastwest import core, shipped
 from eastwest.errors import FolderError, InputError
-from eastwest.files import store_folder, sync_file, sync_folder
+from eastwest.files import store_folder, sync_file, sync_folder, write_whole
 from eastwest.formats import RESULT_FORMAT, TABLES
+from eastwest.partial import Partial, remove, remove_abandoned, temporary
 from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
 
@@ -170,17 +168,16 @@ class Store:
     def _keep(
         self, key: str, fill: Callable[[Path], None], inputs: Sequence[tuple[str, bytes]]
     ) -> Result:
-        partial = self._partial()
         try:
-            partial.mkdir(parents=True)
-            fill(partial)
-            for name, content in inputs:
-                self._link_input(partial, name, content)
-            sync_folder(partial)
-            self._place(partial, self.folder(key))
-        except BaseException as error:
-            shutil.rmtree(partial, ignore_errors=True)
-            if isinstance(error, OSError) and error.filename is None:
+            self._beside.mkdir(parents=True, exist_ok=True)
+            with Partial.folder(self._beside) as partial:
+                fill(partial.path)
+                for name, content in inputs:
+                    self._link_input(partial.path, name, content)
+                sync_folder(partial.path)
+                self._place(partial.path, self.folder(key))
+        except OSError as error:
+            if error.filename is None:
                 error.filename = str(self.path)
             raise
         return Result(self.folder(key))
@@ -259,10 +256,9 @@ class Store:
         """Remember that a run failed, so that it is not tried again unasked."""
         folder = self.path / "failures"
         folder.mkdir(parents=True, exist_ok=True)
-        partial = self._partial()
-        partial.parent.mkdir(exist_ok=True)
-        partial.write_text(json.dumps({"message": message}), encoding="utf-8")
-        partial.replace(folder / f"{key}.json")
+        self._beside.mkdir(exist_ok=True)
+        said = json.dumps({"message": message}).encode()
+        write_whole(folder / f"{key}.json", said, self._beside)
 
     def forget_failure(self, key: str) -> None:
         """Let a failed run be tried again."""
@@ -270,14 +266,7 @@ class Store:
 
     def tidy(self) -> None:
         """Remove what killed processes of this machine have left half-written."""
-        host = _host()
-        for left in (self.path / "partial").glob(f"{host}-*"):
-            number = left.name[len(host) + 1 :].partition("-")[0]
-            if number.isdigit() and not _alive(int(number)):
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
-                else:
-                    left.unlink(missing_ok=True)
+        remove_abandoned(self._beside)
 
     def check(self) -> None:
         """Refuse a store that cannot be written, before any time is spent on simulating."""
@@ -287,8 +276,10 @@ class Store:
         if not os.access(existing, os.W_OK | os.X_OK):
             raise FolderError(f"{existing} cannot be written to: it cannot hold the store of runs")
 
-    def _partial(self) -> Path:
-        return self.path / "partial" / f"{_host()}-{os.getpid()}-{secrets.token_hex(8)}"
+    @property
+    def _beside(self) -> Path:
+        """Where things are made before they get their name."""
+        return self.path / "partial"
 
     def _link_input(self, partial: Path, name: str, content: bytes) -> None:
         """Put a file that the scenario read into a run's folder; its bytes are stored once."""
@@ -297,10 +288,7 @@ class Store:
         shared = self.path / "inputs" / hashlib.sha256(content).hexdigest()
         if not shared.is_file():
             shared.parent.mkdir(exist_ok=True)
-            beside = self._partial()
-            beside.write_bytes(content)
-            sync_file(beside)
-            beside.replace(shared)
+            write_whole(shared, content, self._beside)
         target = partial / name
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -321,13 +309,12 @@ class Store:
                 return
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
-                shutil.rmtree(partial)
                 return
             # A damaged entry makes room. Whoever dies in between has lost nothing.
-            retired = self._partial()
+            retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)
-            shutil.rmtree(retired, ignore_errors=True)
+            remove(retired)
         raise FolderError(f"{final} cannot be replaced: something else keeps writing it")
 
 
@@ -343,18 +330,3 @@ def _add_missing(partial: Path, final: Path) -> None:
         if path.is_file() and not (final / path.name).exists():
             path.replace(final / path.name)
     sync_file(final)
-
-
-def _host() -> str:
-    return socket.gethostname().replace("/", "_")
-
-
-def _alive(number: int) -> bool:
-    try:
-        os.kill(number, 0)
-        stat = Path(f"/proc/{number}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's process, or a system without /proc
-        return True
-    return stat.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how

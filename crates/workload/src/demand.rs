@@ -1,5 +1,7 @@
 //! Refusing what cannot be simulated: every workload collects all its objections before it gives up.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 use crate::Cluster;
 use eastwest_types::HostId;
 
@@ -27,7 +29,7 @@ impl Objections {
                 None => self.0.push(format!(
                     "{role}: there is no host {}, the fabric has hosts 0 to {}",
                     host.0,
-                    count as i64 - 1
+                    count.saturating_sub(1)
                 )),
                 Some(seen) => {
                     if std::mem::replace(seen, true) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
 from eastwest.claims.spec import Claim, Metric
 from eastwest.claims.verdict import DIFFERS, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
+from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
@@ -40,8 +40,8 @@ class Runner:
 
     def outcome(self) -> Outcome:
         """Run what the claim needs; what explains it only where it differs."""
-        with tempfile.TemporaryDirectory(prefix="eastwest-claim-") as folder:
-            self._folder = Path(folder)
+        with Partial.scratch() as scratch:
+            self._folder = scratch.path
             parts = [self._part(metric) for metric in self.claim.metrics]
             differing = {part.metric.name for part in parts if part.verdict == DIFFERS}
             explained = [

@@ -8,7 +8,6 @@ of what there is. ``papers/*/study.py`` are its users.
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from eastwest.claims.grid import tables
 from eastwest.claims.profiles import profile
 from eastwest.cli.guard import errors
 from eastwest.cli.progress import Bar
+from eastwest.partial import Partial
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.store import Store, plan
@@ -201,9 +201,9 @@ def run(
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue
-        with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
+        with Partial.scratch() as scratch:
             name = " ".join(word for word in (part.name, spec.name, tcp) if word)
-            out = Path(folder) / "sweep"
+            out = scratch.path / "sweep"
             driver = prepare(
                 spec,
                 out,

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import shutil
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from eastwest import core
 from eastwest.errors import FolderError, InputError
+from eastwest.files import sync_folder
 from eastwest.mechanisms.crate import source_folder
+from eastwest.partial import Partial
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
@@ -87,17 +87,16 @@ def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = 
     if folder.exists() or folder.is_symlink():
         raise FolderError(f"{folder} is there already")
     files = _python_files(name, kind) if python else _rust_files(name, kind, _source(source))
-    partial = Path(f".partial-{secrets.token_hex(8)}")
     try:
-        for path, text in files.items():
-            target = partial / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        partial.rename(folder)
+        with Partial.folder(Path()) as partial:
+            for path, text in files.items():
+                target = partial.path / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
+            sync_folder(partial.path)
+            partial.path.rename(folder)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     named = f"{_python_stem(name)}.py" if python else "."
     return Written(folder, sorted(files), named, _WHAT[kind])
 

@@ -6,14 +6,13 @@ columns are checked before anything is handed out.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.observe.form import ABOUT, LATER, NEEDED, SPANS_FORMAT, schema
+from eastwest.partial import Partial
 from eastwest.traces.opened import Opened, read_about, sound
 
 
@@ -58,15 +57,15 @@ def open_spans(path: str | Path, *, source_format: str = "auto", lossy: bool = F
         return _open_folder(path, str(path))
     from eastwest.observe.take import import_spans  # noqa: PLC0415  every reader: where needed
 
-    folder = Path(tempfile.mkdtemp(prefix="eastwest-spans-"))
+    scratch = Partial.scratch()
     try:
-        out = folder / "spans"
+        out = scratch.path / "spans"
         import_spans([path], out, source_format=source_format, lasting=False, lossy=lossy)
         spans = _open_folder(out, str(path))
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
         raise
-    spans.closing = lambda: shutil.rmtree(folder, ignore_errors=True)
+    spans.closing = scratch.close
     return spans
 
 

@@ -16,8 +16,6 @@ import csv
 import io
 import json
 import re
-import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,14 +105,13 @@ def write(
     about = _about(spans, book, variables, lacks_sizes)
     about |= {"sizes_default": {"request": str(rules[0]), "response": str(rules[1])}, "seed": seed}
     about["made"] = {"from": recorded, "how": how} if transactions is not None else None
-    _write_folder(place, out, book, about)
+    _write_folder(place, book, about)
     return about
 
 
-def _write_folder(place: NewFolder, out: Path, book: Book, about: dict[str, Any]) -> None:
-    partial = out.parent / f".partial-{secrets.token_hex(8)}"
-    partial.mkdir()
-    try:
+def _write_folder(place: NewFolder, book: Book, about: dict[str, Any]) -> None:
+    with place.begin() as made:
+        partial = made.path
         with (partial / TABLE).open("w", encoding="utf-8", newline="") as file:
             file.writelines(table(book))
         with (partial / MESSAGES).open("w", encoding="utf-8", newline="") as file:
@@ -132,8 +129,6 @@ def _write_folder(place: NewFolder, out: Path, book: Book, about: dict[str, Any]
             (partial / name).write_text(text, encoding="utf-8")
         sync_folder(partial)
         place.place(partial)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def table(book: Book) -> Iterator[str]:

@@ -24,7 +24,6 @@ what was run before, by whatever command, is not run again.
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from typing import Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError, ProblemsError
+from eastwest.partial import Partial
 from eastwest.results import Result
 from eastwest.run import load_source
 from eastwest.store import Store
@@ -153,7 +153,7 @@ def run_cases(
     numbers = list(range(first, first + seeds))
     found = []
     # Sweeps leave folders with tables of all metrics; here the runs themselves are what is wanted.
-    with tempfile.TemporaryDirectory(prefix="eastwest-what-if-") as folder:
+    with Partial.scratch() as scratch:
         for place, case in enumerate(cases):
 
             def progress(state: State, place: int = place) -> None:
@@ -161,7 +161,7 @@ def run_cases(
 
             try:
                 spec = load(_sweep_of(case, numbers))
-                out = Path(folder) / str(place)
+                out = scratch.path / str(place)
                 driver = prepare(
                     spec,
                     out,

@@ -8,8 +8,6 @@ file. The folder is made beside its place and renamed when it is whole.
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +17,7 @@ import polars as pl
 
 from eastwest import core
 from eastwest.account import Account
-from eastwest.files import sync_folder
+from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
@@ -44,11 +42,11 @@ class SpanWriter(Gathering):
         self._mend_rows = mend_rows
         self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
         self._place.check()
-        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._parts: list[Path] = []
 
     def __enter__(self) -> Self:
-        self._partial.mkdir(parents=False)
+        self._made = self._place.begin()
+        self._partial = self._made.path
         return self
 
     def __exit__(
@@ -57,12 +55,13 @@ class SpanWriter(Gathering):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self._made.close()
 
     def part(self, frame: pl.DataFrame) -> None:
         """Write some spans as a part."""
         path = self._partial / f"spans-{len(self._parts):06}.part"
-        frame.write_parquet(path, compression="lz4")
+        with polars_writes(path):
+            frame.write_parquet(path, compression="lz4")
         self._parts.append(path)
 
     def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
@@ -75,7 +74,8 @@ class SpanWriter(Gathering):
             {"resource": list(self.resources.values()), "attributes": list(self.resources)},
             schema("resources"),
         )
-        resources.write_parquet(self._partial / "resources.parquet", compression="zstd")
+        with polars_writes(self._partial / "resources.parquet"):
+            resources.write_parquet(self._partial / "resources.parquet", compression="zstd")
         text = {
             "format": SPANS_FORMAT,
             "eastwest": core.version(),
@@ -107,7 +107,8 @@ class SpanWriter(Gathering):
             clocks.append(skew.edges(frame))
             divisors.append(skew.divisors(frame))
             path = self._partial / f"mended-{bucket:06}.part"
-            frame.write_parquet(path, compression="lz4")
+            with polars_writes(path):
+                frame.write_parquet(path, compression="lz4")
             new.append(path)
         for part in self._parts:
             part.unlink()
@@ -117,13 +118,14 @@ class SpanWriter(Gathering):
         """Make one file of the parts; return what there is to say of it."""
         spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
         path = self._partial / "spans.parquet"
-        spans.sink_parquet(
-            path,
-            compression="zstd",
-            row_group_size=FLUSH_ROWS,
-            engine="streaming",
-            maintain_order=True,
-        )
+        with polars_writes(path):
+            spans.sink_parquet(
+                path,
+                compression="zstd",
+                row_group_size=FLUSH_ROWS,
+                engine="streaming",
+                maintain_order=True,
+            )
         for part in parts:
             part.unlink()
         scan = pl.scan_parquet(path, glob=False)

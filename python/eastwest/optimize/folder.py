@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
-import shutil
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -87,37 +85,40 @@ def target(out: Path, force: bool) -> NewFolder:
 
 def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
     """Write the folder beside its place, and give it its name at the end."""
-    from eastwest.plot.front import draw  # noqa: PLC0415  slow to load
-
     out = place.out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
     try:
-        partial.mkdir()
-        summary = summary_of(search, verdict)
-        texts = {
-            "optimize.toml": search.spec.text,
-            "scenario.toml": search.evaluator.source.text,
-            "summary.json": json.dumps(summary, indent=2, ensure_ascii=False) + "\n",
-        }
-        for name, content in texts.items():
-            (partial / name).write_text(content, encoding="utf-8")
-        tables = {"points": points_table(search, verdict), "runs": runs_table(search)}
-        for name, table in tables.items():
-            stream = io.BytesIO()
-            table.write_parquet(stream)
-            (partial / f"{name}.parquet").write_bytes(stream.getbuffer())
-        _recommended(search, verdict, partial)
-        if len(search.spec.goals) > 1 and verdict.finalists:
-            draw(summary, partial / "front.svg")
-        sync_folder(partial)
-        place.place(partial)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError) and error.filename is None:
+        with place.begin() as partial:
+            _fill(partial.path, search, verdict)
+            sync_folder(partial.path)
+            place.place(partial.path)
+    except OSError as error:
+        if error.filename is None:
             error.filename = str(out)
         raise
     return OptimizeResult(place.out)
+
+
+def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
+    """Write all files of an optimisation."""
+    from eastwest.plot.front import draw  # noqa: PLC0415  slow to load
+
+    summary = summary_of(search, verdict)
+    texts = {
+        "optimize.toml": search.spec.text,
+        "scenario.toml": search.evaluator.source.text,
+        "summary.json": json.dumps(summary, indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, content in texts.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    tables = {"points": points_table(search, verdict), "runs": runs_table(search)}
+    for name, table in tables.items():
+        stream = io.BytesIO()
+        table.write_parquet(stream)
+        (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
+    _recommended(search, verdict, folder)
+    if len(search.spec.goals) > 1 and verdict.finalists:
+        draw(summary, folder / "front.svg")
 
 
 def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:

@@ -30,7 +30,20 @@ _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 #: So many processes in a row may die before they take orders, as where memory was short.
 _MOST_STILLBORN = 3
-_MAIN = "import sys; from eastwest.sweep.worker import main; main(int(sys.argv[1]))"
+#: What a process runs. It leaves as soon as the other end of its pipe is closed, however its parent
+#: ended, and that is watched before the imports, which take longest.
+_MAIN = """
+import os, select, sys, threading
+handle = int(sys.argv[1])
+def watch():
+    pipe = select.poll()
+    pipe.register(handle, 0)
+    pipe.poll()
+    os._exit(0)
+threading.Thread(target=watch, daemon=True).start()
+from eastwest.sweep.worker import main
+main(handle)
+"""
 
 
 def _environment() -> dict[str, str]:

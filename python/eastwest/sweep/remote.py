@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core
 from eastwest.mechanisms.load import Recipe
+from eastwest.partial import Partial
 from eastwest.run import Source
 from eastwest.store import Store
 from eastwest.sweep.pool import Processes
@@ -136,11 +136,12 @@ class _Slot:
         kind: tuple[Any, ...],
         order: Order,
         mechanisms: Recipe,
-        folder: Path,
+        made: Partial,
         threads: int,
     ):
         self.kind = kind
-        self.folder = folder
+        self.made = made
+        self.folder = folder = made.path
         self.idle_since = 0.0
         self.store = Store(folder / "store")
         self.pool = Processes(
@@ -162,14 +163,12 @@ class _Slot:
         names = "\n".join(f"{name} {sha256}" for name, sha256 in order.inputs)
         base = self.folder / hashlib.sha256(names.encode()).hexdigest()[:16]
         if not base.is_dir():
-            beside = base.with_suffix(".partial")
-            shutil.rmtree(beside, ignore_errors=True)
-            beside.mkdir()
-            for (name, _), content in zip(order.inputs, contents, strict=False):
-                path = beside / plain(name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            beside.rename(base)
+            with Partial.folder(self.folder) as partial:
+                for (name, _), content in zip(order.inputs, contents, strict=False):
+                    path = partial.path / plain(name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+                partial.path.rename(base)
         self.pool.submit(replace(order.task, source=Source(order.text, base, "order")))
 
     def results(self, order: Order) -> tuple[Event, dict[str, bytes]]:
@@ -194,7 +193,7 @@ class _Slot:
     def close(self) -> None:
         """End the process and remove the folder."""
         self.pool.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.made.close()
 
 
 def plain(name: str) -> PurePosixPath:
@@ -221,9 +220,9 @@ class _Slots:
                 if slot.kind == kind:
                     self._idle.remove(slot)
                     return slot
-        folder = Path(tempfile.mkdtemp(prefix="eastwest-", dir=scratch))
-        recipe = _unpacked(order, contents[len(order.inputs) :], folder)
-        return _Slot(kind, order, recipe, folder, threads)
+        made = Partial.scratch(scratch)
+        recipe = _unpacked(order, contents[len(order.inputs) :], made.path)
+        return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
         """Let others have a process, for a while."""

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from eastwest import kept
 from eastwest.errors import FolderError
 from eastwest.files import sync_folder
+from eastwest.partial import Partial
 from eastwest.results import Result, TargetFolder
 from eastwest.stats import (
     mean_interval,
@@ -346,21 +345,19 @@ def write_folder(
     """Write the folder of a sweep beside its place, and give it its name at the end."""
     out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
     try:
-        partial.mkdir()
-        for name, content in texts.items():
-            (partial / name).write_text(content, encoding="utf-8")
-        for name, table in tables.items():
-            # Through memory, so that a full disk is an OSError with its number, not one of polars.
-            stream = io.BytesIO()
-            table.write_parquet(stream)
-            (partial / f"{name}.parquet").write_bytes(stream.getbuffer())
-        sync_folder(partial)
-        TargetFolder(out, force=True).place(partial, out.name)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError) and error.filename is None:
+        with Partial.folder(out.parent) as partial:
+            for name, content in texts.items():
+                (partial.path / name).write_text(content, encoding="utf-8")
+            for name, table in tables.items():
+                # Through memory, so that a full disk is an OSError with its number, not polars'.
+                stream = io.BytesIO()
+                table.write_parquet(stream)
+                (partial.path / f"{name}.parquet").write_bytes(stream.getbuffer())
+            sync_folder(partial.path)
+            TargetFolder(out, force=True).place(partial.path, out.name)
+    except OSError as error:
+        if error.filename is None:
             error.filename = str(out)
         raise
     try:

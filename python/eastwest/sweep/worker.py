@@ -1,21 +1,19 @@
 """One process of a sweep: takes runs from its parent one by one, and answers with what came out.
 
 It is started once and stays for the whole sweep, so that a run costs no start of an interpreter.
-It reads its orders on a thread of its own: when the parent is gone, however it died, the pipe ends
-and the process leaves at once, in the middle of a run. What it was writing is not yet visible.
+When the parent is gone, however it died, the pipe is closed and the process leaves at once, in the
+middle of a run (see ``eastwest.sweep.pool``). What it was writing has a temporary name.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from eastwest import core
@@ -133,15 +131,6 @@ def main(handle: int) -> None:
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run
 
     link.send(Event(-1, "ready"))
-    orders: SimpleQueue[Task] = SimpleQueue()
-    threading.Thread(target=_listen, args=(link, orders), daemon=True).start()
-    while True:
-        link.send(perform(setup, orders.get(), link.send))
-
-
-def _listen(link: Connection[Any, Any], orders: SimpleQueue[Task]) -> None:
-    try:
+    with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            orders.put(link.recv())
-    except (EOFError, OSError):
-        os._exit(0)  # the parent is gone
+            link.send(perform(setup, link.recv(), link.send))

@@ -6,8 +6,6 @@ columns, order of the jobs and references between tables are checked before anyt
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.files import is_folder
+from eastwest.partial import Partial
 from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.opened import Opened, read_about, sound
 from eastwest.units import clean
@@ -67,11 +66,11 @@ def open_trace(
         return _open_folder(path, str(path))
     from eastwest.traces.take import import_trace  # noqa: PLC0415  every reader: only where needed
 
-    folder = Path(tempfile.mkdtemp(prefix="eastwest-trace-"))
+    scratch = Partial.scratch()
     try:
         imported = import_trace(
             [path],
-            folder / "trace",
+            scratch.path / "trace",
             source_format=source_format,
             on_bad_row=on_bad_row,
             lossy=lossy,
@@ -79,9 +78,9 @@ def open_trace(
         )
         trace = _open_folder(imported.path, str(path))
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
         raise
-    trace.closing = lambda: shutil.rmtree(folder, ignore_errors=True)
+    trace.closing = scratch.close
     return trace
 
 

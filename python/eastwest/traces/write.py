@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +21,7 @@ import polars as pl
 from eastwest import core
 from eastwest.account import Account
 from eastwest.errors import InputError
-from eastwest.files import sync_folder
+from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
 from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
@@ -59,7 +57,6 @@ class Writer:
         self._flush_rows = flush_rows
         self._place = NewFolder(out, force, "a trace", ABOUT, parents=False)
         self._place.check()
-        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
         #: Rows of each table, written or not.
@@ -83,7 +80,8 @@ class Writer:
         self._ids: set[bytes] = set()
 
     def __enter__(self) -> Self:
-        self._partial.mkdir(parents=False)
+        self._made = self._place.begin()
+        self._partial = self._made.path
         return self
 
     def __exit__(
@@ -92,7 +90,7 @@ class Writer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self._made.close()
 
     def next_job(self, jobs: int = 1) -> int:
         """Take the number of the next job of the source, or of as many as are named."""
@@ -171,7 +169,8 @@ class Writer:
                 self._join(table, shift)
         began = None if self._zero_ms is None else round(self._zero_ms / 1000 + shift, 6)
         if self._lasting:
-            replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
+            with polars_writes(self._partial / replay.FILE):
+                replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
         said = self._write_about({**about, **account.as_json()}, began, shift)
         for part in self._partial.glob("*.part"):
             part.unlink()
@@ -193,7 +192,8 @@ class Writer:
         if table == "jobs" and frame.height:
             self._weigh(frame)
         path = self._partial / f"{table}-{len(self._parts[table]):06}.part"
-        frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
+        with polars_writes(path):
+            frame.write_parquet(path, compression="zstd", row_group_size=self._flush_rows)
         self._parts[table].append(path)
 
     def _weigh(self, jobs: pl.DataFrame) -> None:
@@ -235,7 +235,8 @@ class Writer:
             number = pl.int_range(done, done + jobs.height, dtype=pl.UInt32, eager=True)
             numbers.put(jobs["job"].to_numpy(), done)
             path = self._partial / f"jobs-sorted-{len(new):06}.part"
-            jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
+            with polars_writes(path):
+                jobs.with_columns(number.alias("job")).write_parquet(path, compression="zstd")
             new.append(path)
             done += jobs.height
         for part in old:
@@ -247,7 +248,8 @@ class Writer:
         for part in self._parts[table]:
             rows = pl.read_parquet(part)
             new = pl.Series("job", numbers.of(rows["job"].to_numpy()), pl.UInt32)
-            rows.with_columns(new).write_parquet(part, compression="zstd")
+            with polars_writes(part):
+                rows.with_columns(new).write_parquet(part, compression="zstd")
 
     def _ranges(self) -> Iterator[tuple[float, float]]:
         marks = sorted(self._sample)[_SORT_ROWS // _SAMPLE :: _SORT_ROWS // _SAMPLE]
@@ -260,12 +262,13 @@ class Writer:
             times = [name for name in _TIMES[table] if name not in _LENGTHS]
             frame = frame.with_columns((pl.col(name) - shift).round(6) for name in times)
         frame = frame.select(*TABLES[table])
-        frame.sink_parquet(
-            self._partial / f"{table}.parquet",
-            compression="zstd",
-            row_group_size=self._flush_rows,
-            engine="streaming",
-        )
+        with polars_writes(self._partial / f"{table}.parquet"):
+            frame.sink_parquet(
+                self._partial / f"{table}.parquet",
+                compression="zstd",
+                row_group_size=self._flush_rows,
+                engine="streaming",
+            )
 
     def lacks(self) -> list[str]:
         """Columns and tables of which the source says nothing."""

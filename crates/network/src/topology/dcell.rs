@@ -7,6 +7,7 @@
 //! with the host `h…` behind it: the cable between them is the server's inside. Routing is by shortest
 //! paths, not DCellRouting, whose paths are up to a few hops longer.
 
+use super::number;
 use crate::config::{CableConfig, Topology};
 use eastwest_engine::interrupt;
 
@@ -29,12 +30,12 @@ pub fn cables(n: u32, level: u32) -> u64 {
 /// Lays it out; the caller has looked at its size.
 pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let (all, minis) = servers(n, level);
-    let (all, minis) = (all as u32, minis as u32);
+    let (all, minis) = (number(all), number(minis));
     let (relay, mini) = (all, 2 * all);
     let mut cables: Vec<_> = (0..all).map(|s| (s, relay + s, host)).collect();
     cables.extend((0..all).map(|s| (relay + s, mini + s / n, uplink)));
     for l in 1..=level {
-        let part = servers(n, l - 1).0 as u32; // servers in each of part + 1 parts
+        let part = number(servers(n, l - 1).0); // servers in each of part + 1 parts
         for whole in (0..all).step_by((part * (part + 1)) as usize) {
             for i in 0..=part {
                 interrupt::steps(u64::from(part));
@@ -70,8 +71,8 @@ mod tests {
         {
             assert_eq!(servers(n, level), (all, minis));
             let shape = Shape::of(&build(n, level, CABLE, CABLE));
-            let all = all as usize;
-            assert_eq!((shape.hosts, shape.switches()), (all, all + minis as usize));
+            let all = number(all) as usize;
+            assert_eq!((shape.hosts, shape.switches()), (all, all + number(minis) as usize));
             assert_eq!(shape.cables() as u64, cables(n, level));
             // a server has one cable for its mini-switch, one for each level, and its inside
             assert!((all..2 * all).all(|r| shape.degree(r) == level as usize + 2));

@@ -1,5 +1,7 @@
 //! Nodes and cables of a fabric, by name: what routing and ports are built from.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 pub mod dcell;
 mod fat_tree;
 mod leaf_spine;
@@ -41,6 +43,15 @@ pub struct Graph {
     pub regular: Option<Regular>,
 }
 
+/// A number or count of nodes in the form that graphs have it.
+///
+/// # Panics
+///
+/// Panics where 32 bits do not hold it: who reads a scenario bounds the fabric far below that.
+fn number(nodes: impl TryInto<u32>) -> u32 {
+    nodes.try_into().unwrap_or_else(|_| panic!("a fabric has fewer than 2^32 nodes"))
+}
+
 impl Graph {
     /// Lays out a topology.
     pub fn build(topology: &Topology) -> Graph {
@@ -50,7 +61,7 @@ impl Graph {
             Topology::Star { hosts, host } => star(*hosts, *host),
             Topology::FatTree { .. } => fat_tree::build(topology),
             Topology::Graph { hosts, switches, cables, .. } => {
-                let n = hosts.len() as u32;
+                let n = number(hosts.len());
                 let cables = cables
                     .iter()
                     .map(|&(a, b, config)| {
@@ -69,7 +80,7 @@ impl Graph {
 
     /// Number of switches.
     pub fn switches(&self) -> u32 {
-        self.names.len() as u32 - self.hosts
+        number(self.names.len()) - self.hosts
     }
 
     /// For every host the switch (counted from 0 among switches) it hangs on; `u32::MAX` without cable.

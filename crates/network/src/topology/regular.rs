@@ -51,7 +51,7 @@ impl Regular {
         let level = |(level, (&children, &parents)): (usize, (&u32, &u32))| {
             alike *= parents;
             edges *= if level == 0 { 1 } else { children };
-            Level { switches: xgft.nodes(level + 1) as u32, alike, edges }
+            Level { switches: super::number(xgft.nodes(level + 1)), alike, edges }
         };
         let levels = xgft.children.iter().zip(&xgft.parents).enumerate();
         Regular::Tree(levels.map(level).collect())

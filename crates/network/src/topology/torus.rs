@@ -5,6 +5,7 @@
 //! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
 //! dimension.
 
+use super::number;
 use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
 use eastwest_engine::interrupt;
@@ -29,7 +30,7 @@ pub fn build(
     host: CableConfig,
     uplink: CableConfig,
 ) -> Topology {
-    let all = switches(sizes) as u32;
+    let all = number(switches(sizes));
     let hosts = all * hosts_per_switch;
     // by how much the number of a switch grows with each coordinate
     let steps: Vec<u32> =
@@ -78,7 +79,7 @@ mod tests {
             (&[2, 2, 2], 3, 3, 4),
         ] {
             let shape = Shape::of(&build(sizes, hosts, CABLE, CABLE));
-            let all = switches(sizes) as usize;
+            let all = number(switches(sizes)) as usize;
             assert_eq!((shape.switches(), shape.hosts), (all, all * hosts as usize));
             assert_eq!(shape.cables() as u64, cables(sizes, hosts));
             // two more hops for the hosts' own cables

@@ -10,6 +10,7 @@
 //! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
 //! up, each in the order of the digit in which their ends differ.
 
+use super::number;
 use super::regular::Regular;
 use crate::config::{CableConfig, Topology};
 use eastwest_engine::interrupt;
@@ -66,7 +67,7 @@ impl Xgft {
                 let (rest, digits) = (node / low / m, node % low);
                 for digit in 0..w {
                     let parent = (rest * w + digit) * low + digits;
-                    cables.push(((below + node) as u32, (above + parent) as u32, config));
+                    cables.push((number(below + node), number(above + parent), config));
                 }
             }
             below = above;

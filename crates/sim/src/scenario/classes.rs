@@ -7,6 +7,7 @@ use super::dscp::Dscp;
 use super::quantity::{Name, Quantity};
 use super::reader::{Section, key};
 use super::resolve::{Body, Out};
+use crate::scenario::narrow::at_most;
 use eastwest_network::config::{FabricConfig, SchedulerConfig};
 use eastwest_types::ClassId;
 
@@ -56,7 +57,7 @@ pub fn read(s: &mut Section) -> Classes {
         });
         c.demand(!names.contains(&name.0), &["name"], || "is the name of another class".to_owned());
         names.push(name.0.clone());
-        let dscp = dscp.unwrap_or(Dscp::of_priority(priority as u8));
+        let dscp = dscp.unwrap_or(Dscp::of_priority(at_most(priority)));
         TrafficClassConfig { name: name.0, dscp: dscp.0 }
     });
     Classes { declared: list.len(), used: vec![false; list.len()], list }
@@ -71,7 +72,7 @@ impl Classes {
             self.list.len() - 1
         });
         self.used[index] = true;
-        ClassId(index.min(usize::from(u8::MAX)) as u8)
+        ClassId(at_most(index))
     }
 
     /// Completes the resolved text and tells what looks unintended.

@@ -11,6 +11,7 @@ use super::queues::Room;
 use super::reader::{Section, key};
 use super::workload::WorkloadSpec;
 use crate::plan::Transport;
+use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, QueueConfig, SchedulerConfig};
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
@@ -221,8 +222,8 @@ fn read_pfc(s: &mut Section, below: &Below) -> PfcConfig {
         buffer: buffer.0,
         xoff,
         xon,
-        quanta: quanta as u16,
-        refresh: ((refresh.0 * 65_536.0) as u32).min(65_535) as u16,
+        quanta: at_most(quanta),
+        refresh: at_most(whole_part(refresh.0 * 65_536.0)),
         response,
         watchdog,
     };
@@ -376,11 +377,11 @@ fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
         },
         jitter: setting::<Fraction>(s, "jitter", jitter, "0.15", ["0", "0.9"]).0,
         cnm_priority: {
-            setting::<u32>(s, "cnm_priority", "Priority of the messages.", "7", ["0", "7"]) as u8
+            at_most(setting::<u32>(s, "cnm_priority", "Priority of the messages.", "7", ["0", "7"]))
         },
         cnm_bytes: {
             let doc = "Bytes of a message without fabric.framing.";
-            setting::<Octets>(s, "cnm_bytes", doc, "64", ["46", "1500"]).0 as u16
+            at_most(setting::<Octets>(s, "cnm_bytes", doc, "64", ["46", "1500"]).0)
         },
         gain: setting::<Ratio>(s, "gain", gain, "0.0078125", ["0.0001", "0.015"]).0,
         min_decrease: setting::<Fraction>(s, "min_decrease", least, "0.5", ["0.01", "0.99"]).0,

@@ -4,6 +4,7 @@
 
 use super::quantity::{Fraction, Ratio};
 use super::reader::{Section, key};
+use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_network::config::{Limit, PortSet};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
@@ -129,7 +130,7 @@ fn read_adaptive(s: &mut Section) -> Adaptive {
         .default("0.05")
         .range("0.001", "1"),
     );
-    Adaptive { delay, waste_ppm: (waste.0 * 1e6) as u32 }
+    Adaptive { delay, waste_ppm: at_most(whole_part(waste.0 * 1e6)) }
 }
 
 /// The transceivers, where they are not those of the links' rates, and what the file says of them.

@@ -7,6 +7,7 @@
 
 use super::quantity::Fraction;
 use super::reader::{Section, key};
+use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_network::config::PortClass;
 
 /// Reads the share of a class, in percent.
@@ -20,7 +21,7 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
         .range("0.01", "1")
         .optional("`weight` decides"),
     );
-    let percent = share.map(|share| (share.0 * 100.0 + 0.5) as u32);
+    let percent = share.map(|share| at_most::<u32, _>(whole_part(share.0 * 100.0 + 0.5)));
     let whole =
         share.is_none_or(|share| (share.0 * 100.0 - (share.0 * 100.0 + 0.5).floor()).abs() < 1e-9);
     c.demand(whole, &["share"], || "is not a whole number of percents".to_owned());

@@ -10,6 +10,7 @@ use super::nodes::Nodes;
 use super::places::{self, Places};
 use super::quantity::{Fraction, Ratio};
 use super::reader::{Section, key};
+use crate::scenario::narrow::whole_part;
 use eastwest_network::config::Topology;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::topology::Graph;
@@ -415,7 +416,7 @@ fn read_down(f: &mut Section) -> Effect {
     });
     let up = up_share.map_or(0.5, |share| share.0);
     let flapping = period.map(|period| {
-        let down = Span((period.0 as f64 * (1.0 - up)) as u64);
+        let down = Span(whole_part(period.0 as f64 * (1.0 - up)));
         f.demand(down > Span::ZERO && down < period, &["up_share", "period"], || {
             "leaves no time up, or none down".to_owned()
         });

@@ -4,6 +4,7 @@ use super::quantity::{FileName, Name, Quantity};
 use super::reader::{Section, State, key, read_table};
 use super::syntax::parse_within;
 use super::{Context, Files};
+use crate::scenario::narrow::at_most;
 use eastwest_network::config::{CableConfig, Topology};
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
         return None;
     };
     let prefix = format!("{}: ", file.0);
-    let document = match parse_within(text, MOST_BYTES as usize) {
+    let document = match parse_within(text, at_most(MOST_BYTES)) {
         Ok(document) => document,
         Err(problems) => {
             let named = problems

@@ -5,6 +5,7 @@
 //! queues of 200 packets, and for targets meant for the Internet at the speeds of a data centre.
 
 use super::queues::{Ports, Room};
+use crate::scenario::narrow::whole_part;
 use eastwest_network::config::{Limit, QueueConfig};
 use eastwest_network::queue::Level;
 use eastwest_types::Span;
@@ -26,7 +27,7 @@ impl Most {
         // what the only queue that is not empty may take: α·B/(1 + α)
         let shared = room.shared.map_or(u64::MAX, |c| {
             let alone = c.alpha / (1.0 + c.alpha) * c.size as f64;
-            (alone as u64).max(c.reserve)
+            whole_part(alone).max(c.reserve)
         });
         if shared < bytes {
             let packets = shared / mtu;

@@ -4,6 +4,8 @@
 //! ([`reader`]), and that declaration also gives the schema, the reference page and the resolved
 //! text of a result folder. Reading collects all problems of a file before it gives up.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 mod classes;
 mod dcb;
 mod describe;
@@ -18,6 +20,7 @@ mod graph;
 mod hosts;
 mod inert;
 mod measure;
+mod narrow;
 mod nodes;
 mod overrides;
 mod places;

@@ -10,6 +10,7 @@
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
 use super::problem::nearest;
+use crate::scenario::narrow::at_most;
 use eastwest_engine::interrupt;
 use eastwest_network::config::Topology;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +64,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
         }
         Topology::Graph { hosts, cables, .. } => {
             let mut racks = vec![0; hosts.len()];
-            let switches_from = hosts.len() as u32;
+            let switches_from: u32 = at_most(hosts.len());
             for &(a, b, _) in cables {
                 let (host, switch) = (a.min(b), a.max(b));
                 if let Some(rack) = racks.get_mut(host as usize) {
@@ -92,7 +93,7 @@ impl Nodes {
         let (mut numbers, mut cables) = (BTreeMap::new(), BTreeSet::new());
         let mut hosts = u32::try_from(tiers[0].1).unwrap_or(u32::MAX);
         if let Topology::Graph { hosts: names, switches, cables: list, .. } = topology {
-            hosts = names.len() as u32;
+            hosts = at_most(names.len());
             numbers.extend(
                 names.iter().chain(switches).inspect(|_| interrupt::steps(8)).cloned().zip(0u32..),
             );
@@ -149,7 +150,7 @@ impl Nodes {
                 && digits.bytes().all(|b| b.is_ascii_digit())
                 && (digits.len() == 1 || !digits.starts_with('0'));
             if let (true, Ok(i)) = (plain, digits.parse::<u64>()) {
-                return (i < size).then(|| (first + i) as u32);
+                return (i < size).then(|| at_most(first + i));
             }
             first += size;
         }

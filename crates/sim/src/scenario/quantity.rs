@@ -2,6 +2,7 @@
 
 use super::problem::{quote, shorten};
 use super::units::{BYTE_RATE, RATE, SIZE, SPAN, Units};
+use crate::scenario::narrow::at_most;
 use eastwest_network::config::Limit;
 use eastwest_types::{Rate, Span};
 use std::collections::BTreeMap;
@@ -196,7 +197,7 @@ impl Quantity for u32 {
     const TYPE: &'static str = "count";
     const LIST: &'static str = "list of counts";
     fn parse(value: &Value) -> Result<u32, String> {
-        whole(value, u64::from(u32::MAX)).map(|n| n as u32)
+        whole(value, u64::from(u32::MAX)).map(at_most)
     }
     fn show(&self) -> String {
         self.to_string()

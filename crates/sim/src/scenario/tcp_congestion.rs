@@ -4,6 +4,7 @@
 use super::quantity::Fraction;
 use super::reader::{Choice, Section, key};
 use crate::mechanisms::Mechanisms;
+use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_transport::congestion::custom::CustomCongestionConfig;
 use eastwest_transport::congestion::dctcp;
 use eastwest_transport::congestion::rules::{
@@ -198,7 +199,7 @@ fn read_cubic(s: &mut Section) -> CubicRules {
     );
     CubicRules {
         variant,
-        beta: (beta.0 * 1024.0 + 0.5) as u32,
+        beta: at_most(whole_part(beta.0 * 1024.0 + 0.5)),
         fast_convergence: s.get(
             key(
                 "cubic_fast_convergence",
@@ -229,6 +230,6 @@ fn read_dctcp(s: &mut Section) -> DctcpRules {
             .default("4")
             .range("0", "10"),
         ),
-        initial_alpha: (alpha.0 * f64::from(dctcp::ONE)) as u32,
+        initial_alpha: at_most(whole_part(alpha.0 * f64::from(dctcp::ONE))),
     }
 }

@@ -4,6 +4,8 @@
 //! Rates are powers of 1000 bits (or bytes, for disks) per second. Nothing passes through floating
 //! point, so `"12.5 ns"` is 12,500 ps and a value finer than the smallest unit is refused.
 
+use crate::scenario::narrow::at_most;
+
 /// A family of units: name and size in the smallest unit, from large to small.
 pub struct Units {
     /// What a value is called in messages: `a length of time`.
@@ -184,7 +186,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (part, places) = if part.is_empty() {
         (digits(fraction)?, 0)
     } else {
-        (digits(part)?, part.bytes().filter(u8::is_ascii_digit).count() as u32)
+        (digits(part)?, at_most(part.bytes().filter(u8::is_ascii_digit).count()))
     };
     // Below 10¹⁹ · 4 · 10¹⁵: far from the end of 128 bits.
     let ten = 10u128.checked_pow(places).filter(|_| places <= 19).ok_or(Wrong::TooFine)?;

@@ -7,6 +7,8 @@
 //! read in any case, as older traces write `allReduce`. A receive that names no size, or 0, takes a
 //! message of any size. Negative sources and tags stand for `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 use super::collective::{Call, Kind};
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +256,11 @@ impl Fields<'_> {
             let expected = format!("at most {MOST_BYTES:e} bytes");
             return Err(Fault::new(shown(self.line), expected));
         }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to MOST_BYTES, which 64 bits hold"
+        )]
         Ok((bytes + 0.5) as u64)
     }
 

@@ -4,6 +4,8 @@
 //! checkpoint holds no part of a trace. The file is opened for each block: there may be more ranks
 //! than a process may have files. A trace is untrusted: lines are bounded, and so is their number.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 use super::cg::Cg;
 use super::record::{Fault, Record, parse, rank_of, shown};
 use eastwest_engine::interrupt;
@@ -43,7 +45,7 @@ impl Program {
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
         match self {
-            Program::Files(files) => files.len() as u32,
+            Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
             Program::Merged(_, ranks) => *ranks,
             Program::Cg(config) => config.ranks,
         }

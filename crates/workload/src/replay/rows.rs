@@ -212,7 +212,7 @@ pub(super) fn fault(
     expected: impl Into<String>,
 ) -> Fault {
     Fault {
-        column: Some((column as u32 + 1, name)),
+        column: Some((u32::try_from(column).map_or(u32::MAX, |column| column + 1), name)),
         found: if found.is_empty() { "nothing".into() } else { format!("\"{}\"", shown(found)) },
         expected: expected.into(),
         fatal: false,

@@ -121,7 +121,7 @@ fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), F
     let tasks = |column: usize| match fields[column] {
         b"" => Ok(None),
         field => whole(place(column), COLUMNS[column], field, MOST_TASKS, "tasks")
-            .map(|count| Some(count as u32)),
+            .map(|count| Some(u32::try_from(count).expect("at most MOST_TASKS"))),
     };
     let reduces = tasks(REDUCES)?;
     if reduces == Some(0) && shuffle_bytes > 0 {
@@ -155,7 +155,8 @@ fn submission(place: usize, field: &[u8]) -> Result<Span, Fault> {
         None => 0,
         Some(part) if part.is_empty() || part.len() > DECIMALS => return Err(wrong()),
         Some(part) => {
-            let scale = 10u64.pow((DECIMALS - part.len()) as u32);
+            // zeros to the full number of decimals
+            let scale: u64 = std::iter::repeat_n(10, DECIMALS - part.len()).product();
             digits(part).ok_or_else(wrong)? * scale
         }
     };

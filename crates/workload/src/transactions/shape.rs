@@ -1,6 +1,8 @@
 //! Who causes whom within a transaction, so that the end of a call finds what it sets off without a
 //! search: lists of numbers one behind the other, with where each call's begins.
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+
 use super::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -31,7 +33,10 @@ impl Shape {
             followers: Lists::new(n, || {
                 numbered().flat_map(|(c, i)| c.after.iter().map(move |&before| (before, i)))
             }),
-            before: calls.iter().map(|c| c.after.len() as u32).collect(),
+            before: calls
+                .iter()
+                .map(|c| u32::try_from(c.after.len()).expect("fewer than 2^32 calls"))
+                .collect(),
             awaited,
         }
     }

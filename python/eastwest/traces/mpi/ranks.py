@@ -7,8 +7,6 @@ default ``flops_per_s = 1e9`` takes the recorded times. Sizes are bytes: data ty
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -43,7 +41,6 @@ class RankFiles:
     def __init__(self, out: Path, force: bool = False, lossy: bool = False) -> None:
         self._folder = NewFolder(out, force, "a trace", ABOUT, parents=False)
         self._folder.check()
-        self._partial = out.parent / f".partial-{secrets.token_hex(8)}"
         self._lines: dict[int, list[str]] = {}
         self._waiting = 0
         #: Calls written so far, by name.
@@ -54,8 +51,8 @@ class RankFiles:
         self.account = Account(lossy=lossy)
 
     def __enter__(self) -> Self:
-        shutil.rmtree(self._partial, ignore_errors=True)
-        self._partial.mkdir()
+        self._made = self._folder.begin()
+        self._partial = self._made.path
         return self
 
     def __exit__(
@@ -64,7 +61,7 @@ class RankFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self._made.close()
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
         """Add a call of a rank."""

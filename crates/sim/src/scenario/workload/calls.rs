@@ -18,6 +18,7 @@
 //! below, and nothing is quoted. In names, an apostrophe before a sign with which a formula of a
 //! spreadsheet begins is no part of the name ([`plain`]).
 
+use crate::scenario::narrow::at_most;
 use crate::scenario::problem::shorten;
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
@@ -153,7 +154,7 @@ impl Names {
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }
-        let number = self.names.len() as u32;
+        let number: u32 = at_most(self.names.len());
         self.names.push(name.to_owned());
         self.numbers.insert(name.to_owned(), number);
         number
@@ -212,7 +213,7 @@ impl Table {
 
     /// A call without its names, given those before it in its transaction.
     fn links(&self, cells: &[&str], before: &[Call]) -> Result<Call, String> {
-        let number = before.len() as u32;
+        let number: u32 = at_most(before.len());
         if cells[CALL].parse() != Ok(number) {
             let found = shorten(cells[CALL]);
             return Err(format!("call: \"{found}\" where number {number} comes next"));

@@ -6,6 +6,7 @@
 use super::Ground;
 use super::patterns::read_count;
 use crate::scenario::hosts;
+use crate::scenario::narrow::{at_most, whole_part};
 use crate::scenario::quantity::{Fraction, Octets};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId, Rate, Span};
@@ -61,7 +62,7 @@ pub fn read(
         sources: sources.unwrap_or_else(everyone),
         destinations: destinations.unwrap_or_else(everyone),
         pattern,
-        bytes: bytes.0 as u16,
+        bytes: at_most(bytes.0),
         rate,
         arrivals,
         burst,
@@ -88,7 +89,7 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     s.demand(rate.is_some() != load.is_some(), &["rate", "load"], || {
         "is required: one of rate and load, not both".to_owned()
     });
-    let of_load = |load: Fraction| Rate((ground.host_rate.0 as f64 * load.0 + 0.5) as u64);
+    let of_load = |load: Fraction| Rate(whole_part(ground.host_rate.0 as f64 * load.0 + 0.5));
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
 }
 

@@ -2,6 +2,7 @@
 //! wait for in vain.
 
 use super::hadoop::Layers;
+use crate::scenario::narrow::whole_part;
 
 /// Properties that contradict others, with the reason.
 pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {
@@ -34,7 +35,7 @@ fn map_heap(layers: &Layers) -> Option<u64> {
     let share = layers.value("mapreduce.job.heap.memory-mb.ratio").and_then(Result::ok);
     let share: f64 = share.and_then(|text| text.parse().ok()).unwrap_or(0.8);
     let container = number(layers, MAP_MB)?;
-    Some(((container as f64) * share) as u64).map(|mb| mb.saturating_mul(1 << 20))
+    Some(whole_part((container as f64) * share)).map(|mb| mb.saturating_mul(1 << 20))
 }
 
 /// The last `-Xmx` among options of a virtual machine, in bytes.

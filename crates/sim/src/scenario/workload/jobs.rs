@@ -2,6 +2,7 @@
 
 use super::{Ground, account, kinds};
 use crate::scenario::files::{Files, find_below, read_below};
+use crate::scenario::narrow::whole_part;
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
 use crate::scenario::reader::{Section, key};
@@ -383,7 +384,7 @@ fn read_job(
 
 /// What maps put out of which a combiner leaves so many bytes; nine decimals, in integers.
 fn uncombined(shuffle: u64, ratio: f64) -> u64 {
-    let billionths = ((ratio * 1e9 + 0.5) as u128).max(1);
+    let billionths = u128::from(whole_part(ratio * 1e9 + 0.5)).max(1);
     u64::try_from(u128::from(shuffle) * 1_000_000_000 / billionths).unwrap_or(u64::MAX)
 }
 

@@ -3,6 +3,7 @@
 use super::Ground;
 use super::jobs::Cluster;
 use crate::scenario::hosts;
+use crate::scenario::narrow::whole_part;
 use crate::scenario::quantity::{Bytes, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_workload::mapreduce::{Clients, JobBytes, SizeRule};
@@ -89,7 +90,7 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     let mut ratio = |name, doc| {
         let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
         // Nine decimals, in integers.
-        let billionths = (ratio.0 * 1e9 + 0.5) as u64;
+        let billionths = whole_part(ratio.0 * 1e9 + 0.5);
         let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     };

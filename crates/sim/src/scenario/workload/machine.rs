@@ -6,6 +6,7 @@
 
 use super::Ground;
 use crate::scenario::files::Files;
+use crate::scenario::narrow::at_most;
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{FileName, Quantity};
 use crate::scenario::reader::{Section, key};
@@ -30,7 +31,7 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let Some(FileName(name)) = file else { return };
     let loaded = files.load(ground.context, &name, MOST_BYTES).and_then(|attached| {
         let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
-        let document = syntax::parse_within(text, MOST_BYTES as usize)
+        let document = syntax::parse_within(text, at_most(MOST_BYTES))
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
         Ok((attached.name, document.table))
     });

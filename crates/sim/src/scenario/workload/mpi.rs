@@ -7,6 +7,7 @@
 use super::{Ground, account};
 use crate::plan::Transport;
 use crate::scenario::files::{Files, find_below};
+use crate::scenario::narrow::at_most;
 use crate::scenario::problem::shorten;
 use crate::scenario::quantity::{ByteRate, Bytes, FileName, Octets, Quantity, Ratio};
 use crate::scenario::reader::{Choice, Section, key};
@@ -219,7 +220,7 @@ fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> 
         s.demand(frame.0 <= mtu, &["frame"], || format!("is above the MTU of {mtu} B"));
     }
     let full = given.map_or(ground.mtu, |frame| Some(frame.0)).unwrap_or(0);
-    over_ethernet.then_some(full.clamp(EthernetConfig::MIN_BYTES.into(), 9216) as u16)
+    over_ethernet.then_some(at_most(full.clamp(EthernetConfig::MIN_BYTES.into(), 9216)))
 }
 
 fn algorithms(s: &mut Section) -> Algorithms {

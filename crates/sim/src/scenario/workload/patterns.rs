@@ -4,6 +4,7 @@
 
 use super::Ground;
 use crate::scenario::hosts;
+use crate::scenario::narrow::at_most;
 use crate::scenario::quantity::{Bytes, Fraction, Octets, Quantity, instead};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId, Span};
@@ -407,7 +408,7 @@ pub fn datagrams(
     Some(DatagramsConfig {
         sources: sources?,
         destination: destination?,
-        bytes: bytes.0 as u16,
+        bytes: at_most(bytes.0),
         arrivals,
         mean_gap,
         start,

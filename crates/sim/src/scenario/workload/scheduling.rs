@@ -3,6 +3,7 @@
 //!
 //! Defaults are those of `eastwest-workload`'s scheduling settings, which name Hadoop's properties.
 
+use crate::scenario::narrow::{at_most, whole_part};
 use crate::scenario::quantity::{Fraction, Name, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::Span;
@@ -93,11 +94,11 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
 
 /// A share in thousandths of a percent.
 fn thousandths(share: Fraction) -> u32 {
-    (share.0 * f64::from(WHOLE) + 0.5) as u32
+    at_most(whole_part(share.0 * f64::from(WHOLE) + 0.5))
 }
 
 fn milli(ratio: Ratio) -> u32 {
-    (ratio.0 * 1000.0 + 0.5) as u32
+    at_most(whole_part(ratio.0 * 1000.0 + 0.5))
 }
 
 fn read_pool(s: &mut Section) -> PoolConfig {
@@ -134,7 +135,7 @@ fn read_queue(s: &mut Section, before: &[String]) -> QueueConfig {
         if found.is_none() && !s.describing() {
             s.wrong("parent", format!("is no queue that stands before {}", name.0));
         }
-        found.map(|i| i as u32)
+        found.map(at_most)
     });
     let capacity = s.get(
         key::<Fraction>("capacity", "Its share of its parent, or of the cluster (capacity).")

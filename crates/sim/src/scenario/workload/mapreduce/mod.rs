@@ -18,6 +18,7 @@ use super::{Ground, hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
+use crate::scenario::narrow::at_most;
 use crate::scenario::quantity::{Name, Ratio};
 use crate::scenario::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
@@ -58,7 +59,7 @@ pub fn read(
             .push("Hadoop is coarse: the table coarse says what of its traffic is left out".into());
     }
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
-    let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| w.len() as u32);
+    let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| at_most(w.len()));
     let reduce_slots_each = match framework {
         Framework::Mr1 => reduce_slots,
         Framework::Yarn => tables.yarn.slots()[1],
