@@ -10,10 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from click.testing import Result
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import eastwest as ew
 import spans_made
@@ -43,7 +42,7 @@ def noted(imported: Imported) -> dict[str, int]:
     return {reason: found.count for reason, found in imported.problems.noted.items()}
 
 
-def run(*arguments: str | Path) -> Result:
+def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
