@@ -124,6 +124,8 @@ pub struct Campaign {
     seed: u64,
     /// The pairs that cases are to have, in the order in which they are asked for.
     wanted: Vec<(usize, usize)>,
+    /// What each case is to have besides.
+    always: Vec<Wish>,
 }
 
 impl Campaign {
@@ -149,7 +151,12 @@ impl Campaign {
             wanted = all.iter().map(|(pair, ..)| pair).filter(is_pair).collect();
         }
         Stream::new(seed, "pairs").shuffle(&mut wanted);
-        Campaign { generator, features, seed, wanted }
+        Campaign { generator, features, seed, wanted, always: Vec::new() }
+    }
+
+    /// The same cases, each with these values where the reader allows it.
+    pub fn with(self, always: Vec<Wish>) -> Campaign {
+        Campaign { always, ..self }
     }
 
     /// What is crossed in pairs.
@@ -165,13 +172,13 @@ impl Campaign {
     /// Draws several times until a case comes that can run on several threads, which few can; without
     /// wishes.
     fn draw_divided(&self, random: &mut Stream) -> Result<Case, Refusal> {
-        let mut case = self.generator.case(random, &[])?;
+        let mut case = self.generator.case(random, &self.always)?;
         for _ in 0..MOST_DRAWS {
             let plan = Plan::new(&case.scenario);
             if plan.is_ok_and(|plan| obstacle(&plan).is_none()) {
                 break;
             }
-            case = self.generator.case(random, &[])?;
+            case = self.generator.case(random, &self.always)?;
         }
         Ok(case)
     }
@@ -181,7 +188,12 @@ impl Campaign {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
         let levels = [pair.0, pair.1].map(|number| self.features.level(number));
-        let wishes: Vec<Wish> = levels.iter().filter_map(|level| self.wish(*level)).collect();
+        let mut wishes = self.always.clone();
+        for wish in levels.iter().filter_map(|level| self.wish(*level)) {
+            if wishes.iter().all(|other| other.path != wish.path) {
+                wishes.push(wish);
+            }
+        }
         let names = levels.map(|level| self.features.name(level));
         let threads = names
             .iter()
@@ -203,7 +215,7 @@ impl Campaign {
             covered.refused += 1;
             // the case is not lost: without wishes nearly every draw ends in a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
-            drawn.case = self.generator.case(&mut random, &[]);
+            drawn.case = self.generator.case(&mut random, &self.always);
         }
         self.judge_case(number, &drawn, covered)
     }

@@ -323,11 +323,10 @@ impl Generator {
                 };
                 table.extend(drawn.map(|value| (name.to_owned(), value)));
             }
-            Some(row) if row.kind_of_value.starts_with("table") => {
-                if !is_needed {
-                    table.remove(name);
-                }
+            Some(row) if row.kind_of_value.starts_with("table") && !is_needed => {
+                table.remove(name);
             }
+            Some(row) if row.kind_of_value.starts_with("table") => {}
             Some(row) if may_change && !is_kept => {
                 let before = table.remove(name);
                 if redraws || is_needed {

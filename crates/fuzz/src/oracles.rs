@@ -6,23 +6,23 @@
 //! | reference | with two events for each packet and port: the same tables |
 //! | conservation | between events every packet is delivered, lost, or on exactly one link |
 //! | checkpoint | stopped, written down, read back and gone on: the same tables and summary |
-//! | threads | on several threads: the same tables and summary, where a run can be divided |
+//! | threads | on several threads, stopped, read back and gone on: the same tables and summary, where a run can be divided |
 //! | order | with the settings of each table in another order: the same tables and summary |
 //! | resolved | the resolved text reads back as the same scenario and gives the same run |
-//! | bounds | no message is faster than an idle path; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
+//! | bounds | no message is faster than an idle path; counts of the summary and of links add up; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
 
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::config::FabricConfig;
-use eastwest_sim::checkpoint::{self, Identity, Keep};
+use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, Fidelity, Scenario, read};
-use eastwest_sim::threads::{self, Ended, Habits};
-use eastwest_sim::world::{RunError, World};
+use eastwest_sim::threads::{self, Ended, Habits, Parts, PartsNow, Spans, Watcher, Wish};
+use eastwest_sim::world::{Progress, RunError, World};
 use serde_json::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -32,6 +32,57 @@ pub const MOST_EVENTS: u64 = 150_000;
 /// In parts from the first event to nearly the last, however few events there are.
 const ALWAYS_IN_PARTS: Habits =
     Habits { last_flows: 3, look_every: Duration::ZERO, pays: (0, 0), spans: None };
+
+/// The same, now one after the other and now together.
+const BY_TURNS: Habits = Habits {
+    spans: Some(Spans {
+        try_alone: Duration::from_millis(7),
+        try_together: Duration::from_millis(9),
+        together: Duration::from_millis(16),
+        alone: Duration::from_millis(5),
+        hopeless: u32::MAX,
+        early: Duration::ZERO,
+    }),
+    ..ALWAYS_IN_PARTS
+};
+
+/// Stops a run in parts after so many looks, and keeps it.
+struct Stopping {
+    looks: u64,
+    identity: Identity,
+    bytes: Vec<u8>,
+}
+
+impl Stopping {
+    fn after(looks: u64, scenario: &Scenario) -> Stopping {
+        Stopping { looks, identity: identity(scenario), bytes: Vec::new() }
+    }
+
+    fn read_back(&self) -> Result<Parts, String> {
+        match checkpoint::load(&self.bytes, &self.identity) {
+            Ok(Kept::Parts(parts)) => Ok(parts),
+            Ok(Kept::One(_)) => Err("a run in parts was kept as one".to_owned()),
+            Err(refused) => Err(refused.to_string()),
+        }
+    }
+}
+
+impl Watcher for Stopping {
+    fn look(&mut self, _: &Progress) -> Wish {
+        self.looks = self.looks.saturating_sub(1);
+        Wish { go_on: self.looks > 0, keep: self.looks == 0 }
+    }
+
+    fn keep(&mut self, parts: &PartsNow) {
+        self.bytes.clear();
+        checkpoint::save(&Keep::Parts(parts), &self.identity, &mut self.bytes)
+            .expect("a vector takes it");
+    }
+}
+
+fn identity(scenario: &Scenario) -> Identity {
+    Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() }
+}
 
 /// What a run breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,13 +230,29 @@ impl Judge<'_> {
         Ok(kept)
     }
 
-    /// Tells whether the run went in parts to its end.
+    /// Runs on several threads. After some looks the run is written down, forgotten and read back. Tells
+    /// whether the run went in parts to its end.
     fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
-        let clock = || Duration::ZERO;
-        let run = || threads::run(&plan, self.threads, ALWAYS_IN_PARTS, &clock, &mut |_: &_| true);
-        let end = match guarded("threads", run)? {
+        let habits = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
+        // a clock that goes on by a millisecond each time it is looked at
+        let ticks = Cell::new(0);
+        let clock = || {
+            ticks.set(ticks.get() + 1);
+            Duration::from_millis(ticks.get())
+        };
+        let run = || {
+            let mut stopping = Stopping::after(1 + self.seed * 37 % 400, scenario);
+            match threads::run(&plan, self.threads, habits, &clock, &mut stopping) {
+                Err(RunError::Interrupted) => match stopping.read_back() {
+                    Ok(parts) => Ok(threads::resume(parts, habits, &clock, &mut |_: &_| true)),
+                    Err(why) => Err(why),
+                },
+                ended => Ok(ended),
+            }
+        };
+        let end = match guarded("threads", run)?.map_err(fails("threads"))? {
             Ok(Ended::InOne(_)) => return Ok(false),
             Ok(Ended::Done(run)) => End::Done(Box::new(run.into_results())),
             Err(error) => End::Stopped(error.to_string()),
@@ -283,7 +350,7 @@ fn finished(ended: Result<(), RunError>, world: impl FnOnce() -> World) -> End {
 }
 
 fn read_back(scenario: &Scenario, world: &World) -> Result<World, String> {
-    let identity = Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() };
+    let identity = identity(scenario);
     let mut bytes = Vec::new();
     checkpoint::save(&Keep::One(world), &identity, &mut bytes).map_err(|e| e.to_string())?;
     let kept = checkpoint::load(&bytes, &identity).map_err(|refused| refused.to_string())?;
@@ -366,7 +433,8 @@ fn count(summary: &Value, name: &str) -> u64 {
 /// What must hold of any run.
 fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
     if scenario.fidelity == Fidelity::Packet {
-        no_message_is_too_fast(scenario, results)?;
+        no_message_is_too_fast(results)?;
+        counts_add_up(results)?;
         pauses_mean_no_loss(scenario, results)?;
     }
     states_fill_the_time(results)
@@ -381,13 +449,66 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
 }
 
 /// A message takes at least as long as over an idle path.
-fn no_message_is_too_fast(_: &Scenario, results: &Results) -> Result<(), String> {
+fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
         Some((row, slowdown)) => {
             Err(format!("flow {row} took {slowdown} of the time that it takes over an idle path"))
         }
         None => Ok(()),
     }
+}
+
+/// The sum of a column of whole numbers of the table of links.
+fn of_links(results: &Results, name: &str) -> u64 {
+    let links = results.tables.iter().find(|table| table.name == "links");
+    match links.and_then(|table| table.column(name)) {
+        Some(Column::U64(values)) => values.iter().sum(),
+        Some(Column::U32(values)) => values.iter().map(|n| u64::from(*n)).sum(),
+        _ => 0,
+    }
+}
+
+/// The sum of all numbers below a value.
+fn sum_of(value: &Value) -> u64 {
+    match value {
+        Value::Object(below) => below.values().map(sum_of).sum(),
+        other => other.as_u64().unwrap_or(0),
+    }
+}
+
+/// The summary and the columns of the table of links count the same packets, by kind and by cause.
+fn counts_add_up(results: &Results) -> Result<(), String> {
+    let summary = &results.summary;
+    let packets = &summary["packets"];
+    let dropped = count(packets, "dropped");
+    let links = results.tables.iter().find(|table| table.name == "links");
+    let names: Vec<&str> = links.iter().flat_map(|t| t.columns.iter().map(|c| c.0)).collect();
+    let is_cause = |name: &&str| {
+        name.starts_with("lost_")
+            || ["drops_queue_full", "drops_early", "drops_shared_buffer", "drops_sojourn"]
+                .contains(name)
+    };
+    let sum = |names: &mut dyn Iterator<Item = &str>| {
+        names.map(|name| of_links(results, name)).sum::<u64>()
+    };
+    let by_cause = sum(&mut names.iter().copied().filter(|n| is_cause(n)));
+    let is_kind = |name: &&str| name.starts_with("drops_") && !is_cause(name);
+    let by_kind = sum(&mut names.iter().copied().filter(is_kind));
+    let latencies = count(&summary["latency_us"], "count");
+    for (what, a, b) in [
+        ("packets lost, of links", of_links(results, "drops"), dropped),
+        ("packets lost, by cause", by_cause, dropped),
+        ("packets lost, by kind", by_kind, dropped),
+        ("packets lost, of the summary", sum_of(&summary["drops"]), dropped),
+        ("packets marked", of_links(results, "marks"), sum_of(&summary["marks"])),
+        ("packet-hops", of_links(results, "packets"), count(summary, "packet_hops")),
+        ("latencies", latencies, count(packets, "delivered")),
+    ] {
+        if a != b {
+            return Err(format!("{what}: {a}, and {b}"));
+        }
+    }
+    Ok(())
 }
 
 /// Where all traffic is in lossless priorities, switches lose nothing but messages of QCN.
@@ -398,13 +519,7 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     let all = scenario.classes.iter().all(|class| is_lossless(class.dscp));
     let applies = all && faults.is_empty() && pfc.watchdog.is_none() && scenario.rocev2.is_none();
     let drops = &results.summary["ports"]["switch"]["drops"];
-    let lost: u64 = drops
-        .as_object()
-        .into_iter()
-        .flat_map(|causes| causes.values())
-        .flat_map(|kinds| kinds.as_object().into_iter().flat_map(|kinds| kinds.values()))
-        .filter_map(Value::as_u64)
-        .sum();
+    let lost = sum_of(drops);
     let messages = count(&results.summary["dcb"], "qcn_messages");
     if applies && lost > messages {
         return Err(format!("switches lost {lost} packets of lossless priorities"));

@@ -1,49 +1,69 @@
 //! Generated scenarios satisfy all oracles. More of them: `EASTWEST_CASES=3000`, from another one on:
 //! `EASTWEST_FIRST=500`.
 
-use eastwest_fuzz::campaign::Campaign;
+use eastwest_fuzz::campaign::{Campaign, Covered};
+use eastwest_fuzz::features::GIVEN;
+use eastwest_fuzz::generate::Wish;
 use eastwest_fuzz::oracles::catch_panics;
 use eastwest_fuzz::sources;
 use eastwest_sim::scenario::Context;
 
-/// Cases tried unless the environment says otherwise.
-const CASES: u64 = 150;
-
+/// A number from the environment.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |n| n.parse().expect("a number"))
 }
 
-#[test]
-fn generated_scenarios_satisfy_all_oracles() {
-    let folder = std::env::temp_dir().join(format!("eastwest-fuzz-{}", std::process::id()));
+/// What some cases have covered, but the pairs.
+fn said(c: &Covered) -> String {
+    format!(
+        "{} cases, {} refused, {} too large, {} kept, {} in parts, {} packets",
+        c.cases, c.refused, c.too_large, c.kept, c.in_parts, c.packets
+    )
+}
+
+/// Judges cases, all of which have these levels; none may fail.
+fn judge(seed: u64, cases: u64, always: &[(&str, &str)]) -> (u64, Covered) {
+    let cases = number("EASTWEST_CASES", cases);
+    let folder = std::env::temp_dir().join(format!("eastwest-fuzz-{}-{seed}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     sources::write(&folder).expect("files");
-    let campaign =
-        Campaign::new(Context { base_dir: folder.clone(), ..Context::default() }, 1, None, 0);
-    let cases = number("EASTWEST_CASES", CASES);
+    let context = Context { base_dir: folder.clone(), ..Context::default() };
+    let wish = |(path, level): &(&str, &str)| Wish { path: (*path).into(), level: (*level).into() };
+    let campaign = Campaign::new(context, seed, None, 0).with(always.iter().map(wish).collect());
     let (covered, found) = {
         let _quiet = catch_panics();
         campaign.run((number("EASTWEST_FIRST", 0), cases), 2, &mut |_| true)
     };
     let _ = std::fs::remove_dir_all(&folder);
-    println!(
-        "{} cases, {} refused, {} too large, {} kept, {} in parts, {} events, {} packets",
-        covered.cases,
-        covered.refused,
-        covered.too_large,
-        covered.kept,
-        covered.in_parts,
-        covered.events,
-        covered.packets
-    );
     for one in &found {
         println!(
             "case {}, {} threads: {}: {}\n{}",
             one.case, one.threads, one.failure.oracle, one.failure.message, one.reduced
         );
     }
-    assert!(found.is_empty(), "{} cases break an oracle", found.len());
+    assert!(found.is_empty(), "{} break an oracle of {}", found.len(), said(&covered));
+    println!("{}", said(&covered));
+    (cases, covered)
+}
+
+#[test]
+fn generated_scenarios_satisfy_all_oracles() {
+    let (cases, covered) = judge(1, 300, &[]);
     // weak cases prove nothing
-    assert!(covered.cases > cases * 7 / 10 && covered.kept > cases / 4);
-    assert!(covered.in_parts > cases / 100 && covered.packets > 20 * cases);
+    assert!(covered.cases > cases * 8 / 10 && covered.kept > cases * 7 / 10, "{}", said(&covered));
+    assert!(covered.in_parts > cases / 60 && covered.packets > 200 * cases, "{}", said(&covered));
+}
+
+#[test]
+fn scenarios_with_pauses_and_congestion_notification_satisfy_all_oracles() {
+    let always = [("fabric.pfc", GIVEN), ("fabric.qcn", GIVEN), ("workload.*.kind", "ethernet")];
+    let (cases, covered) = judge(2, 80, &always);
+    assert!(covered.cases > cases * 6 / 10, "{}", said(&covered));
+}
+
+#[test]
+fn scenarios_on_several_threads_satisfy_all_oracles() {
+    let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
+    let (cases, covered) = judge(3, 80, &always);
+    assert!(covered.in_parts > cases / 12, "{}", said(&covered));
 }

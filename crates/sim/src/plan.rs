@@ -1,6 +1,9 @@
 //! What a run is made of: the checked scenario with nothing left to decide.
 
-#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::switch_power::SwitchPower;

@@ -1,10 +1,8 @@
 //! A run that is written to a checkpoint in the middle, forgotten and read back ends as if nothing had
 //! happened: same digest, same tables, same summary. What is not a checkpoint of the run is refused.
 
-use crate::digest::random_scenario;
 use crate::harness::{context, scenario, scenario_in, shipped};
 use crate::mechanisms::try_read;
-use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
 use eastwest_sim::checkpoint::{Identity, Keep, Refused, load, obstacle, plan, save};
 use eastwest_sim::plan::Plan;
@@ -205,25 +203,6 @@ fn unlucky(framework: &str, scheduler: &str) -> String {
 fn hadoop_that_fails_goes_on() {
     for (framework, scheduler) in [("mr1", "fair"), ("mr1", "quincy"), ("yarn", "capacity")] {
         goes_on(&unlucky(framework, scheduler), &[]);
-    }
-}
-
-/// Random scenarios tried unless `EASTWEST_RANDOM_SCENARIOS` says otherwise.
-const RANDOM_SCENARIOS: u64 = 60;
-
-#[test]
-fn random_scenarios_go_on_from_any_event() {
-    let cases = std::env::var("EASTWEST_RANDOM_SCENARIOS")
-        .map_or(RANDOM_SCENARIOS, |n| n.parse().expect("a number of scenarios"));
-    for case in 0..cases {
-        let mut random = Stream::new(case, "random checkpoints");
-        let text = random_scenario(&mut random);
-        let scenario = scenario(&text, &[("name", &format!("random-{case}"))]);
-        let whole = finish(world(&scenario));
-        let events = whole.summary["events"].as_u64().expect("a number of events");
-        let bytes = kept(&scenario, 1 + random.below(events - 1));
-        let resumed = read_back(&bytes, &scenario);
-        assert_same(&finish(resumed), &whole);
     }
 }
 

@@ -1,11 +1,9 @@
 //! One digest for one simulation: the same twice and in the two-event reference mode, another for
 //! another seed or when a single packet fares differently.
 
-use crate::flow_times::assert_bounded;
 use crate::harness::{
     attempt, context_with, finish, graph, outcome, scenario, scenario_in, shipped,
 };
-use eastwest_engine::random::Stream;
 use eastwest_sim::scenario::Scenario;
 
 /// Runs twice and in reference mode; returns the one digest.
@@ -157,125 +155,4 @@ fn a_packet_that_only_its_port_saw_changes_the_digest() {
     }
     assert!(seen.windows(2).any(|w| w[0].0 == w[1].0 + 1), "never one packet's difference");
     assert!(seen.iter().filter(|s| s.0 == 0).count() >= 2, "never without loss");
-}
-
-/// Random scenarios tried unless `EASTWEST_RANDOM_SCENARIOS` says otherwise.
-const RANDOM_SCENARIOS: u64 = 200;
-
-#[test]
-fn random_scenarios_have_one_digest_conserve_packets_and_keep_the_bound() {
-    let cases = std::env::var("EASTWEST_RANDOM_SCENARIOS")
-        .map_or(RANDOM_SCENARIOS, |n| n.parse().expect("a number of scenarios"));
-    for case in 0..cases {
-        let text = random_scenario(&mut Stream::new(case, "random scenarios"));
-        let scenario = scenario(&text, &[("name", &format!("random-{case}"))]);
-        one_digest(&scenario);
-        let done = finish(&scenario);
-        done.assert_conserved();
-        assert!(done.count("packets.delivered") > 0, "{text}");
-        assert_bounded(&text, &done);
-    }
-}
-
-/// One of `choices`.
-fn pick<'a>(random: &mut Stream, choices: &[&'a str]) -> &'a str {
-    choices[random.below(choices.len() as u64) as usize]
-}
-
-/// The settings of a workload, drawn at random.
-fn random_workload(r: &mut Stream) -> String {
-    match r.below(5) {
-        0 => format!("kind = 'all-to-all'\nbytes = '{} B'", 1 + r.below(90_000)),
-        1 => format!(
-            "kind = 'incast'\nreceiver = 'h0'\nrounds = 3\nblock_bytes = '{} B'\npersistent = {}\n\
-             request_bytes = '{} B'",
-            1 + r.below(90_000),
-            pick(r, &["true", "false"]),
-            r.below(2) * 100
-        ),
-        2 => format!(
-            "kind = 'service'\nclients = 'h0'\nservers = ['h1', 'h2']\nmean_gap = '50 us'\n\
-             requests = 200\nresponse_bytes = '{} B'",
-            1 + r.below(9_000)
-        ),
-        3 => format!(
-            "kind = 'mapreduce'\nscheduler = '{}'\nsplit_bytes = '20 KB'\n\
-             [workload.control]\nheartbeat = '20 ms'\njob_setup = '1 ms'\n\
-             out_of_band_heartbeat = {}\n[workload.costs]\ntask_start = '1 ms'\n\
-             [workload.hdfs]\nreplication = {}\noutput_replication = {}\n\
-             write_chunk_bytes = '1 KB'\n[[workload.job]]\nkind = 'custom'\ncount = 2\n\
-             input = '{} B'\nshuffle_ratio = {}\noutput_ratio = 0.7\nreduces = 3",
-            pick(r, &["fifo", "fair"]),
-            pick(r, &["true", "false"]),
-            1 + r.below(2),
-            1 + r.below(2),
-            r.below(100_000),
-            pick(r, &["0.3", "1.0", "1.7"]),
-        ),
-        _ => format!(
-            "kind = 'permutation'\nrepeat = 2\nbytes = '{} B'\nstart_window = '{}'",
-            1 + r.below(300_000),
-            pick(r, &["0 s", "1 us", "1 ms"])
-        ),
-    }
-}
-
-/// A small scenario with settings drawn at random, all of them valid.
-pub fn random_scenario(random: &mut Stream) -> String {
-    let r = random;
-    let rates = ["10 Gbit/s", "1 Gbit/s", "333 Mbit/s", "2.5 Gbit/s"];
-    let delays = ["0 s", "1 ns", "5 us", "77.7 us"];
-    let shape = match r.below(3) {
-        0 => format!("kind = 'star'\nhosts = {}", 3 + r.below(6)),
-        1 => format!(
-            "kind = 'leaf-spine'\nleaves = {}\nhosts_per_leaf = {}\nspines = {}\nuplink_rate = '{}'\n\
-             uplink_delay = '{}'",
-            2 + r.below(2),
-            2 + r.below(2),
-            1 + r.below(3),
-            pick(r, &rates),
-            pick(r, &delays)
-        ),
-        _ => format!(
-            "kind = 'fat-tree'\nk = 2\nhosts_per_edge = 3\nuplink_rate = '{}'",
-            pick(r, &rates)
-        ),
-    };
-    let fabric = format!(
-        "[fabric]\n{shape}\nhost_rate = '{}'\nhost_delay = '{}'\nmtu = {}\nframing = {}\n\
-         routing = '{}'\nscheduler = '{}'\nprocessing_jitter = '{}'\nqueue = {{ limit = '{}' }}\n\
-         host_queue = {{ limit = '{}' }}\n",
-        pick(r, &rates),
-        pick(r, &delays),
-        pick(r, &["576", "1500", "9000"]),
-        pick(r, &["0", "38", "7"]),
-        pick(r, &["ecmp", "round-robin"]),
-        pick(r, &["fifo", "strict-priority"]),
-        pick(r, &["0 s", "12 us", "1 ns", "200 us"]),
-        pick(r, &["1 packets", "7 packets", "9000 B", "20 KB", "200 packets"]),
-        pick(r, &["2 packets", "100 packets", "1 MB"]),
-    );
-    let tcp = format!(
-        "[tcp]\nsack = {}\ntimestamps = {}\nack_every = {}\nmin_rto = '{}'\ninitial_rto = '5 ms'\n\
-         granularity = '{}'\ninitial_window = {}\nlimited_transmit = {}\nidle_restart = {}\n\
-         max_window = '{}'\nmax_rto = '100 ms'\nmax_retries = 1000\ntime_wait = '{}'\n",
-        pick(r, &["true", "false"]),
-        pick(r, &["true", "false"]),
-        1 + r.below(3),
-        pick(r, &["1 ms", "3.3 ms", "200 us"]),
-        pick(r, &["1 ns", "10 us", "1 ms"]),
-        1 + r.below(40),
-        pick(r, &["true", "false"]),
-        pick(r, &["true", "false"]),
-        pick(r, &["20 KB", "1 MB"]),
-        pick(r, &["0 s", "1 ms"]),
-    );
-    let workload = random_workload(r);
-    format!(
-        "schema = 1\nseed = {}\n{fabric}{tcp}[[class]]\nname = 'urgent'\npriority = 5\n\
-         [[workload]]\nname = 'w'\n{workload}\n[[workload]]\nname = 'noise'\nkind = 'datagrams'\n\
-         class = 'urgent'\nbackground = true\nsources = 'h1'\ndestination = 'h0'\nbytes = 400\n\
-         mean_gap = '20 us'\n",
-        r.below(1000)
-    )
 }

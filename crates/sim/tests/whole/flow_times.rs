@@ -9,7 +9,7 @@ pub fn assert_bounded(name: &str, done: &Outcome) {
     assert!(least >= 1.0, "{name}: a flow took {least} of its ideal time");
 }
 
-/// Random scenarios are checked in [`crate::digest`].
+/// Generated scenarios are checked in `crates/fuzz`.
 #[test]
 fn no_flow_of_s1_or_the_demo_beats_its_idle_path() {
     let small = [("workload.bulk.bytes", "20 KB")];
