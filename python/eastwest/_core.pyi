@@ -72,6 +72,7 @@ def fuzz(
     first: int,
     cases: int,
     at_once: int,
+    always: list[tuple[str, str]],
     before: list[tuple[int, int]] | None,
     enough: int,
     progress: Callable[[int, int, list[int]], None] | None,

@@ -372,19 +372,21 @@ def fuzz(
     first: int,
     cases: int,
     at_once: int,
+    always: list[tuple[str, str]],
     before: list[tuple[int, int]] | None,
     enough: int,
     progress: Callable[[int, int, list[int]], None],
 ) -> dict[str, Any]:
     """Make and judge generated scenarios.
 
-    ``folder`` takes the files that scenarios read from a disk. ``before`` has for each pair of
+    ``folder`` takes the files that scenarios read from a disk. Each case is to have the levels of
+    ``always``, as path and value. ``before`` has for each pair of
     levels how often it was tried and refused; pairs tried less than ``enough`` times are asked for
     first.
     ``progress`` hears the cases done, those that failed, and the case that each thread is at.
     """
     with _door() as (module, more):
         result: dict[str, Any] = module.fuzz(
-            folder, data_dir, seed, first, cases, at_once, before, enough, progress, *more
+            folder, data_dir, seed, first, cases, at_once, always, before, enough, progress, *more
         )
         return result

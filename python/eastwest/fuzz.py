@@ -6,6 +6,7 @@ file that adds up over campaigns, and writes each failing case as a folder that 
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
@@ -163,10 +164,13 @@ def run(
     progress: Callable[[int, int], None],
     *,
     focus: bool,
+    have: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Make and judge cases, and add them to ``tally``.
 
-    With ``focus``, pairs that ``tally`` has seldom are asked for first. Returns what the core says:
+    With ``focus``, pairs that ``tally`` has seldom are asked for first. ``have`` lists settings
+    that each case is to have, as ``PATH=VALUE`` or, for tables and lists, ``PATH``; raises
+    ``InputError`` for one that is no level. Returns what the core says:
     sums, counts of pairs, and the cases that break an oracle (``found``).
     """
     all_levels = levels()
@@ -178,6 +182,7 @@ def run(
             first,
             cases,
             at_once,
+            [_level(text, all_levels) for text in have],
             tally.counts(all_levels) if focus else None,
             ENOUGH,
             Watchdog(progress, seed),
@@ -194,6 +199,21 @@ def run(
         }
     )
     return result
+
+
+def _level(text: str, known: Sequence[Level]) -> Level:
+    """The level that ``PATH=VALUE`` or ``PATH`` means."""
+    path, _, value = text.partition("=")
+    level = (path.strip(), value.strip() or "given")
+    if level in known:
+        return level
+    paths = sorted({each[0] for each in known})
+    if level[0] in paths:
+        allowed = ", ".join(each[1] for each in known if each[0] == level[0])
+        raise InputError(f"--have {text!r:.80}: {level[0]} can be {allowed}")
+    near = difflib.get_close_matches(level[0], paths, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise InputError(f"--have {text!r:.80}: {level[0]!r:.60} is not crossed with others{hint}")
 
 
 def write_case(found: dict[str, Any], folder: Path) -> Path:

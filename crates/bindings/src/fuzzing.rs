@@ -4,6 +4,7 @@ use crate::sketch::{Sketch, Watch};
 use crate::{SketchError, context};
 use eastwest_fuzz::campaign::{Campaign, Found, Progress};
 use eastwest_fuzz::features::Pairs;
+use eastwest_fuzz::generate::Wish;
 use eastwest_fuzz::oracles::catch_panics;
 use eastwest_fuzz::sources;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -28,7 +29,7 @@ pub fn fuzz_levels(sketches: Vec<Sketch>) -> PyResult<Vec<(String, String)>> {
 
 /// Makes and judges cases; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (folder, data_dir, seed, first, cases, at_once, before, enough, progress, sketches = Vec::new()))]
+#[pyo3(signature = (folder, data_dir, seed, first, cases, at_once, always, before, enough, progress, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
 pub fn fuzz<'py>(
     py: Python<'py>,
@@ -38,6 +39,7 @@ pub fn fuzz<'py>(
     first: u64,
     cases: u64,
     at_once: usize,
+    always: Vec<(String, String)>,
     before: Option<Vec<(u32, u32)>>,
     enough: u32,
     progress: Option<Py<PyAny>>,
@@ -49,7 +51,8 @@ pub fn fuzz<'py>(
     let levels = Campaign::new(context.clone(), seed, None, 0).features().levels();
     let before = before.map(|counts| Pairs::from_counts(levels, &counts)).transpose();
     let before = before.map_err(PyValueError::new_err)?;
-    let campaign = Campaign::new(context, seed, before.as_ref(), enough);
+    let always = always.into_iter().map(|(path, level)| Wish { path, level }).collect();
+    let campaign = Campaign::new(context, seed, before.as_ref(), enough).with(always);
     let mut raised = None;
     let mut look = |state: &Progress| {
         let told = tell(progress.as_ref(), state);

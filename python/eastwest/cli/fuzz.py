@@ -55,6 +55,14 @@ def fuzz(
             help="Tally to add to; pairs of settings that it has seldom are tried first.",
         ),
     ] = None,
+    have: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH[=VALUE]",
+            help="A setting that each case has, such as fabric.pfc or fabric.queue.kind=red, or "
+            "workload.*.kind=mpi; may be repeated.",
+        ),
+    ] = None,
     mechanisms: WithOption = None,
     as_json: JsonObjectOption = False,
 ) -> None:
@@ -74,7 +82,9 @@ def fuzz(
         def show(done: int, failed: int) -> None:
             bar.show(f"{count(done)}/{count(cases)} cases · {failed} failed", done / cases)
 
-        result = campaign.run(cases, seed, first, at_once, sums, show, focus=tally is not None)
+        result = campaign.run(
+            cases, seed, first, at_once, sums, show, focus=tally is not None, have=have or ()
+        )
     if tally is not None:
         campaign.save(sums, campaign.levels(), tally)
     places = [str(campaign.write_case(one, out)) for one in result["found"]]
