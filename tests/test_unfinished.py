@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 
 import eastwest as ew
-from eastwest import formats
+from eastwest import formats, memory
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.unfinished import Keeper
@@ -93,11 +94,18 @@ def attempt(
         return said, None
 
 
-def test_a_run_that_needs_more_memory_than_it_may_take_goes_on_with_more(whole: ew.Result) -> None:
+def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
+    whole: ew.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, target = load_source("long.toml"), TargetFolder(Path("r"))
     keeper = Keeper(1e-3)
-    with pytest.raises(MemoryError, match="may take 1 MB"):
-        simulate(source, [], None, target, keeper=keeper, memory_bytes=1_000_000)
+    # more than the estimate foresees, from the fifth look on
+    looks = itertools.count()
+    held = lambda: 10_000_000 if next(looks) < 5 else 2_000_000_000  # noqa: E731
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "held_bytes", held)
+        with pytest.raises(MemoryError, match="may take 1 GB"):
+            simulate(source, [], None, target, keeper=keeper, memory_bytes=1_000_000_000)
     assert keeper.goes_on
     said, result = attempt("r")
     assert said[0].startswith("goes on from ")

@@ -1,12 +1,14 @@
-//! Generated scenarios satisfy all oracles. More of them: `EASTWEST_CASES=3000`, from another one on:
+//! Generated scenarios satisfy all oracles, and so do those that were found in earlier campaigns
+//! (`tests/found`). More of them: `EASTWEST_CASES=3000`, from another one on:
 //! `EASTWEST_FIRST=500`.
 
 use eastwest_fuzz::campaign::{Campaign, Covered};
 use eastwest_fuzz::features::GIVEN;
-use eastwest_fuzz::generate::Wish;
-use eastwest_fuzz::oracles::catch_panics;
+use eastwest_fuzz::generate::{Case, Wish};
+use eastwest_fuzz::oracles::{Verdict, catch_panics, judge as judge_case};
 use eastwest_fuzz::sources;
-use eastwest_sim::scenario::Context;
+use eastwest_sim::scenario::{Context, read};
+use std::path::Path;
 
 /// A number from the environment.
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -66,4 +68,26 @@ fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
     let (cases, covered) = judge(3, 80, &always);
     assert!(covered.in_parts > cases / 12, "{}", said(&covered));
+}
+
+#[test]
+fn scenarios_that_once_broke_an_oracle_satisfy_all() {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");
+    let mut files: Vec<_> =
+        std::fs::read_dir(found).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    files.sort();
+    assert!(files.len() >= 4, "{files:?}");
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a scenario");
+        let context = Context::default();
+        let scenario = read(&text, &context, &[]).unwrap_or_else(|p| panic!("{file:?}: {p:?}"));
+        let given = text.parse().expect("TOML");
+        let case = Case { given, files: sources::Files::new(), scenario };
+        for threads in [2, 3] {
+            match judge_case(&case, &context, threads, 1) {
+                Verdict::Holds(_) => {}
+                other => panic!("{file:?} on {threads} threads: {other:?}"),
+            }
+        }
+    }
 }

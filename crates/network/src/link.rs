@@ -665,7 +665,9 @@ impl Link {
         }
         let sooner = asleep && self.plan_to_wake(now);
         self.extend_backlog(now, send_time);
-        if !sending && !asleep {
+        // a link that wakes in no time sends at once, as at an eager port
+        let wakes_now = sooner && self.waiting.as_ref().is_some_and(|w| w.sent_at <= now);
+        if (!sending && !asleep) || wakes_now {
             self.start_sending(now, pool);
             return Offer::Sooner(self.next_key(now));
         }
