@@ -14,7 +14,8 @@ export EASTWEST_FUZZ_INPUTS="${EASTWEST_FUZZ_INPUTS:-2000}"
 
 tests() {
     "$@" -p eastwest-drill --test collection --test language --test fuzz_script &&
-        "$@" -p eastwest-sim --test fuzz_scenario --test hadoop_properties
+        "$@" -p eastwest-sim --test fuzz_scenario --test hadoop_properties &&
+        "$@" -p eastwest-fuzz --test valid_scenarios
 }
 
 if ls "$library"/librustc-*_rt.asan.a >/dev/null 2>&1; then
