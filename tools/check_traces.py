@@ -144,8 +144,8 @@ def _take_matrix(files: list[Path], _: Path, lossy: bool) -> tuple[str, list[Par
     return "htsim matrix", trace_counts.matrix_parts(files[0], len(found.connections), about)
 
 
-def _take_spans(files: list[Path], out: Path, _: bool) -> tuple[str, list[Part]]:
-    taken = import_spans(files, out, force=True, lasting=False)
+def _take_spans(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Part]]:
+    taken = import_spans(files, out, force=True, lasting=False, lossy=lossy)
     return taken.source_format, trace_counts.span_parts(taken.source_format, files[0], taken)
 
 
