@@ -34,9 +34,9 @@ def table(tally: fuzz.Tally) -> list[str]:
             refused[key] += 1
     rows = ["| settings | pairs tried | least | median | never allowed |", "|---|---|---|---|---|"]
     for key in sorted(tried):
-        times = sorted(tried[key])
-        cells = [f"`{key[0]}` × `{key[1]}`", len(times), times[0], times[len(times) // 2]]
-        rows.append("| " + " | ".join(str(cell) for cell in [*cells, refused[key]]) + " |")
+        counts = sorted(tried[key])
+        numbers = (len(counts), counts[0], counts[len(counts) // 2], refused[key])
+        rows.append(f"| `{key[0]}` × `{key[1]}` | " + " | ".join(map(str, numbers)) + " |")
     return rows
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, shipped
-from eastwest.errors import InputError
+from eastwest.errors import InputError, MechanismError
 from eastwest.files import write_whole
 
 #: The layout of the tally.
@@ -175,7 +175,9 @@ def run(
     """
     all_levels = levels()
     with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:
-        result = core.fuzz(
+        watchdog = Watchdog(progress, seed)
+        result = _judged(
+            watchdog,
             folder,
             str(shipped.DATA),
             seed,
@@ -185,7 +187,7 @@ def run(
             [_level(text, all_levels) for text in have],
             tally.counts(all_levels) if focus else None,
             ENOUGH,
-            Watchdog(progress, seed),
+            watchdog,
         )
     tally.add(all_levels, result)
     tally.campaigns.append(
@@ -199,6 +201,16 @@ def run(
         }
     )
     return result
+
+
+def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
+    """Run the campaign; where a sketch in Python raises, say in which case."""
+    try:
+        return core.fuzz(*arguments)
+    except MechanismError as error:
+        cases = ", ".join(str(case) for case in sorted(watchdog.since))
+        again = f"eastwest fuzz --seed {watchdog.seed} --first {cases} --cases 1"
+        raise MechanismError(f"{error} (case {cases}: {again})", error.trace) from error
 
 
 def _level(text: str, known: Sequence[Level]) -> Level:

@@ -21,7 +21,8 @@ class MyMechanism(ew.Queue):
         """Let a packet wait, mark or drop it. Every port has an object of its own."""
         if not arrival.fits:
             return ew.Verdict.DROP
-        p = self.max_probability * (arrival.queued_packets - self.min) / (self.max - self.min)
+        ramp = max(1, self.max - self.min)
+        p = self.max_probability * (arrival.queued_packets - self.min) / ramp
         if arrival.queued_packets >= self.max or (p > 0 and self.random.unit() < p):
             return self.signal(arrival)  # marks, or drops what does not understand marks
         return ew.Verdict.ENQUEUE
