@@ -180,7 +180,8 @@ fn progress_dict<'py>(
     Ok(d)
 }
 
-/// What a run of a scenario takes at least: (what, bytes, whether it is there before the first event).
+/// Estimates the least memory of a run: for each part its name, its bytes, and whether it is allocated before
+/// the first event.
 fn memory_list<'py>(
     py: Python<'py>,
     scenario: &Scenario,

@@ -23,7 +23,8 @@ pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Optio
     }
 }
 
-/// What a run would have against a trace with these files of ranks (name, path), in their order.
+/// Checks a trace as a run would: `files` are name and path of the file of each rank, in the order of ranks.
+/// Returns the objections, none where the run would accept it.
 #[pyfunction]
 pub fn mpi_check(py: Python<'_>, files: Vec<(String, PathBuf)>) -> Vec<String> {
     let files = files.into_iter().map(|(name, path)| TraceFile { name, path }).collect();

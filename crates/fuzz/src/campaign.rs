@@ -29,11 +29,11 @@ const MOST_DRAWS: u32 = 60;
 pub struct Found {
     /// Number of the case.
     pub case: u64,
-    /// What it breaks, once reduced.
+    /// The oracle that the reduced scenario breaks, and the message.
     pub failure: Failure,
     /// The scenario as drawn.
     pub drawn: String,
-    /// The same reduced.
+    /// The reduced scenario, as TOML.
     pub reduced: String,
     /// The files beside it.
     pub files: Files,
@@ -154,12 +154,13 @@ impl Campaign {
         Campaign { generator, features, seed, wanted, always: Vec::new() }
     }
 
-    /// The same cases, each with these values where the reader allows it.
+    /// Returns the campaign with the wish that each of its cases has the values of `always`. A case that the
+    /// reader refuses with them is drawn without the pair of levels that it was asked for.
     pub fn with(self, always: Vec<Wish>) -> Campaign {
         Campaign { always, ..self }
     }
 
-    /// What is crossed in pairs.
+    /// The axes whose levels are crossed in pairs.
     pub fn features(&self) -> &Features {
         &self.features
     }

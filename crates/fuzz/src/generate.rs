@@ -504,7 +504,7 @@ pub fn text(given: &Table) -> String {
     text
 }
 
-/// The same with the settings of each table in another order.
+/// A scenario as TOML, with the settings of each table in a random order.
 pub fn shuffled(given: &Table, random: &mut Stream) -> String {
     let mut text = String::new();
     write_table(&mut text, given, "", &mut |names| random.shuffle(names));

@@ -33,7 +33,7 @@ pub const MOST_EVENTS: u64 = 150_000;
 const ALWAYS_IN_PARTS: Habits =
     Habits { last_flows: 3, look_every: Duration::ZERO, pays: (0, 0), spans: None };
 
-/// The same, now one after the other and now together.
+/// As [`ALWAYS_IN_PARTS`], but the parts run by turns on one thread and on several.
 const BY_TURNS: Habits = Habits {
     spans: Some(Spans {
         try_alone: Duration::from_millis(7),
@@ -84,7 +84,7 @@ fn identity(scenario: &Scenario) -> Identity {
     Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() }
 }
 
-/// What a run breaks.
+/// An oracle that a case violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The oracle.
@@ -406,24 +406,13 @@ fn difference(a: &Table, b: &Table) -> String {
         return format!("table {} has {} and {} rows", a.name, a.rows(), b.rows());
     }
     for ((name, a_column), (_, b_column)) in a.columns.iter().zip(&b.columns) {
-        let differs = |row: &usize| cell(a_column, *row) != cell(b_column, *row);
+        let differs = |row: &usize| a_column.text(*row) != b_column.text(*row);
         if let Some(row) = (0..a.rows()).find(differs) {
-            let (x, y) = (cell(a_column, row), cell(b_column, row));
+            let (x, y) = (a_column.text(row), b_column.text(row));
             return format!("table {}, column {name}, row {row}: {x} and {y}", a.name);
         }
     }
     format!("columns of table {} differ", a.name)
-}
-
-fn cell(column: &Column, row: usize) -> String {
-    match column {
-        Column::U32(v) => v[row].to_string(),
-        Column::U64(v) => v[row].to_string(),
-        Column::I64(v) => v[row].to_string(),
-        Column::F64(v) => v[row].to_string(),
-        Column::Text(v) => v[row].clone(),
-        Column::Label(v, names) => names[v[row] as usize].clone(),
-    }
 }
 
 fn count(summary: &Value, name: &str) -> u64 {

@@ -30,6 +30,21 @@ impl Column {
         }
     }
 
+    /// The value of a row as text.
+    ///
+    /// # Panics
+    /// Where there is no such row.
+    pub fn text(&self, row: usize) -> String {
+        match self {
+            Column::U32(v) => v[row].to_string(),
+            Column::U64(v) => v[row].to_string(),
+            Column::I64(v) => v[row].to_string(),
+            Column::F64(v) => v[row].to_string(),
+            Column::Text(v) => v[row].clone(),
+            Column::Label(v, names) => names[v[row] as usize].clone(),
+        }
+    }
+
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

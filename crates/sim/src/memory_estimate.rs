@@ -33,7 +33,7 @@ pub struct Part {
     pub built: bool,
 }
 
-/// What a run of this scenario takes on so many threads, the largest part first.
+/// Estimates the memory of a run of this scenario on `threads` threads: parts in bytes, the largest first.
 pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     let sizes = Sizes::of(&scenario.fabric.topology);
     let Footprint { nodes, routes, ports } = Footprint::of(&scenario.fabric);

@@ -23,7 +23,7 @@ pub struct Changes<'a> {
     pub usable: &'a Neighbours,
 }
 
-/// What the cables that are down change for one edge switch.
+/// The changes of next hops towards one edge switch that failed cables cause.
 #[derive(Default)]
 struct OfEdge {
     /// Hops of switches that were cut off; `u32::MAX` where no way is left.

@@ -22,7 +22,7 @@ pub enum Regular {
 pub struct Level {
     /// How many switches it has.
     pub switches: u32,
-    /// So many switches with consecutive numbers are above the same edge switches.
+    /// The number of switches with consecutive numbers that are above the same edge switches.
     pub alike: u32,
     /// Above so many edge switches, with consecutive numbers, each of them is.
     pub edges: u32,

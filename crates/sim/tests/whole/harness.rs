@@ -150,7 +150,7 @@ impl Outcome {
         let names: Vec<&str> = found.columns.iter().map(|c| c.0).collect();
         let mut text = names.join("\t") + "\n";
         for row in 0..found.rows() {
-            let cells: Vec<String> = found.columns.iter().map(|c| cell(&c.1, row)).collect();
+            let cells: Vec<String> = found.columns.iter().map(|c| c.1.text(row)).collect();
             text.push_str(&(cells.join("\t") + "\n"));
         }
         text
@@ -189,17 +189,6 @@ impl Outcome {
         assert_eq!(self.count("latency_us.count"), delivered, "every delivery has a latency");
         let hops: u64 = self.u64s("links", "packets").iter().sum();
         assert_eq!(hops, self.count("packet_hops"));
-    }
-}
-
-fn cell(column: &Column, row: usize) -> String {
-    match column {
-        Column::U32(v) => v[row].to_string(),
-        Column::U64(v) => v[row].to_string(),
-        Column::I64(v) => v[row].to_string(),
-        Column::F64(v) => v[row].to_string(),
-        Column::Text(v) => v[row].clone(),
-        Column::Label(v, names) => names[v[row] as usize].clone(),
     }
 }
 
