@@ -32,6 +32,9 @@ REFUSED_AFTER = 12
 #: A case that takes longer than this many seconds does not end.
 LONGEST_S = 300.0
 
+#: What campaigns add up beside pairs: the fields of ``Tally`` and the keys of its file.
+SUMS = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
+
 Level = tuple[str, str]
 
 
@@ -61,7 +64,7 @@ class Tally:
 
     def add(self, levels: Sequence[Level], result: dict[str, Any]) -> None:
         """Add what a campaign has covered."""
-        for name in ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets"):
+        for name in SUMS:
             setattr(self, name, getattr(self, name) + result[name])
         numbered = (
             (levels[low], levels[high]) for high in range(len(levels)) for low in range(high)
@@ -99,6 +102,14 @@ def load(path: Path) -> Tally:
         raise InputError(f"{path}: is no tally: {error}") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise InputError(f"{path}: is no tally of format {FORMAT}")
+    try:
+        return _read(held)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(f"{path}: is a damaged tally: {error!r:.80}") from None
+
+
+def _read(held: dict[str, Any]) -> Tally:
+    """Make a tally of what its file holds. Raises what wrong types and lengths raise."""
     levels = [tuple(level) for level in held["levels"]]
     pairs = {}
     for high, row in enumerate(held["pairs"]):
@@ -106,9 +117,7 @@ def load(path: Path) -> Tally:
         for low, counts in enumerate(zip(tried, refused, strict=True)):
             if any(counts):
                 pairs[levels[low], levels[high]] = counts
-    names = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
-    sums = {name: held[name] for name in names}
-    return Tally(**sums, pairs=pairs, campaigns=held["campaigns"])
+    return Tally(**{name: held[name] for name in SUMS}, pairs=pairs, campaigns=held["campaigns"])
 
 
 def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
@@ -119,7 +128,7 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
         row = [next(counts) for _ in range(high)]
         rows.append([[tried for tried, _ in row], [refused for _, refused in row]])
     held: dict[str, Any] = {"format": FORMAT}
-    for name in ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets"):
+    for name in SUMS:
         held[name] = getattr(tally, name)
     held["campaigns"] = tally.campaigns
     lines = [json.dumps(held, indent=1).removesuffix("\n}")]

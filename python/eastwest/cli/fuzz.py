@@ -97,12 +97,11 @@ def fuzz(
 
 
 def _as_json(result: dict[str, Any], places: list[str]) -> dict[str, Any]:
-    names = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
     failures = [
         {"case": one["case"], "oracle": one["oracle"], "message": one["message"], "folder": place}
         for one, place in zip(result["found"], places, strict=True)
     ]
-    return {**{name: result[name] for name in names}, "failures": failures}
+    return {**{name: result[name] for name in campaign.SUMS}, "failures": failures}
 
 
 def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> None:

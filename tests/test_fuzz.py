@@ -1,0 +1,49 @@
+"""``eastwest fuzz``: cases, the tally that adds up, and what is said of wrong input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from eastwest import fuzz
+from eastwest.cli import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["fuzz", *map(str, arguments)])
+
+
+def test_a_tally_adds_up_over_campaigns(tmp_path: Path) -> None:
+    file = tmp_path / "tally.json"
+    judged = 0
+    for first in (0, 6):
+        done = run(
+            "--cases", 6, "--first", first, "--tally", file, "--out", tmp_path / "f", "--json"
+        )
+        assert done.exit_code == 0, done.output
+        judged += json.loads(done.stdout)["cases"]
+    tally = fuzz.load(file)
+    assert tally.cases == judged > 6
+    assert [each["first"] for each in tally.campaigns] == [0, 6]
+    # each case has some thousand pairs
+    assert sum(tried for tried, _ in tally.pairs.values()) > 1000 * judged
+
+
+@pytest.mark.parametrize("held", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "levels": 3}'])
+def test_a_damaged_tally_is_refused(tmp_path: Path, held: str) -> None:
+    file = tmp_path / "tally.json"
+    file.write_text(held)
+    done = run("--cases", 1, "--tally", file)
+    assert done.exit_code == 2, done.output
+    assert "tally" in done.output
+    assert file.read_text() == held
+
+
+def test_a_setting_that_each_case_is_to_have_must_exist(tmp_path: Path) -> None:
+    done = run("--cases", 1, "--have", "fabric.pcf", "--out", tmp_path)
+    assert done.exit_code == 2 and "did you mean fabric.pfc?" in done.output
+    done = run("--cases", 1, "--have", "fabric.queue.kind=rad", "--out", tmp_path)
+    assert done.exit_code == 2 and "adaptive-red" in done.output
