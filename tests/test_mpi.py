@@ -429,6 +429,15 @@ def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
         import_mpi([tmp_path / "rank1.txt", folder / "actions0.txt"], tmp_path / "wrong")
 
 
+def test_operations_that_were_not_measured_are_told(tmp_path: Path) -> None:
+    trace = tmp_path / "all.txt"
+    trace.write_text("".join(f"{rank} init\n{rank} allReduce 8 -1\n" for rank in range(2)))
+    import_mpi([trace], tmp_path / "out")
+    noted = json.loads((tmp_path / "out" / "trace.json").read_text())["noted"]
+    assert [(each["count"], each["consequence"]) for each in noted] == [(2, "they take no time")]
+    assert noted[0]["first"][0]["line"] == 2
+
+
 def test_the_command_says_what_it_has_made(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run = CliRunner().invoke(

@@ -323,7 +323,7 @@ def test_entries_of_a_damaged_account_are_passed_over() -> None:
         ("changed", 5, "two", "a:2", "then"),
         ("noted", 1, "three", "a", ""),
     ]
-    about["noted"] = [7, {"count": "x"}, {"count": -1}, {"count": 1, "first": [9]}]
+    about["noted"] = [7, {"count": "x"}, {"count": -1}, {"count": 1, "reason": "r", "first": [9]}]
     assert [e.count for e in entries(about)] == [1, 5, 1]
     assert entries({"noted": "x", "skipped": None}) == ()
 

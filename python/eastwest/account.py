@@ -19,6 +19,8 @@ from eastwest.units import clean, count
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
+#: Longest text of a kept account that is shown, in characters.
+_MOST_TEXT = 400
 
 
 @dataclass
@@ -176,21 +178,36 @@ def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
     for key, kind in KINDS.items():
         listed = about.get(key)
         for each in listed[: MOST_REASONS + 1] if isinstance(listed, list) else []:
-            number = each.get("count") if isinstance(each, dict) else None
-            if isinstance(number, int) and not isinstance(number, bool) and number > 0:
-                texts = (str(each.get(name) or "") for name in ("reason", "consequence"))
-                reason, consequence = (clean(text, 400) for text in texts)
-                found.append(Entry(kind, number, reason, _first(each), consequence))
+            if entry := read_entry(each):
+                first = entry["first"][0] if entry["first"] else None
+                at = place(first["file"], first["line"] or 0) if first else ""
+                then = entry["consequence"] or ""
+                found.append(Entry(kind, entry["count"], entry["reason"], at, then))
     return tuple(found)
 
 
-def _first(entry: Mapping[str, Any]) -> str:
-    places = entry.get("first")
-    first = places[0] if isinstance(places, list) and places else None
-    if not isinstance(first, dict) or not first.get("file"):
-        return ""
-    line = first.get("line")
-    return place(str(first["file"]), line if isinstance(line, int) and line > 0 else 0)
+def read_entry(given: Any) -> dict[str, Any] | None:
+    """An entry of a kept account with bounded texts; ``None`` where it is no entry."""
+    if not isinstance(given, dict) or not isinstance(given.get("reason"), str):
+        return None
+    rows, then, first = (given.get(key) for key in ("count", "consequence", "first"))
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        return None
+    places = first[:MOST_PLACES] if isinstance(first, list) else []
+    return {
+        "reason": clean(given["reason"], _MOST_TEXT),
+        "count": rows,
+        "consequence": clean(then, _MOST_TEXT) if isinstance(then, str) else None,
+        "first": [
+            {
+                "file": clean(str(each["file"]), 120),
+                "line": line if isinstance(line := each.get("line"), int) and line > 0 else None,
+                "found": clean(each["found"], 60) if isinstance(each.get("found"), str) else None,
+            }
+            for each in places
+            if isinstance(each, dict) and each.get("file")
+        ],
+    }
 
 
 def place(file: str, line: int) -> str:

@@ -51,7 +51,7 @@ pub fn fuzz<'py>(
     let levels = Campaign::new(context.clone(), seed, None, 0).features().levels();
     let before = before.map(|counts| Pairs::from_counts(levels, &counts)).transpose();
     let before = before.map_err(PyValueError::new_err)?;
-    let always = always.into_iter().map(|(path, level)| Wish { path, level }).collect();
+    let always = always.iter().map(|(path, level)| Wish::firm(path, level)).collect();
     let campaign = Campaign::new(context, seed, before.as_ref(), enough).with(always);
     let mut raised = None;
     let mut look = |state: &Progress| {

@@ -10,6 +10,7 @@ use eastwest_engine::random::Stream;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::scenario::Context;
 use eastwest_sim::threads::obstacle;
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -20,6 +21,12 @@ pub const REFUSED_AFTER: u32 = 12;
 
 /// After so many failures no more cases are begun: to reduce each takes a while.
 const MOST_FAILED: u64 = 20;
+
+/// Rare levels that a case is to have beside those of its pair, if it can.
+const BESIDE: usize = 8;
+
+/// Random levels of which one is taken beside a pair.
+const CANDIDATES: usize = 12;
 
 /// Draws until a case can run on several threads.
 const MOST_DRAWS: u32 = 60;
@@ -126,6 +133,10 @@ pub struct Campaign {
     wanted: Vec<(usize, usize)>,
     /// What each case is to have besides.
     always: Vec<Wish>,
+    /// Whether the pairs of `wanted` are rare ones.
+    is_focused: bool,
+    /// The pairs of `wanted`, to look them up.
+    is_wanted: HashSet<(usize, usize)>,
 }
 
 impl Campaign {
@@ -147,11 +158,13 @@ impl Campaign {
             *tried < enough && can_be(*tried, *refused) && before.is_some()
         });
         let mut wanted: Vec<_> = rare.map(|(pair, ..)| pair).filter(is_pair).collect();
-        if wanted.is_empty() {
+        let is_focused = !wanted.is_empty();
+        if !is_focused {
             wanted = all.iter().map(|(pair, ..)| pair).filter(is_pair).collect();
         }
         Stream::new(seed, "pairs").shuffle(&mut wanted);
-        Campaign { generator, features, seed, wanted, always: Vec::new() }
+        let is_wanted = wanted.iter().copied().collect();
+        Campaign { generator, features, seed, wanted, always: Vec::new(), is_focused, is_wanted }
     }
 
     /// Returns the campaign with the wish that each of its cases has the values of `always`. A case that the
@@ -167,7 +180,39 @@ impl Campaign {
 
     fn wish(&self, level: Level) -> Option<Wish> {
         let (path, level) = self.features.name(level);
-        (path != THREADS).then(|| Wish { path: path.to_owned(), level: level.to_owned() })
+        (path != THREADS).then(|| Wish::firm(path, level))
+    }
+
+    /// Further levels that are rare beside those of a pair, so that one case adds to many rare pairs: each
+    /// is the one of some random ones that makes most rare pairs with those before it. They need not be
+    /// granted.
+    fn beside(&self, pair: (usize, usize), random: &mut Stream) -> Vec<Wish> {
+        let mut chosen = vec![pair.0, pair.1];
+        let among = self.wanted.len() as u64;
+        for _ in 0..if self.is_focused { BESIDE } else { 0 } {
+            let mut drawn = || {
+                let pair = self.wanted[random.below(among) as usize];
+                if random.below(2) == 0 { pair.0 } else { pair.1 }
+            };
+            let some: Vec<usize> = (0..CANDIDATES).map(|_| drawn()).collect();
+            let is_other = |level: &&usize| {
+                let is_same = |other: &usize| {
+                    self.features.level(*other).axis == self.features.level(**level).axis
+                };
+                !chosen.iter().any(is_same)
+            };
+            let rare = |level: usize| {
+                let is_rare = |other: &&usize| {
+                    self.is_wanted.contains(&(level.min(**other), level.max(**other)))
+                };
+                chosen.iter().filter(is_rare).count()
+            };
+            if let Some(best) = some.iter().filter(is_other).max_by_key(|level| rare(**level)) {
+                chosen.push(*best);
+            }
+        }
+        let wishes = chosen[2..].iter().filter_map(|level| self.wish(self.features.level(*level)));
+        wishes.map(|wish| Wish { is_firm: false, ..wish }).collect()
     }
 
     /// Draws several times until a case comes that can run on several threads, which few can; without
@@ -190,8 +235,9 @@ impl Campaign {
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
         let levels = [pair.0, pair.1].map(|number| self.features.level(number));
         let mut wishes = self.always.clone();
-        for wish in levels.iter().filter_map(|level| self.wish(*level)) {
-            if wishes.iter().all(|other| other.path != wish.path) {
+        let beside = self.beside(pair, &mut random);
+        for wish in levels.iter().filter_map(|level| self.wish(*level)).chain(beside) {
+            if self.always.iter().all(|other| other.path != wish.path) {
                 wishes.push(wish);
             }
         }
@@ -216,7 +262,9 @@ impl Campaign {
             covered.refused += 1;
             // the case is not lost: without wishes nearly every draw ends in a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
-            drawn.case = self.generator.case(&mut random, &self.always);
+            let mut wishes = self.always.clone();
+            wishes.extend(self.beside(drawn.pair, &mut random));
+            drawn.case = self.generator.case(&mut random, &wishes);
         }
         self.judge_case(number, &drawn, covered)
     }

@@ -35,6 +35,15 @@ pub struct Wish {
     pub path: String,
     /// The value as text, or [`GIVEN`].
     pub level: String,
+    /// Whether a scenario without it is refused; else it is only drawn first, and repairs may change it.
+    pub is_firm: bool,
+}
+
+impl Wish {
+    /// A wish that must be granted.
+    pub fn firm(path: &str, level: &str) -> Wish {
+        Wish { path: path.to_owned(), level: level.to_owned(), is_firm: true }
+    }
 }
 
 /// A scenario that the reader accepts.
@@ -71,6 +80,11 @@ impl Hand<'_> {
     /// Whether a setting belongs to the shape of the fabric, which is decided.
     fn keeps(&self, row: &KeyDoc) -> bool {
         self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
+    }
+
+    /// The wishes that must be granted.
+    fn firm(&self) -> impl Iterator<Item = &Wish> {
+        self.wishes.iter().filter(|wish| wish.is_firm)
     }
 }
 
@@ -189,11 +203,18 @@ impl Generator {
         table
     }
 
-    /// The kind of a section, such that all settings that are wished for exist.
+    /// The kind of a section, such that all settings that are wished for exist: those that must be granted,
+    /// or else any.
     fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
         let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
-        let able = self.kinds_with(row, hand.wishes);
-        let able = if able.is_empty() { row.choices.iter().map(|c| c.0).collect() } else { able };
+        let firm: Vec<Wish> = hand.firm().cloned().collect();
+        let mut able = self.kinds_with(row, hand.wishes);
+        if able.is_empty() {
+            able = self.kinds_with(row, &firm);
+        }
+        if able.is_empty() {
+            able = row.choices.iter().map(|choice| choice.0).collect();
+        }
         Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
     }
 
@@ -309,8 +330,8 @@ impl Generator {
         // a value that is only to be given may be another one
         let is_fixed =
             |wish: &Wish| is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN);
-        let is_wished = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
-        let may_change = !hand.wishes.iter().any(is_fixed);
+        let is_wished = hand.firm().any(|wish| is_on(&wish.path, &path));
+        let may_change = !hand.firm().any(is_fixed);
         let is_kept = row.is_some_and(|row| hand.keeps(row));
         let is_needed = row.is_some_and(|row| row.required) || is_wished || is_kept;
         let redraws = hand.random.below(5) < 3;
@@ -364,7 +385,7 @@ impl Generator {
                 && (is_concerned || words.contains(&row.name))
                 && !row.kind_of_value.starts_with("table")
                 && !hand.keeps(row)
-                && !hand.wishes.iter().any(|wish| wish.path == row.path())
+                && !hand.firm().any(|wish| wish.path == row.path())
         });
         let others: Vec<&KeyDoc> = others.collect();
         if !others.is_empty() {
@@ -415,7 +436,7 @@ impl Generator {
                     // without these there is no scenario
                     let is_base =
                         ["fabric", "workload", "kind", "duration"].contains(&name.as_str());
-                    !needed && !is_base && !hand.wishes.iter().any(|wish| is_on(&wish.path, &path))
+                    !needed && !is_base && !hand.firm().any(|wish| is_on(&wish.path, &path))
                 })
                 .cloned()
                 .collect();
@@ -567,8 +588,8 @@ mod tests {
     #[test]
     fn wishes_are_granted_where_the_reader_allows_it() {
         let generator = Generator::new(Context::default());
-        let wish = |path: &str, level: &str| Wish { path: path.into(), level: level.into() };
-        let wishes = [wish("fabric.scheduler", "strict-priority"), wish("fabric.qcn", GIVEN)];
+        let wishes =
+            [Wish::firm("fabric.scheduler", "strict-priority"), Wish::firm("fabric.qcn", GIVEN)];
         let mut granted = 0;
         for case in 0..10 {
             if let Ok(case) = generator.case(&mut Stream::new(case, "wishes"), &wishes) {

@@ -30,7 +30,7 @@ fn judge(seed: u64, cases: u64, always: &[(&str, &str)]) -> (u64, Covered) {
     std::fs::create_dir_all(&folder).expect("a folder");
     sources::write(&folder).expect("files");
     let context = Context { base_dir: folder.clone(), ..Context::default() };
-    let wish = |(path, level): &(&str, &str)| Wish { path: (*path).into(), level: (*level).into() };
+    let wish = |(path, level): &(&str, &str)| Wish::firm(path, level);
     let campaign = Campaign::new(context, seed, None, 0).with(always.iter().map(wish).collect());
     let (covered, found) = {
         let _quiet = catch_panics();

@@ -13,13 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eastwest.account import MOST_PLACES, MOST_REASONS
+from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Accounts that are carried on, one behind the other; longest text of each.
+#: Accounts that are carried on, one behind the other.
 MOST_ACCOUNTS = 8
-_MOST_TEXT = 400
-_WORDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
 #: Most bytes of a file with accounts, and lines of a run's notes.
 _MOST_BYTES = 16 << 20
 _MOST_LINES = 12
@@ -31,7 +29,7 @@ def accounts(about: Mapping[str, Any], name: str) -> Accounts:
     """The account of a folder and those of what it was made of; ``name`` is what it is called."""
     own = _account(about, name)
     before = about.get("accounts")
-    found = [own] if any(own[kind] for kind in _WORDS) else []
+    found = [own] if any(own[kind] for kind in KINDS) else []
     for each in before if isinstance(before, list) else []:
         if isinstance(each, dict):
             found.append(_account(each, str(each.get("of", ""))))
@@ -44,40 +42,18 @@ def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
         "of": clean(Path(name).name, 120),
         "rows_skipped": rows if isinstance(rows, int) and rows > 0 else 0,
     }
-    for kind in _WORDS:
+    for kind in KINDS:
         listed = given.get(kind)
-        entries = listed if isinstance(listed, list) else []
-        said[kind] = [sound for each in entries[:MOST_REASONS] if (sound := _entry(each))]
+        given_entries = listed if isinstance(listed, list) else []
+        read = (read_entry(each) for each in given_entries[:MOST_REASONS])
+        said[kind] = [entry for entry in read if entry]
     return said
-
-
-def _entry(given: Any) -> dict[str, Any] | None:
-    """An entry of an account; nothing where it is none."""
-    if not isinstance(given, dict) or not isinstance(given.get("reason"), str):
-        return None
-    rows, then, first = (given.get(key) for key in ("count", "consequence", "first"))
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        return None
-    return {
-        "reason": clean(given["reason"], _MOST_TEXT),
-        "count": rows,
-        "consequence": clean(then, _MOST_TEXT) if isinstance(then, str) else None,
-        "first": [
-            {
-                "file": clean(str(each.get("file")), 120),
-                "line": each.get("line") if isinstance(each.get("line"), int) else None,
-                "found": clean(each["found"], 60) if isinstance(each.get("found"), str) else None,
-            }
-            for each in (first if isinstance(first, list) else [])[:MOST_PLACES]
-            if isinstance(each, dict)
-        ],
-    }
 
 
 def lines(found: Accounts) -> Iterator[str]:
     """A line for each reason of all accounts."""
     for account in found:
-        for kind, word in _WORDS.items():
+        for kind, word in KINDS.items():
             for each in account[kind]:
                 then = f"; {each['consequence']}" if each["consequence"] else ""
                 place = _place(each["first"][0]) if each["first"] else account["of"]

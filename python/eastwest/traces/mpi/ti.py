@@ -23,6 +23,8 @@ from eastwest.units import clean, size
 _LINE = re.compile(rb"\s*\d+\s+[A-Za-z]\w*(\s|$)")
 _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
+#: Calls that have a number of operations among their numbers; no other number may be negative.
+_REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
 #: Bytes that an archive may unpack to.
 _MOST_UNPACKED = 1 << 36
 #: Largest list of files.
@@ -185,7 +187,11 @@ class _Calls:
         self._into.records += 1
         if said is not None:
             self._elements[said[0]] = said[1]
-            self._into.add(said[0], line.decode().split())
+            words = line.decode().split()
+            if words[1].lower() in _REDUCTIONS and any(word[0] == "-" for word in words[2:]):
+                reason = "reduction whose operations were not measured (-1)"
+                self._into.account.note(name, number, reason, consequence="they take no time")
+            self._into.add(said[0], words)
         elif wrong is not None:
             found, expected, left_out = wrong
             if left_out is None:
