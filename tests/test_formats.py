@@ -18,6 +18,11 @@ from eastwest.report import write_page
 
 #: Written by the build of commit 89c2639, before folders carried a format.
 FIRST = Path(__file__).parent / "data" / "results-format-1"
+#: Written by the last builds of formats 2 to 6 (ff5f0b8^, 6fc9247^, df5d14a^, 86d52f9^, 61b4c53^),
+#: and by the first of format 7 that had them as tests. A new format needs a folder of its own.
+LATER = [
+    FIRST.with_name(f"results-format-{number}") for number in range(2, formats.RESULT_FORMAT + 1)
+]
 HISTORY = Path(__file__).parents[1] / "docs" / "reference" / "formats.md"
 
 
@@ -42,6 +47,32 @@ def test_a_folder_of_format_1_reads_as_one_of_today() -> None:
     assert result.rounds.height == 3
     for name in formats.TABLES:
         assert result.table(name).schema == formats.empty(name).schema, name
+
+
+@pytest.mark.parametrize("folder", LATER, ids=lambda folder: folder.name)
+def test_a_folder_of_each_format_reads_as_one_of_today(folder: Path, tmp_path: Path) -> None:
+    result = ew.Result(folder)
+    summary = result.summary
+    assert result.format == int(folder.name.rpartition("-")[2])
+    for name in formats.TABLES:
+        assert result.table(name).schema == formats.empty(name).schema, name
+    assert summary["jobs"]["count"] == result.jobs.height == 1
+    assert summary["flows"]["completed"] == result.flows.height == 9
+    assert summary["packets"]["dropped"] == result.links["drops"].sum() > 0
+    assert sum(summary["marks"].values()) == result.links["marks"].sum() > 0
+    assert result.rounds.height == 3 and result.table("tcp_trace").height > 20
+    assert result.table("link_samples").height > 10 and not result.table("events").is_empty()
+    page = write_page([result], tmp_path / "page.html").read_text("utf-8")
+    assert "every-table" in page and "terasort" in page
+
+
+@pytest.mark.parametrize("folder", LATER, ids=lambda folder: folder.name)
+def test_a_folder_of_each_format_can_be_run_again_from_itself(folder: Path, tmp_path: Path) -> None:
+    again = ew.run(folder, out=tmp_path / "again")
+    assert again.format == formats.RESULT_FORMAT
+    old = ew.Result(folder)
+    assert again.jobs["shuffle_bytes"].equals(old.jobs["shuffle_bytes"])
+    assert again.flows.height == old.flows.height
 
 
 def test_what_format_1_did_not_know_is_empty_or_null() -> None:

@@ -429,6 +429,22 @@ def test_a_full_disk_stops_the_sweep_and_it_goes_on_later(monkeypatch: pytest.Mo
     same(found, ew.sweep(SWEEP, out="whole", store="b", jobs=0))
 
 
+def test_a_disk_that_fails_in_the_probe_leaves_no_task_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, calls = Store.run, []
+
+    def run(self: Store, *args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "somewhere")
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(Store, "run", run)
+    found = ew.sweep(SWEEP, out="out", jobs=0)
+    assert found.runs.height == 12 and len(calls) == 13, "a failed probe, and each run once"
+
+
 def test_a_full_disk_at_the_end_leaves_no_half_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     ew.sweep(SWEEP, out="out", jobs=0)
     before = {p.name: p.read_bytes() for p in Path("out").iterdir()}

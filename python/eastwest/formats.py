@@ -387,7 +387,9 @@ TABLES: dict[str, dict[str, str]] = {
     },
 }
 
-#: What came with a later format than the first: tables, and columns as ``table.column``.
+#: What came with a later format than the first: tables, and columns as ``table.column``. The number
+#: is the first format of which every folder has it: before version 0.1.0 was released, tables and
+#: columns came while a format was current, and its first folders lack them.
 SINCE: dict[str, int] = {
     "events": 2,
     "link_samples": 2,
@@ -398,9 +400,9 @@ SINCE: dict[str, int] = {
     "links.lost_random": 2,
     "links.lost_down": 2,
     "links.lost_no_route": 2,
-    "links.drops_early": 2,
-    "links.marks": 2,
-    "jobs.failed": 3,
+    "links.drops_early": 3,
+    "links.marks": 3,
+    "jobs.failed": 4,
     "tasks.computed_s": 3,
     "tasks.merged_s": 3,
     "tasks.spills": 3,
@@ -408,34 +410,38 @@ SINCE: dict[str, int] = {
     "tasks.file_bytes_written": 3,
     "tasks.cpu_s": 3,
     "drops": 4,
-    "counters": 4,
-    "depths": 4,
-    "sojourn": 4,
-    "power": 4,
-    "lpi": 4,
-    "transactions": 4,
-    "calls": 4,
-    "mpi_ranks": 4,
-    "mpi_states": 4,
-    "mpi_messages": 4,
-    "flows.lost_windows": 4,
-    "flows.lost_ack_windows": 4,
+    "counters": 5,
+    "depths": 5,
+    "sojourn": 5,
+    "power": 5,
+    "lpi": 5,
+    "transactions": 6,
+    "calls": 6,
+    "mpi_ranks": 6,
+    "mpi_states": 6,
+    "mpi_messages": 6,
+    "flows.lost_windows": 5,
+    "flows.lost_ack_windows": 5,
     "links.drops_ece_ack": 4,
     "links.drops_shared_buffer": 4,
     "links.drops_sojourn": 4,
-    "links.energy_j": 4,
-    "links.energy_always_on_j": 4,
-    "links.energy_ideal_j": 4,
-    "links.awake_s": 4,
-    "links.falling_asleep_s": 4,
-    "links.asleep_s": 4,
-    "links.waking_s": 4,
-    "links.wakes": 4,
+    "links.energy_j": 5,
+    "links.energy_always_on_j": 5,
+    "links.energy_ideal_j": 5,
+    "links.awake_s": 5,
+    "links.falling_asleep_s": 5,
+    "links.asleep_s": 5,
+    "links.waking_s": 5,
+    "links.wakes": 5,
     "streams": 5,
     "pfc": 5,
     "flow_parts": 6,
     "flow_samples": 7,
     "pauses": 7,
+    "streams.resequenced": 6,
+    "streams.resequenced_most": 6,
+    "streams.resequenced_mean": 6,
+    "transactions.queued_us": 7,
 }
 
 #: What tells the streams of the table ``flow_samples`` apart.
@@ -563,7 +569,7 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
     """Value of a column that a format did not have yet."""
     import polars as pl  # noqa: PLC0415
 
-    if name == "links" and written == 1:
+    if name == "links" and (written == 1 or column in {"drops_early", "marks"}):
         # Only a full queue lost packets then, and none was marked.
         return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
     return pl.lit(None)

@@ -228,7 +228,11 @@ impl Fabric {
         match offer {
             Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
-            _ => {}
+            Offer::Displaced(key) => {
+                events.set(link, key);
+                self.lose_dropped(now, link);
+            }
+            Offer::Queued | Offer::Bridged => {}
         }
     }
 

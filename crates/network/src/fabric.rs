@@ -297,7 +297,7 @@ impl Fabric {
             Offer::Sooner(key) => events.set_sooner(link, key),
             Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
             Offer::Displaced(key) => {
-                events.set_sooner(link, key);
+                events.set(link, key);
                 self.lose_dropped(now, link);
             }
             Offer::Bridged => self.offer_bridged(now, link, passage, before, events),
@@ -538,7 +538,7 @@ impl Fabric {
 
     /// Packets are lost that a discipline has dropped out of its queue.
     #[inline(never)]
-    fn lose_dropped(&mut self, now: Time, link: u32) {
+    pub(crate) fn lose_dropped(&mut self, now: Time, link: u32) {
         self.lose_late(link);
         for (passage, cause) in self.links[link as usize].take_dropped() {
             self.lose(now, link, passage, cause);

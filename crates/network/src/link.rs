@@ -131,8 +131,8 @@ pub enum Offer {
     Queued,
     /// It is in, and the link's next event is now this one, not later than before.
     Sooner(Key),
-    /// It is in and others are lost for it, see [`Link::take_dropped`]; the link's next event is this
-    /// one, not later than before.
+    /// It is in, others may be lost for it, see [`Link::take_dropped`], and the link's next event is this
+    /// one, sooner or later than before.
     Displaced(Key),
     /// The port is bridged: it has a way in of its own, see [`crate::dcb`].
     Bridged,
@@ -665,13 +665,18 @@ impl Link {
         }
         let sooner = asleep && self.plan_to_wake(now);
         self.extend_backlog(now, send_time);
-        // a link that wakes in no time sends at once, as at an eager port
-        let wakes_now = sooner && self.waiting.as_ref().is_some_and(|w| w.sent_at <= now);
-        if (!sending && !asleep) || wakes_now {
+        if !sending && !asleep {
             self.start_sending(now, pool);
             return Offer::Sooner(self.next_key(now));
         }
-        match (sooner, self.shorten_backlog(0)) {
+        let displaced = self.shorten_backlog(0);
+        // a link that wakes in no time sends at once, as at an eager port; the end of that may be later
+        // than the end of holding, which was the next event
+        if sooner && self.waiting.as_ref().is_some_and(|w| w.sent_at <= now) {
+            self.start_sending(now, pool);
+            return Offer::Displaced(self.next_key(now));
+        }
+        match (sooner, displaced) {
             (_, true) => Offer::Displaced(self.next_key(now)),
             (true, false) => Offer::Sooner(self.next_key(now)),
             (false, false) => Offer::Queued,

@@ -180,6 +180,7 @@ class Outlook:
                 if event.what == "progress":
                     shares[event.number] = event
                 elif event.what == "world":
+                    self._pool.stop()  # what the other tasks say is not for the sweep to hear
                     return  # the sweep itself will meet it, and say so
                 else:
                     waiting.pop(event.number, None)

@@ -322,9 +322,9 @@ mod tests {
             self.log.queues.push(self.link.queue(at));
             match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
                 Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
-                Offer::Queued | Offer::Displaced(_) => {}
+                Offer::Queued => {}
                 Offer::Bridged => unreachable!("nothing is bridged here"),
-                Offer::Sooner(key) => self.next = key,
+                Offer::Sooner(key) | Offer::Displaced(key) => self.next = key,
             }
         }
 

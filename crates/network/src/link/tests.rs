@@ -82,7 +82,10 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
             }
             Offer::Queued => {}
             Offer::Bridged => unreachable!("nothing is bridged here"),
-            Offer::Displaced(_) => log.take_dropped(link, &pool, *at),
+            Offer::Displaced(key) => {
+                log.take_dropped(link, &pool, *at);
+                next = key;
+            }
             Offer::Sooner(key) => next = key,
         }
     }

@@ -297,6 +297,16 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
+    /// Reads a key of earlier versions, which others have replaced: it is no part of the schema.
+    pub fn former<T: Quantity>(&mut self, name: &'static str) -> Option<T> {
+        if self.describing() {
+            return None;
+        }
+        self.declare(name);
+        let parsed = T::parse(self.given(name)?);
+        parsed.map_err(|message| self.wrong(name, message)).ok()
+    }
+
     /// Reads one of several names. The first stands in where the file has none of them.
     pub fn choice<T: Clone>(
         &mut self,

@@ -4,7 +4,7 @@
 use super::fields::{Range, count, share, span};
 use crate::scenario::quantity::Name;
 use crate::scenario::reader::{Section, key};
-use eastwest_types::TaskKind;
+use eastwest_types::{Span, TaskKind};
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 
 /// Most tasks named to fail.
@@ -15,6 +15,7 @@ const PATIENCE: Range = ("1 s", "100 h");
 /// Reads the table.
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
+    s.former::<Span>("dead"); // see recovery::take_former
     let doc = "Part of all attempts that fail, at their end.";
     let attempts = share(s, "attempts", doc, usual.attempts);
     let doc = "Attempts of a map before its job fails (mapreduce.map.maxattempts).";

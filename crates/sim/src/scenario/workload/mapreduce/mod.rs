@@ -92,6 +92,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
         Framework::Mr1 => MapReduceConfig::default(),
         Framework::Yarn => MapReduceConfig::hadoop3(),
     };
+    recovery::take_former(s, &usual.hdfs.recovery);
     let doc = "The distributed file system.";
     let hdfs = s.table("hdfs", doc, |t| hdfs::read(t, &usual.hdfs));
     let doc = "Heartbeats and assignment of tasks.";

@@ -1,11 +1,27 @@
 //! Keys of `hdfs` about datanodes that are lost.
 
 use super::fields::{Range, count, flag, span};
+use crate::scenario::quantity::Quantity;
 use crate::scenario::reader::Section;
+use eastwest_types::Span;
 use eastwest_workload::mapreduce::{RecoveryConfig, ReplaceDatanode};
+use toml::Value;
 
 const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
+
+/// Files of up to result format 3 say with `failures.dead` how long a datanode is silent before it is
+/// dead; today this is twice `recheck` and ten `datanode_heartbeat`.
+pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
+    let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
+    let Some(dead) = time(s, "failures.dead") else { return };
+    if s.own("hdfs.recheck").is_none() {
+        let heartbeat = time(s, "hdfs.datanode_heartbeat").unwrap_or(usual.heartbeat);
+        let recheck = Span(dead.0.saturating_sub(heartbeat.0.saturating_mul(10)) / 2);
+        let text = recheck.show().trim_matches('"').to_owned();
+        s.preset_below("hdfs.recheck", Value::String(text), "failures.dead".to_owned());
+    }
+}
 
 /// Reads the keys.
 pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
