@@ -14,6 +14,7 @@ use eastwest_engine::random::Stream;
 use eastwest_network::topology::Graph;
 use eastwest_sim::scenario::{Context, KeyDoc, Problem, Scenario, read, rows_with};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use toml::{Table, Value};
 
 /// Rounds of repair before a scenario is given up.
@@ -59,9 +60,23 @@ pub struct Case {
 /// Why no scenario with the wishes was found: the last problem of the reader.
 pub type Refusal = String;
 
+/// A row of the schema with its path, which is asked for very often.
+struct Row {
+    doc: KeyDoc,
+    path: String,
+}
+
+impl Deref for Row {
+    type Target = KeyDoc;
+
+    fn deref(&self) -> &KeyDoc {
+        &self.doc
+    }
+}
+
 /// Draws scenarios.
 pub struct Generator {
-    rows: BTreeMap<String, Vec<KeyDoc>>,
+    rows: BTreeMap<String, Vec<Row>>,
     context: Context,
 }
 
@@ -78,7 +93,7 @@ struct Hand<'a> {
 
 impl Hand<'_> {
     /// Whether a setting belongs to the shape of the fabric, which is decided.
-    fn keeps(&self, row: &KeyDoc) -> bool {
+    fn keeps(&self, row: &Row) -> bool {
         self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
     }
 
@@ -91,16 +106,17 @@ impl Hand<'_> {
 impl Generator {
     /// For the settings and mechanisms that scenarios may use in this context.
     pub fn new(context: Context) -> Generator {
-        let mut rows: BTreeMap<String, Vec<KeyDoc>> = BTreeMap::new();
-        for row in rows_with(&context) {
-            rows.entry(row.place.clone()).or_default().push(row);
+        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        for doc in rows_with(&context) {
+            let path = doc.path();
+            rows.entry(doc.place.clone()).or_default().push(Row { doc, path });
         }
         Generator { rows, context }
     }
 
     /// All rows of the schema.
     pub fn rows(&self) -> Vec<KeyDoc> {
-        self.rows.values().flatten().cloned().collect()
+        self.rows.values().flatten().map(|row| row.doc.clone()).collect()
     }
 
     /// The context of a scenario with these files beside it.
@@ -129,9 +145,8 @@ impl Generator {
     fn named(&self, mut fabric: Table, hand: &mut Hand) -> Table {
         let rows = self.rows_at("fabric").iter().filter(|row| row.kind_of_value == "tables");
         for row in rows {
-            let path = row.path();
-            if hand.wishes.iter().any(|wish| is_on(&wish.path, &path)) {
-                let entries = self.entries(&format!("{path}.*"), 1, hand);
+            if hand.wishes.iter().any(|wish| is_on(&wish.path, &row.path)) {
+                let entries = self.entries(&format!("{}.*", row.path), 1, hand);
                 fabric.insert(row.name.to_owned(), entries);
             }
         }
@@ -150,7 +165,7 @@ impl Generator {
         // entries of lists name nodes, which there are not yet
         let is_later = |wish: &&Wish| {
             let mut rows = self.rows_at("fabric").iter();
-            rows.any(|row| row.kind_of_value == "tables" && is_on(&wish.path, &row.path()))
+            rows.any(|row| row.kind_of_value == "tables" && is_on(&wish.path, &row.path))
         };
         let wishes: Vec<Wish> = wishes.iter().filter(|wish| !is_later(wish)).cloned().collect();
         for _ in 0..12 {
@@ -179,7 +194,7 @@ impl Generator {
         Err(refusal)
     }
 
-    fn rows_at(&self, place: &str) -> &[KeyDoc] {
+    fn rows_at(&self, place: &str) -> &[Row] {
         self.rows.get(place).map_or(&[], Vec::as_slice)
     }
 
@@ -219,33 +234,34 @@ impl Generator {
     }
 
     /// The kinds of a section, of which this is the row, that have all the settings wished for there.
-    fn kinds_with(&self, row: &KeyDoc, wishes: &[Wish]) -> Vec<&'static str> {
+    fn kinds_with(&self, row: &Row, wishes: &[Wish]) -> Vec<&'static str> {
         let grants = |kind: &str, wish: &Wish| {
-            if wish.path == row.path() {
+            if wish.path == row.path {
                 return wish.level == kind;
             }
-            let same = self.rows_at(&row.place).iter().filter(|r| is_on(&wish.path, &r.path()));
+            let same = self.rows_at(&row.place).iter().filter(|r| is_on(&wish.path, &r.path));
             let mut same = same.peekable();
-            let allows = |r: &KeyDoc| {
-                let is_above = wish.path != r.path() || r.choices.is_empty();
+            let allows = |r: &Row| {
+                let is_above = wish.path != r.path || r.choices.is_empty();
                 is_above || r.choices.iter().any(|choice| choice.0 == wish.level)
             };
-            let is_in = |r: &KeyDoc| r.kinds.is_empty() || r.kinds.contains(&kind);
+            let is_in = |r: &Row| r.kinds.is_empty() || r.kinds.contains(&kind);
             same.peek().is_none() || same.any(|r| is_in(r) && allows(r))
         };
+        let here = || wishes.iter().filter(|wish| is_on(&wish.path, &row.place));
         let kinds = row.choices.iter().map(|choice| choice.0);
-        kinds.filter(|kind| wishes.iter().all(|wish| grants(kind, wish))).collect()
+        kinds.filter(|kind| here().all(|wish| grants(kind, wish))).collect()
     }
 
     /// Draws a setting, if it is to be given.
-    fn setting(&self, row: &KeyDoc, hand: &mut Hand) -> Option<Value> {
-        let path = row.path();
-        let wish = hand.wishes.iter().find(|wish| wish.path == path);
-        let wished_below = hand.wishes.iter().any(|wish| is_on(&wish.path, &path));
+    fn setting(&self, row: &Row, hand: &mut Hand) -> Option<Value> {
+        let path = &row.path;
+        let wish = hand.wishes.iter().find(|wish| wish.path == *path);
+        let wished_below = hand.wishes.iter().any(|wish| is_on(&wish.path, path));
         let chance = hand.random.unit();
         match row.kind_of_value {
             "table" => (wished_below || chance < SECTIONS + hand.density)
-                .then(|| Value::Table(self.section(&path, hand))),
+                .then(|| Value::Table(self.section(path, hand))),
             "tables" => {
                 let few = u64::from(chance < SECTIONS + 2.0 * hand.density || wished_below);
                 // a scenario needs a workload
@@ -321,7 +337,7 @@ impl Generator {
         let (depth, place) = deepest(given, &steps);
         let Some(table) = table_at(given, &steps[..depth]) else { return };
         let kind = table.get("kind").and_then(Value::as_str).map(str::to_owned);
-        let fits = |row: &&KeyDoc| {
+        let fits = |row: &&Row| {
             row.kinds.is_empty() || kind.as_deref().is_some_and(|k| row.kinds.contains(&k))
         };
         let name = steps.get(depth).copied().unwrap_or("");
@@ -385,9 +401,9 @@ impl Generator {
                 && (is_concerned || words.contains(&row.name))
                 && !row.kind_of_value.starts_with("table")
                 && !hand.keeps(row)
-                && !hand.firm().any(|wish| wish.path == row.path())
+                && !hand.firm().any(|wish| wish.path == row.path)
         });
-        let others: Vec<&KeyDoc> = others.collect();
+        let others: Vec<&Row> = others.collect();
         if !others.is_empty() {
             let row = others[hand.random.below(others.len() as u64) as usize];
             let drawn = draw::value(row, hand.random, hand.names);
