@@ -8,6 +8,7 @@ hardly changes, and when it was. Processes that hold more than ``MOST`` bytes ar
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -40,6 +41,11 @@ COMMANDS = {
     "run, DCell of 12,210 servers": ["run", "dcell.toml", "--force", "--out", "r"],
     "run of 1 ns, fat tree k = 64": ["run", "short.toml", "--force", "--out", "r"],
     "check, list of a million flows": ["check", "trace.toml"],
+    "trace import, SWIM with 300,000 jobs": ["trace", "import", "jobs.tsv", "-o", "t", "--force"],
+    "observe import, Zipkin with 200,000 spans": [
+        *("observe", "import", "spans.json", "-o", "s", "--force"),
+    ],
+    "report of the demo": ["report", "demo"],
 }
 
 
@@ -99,14 +105,38 @@ def row(name: str, folder: Path) -> str:
     return f"| {name} | {whole:.1f} s | {slowest:.2f} s | {when:.1f} s | {shown} |"
 
 
+def write_inputs(folder: Path) -> None:
+    """Scenarios and what they and other commands read."""
+    for name, text in SCENARIOS.items():
+        (folder / f"{name}.toml").write_text(text)
+    rows = (f"h{i % 128},h{(i + 1) % 128},1000,{i / 1e6}" for i in range(1_000_000))
+    (folder / "flows.csv").write_text("\n".join(["src,dst,bytes,start_s", *rows]) + "\n")
+    jobs = (f"job{i}\t{i}\t1\t{i * 1000}\t{i * 100}\t{i * 10}" for i in range(300_000))
+    (folder / "jobs.tsv").write_text("\n".join(jobs) + "\n")
+    spans = [
+        {
+            "traceId": f"{1 + i // 4:016x}",
+            "id": f"{1 + i:016x}",
+            **({"parentId": f"{1 + i - i % 4:016x}"} if i % 4 else {}),
+            "name": f"call{i % 4}",
+            "timestamp": 1_700_000_000_000_000 + 1000 * i + i % 4,
+            "duration": 900 - 10 * (i % 4),
+            "localEndpoint": {"serviceName": f"service{i % 4}"},
+        }
+        for i in range(200_000)
+    ]
+    (folder / "spans.json").write_text(json.dumps(spans))
+
+
 def main(names: list[str]) -> None:
     """Print all rows."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name, text in SCENARIOS.items():
-            (folder / f"{name}.toml").write_text(text)
-        rows = (f"h{i % 128},h{(i + 1) % 128},1000,{i / 1e6}" for i in range(1_000_000))
-        (folder / "flows.csv").write_text("\n".join(["src,dst,bytes,start_s", *rows]) + "\n")
+        write_inputs(folder)
+        subprocess.run(
+            [sys.executable, "-m", "eastwest", "run", "demo", "--out", "demo"],
+            cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         for name in names or COMMANDS:
             print(row(name, folder), flush=True)
 

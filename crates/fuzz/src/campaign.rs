@@ -10,7 +10,7 @@ use eastwest_engine::random::Stream;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::scenario::Context;
 use eastwest_sim::threads::obstacle;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -136,7 +136,7 @@ pub struct Campaign {
     /// Whether the pairs of `wanted` are rare ones.
     is_focused: bool,
     /// The pairs of `wanted`, to look them up.
-    is_wanted: HashSet<(usize, usize)>,
+    is_wanted: BTreeSet<(usize, usize)>,
 }
 
 impl Campaign {

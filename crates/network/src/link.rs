@@ -683,10 +683,10 @@ impl Link {
         }
     }
 
-    /// How long packets that have reached the far end took to be sent, at most `run`.
+    /// How long packets that have reached the far end, or were lost on the way, took to be sent, at most
+    /// `run`.
     pub fn sending_time(&self, run: Span) -> Span {
-        let ps = (u128::from(self.counters.bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
-        Span(ps.min(u128::from(run.0)) as u64)
+        Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
 
     /// Takes packets that were dropped, after the first `before` of them, out of the time until which

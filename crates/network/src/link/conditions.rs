@@ -41,6 +41,42 @@ pub(super) struct Conditions {
     settled: Time,
     /// Longest wait and longest queue in bytes at earlier rates.
     longest: (Span, u64),
+    /// Bytes on the link of packets lost on the way.
+    lost_bytes: u64,
+    earlier: EarlierRates,
+}
+
+/// How long the link has sent at rates that are over.
+#[derive(Default, Serialize, Deserialize)]
+struct EarlierRates {
+    /// So many bytes have arrived or were lost, and took so many 2⁻¹⁶ picoseconds to be sent.
+    over: (u64, u128),
+    /// Bytes up to this count, of which some were on the way when the rate changed, took so many
+    /// 2⁻¹⁶ picoseconds each.
+    open: Vec<(u64, u64)>,
+}
+
+impl EarlierRates {
+    /// The rate changes when `passed` bytes have arrived or were lost, and the next bytes, up to
+    /// `begun`, are sent at the rate that was in force.
+    fn end(&mut self, passed: u64, begun: u64, ps_per_byte_q16: u64) {
+        while let Some(&(until, own)) = self.open.first().filter(|(until, _)| *until <= passed) {
+            self.over = (until, self.over.1 + u128::from(until - self.over.0) * u128::from(own));
+            self.open.remove(0);
+        }
+        self.open.push((begun, ps_per_byte_q16));
+    }
+
+    /// How long `passed` bytes took to be sent, the last of them at the rate in force.
+    fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
+        let (mut at, mut sum) = self.over;
+        for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
+            let end = until.min(passed).max(at);
+            sum += u128::from(end - at) * u128::from(own);
+            at = end;
+        }
+        sum >> 16
+    }
 }
 
 impl Conditions {
@@ -82,6 +118,8 @@ impl Link {
             drawn: None,
             settled: Time::ZERO,
             longest: (Span::ZERO, 0),
+            lost_bytes: 0,
+            earlier: EarlierRates::default(),
         }));
     }
 
@@ -101,6 +139,7 @@ impl Link {
             Effect::Degrade(left) => {
                 let own = self.faults().own_ps_per_byte_q16;
                 let rate = left.of(self.cable.rate);
+                self.end_rate(now);
                 self.retime(now, |link| {
                     link.keep_longest();
                     link.ps_per_byte_q16 = if begins { ps_per_byte_q16(rate) } else { own };
@@ -119,6 +158,26 @@ impl Link {
                     f.doomed = started;
                 }
             }
+        }
+    }
+
+    /// The rate changes now.
+    fn end_rate(&mut self, now: Time) {
+        let started = self.started(now);
+        let on_way = self.on_wire.iter().take(started);
+        let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len)))).sum();
+        let (before, rate) = (self.counters.bytes, self.ps_per_byte_q16);
+        let f = self.faults();
+        let passed = before + f.lost_bytes;
+        f.earlier.end(passed, passed + bytes, rate);
+    }
+
+    /// How long packets that have reached the far end, or were lost on the way, took to be sent.
+    pub(super) fn sent_for(&self) -> u128 {
+        let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
+        match &self.conditions {
+            Some(f) => f.earlier.sending(bytes + f.lost_bytes, rate),
+            None => (u128::from(bytes) * u128::from(rate)) >> 16,
         }
     }
 
@@ -204,7 +263,9 @@ impl Link {
         let cause = self.faults().cause()?;
         let passage = self.on_wire.pop().expect("it has a key");
         self.held_bytes -= u64::from(passage.ip_len);
+        let bytes = self.wire_bytes(u32::from(passage.ip_len));
         let f = self.faults();
+        f.lost_bytes += u64::from(bytes);
         f.lost += 1;
         f.doomed = f.doomed.saturating_sub(1);
         Some((passage, cause))
@@ -381,6 +442,19 @@ mod tests {
         // what is offered at an instant goes before what changes then
         script.sort_by_key(|(at, what)| (*at, what.is_err()));
         script
+    }
+
+    #[test]
+    fn each_byte_was_sent_at_the_rate_of_its_time() {
+        let mut earlier = EarlierRates::default();
+        assert_eq!(earlier.sending(100, 3 << 16), 300);
+        earlier.end(100, 150, 3 << 16);
+        assert_eq!(earlier.sending(120, 7 << 16), 360, "what was on the way is sent as it began");
+        assert_eq!(earlier.sending(160, 7 << 16), 450 + 70);
+        earlier.end(120, 160, 7 << 16);
+        assert_eq!(earlier.sending(170, 3 << 16), 450 + 70 + 30);
+        earlier.end(200, 200, 3 << 16);
+        assert_eq!((earlier.sending(200, 1 << 16), earlier.open.len()), (450 + 70 + 120, 1));
     }
 
     #[test]
