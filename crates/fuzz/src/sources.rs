@@ -75,15 +75,17 @@ pub fn files(names: &Names) -> Files {
         "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\trequest_bytes\t\
          response_bytes\tafter\tgap_s\trest_s\n",
     );
+    // components have names of hosts, so that they can be placed by name
+    let (web, cart, ads) = (host(0), host(1), host(2));
     let mut placed = String::new();
     for i in 0..6 {
         let (bytes, at) = (500 + 7_000 * i, 0.0002 * i as f64);
         let _ = writeln!(flows, "{},{},{bytes},{at}", host(i), host(i + 1));
         let _ = write!(
             transactions,
-            "t{i}\t0\t\t{at}\tweb\tshop\tGET\t500\t20000\t\t0\t0.0001\n\
-             t{i}\t1\t0\t\tcart\tshop\tlist\t1000\t1400\t\t0.00005\t0.0002\n\
-             t{i}\t2\t0\t\tads\tads\tpick\t1000\t30000\t\t0.00005\t0.0001\n"
+            "t{i}\t0\t\t{at}\t{web}\tshop\tGET\t500\t20000\t\t0\t0.0001\n\
+             t{i}\t1\t0\t\t{cart}\tshop\tlist\t1000\t1400\t\t0.00005\t0.0002\n\
+             t{i}\t2\t0\t\t{ads}\tads\tpick\t1000\t30000\t\t0.00005\t0.0001\n"
         );
         if i < RANKS {
             let _ = writeln!(placed, "{}", host(i));
