@@ -9,7 +9,12 @@ use std::collections::VecDeque;
 /// Entries by switch × column, for the edge switches of all columns.
 pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u32> {
     let switches = neighbours.switches();
-    let mut entries = vec![NO_ROUTE; switches as usize * edges.len()];
+    // row by row: a gigabyte takes a second or two to be given by the system
+    let mut entries = Vec::with_capacity(switches as usize * edges.len());
+    for _ in 0..switches {
+        interrupt::steps(edges.len() as u64);
+        entries.resize(entries.len() + edges.len(), NO_ROUTE);
+    }
     let mut search = Search::new(switches);
     let mut ports = Vec::new();
     for (column, &edge) in edges.iter().enumerate() {
