@@ -42,7 +42,8 @@ sanitise: ## Run TCP dialogues and generated scenarios under AddressSanitizer or
 
 wheel: build ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json
-	@$(BIN)/maturin build --release --sdist --out dist --sbom-include target/sbom/python.cyclonedx.json
+	@$(BIN)/maturin sdist --out dist
+	@$(BIN)/maturin build --release --out dist --sbom-include target/sbom/python.cyclonedx.json
 
 clean: ## Remove what was built; results stay
 	rm -rf $(VENV) target site dist .pytest_cache .mypy_cache .ruff_cache

@@ -575,8 +575,8 @@ impl Fabric {
     }
 
     /// The time from writing a message of `bytes` to its arrival over an idle path without faults, in
-    /// segments of `segment` with `headers` bytes each; no message can be faster. Where paths differ and ECMP or
-    /// turns choose among them it is a lower bound for all.
+    /// segments of `segment` with `headers` bytes each; no message can be faster while no link fails. Where
+    /// paths differ and ECMP or turns choose among them it is a lower bound for all.
     pub fn ideal_time(
         &self,
         from: HostId,
