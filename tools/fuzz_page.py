@@ -47,7 +47,8 @@ def page(tally: fuzz.Tally, found: str) -> str:
     rare = tally.rare(levels)
     last = tally.campaigns[-1]["date"] if tally.campaigns else ""
     failures = [
-        f"- {each['date']}, seed {each['seed']}, from case {count(each['first'])}: {' '.join(one.split())}"
+        f"- {each['date']}, seed {each['seed']}, from case {count(each['first'])}: "
+        + " ".join(one.split())
         for each in tally.campaigns
         for one in each["found"]
     ]
