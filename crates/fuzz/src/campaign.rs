@@ -260,7 +260,7 @@ impl Campaign {
         let mut drawn = self.draw_case(number);
         if drawn.case.is_err() {
             covered.refused += 1;
-            // the case is not lost: without wishes nearly every draw ends in a scenario
+            // the case is not lost: without the pair nearly every draw ends in a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
             let mut wishes = self.always.clone();
             wishes.extend(self.beside(drawn.pair, &mut random));

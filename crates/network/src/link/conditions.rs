@@ -46,13 +46,15 @@ pub(super) struct Conditions {
     earlier: EarlierRates,
 }
 
-/// How long the link has sent at rates that are over.
+/// How long a link has been sending, where faults have changed its rate: bytes are counted in the order in
+/// which they arrive or are lost, and each was sent at the rate in force when its packet began to be sent.
 #[derive(Default, Serialize, Deserialize)]
 struct EarlierRates {
-    /// So many bytes have arrived or were lost, and took so many 2⁻¹⁶ picoseconds to be sent.
+    /// A count of bytes, all of them arrived or lost, and the time that sending them took, in picoseconds
+    /// times 2¹⁶.
     over: (u64, u128),
-    /// Bytes up to this count, of which some were on the way when the rate changed, took so many
-    /// 2⁻¹⁶ picoseconds each.
+    /// For each earlier rate with bytes beyond that count: the count up to which bytes were sent at it, and
+    /// its picoseconds per byte, times 2¹⁶.
     open: Vec<(u64, u64)>,
 }
 
@@ -67,7 +69,8 @@ impl EarlierRates {
         self.open.push((begun, ps_per_byte_q16));
     }
 
-    /// How long `passed` bytes took to be sent, the last of them at the rate in force.
+    /// Picoseconds that sending the first `passed` bytes took; those after the last change of rate were
+    /// sent at the rate in force, `ps_per_byte_q16`.
     fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
         let (mut at, mut sum) = self.over;
         for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
@@ -161,7 +164,7 @@ impl Link {
         }
     }
 
-    /// The rate changes now.
+    /// Notes, before a fault changes the rate, which bytes are sent at the rate in force.
     fn end_rate(&mut self, now: Time) {
         let started = self.started(now);
         let on_way = self.on_wire.iter().take(started);
@@ -172,7 +175,7 @@ impl Link {
         f.earlier.end(passed, passed + bytes, rate);
     }
 
-    /// How long packets that have reached the far end, or were lost on the way, took to be sent.
+    /// Picoseconds that sending all packets took that have reached the far end or were lost on the way.
     pub(super) fn sent_for(&self) -> u128 {
         let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
         match &self.conditions {
