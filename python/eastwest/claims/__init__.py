@@ -2,9 +2,9 @@
 
 ``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
 docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py
-reads them, profiles.py has their
-other TCPs, work.py runs their sweeps and applies measures, verdict.py compares with the bands,
-record.py keeps results beside the claims, figures.py draws them, page.py writes the page of all.
+reads them, readings.py has the values that the source's words support, profiles.py other TCPs,
+work.py runs their sweeps and applies measures, verdict.py compares with the bands, record.py keeps
+results beside the claims, figures.py draws them, page.py writes the page of all.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eastwest.claims.catalogue import choose, find, papers_folder, under
+from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
 from eastwest.claims.verdict import Outcome
 from eastwest.claims.work import Progress, run
+from eastwest.errors import InputError
 
 __all__ = ["Outcome", "claims"]
 
@@ -22,6 +23,7 @@ __all__ = ["Outcome", "claims"]
 def claims(
     *patterns: str,
     profiles: Sequence[str] = (),
+    readings: Sequence[str] = (),
     quick: bool = False,
     jobs: int | None = None,
     papers: str | Path | None = None,
@@ -31,16 +33,21 @@ def claims(
     """Run published claims and say which hold.
 
     ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
-    claims run. ``profiles`` names other TCPs that their studies have, such as ``"linux"``; with
-    ``"all"`` each there is. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
+    claims run. ``readings`` names readings of their studies, with ``"all"`` each there is; without
+    any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
+    in the same way. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
     studies, ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept.
-    Of each outcome, ``verdict`` is ``holds``, ``differs`` or ``not run``, and ``as_json()`` has
-    everything.
+    Of each outcome, ``verdict`` is ``holds``, ``differs``, ``undecided`` or ``not run``, and
+    ``as_json()`` has everything.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of all claim files.
     """
     chosen = choose(find(papers_folder(papers)), patterns)
+    if profiles and readings:
+        raise InputError("profiles run under the best-supported reading: give one of the two")
+    if readings:
+        chosen = read_as(chosen, readings)
     if profiles:
         chosen = under(chosen, profiles)
     return run(chosen, quick=quick, jobs=jobs, store=store, progress=progress)

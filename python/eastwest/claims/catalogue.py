@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eastwest.claims.profiles import profiles_of
+from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import Claim, load
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
@@ -92,6 +93,21 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
             each for name in names for each in (known if name == "all" else [name])
         )
         found += [load(claim.path, name) for name in wanted]
+    return found
+
+
+def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
+    """Give claims as they run under readings of their studies; ``all`` is each there is.
+
+    Where two readings of these are the same for a claim, it is given once. Raises ``InputError``
+    where a study has no reading of that name.
+    """
+    found: list[Claim] = []
+    for claim in claims:
+        known = [*readings_of(claim.path.parent.parent)]
+        wanted = [each for name in names for each in (known if name == "all" else [name])]
+        loaded = [load(claim.path, named=name) for name in wanted]
+        found += {each.variant: each for each in reversed(loaded)}.values()
     return found
 
 

@@ -8,8 +8,6 @@ axes, and whatever else it wants otherwise. Axes that ``quick`` has of its own a
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,12 +71,6 @@ def _narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> li
         else:
             raise KeyError(path)
     return axes
-
-
-def digest(content: Mapping[str, Any], used: set[str]) -> str:
-    """Hash of the tables of a file that a claim uses."""
-    kept = {name: content[name] for name in sorted({ALL, *used} & {*content})}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def _settings(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from eastwest.claims.catalogue import find
-from eastwest.claims.profiles import FILE, profiles_of
+from eastwest.claims.profiles import FILE as PROFILES
+from eastwest.claims.profiles import profiles_of
+from eastwest.claims.readings import FILE as READINGS
+from eastwest.claims.readings import readings_of
 from eastwest.claims.record import Record, folder_of, read
 from eastwest.claims.spec import Claim, load
-from eastwest.claims.verdict import DIFFERS, HOLDS, number
+from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, number
 from eastwest.files import write_whole
 
 #: Name of the page in the folder of the studies.
@@ -29,8 +33,10 @@ _HEAD = """\
 
 What others have published, held against Eastwest. Each claim is a small file with its source, its \
 scenarios, what was left open, and the band in which the measured value has to lie; band and open \
-parameters were committed before the first full run. [The guide](../docs/guide/claims.md) says how \
-to read, run and add them.
+parameters were committed before the first full run. All claims of a study run under each of its \
+readings: full sets of values, ranked by how well the source's words support them. The \
+best-supported reading gives the verdict. [The guide](../docs/guide/claims.md) says how to read, \
+run and add claims.
 """
 
 
@@ -45,7 +51,7 @@ def text(papers: Path) -> str:
     """Give the text of the page."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
-    lines = [_HEAD, *_overview(records, others)]
+    lines = [_HEAD, *_counts(records, others), "", *_overview(records, others)]
     for study, group in groupby(records, key=_study):
         lines += ["", f"## {_title(papers, study)}"]
         if (papers / study / "README.md").is_file():
@@ -53,6 +59,7 @@ def text(papers: Path) -> str:
         members = list(group)
         for record in members:
             lines += ["", *_section(record, others[record.claim.id], papers)]
+        lines += _readings(papers / study)
         lines += ["", f"### Left open in {study}", "", *_open([r.claim for r in members])]
     return "\n".join(lines) + "\n"
 
@@ -62,20 +69,83 @@ def _study(record: Record) -> str:
 
 
 def _others(claim: Claim) -> list[Record]:
-    """Kept results of a claim under the other profiles of its study."""
-    names = profiles_of(claim.path.parent.parent)
-    return [read(load(claim.path, name)) for name in names if name != claim.profile]
+    """Kept results of a claim under the other readings of its study, then under its profiles."""
+    study = claim.path.parent.parent
+    readings = [load(claim.path, named=name) for name in readings_of(study)]
+    profiles = [load(claim.path, name) for name in profiles_of(study) if name != claim.profile]
+    return [read(other) for other in (*readings, *profiles) if other.variant != claim.variant]
+
+
+def _label(claim: Claim) -> str:
+    """What a variant of a claim is called: its profile, or its reading."""
+    only = len(readings_of(claim.path.parent.parent)) == 1
+    return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
+
+
+def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    """How many claims hold, are undecided and differ, by study and reading."""
+    yield "| study | reading | claims | hold | undecided | differ | not run |"
+    yield "|---|---|---|---|---|---|---|"
+    studies: dict[Path, list[Record]] = {}
+    for record in records:
+        studies.setdefault(record.claim.path.parent.parent, []).append(record)
+    for study, members in studies.items():
+        for name in readings_of(study):
+            found = [_under(each, others[each.claim.id], name) for each in members]
+            yield _count(study.name, name, found)
+
+
+def _under(record: Record, others: Sequence[Record], name: str) -> Record:
+    """The claim's record under a reading: among these, or the one it shares with the first."""
+    variant = load(record.claim.path, named=name).variant
+    return next(each for each in (record, *others) if each.claim.variant == variant)
+
+
+def _count(study: str, name: str, found: Sequence[Record]) -> str:
+    """One line of the table of counts."""
+    by = {
+        word: [record for record in found if record.verdict == word]
+        for word in (HOLDS, UNDECIDED, DIFFERS, NOT_RUN)
+    }
+    made = sum(bool(record.claim.by_construction) for record in by[HOLDS])
+    holds = f"{len(by[HOLDS])}" + (f", {made} by construction" if made else "")
+    kinds = Counter(kind for record in by[DIFFERS] for kind in record.classes or ["no class yet"])
+    told = ", ".join(f"{kind}: {number}" for kind, number in sorted(kinds.items()))
+    differs = f"{len(by[DIFFERS])}" + (f" ({told})" if told else "")
+    return (
+        f"| {cell(study)} | `{name}` | {len(found)} | {holds} | {len(by[UNDECIDED])} | {differs} | "
+        f"{len(by[NOT_RUN])} |"
+    )
+
+
+def _readings(study: Path) -> list[str]:
+    """The readings of a study with the words for each value; nothing where it has one."""
+    readings = readings_of(study)
+    if len(readings) == 1:
+        return []
+    lines = ["", f"### Readings of {study.name}", "", "The best supported first."]
+    for reading in readings.values():
+        lines += ["", f"**{reading.name}** ({reading.since}): {cell(reading.about)}"]
+        if reading.values:
+            lines += ["", "| value | set | the source's words |", "|---|---|---|"]
+        for value in reading.values:
+            settings = ", ".join(f"`{path} = {each}`" for path, each in value.settings.items())
+            of = f" (for {cell(', '.join(value.claims))})" if value.claims else ""
+            words = f"{cell(value.words)} ({cell(value.where)})"
+            lines.append(f"| {cell(value.what)}{of} | {settings} | {words} |")
+    return lines
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    counts = {word: sum(r.verdict == word for r in records) for word in (HOLDS, DIFFERS)}
-    rest = len(records) - sum(counts.values())
+    words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
+    counts = {word: sum(r.verdict == word for r in records) for word in words}
     yield (
         f"Of {len(records)} claims {counts[HOLDS]} hold and {counts[DIFFERS]} differ"
-        + (f"; {rest} were not run." if rest else ".")
+        + (f"; {counts[UNDECIDED]} are undecided" if counts[UNDECIDED] else "")
+        + (f"; {counts[NOT_RUN]} were not run." if counts[NOT_RUN] else ".")
     )
     yield ""
-    yield "| claim | published | measured | verdict | with other TCPs |"
+    yield "| claim | published | measured | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None
@@ -83,7 +153,7 @@ def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]])
         published = cell(record.claim.published)
         link = f"[`{record.claim.id}`](#{_anchor(record.claim)})"
         further = ", ".join(
-            f"`{other.claim.profile}`: {_bold(other.verdict)}" for other in others[record.claim.id]
+            f"`{_label(other.claim)}`: {_bold(other.verdict)}" for other in others[record.claim.id]
         )
         yield f"| {link} | {published} | {measured} | {_bold(record.verdict)} | {further} |"
 
@@ -121,7 +191,7 @@ def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator
             f"| {cell(part['name'])} | {cell(part['measured'])} | {_band(band, part['unit'])} | "
             f"{_bold(part['verdict'])} |"
         )
-    yield from _why(content)
+    yield from _why(content, record)
     yield from _beside(record, others, papers)
     picture = folder_of(claim) / f"{claim.name}.png"
     if picture.is_file() and claim.figure:
@@ -133,22 +203,25 @@ def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator
     yield ""
     results = os.path.relpath(folder_of(claim), papers).replace(os.sep, "/")
     yield (
-        f"{content['seeds']} seeds, TCP profile `{cell(content['profile'])}`, version "
+        f"{content['seeds']} seeds, reading `{claim.reading}`, TCP profile "
+        f"`{cell(content['profile'])}`, version "
         f"{cell(content['version'])}, {content['date']}: `{cell(content['command'])}`; "
         f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
     )
 
 
 def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
-    """The same claim with the other TCPs of its study, beside each other."""
+    """The same claim under other readings and TCPs of its study, beside each other."""
     run = [other for other in others if other.content is not None and other.current]
     if not run:
         return
     study = record.claim.path.parent.parent
     yield ""
-    yield f"With other TCPs ([what they are]({study.name}/{FILE})):"
+    files = [name for name in (READINGS, PROFILES) if (study / name).is_file()]
+    links = ", ".join(f"[{name}]({study.name}/{name})" for name in files)
+    yield f"Under other readings and with other TCPs ({links}):"
     yield ""
-    yield f"| | {' | '.join(f'`{each.claim.profile}`' for each in [record, *run])} |"
+    yield f"| | {' | '.join(f'`{_label(each.claim)}`' for each in [record, *run])} |"
     yield f"|---|{'---|' * (1 + len(run))}"
     contents = [each.content or {} for each in [record, *run]]
     for parts in zip(*(content["metrics"] for content in contents), strict=True):
@@ -161,8 +234,9 @@ def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[
         yield f"| {cell(parts[0]['name'])} | {' | '.join(shown)} |"
     verdicts = []
     for other, content in zip(run, contents[1:], strict=True):
-        name = cell(content["profile"])
-        kept = f"{study.name}/results/{name}/{record.claim.name}"
+        name = cell(_label(other.claim))
+        kept = os.path.relpath(folder_of(other.claim), study.parent).replace(os.sep, "/")
+        kept += f"/{record.claim.name}"
         links = f"[figure]({kept}.png), [JSON]({kept}.json), [CSV]({kept}.csv)"
         verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
         if other.verdict == DIFFERS:
@@ -173,8 +247,11 @@ def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[
     yield from (f"- {line}" for line in verdicts)
 
 
-def _why(content: dict[str, Any]) -> Iterator[str]:
+def _why(content: dict[str, Any], record: Record) -> Iterator[str]:
     """Why a claim differs: each experiment with its numbers; otherwise what else is to be said."""
+    if record.verdict == HOLDS and record.claim.by_construction:
+        yield ""
+        yield f"By construction: {cell(record.claim.by_construction)}"
     if not content["explanations"]:
         if content["explanation"]:
             yield ""
@@ -186,7 +263,8 @@ def _why(content: dict[str, Any]) -> Iterator[str]:
     for explained in content["explanations"]:
         shown = "; ".join(f"{m['name']}: {m['measured']}" for m in explained["metrics"])
         doubt = "" if explained["borne_out"] else " **Its runs do not bear this out.**"
-        yield f"- {cell(explained['text'])} {cell(shown)}.{doubt}"
+        kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
+        yield f"- {kind}{cell(explained['text'])} {cell(shown)}.{doubt}"
 
 
 def _title(papers: Path, study: str) -> str:

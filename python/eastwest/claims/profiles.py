@@ -10,8 +10,6 @@ those under its own, and have the same bands.
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -42,24 +40,19 @@ class Profile:
     #: Why claims differ under it, by their ids.
     because: Mapping[str, str]
 
-    @property
-    def digest(self) -> str:
-        """Hash of what it changes."""
-        content = json.dumps([dict(self.settings), self.seeds], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
-
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
         """Give the table of a sweep with this profile's settings, where it has none of its own."""
         given = sweep.get("set")
         own = dict(flat(given)) if isinstance(given, dict) else {}
-        decided = {*own, *_varied(sweep)}
+        decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
         seeds = sweep.get("seeds")
         fewer = {"seeds": min(seeds, self.seeds)} if isinstance(seeds, int) else {}
         return {**sweep, **fewer, "set": {**added, **own}}
 
 
-def _varied(sweep: Mapping[str, Any]) -> set[str]:
+def varied(sweep: Mapping[str, Any]) -> set[str]:
+    """Paths that the axes of a sweep's table have."""
     axes = sweep.get("axis")
     paths = [axis.get("path") for axis in axes or () if isinstance(axis, dict)]
     each = [path if isinstance(path, list) else [path] for path in paths]

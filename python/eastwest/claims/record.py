@@ -42,11 +42,17 @@ class Record:
         """The kept verdict; ``not run`` where there is none, or the claim has changed since."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
+    @property
+    def classes(self) -> list[str]:
+        """Classes of the difference, where the kept verdict is that it differs."""
+        return list(self.content.get("classes", [])) if self.content and self.current else []
+
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
     """Where results of a claim are kept: in its study, or in that study below another folder.
 
-    Those under a profile that is not the claim's own have a folder of their own there.
+    Those under a profile that is not the claim's own, or under a reading of the study that is not
+    the first, have a folder of their own there.
     """
     study = claim.path.parent.parent
     return (study if below is None else below / study.name) / "results" / claim.variant

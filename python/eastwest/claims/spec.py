@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
 
 from eastwest.claims import grid
 from eastwest.claims.measures import MEASURES
-from eastwest.claims.profiles import Profile, profile
+from eastwest.claims.profiles import Profile, profile, varied
+from eastwest.claims.readings import FIRST, Reading, reading, readings_of
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.spec import Spec as Sweep
@@ -34,11 +36,19 @@ _RUNS = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 _KEYS = (
     "claim", "id", "source", "statement", "published", "profile", "open", "grid", "runs", "metric",
-    "explanation", "figure",
+    "explanation", "figure", "by_construction",
 )  # fmt: skip
 _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
-_EXPLANATION_KEYS = ("of", "text", "metric")
+_EXPLANATION_KEYS = ("of", "text", "metric", "class", "reading")
+#: Why a claim may differ; docs/guide/claims.md says what evidence each needs.
+CLASSES = (
+    "source leaves it open",
+    "source inconsistent",
+    "our model",
+    "not reproducible",
+    "not explained",
+)
 _FIGURE_KEYS = ("kind", "title", "caption", "metrics", "beside")
 FIGURES = (
     "intervals",
@@ -86,6 +96,10 @@ class Explanation:
     of: tuple[str, ...]
     text: str
     metrics: tuple[Metric, ...]
+    #: One of ``CLASSES``; nothing where the file does not say.
+    kind: str = ""
+    #: Name of the reading it is about.
+    reading: str = FIRST
 
 
 @dataclass(frozen=True)
@@ -111,8 +125,12 @@ class Claim:
     published: str
     #: Behaviour of TCP that its runs have, as a name.
     profile: str
-    #: The same where it is not the claim's own, otherwise nothing.
+    #: Reading of the study that its runs have, as a name.
+    reading: str
+    #: Folder of its results: the profile that is not its own, or the reading that is not the first.
     variant: str
+    #: Why it cannot fail, where it holds by the way the model is built; otherwise nothing.
+    by_construction: str
     open: tuple[Open, ...]
     #: Runs by name: sweeps as they are in full, and as ``--quick`` has them.
     runs: Mapping[str, Sweep]
@@ -120,8 +138,14 @@ class Claim:
     metrics: tuple[Metric, ...]
     explanations: tuple[Explanation, ...]
     figure: Figure | None
-    #: Hash of the file: whether results are those of this claim.
+    #: Hash of what is run and measured: whether results are those of this claim.
     digest: str
+
+    @property
+    def decides(self) -> bool:
+        """Whether its result is the verdict of the study, with as many seeds as it takes."""
+        best = reading(self.path.parent.parent).name
+        return self.reading == best and self.variant in {"", best}
 
     @property
     def name(self) -> str:
@@ -133,27 +157,31 @@ class Claim:
         return [e for e in self.explanations if metric in e.of]
 
 
-def load(path: Path, variant: str = "") -> Claim:
-    """Read a claim file; ``variant`` names a profile of its study to run it with.
+def load(path: Path, variant: str = "", named: str = "") -> Claim:
+    """Read a claim file, to run under a reading of its study, the best supported without a name.
 
-    Raises ``ProblemsError`` with everything that is wrong with it, ``InputError`` where the study
-    has no such profile.
+    ``variant`` names a profile of the study to run it with. A reading that changes nothing of this
+    claim shares the results of the first. Raises ``ProblemsError`` with everything that is wrong
+    with the file, ``InputError`` where the study has no such profile or reading.
     """
-    table, digest = _read(path)
-    if not variant or variant == table.get("profile"):
-        return _Reader(path, table, digest).claim()
-    other = profile(path.parent.parent, variant)
-    digest = hashlib.sha256(f"{digest} {other.digest}".encode()).hexdigest()
-    return _Reader(path, table, digest, other).claim()
+    study = path.parent.parent
+    chosen = reading(study, named)
+    table = _read(path)
+    if variant and variant != table.get("profile"):
+        return _Reader(path, table, chosen, profile(study, variant)).claim()
+    claim = _Reader(path, table, chosen).claim()
+    if chosen.name == FIRST:
+        return claim
+    first = _Reader(path, table, readings_of(study)[FIRST]).claim()
+    return replace(claim, variant="") if first.digest == claim.digest else claim
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """Read a file's table and the hash of its content."""
+def _read(path: Path) -> dict[str, Any]:
+    """Read a file's table."""
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any claim file")
     try:
-        content = path.read_bytes()
-        return tomllib.loads(content.decode("utf-8")), hashlib.sha256(content).hexdigest()
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -164,13 +192,19 @@ class _Reader:
     """Reads one claim, collecting problems."""
 
     def __init__(
-        self, path: Path, table: dict[str, Any], digest: str, variant: Profile | None = None
+        self,
+        path: Path,
+        table: dict[str, Any],
+        chosen: Reading,
+        variant: Profile | None = None,
     ) -> None:
         self.path = path
+        self.reading = chosen
         self.variant = variant
         self.table = table
-        self.digest = digest
         self.problems: list[Problem] = []
+        self.identity = ""
+        self.readings = readings_of(path.parent.parent)
         #: Names of the runs, right or wrong.
         self.names: list[str] = []
 
@@ -186,15 +220,19 @@ class _Reader:
         identity = self._text(self.table, "id", "")
         if identity and not _ID.fullmatch(identity):
             self.wrong("id", identity, 'must be a study and a name, such as "incast/T1"')
+        self.identity = identity
         runs, quick = self._runs()
         metrics = tuple(self._metrics(self.table, "metric", True))
         opened = tuple(self._open())
         own = self._text(self.table, "profile", "")
         names = [metric.name for metric in metrics]
-        explanations = self._explanations(names)
+        explanations = [
+            each for each in self._explanations(names) if each.reading == self.reading.name
+        ]
         if self.variant:  # those of the file are about its own profile
             why = self.variant.because.get(identity)
             explanations = [Explanation(tuple(names), why, ())] if why else []
+        other = "" if self.reading.name == FIRST else self.reading.name
         claim = Claim(
             path=self.path,
             id=identity,
@@ -202,18 +240,20 @@ class _Reader:
             statement=self._text(self.table, "statement", ""),
             published=self._text(self.table, "published", ""),
             profile=self.variant.name if self.variant else own,
-            variant=self.variant.name if self.variant else "",
+            reading=self.reading.name,
+            variant=self.variant.name if self.variant else other,
+            by_construction=self._text(self.table, "by_construction", "", ""),
             open=opened,
             runs=runs,
             quick=quick,
             metrics=metrics,
             explanations=tuple(explanations),
             figure=self._figure(names),
-            digest=self.digest,
+            digest="",
         )
         if self.problems:
             raise ProblemsError(self.problems)
-        return claim
+        return replace(claim, digest=_digest(claim))
 
     def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
         for key in table:
@@ -257,8 +297,7 @@ class _Reader:
             if not self._in_papers(path):
                 self.wrong("open", shared, "must be tables, or a file in the folder of a study")
                 return []
-            table, digest = _read(path)
-            self.digest = hashlib.sha256(f"{self.digest} {digest}".encode()).hexdigest()
+            table = _read(path)
         found = []
         for number, entry in enumerate(self._tables(table, "open", "")):
             where = f"open.{number}."
@@ -275,10 +314,9 @@ class _Reader:
             self.wrong("grid", file, "must be a file in the folder of a study")
             return dict(given)
         path = self.path.parent / file
-        content, _ = _read(path)
+        content = _read(path)
         tables = grid.tables(content, path.parent)
         runs: dict[str, Any] = {}
-        used: set[str] = set()
         for name in dict.fromkeys([*given, *self._asked()]):
             entry = given.get(name, {"grid": name} if name in tables else None)
             if isinstance(entry, dict) and "grid" in entry:
@@ -288,7 +326,6 @@ class _Reader:
                     known = f"no such table of {path.name}; there are {', '.join(tables)}"
                     self.wrong(f"runs.{name}.grid", entry["grid"], known, near[0] if near else None)
                     continue
-                used.add(str(entry["grid"]))
                 try:
                     entry = grid.part(table, entry)
                 except KeyError as error:
@@ -296,8 +333,6 @@ class _Reader:
                     self.wrong(f"runs.{name}.only", error.args[0], message)
             if entry is not None:
                 runs[name] = entry
-        both = f"{self.digest} {grid.digest(content, used)}"
-        self.digest = hashlib.sha256(both.encode()).hexdigest()
         return runs
 
     def _asked(self) -> list[str]:
@@ -346,8 +381,12 @@ class _Reader:
         scenario = table.get("scenario")
         if isinstance(scenario, str) and (self.path.parent / scenario).is_file():
             table = {**table, "scenario": str((self.path.parent / scenario).resolve())}
+        fixed = varied(table)
         if self.variant:
+            own = {*_mapping(table.get("set"))}
             table = self.variant.applied(table)
+            fixed |= {*self.variant.settings} - own
+        table = self.reading.applied(table, self.identity, fixed)
         try:
             into[name] = load_sweep({**table, "name": name})
         except ProblemsError as error:
@@ -429,8 +468,21 @@ class _Reader:
             of = self._names(entry, "of", where, metrics)
             text = self._text(entry, "text", where)
             inner = self._metrics(entry, f"{where}metric", False)
-            found.append(Explanation(of, text, tuple(inner)))
+            kind = self._one_of(entry, "class", where, CLASSES, "")
+            about = self._one_of(entry, "reading", where, [*self.readings], FIRST)
+            found.append(Explanation(of, text, tuple(inner), kind, about))
         return found
+
+    def _one_of(
+        self, entry: Mapping[str, Any], key: str, where: str, allowed: Sequence[str], otherwise: str
+    ) -> str:
+        """One word of several; the other where none is given."""
+        word = self._text(entry, key, where, otherwise)
+        if word and word != otherwise and word not in allowed:
+            near = difflib.get_close_matches(word, allowed, n=1)
+            message = f"allowed: {', '.join(allowed)}"
+            self.wrong(f"{where}{key}", word, message, near[0] if near else None)
+        return word
 
     def _names(
         self, entry: Mapping[str, Any], key: str, where: str, known: list[str]
@@ -479,6 +531,33 @@ class _Reader:
             else:
                 message = "must be a table of names and files in the folder of the study"
                 self.wrong("figure.beside", file, message)
+
+
+def _digest(claim: Claim) -> str:
+    """Hash of all that decides the numbers: what is run, what is measured, and the bands.
+
+    Words, titles and units have no part in it, so that they can be mended.
+    """
+    inner = [metric for explanation in claim.explanations for metric in explanation.metrics]
+    asked = [
+        [m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in (*claim.metrics, *inner)
+    ]
+    used = sorted({name for metric in (*claim.metrics, *inner) for name in metric.runs})
+    runs = [_ran(claim.runs[name]) for name in used]
+    content = json.dumps([asked, runs], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _ran(sweep: Sweep) -> list[Any]:
+    """All of a sweep that decides its numbers, with the scenario as it is read."""
+    try:
+        scenario: Any = tomllib.loads(Path(sweep.scenario).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        scenario = sweep.scenario  # a shipped one, or a fault that is told when it is run
+    axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
+    adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
+    kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]
+    return [scenario, sweep.settings, axes, sweep.seeds, adaptive, kept]
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """What measured numbers say about a claim.
 
 A metric *holds* when its measured value lies in its band, ends included, and *differs* when it does
-not. Its interval is shown beside it: where it reaches across an end of the band, more seeds may
-change the verdict, and the text says so. A claim holds when all its metrics do. What could not be
-run or measured is *not run*.
+not. It is *undecided* where its 95 % interval reaches across an end of the band: more seeds may
+still bring either. A claim differs when one of its metrics does, and holds when all do. What could
+not be run or measured is *not run*.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from typing import Any
 from eastwest.claims.measures import Measured
 from eastwest.claims.spec import Claim, Explanation, Metric
 
-HOLDS, DIFFERS, NOT_RUN = "holds", "differs", "not run"
+HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
+#: Classes of difference that need a run in which the named cause brings the published number.
+_SHOWN_BY_RUNS = ("source leaves it open", "our model")
+#: Class of a claim that differs and whose file gives none, or none that its runs bear out.
+NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,12 @@ class Part:
         """Whether the value lies in the band; ``not run`` where there is no value."""
         if self.measured is None:
             return NOT_RUN
+        return UNDECIDED if self.borderline else self._by_value
+
+    @property
+    def _by_value(self) -> str:
+        """Whether the value alone lies in the band."""
+        assert self.measured is not None
         value = self.measured.value * self.metric.factor
         low = -math.inf if self.metric.low is None else self.metric.low
         high = math.inf if self.metric.high is None else self.metric.high
@@ -109,7 +119,19 @@ class Explained:
     @property
     def borne_out(self) -> bool:
         """Whether its metrics were measured and, where they have bands, lie in them."""
-        return all(part.verdict == HOLDS for part in self.parts)
+        return all(part.verdict in {HOLDS, UNDECIDED} for part in self.parts)
+
+    @property
+    def kind(self) -> str:
+        """Class of the difference, as far as the evidence for it goes.
+
+        What a source leaves open, and what our model lacks, is shown by a run in which that alone
+        brings the number into a band; without one it is *not explained*.
+        """
+        shown = any(part.band() for part in self.parts) and self.borne_out
+        if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
+            return NOT_EXPLAINED
+        return self.explanation.kind
 
     def text(self) -> str:
         """The explanation and its numbers."""
@@ -121,6 +143,7 @@ class Explained:
         """The explanation with its parts."""
         return {
             "of": list(self.explanation.of),
+            "class": self.kind,
             "text": self.explanation.text,
             "borne_out": self.borne_out,
             "metrics": [part.as_json() for part in self.parts],
@@ -138,11 +161,17 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``differs`` or ``not run``."""
+        """``holds``, ``differs``, ``undecided`` or ``not run``."""
         verdicts = [part.verdict for part in self.parts]
-        if DIFFERS in verdicts:
-            return DIFFERS
-        return NOT_RUN if NOT_RUN in verdicts else HOLDS
+        return next((word for word in (DIFFERS, NOT_RUN, UNDECIDED) if word in verdicts), HOLDS)
+
+    @property
+    def classes(self) -> list[str]:
+        """Classes of the difference; nothing where the claim does not differ."""
+        if self.verdict != DIFFERS:
+            return []
+        kinds = [explained.kind or NOT_EXPLAINED for explained in self.explained]
+        return list(dict.fromkeys(kinds)) or [NOT_EXPLAINED]
 
     @property
     def seeds(self) -> int:
@@ -166,6 +195,8 @@ class Outcome:
         close = [part.metric.name for part in self.parts if part.borderline]
         if close:
             sentences.append(f"The interval reaches across the band's end: {', '.join(close)}.")
+        if self.verdict == HOLDS and self.claim.by_construction:
+            sentences.append(f"Holds by construction: {self.claim.by_construction}")
         if self.quick:
             sentences.append("A quick run: fewer seeds and points than the claim's.")
         return " ".join(sentences)
@@ -184,6 +215,9 @@ class Outcome:
             "explanation": self.explanation(),
             "seeds": self.seeds,
             "profile": self.claim.profile,
+            "reading": self.claim.reading,
+            "classes": self.classes,
+            "by_construction": bool(self.claim.by_construction),
             "quick": self.quick,
             "metrics": [part.as_json() for part in self.parts],
             "explanations": [explained.as_json() for explained in self.explained],

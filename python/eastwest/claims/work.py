@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
 from eastwest.claims.spec import Claim, Metric
-from eastwest.claims.verdict import DIFFERS, Explained, Outcome, Part
+from eastwest.claims.verdict import DIFFERS, UNDECIDED, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
 from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
+#: Most seeds that an undecided claim is given.
+MOST_SEEDS = 60
 #: Told before the runs of a claim: its id, the name of the runs, and how far they are.
 Progress = Callable[[str, str, State], None]
 
@@ -36,6 +39,7 @@ class Runner:
         self.dask = dask
         self.store = store
         self.progress = progress
+        self._specs = dict(claim.quick if quick else claim.runs)
         self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
@@ -43,6 +47,8 @@ class Runner:
         with Partial.scratch() as scratch:
             self._folder = scratch.path
             parts = [self._part(metric) for metric in self.claim.metrics]
+            while (more := self._undecided(parts)) and self._give_seeds(more):
+                parts = [self._part(metric) for metric in self.claim.metrics]
             differing = {part.metric.name for part in parts if part.verdict == DIFFERS}
             explained = [
                 Explained(explanation, [self._part(metric) for metric in explanation.metrics])
@@ -50,6 +56,25 @@ class Runner:
                 if differing & {*explanation.of}
             ]
         return Outcome(self.claim, parts, explained, self.quick)
+
+    def _undecided(self, parts: Sequence[Part]) -> set[str]:
+        """Names of the runs behind undecided numbers, where more seeds are wanted."""
+        if self.quick or not self.claim.decides:
+            return set()
+        return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
+
+    def _give_seeds(self, names: set[str]) -> bool:
+        """Double the seeds of these runs, up to the most; whether one got more."""
+        given = False
+        for name in names:
+            spec = self._specs[name]
+            wanted = min(MOST_SEEDS, 2 * len(spec.seeds))
+            if spec.adaptive is None and wanted > len(spec.seeds):
+                further = range(max(spec.seeds) + 1, max(spec.seeds) + 1 + wanted - len(spec.seeds))
+                self._specs[name] = replace(spec, seeds=(*spec.seeds, *further))
+                self._sweeps.pop(name, None)
+                given = True
+        return given
 
     def _part(self, metric: Metric) -> Part:
         sweeps = []
@@ -66,8 +91,7 @@ class Runner:
     def _runs(self, name: str) -> SweepResult | str:
         """The runs of this name, or why there are none; run once for all metrics."""
         if name not in self._sweeps:
-            spec = (self.claim.quick if self.quick else self.claim.runs)[name]
-            sweep = self._sweep(name, spec)
+            sweep = self._sweep(name, self._specs[name])
             failures = sweep.failures
             if failures:
                 first = f"{failures[0]['settings']}, seed {failures[0]['seed']}"
@@ -78,7 +102,7 @@ class Runner:
         return self._sweeps[name]
 
     def _sweep(self, name: str, spec: Sweep) -> SweepResult:
-        out = self._folder / name
+        out = self._folder / f"{name}-{len(spec.seeds)}"
         try:
             driver = prepare(
                 spec,

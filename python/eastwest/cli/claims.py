@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.claims import page, record
-from eastwest.claims.catalogue import choose, find, papers_folder, under
-from eastwest.claims.verdict import DIFFERS, HOLDS, Outcome
+from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
+from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
 from eastwest.claims.work import run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
@@ -46,6 +46,14 @@ def claims(
             help="Run with another TCP that the study has (linux); may be repeated; all: each.",
         ),
     ] = None,
+    readings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reading",
+            metavar="NAME",
+            help="Run under another reading of the study (first); may be repeated; all: each.",
+        ),
+    ] = None,
     as_json: JsonArrayOption = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
@@ -69,9 +77,13 @@ def claims(
     """Run published claims and say which hold: exit code 1 where one differs."""
     if keep and quick:
         fail("--record keeps the results of full runs: leave out --quick, or write with --out")
+    if profiles and readings:
+        fail("--profile runs under the best-supported reading: leave out --reading")
     folder = papers_folder(papers)
     every = find(folder)
     chosen = choose(every, patterns or [])
+    if readings:
+        chosen = read_as(chosen, readings)
     if profiles:
         chosen = under(chosen, profiles)
     if listed:
@@ -123,6 +135,7 @@ def _list(records: list[record.Record], as_json: bool) -> None:
             {
                 "id": r.claim.id,
                 "profile": r.claim.profile,
+                "reading": r.claim.reading,
                 "published": r.claim.published,
                 "verdict": r.verdict,
             }
@@ -131,11 +144,12 @@ def _list(records: list[record.Record], as_json: bool) -> None:
         typer.echo(json.dumps(listed, ensure_ascii=False))
         return
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("claim", "TCP", "verdict", "published"):
+    for heading in ("claim", "reading", "TCP", "verdict", "published"):
         table.add_column(heading, no_wrap=heading != "published")
     for r in records:
         table.add_row(
             r.claim.id,
+            r.claim.reading,
             r.claim.profile,
             Text(r.verdict, _COLOURS.get(r.verdict, "")),
             clean(r.claim.published, 200),
@@ -147,8 +161,10 @@ def _show(console: Console, outcome: Outcome) -> None:
     """Print one claim: verdict, what was published, each metric with its band, why it differs."""
     verdict = Text(outcome.verdict, style=f"bold {_COLOURS.get(outcome.verdict, 'yellow')}")
     title = Text.assemble((outcome.claim.id, "bold"), " ", verdict, " ")
-    if outcome.claim.variant:
+    if outcome.claim.variant == outcome.claim.profile:
         title.append(f"with {outcome.claim.variant} ", style="bold")
+    elif outcome.claim.variant:
+        title.append(f"under the {outcome.claim.variant} reading ", style="bold")
     title.append("(quick)" if outcome.quick else "", style="dim")
     console.print(title)
     console.print(Text(f"  {clean(outcome.claim.statement, 500)}", style="dim"))
@@ -158,13 +174,15 @@ def _show(console: Console, outcome: Outcome) -> None:
         line.append(f"  [{part.band()}] ", style="dim")
         line.append(part.verdict, style=_COLOURS.get(part.verdict, "yellow"))
         console.print(line)
+    if outcome.classes:
+        console.print(Text(f"  class: {', '.join(outcome.classes)}", style="dim"))
     if outcome.explanation():
         console.print(Text(f"  {clean(outcome.explanation(), 4000)}"))
     console.print()
 
 
 def _tally(console: Console, outcomes: list[Outcome]) -> None:
-    words = (HOLDS, DIFFERS, "not run")
+    words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
     counted = {word: sum(o.verdict == word for o in outcomes) for word in words}
     parts = [f"{number} {word}" for word, number in counted.items() if number]
     ending = "; a quick run: results that are kept stay as they are" if outcomes[0].quick else ""

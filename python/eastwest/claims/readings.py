@@ -1,0 +1,165 @@
+"""Readings of a study: which values the source's words support, and all its claims under each.
+
+A source seldom gives all values that a simulation needs. A *reading* is one full set of them, each
+value with the words that ask for it. A study's ``readings.toml`` lists its readings; the order is
+their rank, the best supported comes first and gives the verdict. ``first`` is the reading that the
+claim files themselves have: it is in the list, has no values, and its results stay visible.
+
+A claim cannot choose its reading: values go for all runs of all claims of the study. What a run
+sets or varies itself is an experiment of its own and stays, unless a value names the claim in
+``claims``: then the source says the value of this very figure, and it replaces what its runs set.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.sweep.spec import flat
+
+#: Name of the file in the folder of a study.
+FILE = "readings.toml"
+#: The reading of the claim files as they are written.
+FIRST = "first"
+_NAME = re.compile(r"[a-z0-9_-]{1,20}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_LARGEST_FILE = 256 * 1024
+_MOST_SEEDS = 1000
+_KEYS = ("about", "since", "seeds", "value")
+_VALUE_KEYS = ("what", "words", "where", "set", "claims")
+
+
+@dataclass(frozen=True)
+class Value:
+    """Settings that a source's words ask for."""
+
+    what: str
+    #: The words, and where they stand in the source.
+    words: str
+    where: str
+    settings: Mapping[str, Any]
+    #: Patterns of the claims it is for; none: all of the study.
+    claims: tuple[str, ...] = ()
+
+    def names(self, claim: str) -> bool:
+        """Whether the value names a claim, by its id."""
+        return any(fnmatch.fnmatchcase(claim, pattern) for pattern in self.claims)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One full set of values for a study."""
+
+    name: str
+    about: str
+    #: Day on which it was committed, before its first run.
+    since: str
+    #: Most seeds of full runs; ``None``: as many as the claims have.
+    seeds: int | None
+    values: tuple[Value, ...]
+
+    def applied(self, sweep: Mapping[str, Any], claim: str, kept: set[str]) -> dict[str, Any]:
+        """Give the table of a sweep with this reading's settings.
+
+        ``kept`` are paths that are decided elsewhere, by an axis or by a profile.
+        """
+        given = sweep.get("set")
+        own = dict(flat(given)) if isinstance(given, dict) else {}
+        general, named = self._settings(claim)
+        added = {path: value for path, value in general.items() if path not in {*own, *kept}}
+        replaced = {path: value for path, value in named.items() if path not in kept}
+        seeds = sweep.get("seeds")
+        fewer = {"seeds": min(seeds, self.seeds)} if self.seeds and isinstance(seeds, int) else {}
+        settings = {**added, **own, **replaced}
+        return {**sweep, **fewer, **({"set": settings} if settings else {})}
+
+    def _settings(self, claim: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Settings for all claims of the study, and those for this one."""
+        general: dict[str, Any] = {}
+        named: dict[str, Any] = {}
+        for value in self.values:
+            if not value.claims:
+                general |= value.settings
+            elif value.names(claim):
+                named |= value.settings
+        return general, named
+
+
+#: What a study has that says nothing of readings.
+_ONLY = Reading(FIRST, "The values that the claim files have.", "", None, ())
+
+
+def readings_of(study: Path) -> dict[str, Reading]:
+    """Readings of the study in this folder by name, the best supported first.
+
+    Raises ``InputError`` where the file is wrong.
+    """
+    path = study / FILE
+    if not path.is_file():
+        return {FIRST: _ONLY}
+    if path.stat().st_size > _LARGEST_FILE:
+        raise InputError(f"{path}: larger than any file of readings")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    found = {name: _reading(f"{path}: {name}", name, entry) for name, entry in table.items()}
+    if FIRST not in found or found[FIRST].values:
+        raise InputError(f"{path}: needs a table [{FIRST}] without values: that of the claim files")
+    return found
+
+
+def reading(study: Path, name: str = "") -> Reading:
+    """One reading of a study, the best supported without a name.
+
+    Raises ``InputError`` with the nearest name if there is none.
+    """
+    known = readings_of(study)
+    if not name:
+        return next(iter(known.values()))
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise InputError(f"{study.name} has no reading {name!r:.40}; {hint}")
+
+
+def _reading(where: str, name: str, entry: Any) -> Reading:
+    if not _NAME.fullmatch(name):  # it names a folder
+        raise InputError(f"{where}: names have small letters, digits, _ and - only")
+    if not isinstance(entry, dict) or not {"about", "since"} <= {*entry} <= {*_KEYS}:
+        raise InputError(f"{where}: must be a table with {', '.join(_KEYS)}")
+    about, since, seeds = entry["about"], entry["since"], entry.get("seeds")
+    if not isinstance(about, str) or not isinstance(since, str) or not _DATE.fullmatch(since):
+        raise InputError(f"{where}: about is a text, since a day such as 2026-11-23")
+    if seeds is not None and (type(seeds) is not int or not 1 <= seeds <= _MOST_SEEDS):
+        raise InputError(f"{where}: seeds must be from 1 to {_MOST_SEEDS}")
+    values = entry.get("value", [])
+    if not isinstance(values, list):
+        raise InputError(f"{where}: value must be tables, each beginning with [[{name}.value]]")
+    return Reading(name, about.strip(), since, seeds, tuple(_values(where, values)))
+
+
+def _values(where: str, entries: list[Any]) -> Iterator[Value]:
+    for number, entry in enumerate(entries):
+        place = f"{where}.value.{number}"
+        needed = {*_VALUE_KEYS} - {"claims"}
+        if not isinstance(entry, dict) or not needed <= {*entry} <= {*_VALUE_KEYS}:
+            raise InputError(f"{place}: must be a table with {', '.join(_VALUE_KEYS)}")
+        texts = [entry[key] for key in ("what", "words", "where")]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InputError(f"{place}: what, words and where are texts")
+        claims = entry.get("claims", [])
+        if not isinstance(claims, list) or not all(isinstance(each, str) for each in claims):
+            raise InputError(f"{place}: claims is a list of ids or globs")
+        if not isinstance(entry["set"], dict) or not entry["set"]:
+            raise InputError(f"{place}: set is a table of paths and values")
+        what, words, source = (text.strip() for text in texts)
+        yield Value(what, words, source, dict(flat(entry["set"])), tuple(claims))
