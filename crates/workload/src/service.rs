@@ -169,7 +169,9 @@ impl Service {
     }
 
     fn await_request(&mut self, from: Time, client: u32, out: &mut Vec<Action>) {
-        let at = from + exponential(self.config.mean_gap, &mut self.gaps);
+        // Events of one moment come in any order. Without a warm-up the connections open at `from`,
+        // so a request comes at least a picosecond later.
+        let at = from + exponential(self.config.mean_gap, &mut self.gaps).max(Span(1));
         out.push(Action::Wake { at, token: REQUEST + u64::from(client) });
     }
 
