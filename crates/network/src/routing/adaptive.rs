@@ -387,8 +387,8 @@ mod tests {
         a.snoop(at(0), 0, DST, &PORTS, (22, 12));
         a.snoop(at(50), 0, DST, &PORTS, (24, 9));
         a.snoop(at(100), 0, DST, &PORTS, (20, 12));
-        // after 100 ms: 12 * 150, 9 * 200, 12 * 250; one millisecond later port 1 is below port 2
-        assert_eq!(choose(&mut a, at(99), 0, DST), 0);
+        // 12 * 151, 9 * 201, 12 * 251; 12 * 150, 9 * 200; 12 * 149, 9 * 199
+        assert_eq!(choose(&mut a, at(99), 0, DST), 2);
         assert_eq!(choose(&mut a, at(100), 0, DST), 1);
         assert_eq!(choose(&mut a, at(101), 0, DST), 1);
         let mut plain = adaptive();
