@@ -1,6 +1,6 @@
 """Placements of CG's ranks on hosts, and the routes that suit each of them best.
 
-    python papers/dcb/placements.py    # writes scenarios/cg: hosts-N.txt, routes-N.csv, phases-N.csv
+    python papers/dcb/placements.py  # writes scenarios/cg: hosts-N.txt, routes-N.csv, phases-N.csv
 
 A placement is a permutation of the 128 hosts, drawn by its number. Routes are those that keep the
 fullest link between switches lowest (eastwest routes), of which there are two kinds: for all phases

@@ -19,14 +19,14 @@
 //!
 //! With [`Persistence`] the last step has two conditions, as in the study: "(ii) *if* all admissible
 //! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to perform
-//! source-injection rate control." While all eligible ports are marked, the flow is on the least severe
-//! one. A notification that moves it there ends at the switch, as do those about ports that it has left;
-//! of those about the port that was taken the first few (a number, or for a time) end, too, and all
-//! later ones go on: the hotspot persists. It begins anew when the flow goes to another port, be it
-//! that a mark expired or that another port is now less severe.
+//! source-injection rate control." While all eligible ports are marked, the flow is on the least
+//! severe one. A notification that moves it there ends at the switch, as do those about ports that
+//! it has left; of those about the port that was taken the first few (a number, or for a time) end,
+//! too, and all later ones go on: the hotspot persists. It begins anew when the flow goes to another
+//! port, be it that a mark expired or that another port is now less severe.
 //!
-//! With `ageing` the severity of a mark is its feedback times what is left of its time, so that of two
-//! ports with the same feedback the one that was told of longer ago comes first.
+//! With `ageing` the severity of a mark is its feedback times what is left of its time, so that of
+//! two ports with the same feedback the one that was told of longer ago comes first.
 //!
 //! Departs from these: the papers leave open whether a notification that a switch has acted upon still
 //! reaches the source; here it does not, after the study's "only when no uncongested path is left
