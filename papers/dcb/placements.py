@@ -1,11 +1,13 @@
 """Placements of CG's ranks on hosts, and the routes that suit each of them best.
 
-    python papers/dcb/placements.py    # writes scenarios/cg: hosts-N.txt and routes-N.csv
+    python papers/dcb/placements.py  # writes scenarios/cg: hosts-N.txt, routes-N.csv, phases-N.csv
 
 A placement is a permutation of the 128 hosts, drawn by its number. Routes are those that keep the
-fullest link between switches lowest for all phases of the program together (eastwest routes):
-every pair of hosts that exchanges a part of a vector has one. What is printed: pairs, the load of
-the fullest link in messages of 750 KB, and the least that is possible.
+fullest link between switches lowest (eastwest routes), of which there are two kinds: for all phases
+of the program together (routes-N.csv), and for each phase by itself (phases-N.csv). Every pair of
+hosts that exchanges a part of a vector has a route; as no pair does so in two phases, a route for
+the pair is one for the phase. What is printed: pairs, the load of the fullest link in messages of
+750 KB, and the least that is possible.
 """
 
 from __future__ import annotations
@@ -29,19 +31,46 @@ LEAST_BYTES, MESSAGE_BYTES = 100_000, 750_000
 RATE_BPS = 10e9
 
 
-def traffic(number: int) -> dict[tuple[str, str], float]:
-    """Bits per second between hosts, of the messages of a run without congestion."""
+Matrix = dict[tuple[str, str], float]
+
+
+def messages(number: int) -> pl.DataFrame:
+    """Large messages of a run without congestion: hosts, bytes, and the phase of each.
+
+    The phase is the number of the message among those of its sender, in the order of sending.
+    """
     run = ew.run(HERE / "cg-star.toml", set={"workload.cg.hosts_file": f"cg/hosts-{number}.txt"})
     hosts = dict(run.table("mpi_ranks").select("rank", "host").iter_rows())
     large = run.table("mpi_messages").filter(
         pl.col("bytes") >= LEAST_BYTES, pl.col("from") != pl.col("to")
     )
-    sums = large.group_by("from", "to").agg(pl.col("bytes").sum()).sort("from", "to")
-    # a link that has one message is full
+    ends = [pl.col(end).replace_strict(hosts).alias(end) for end in ("from", "to")]
+    phase = pl.col("sent_s").rank("ordinal").over("from").alias("phase")
+    return large.sort("from", "to").select(*ends, "bytes", phase)
+
+
+def traffic(large: pl.DataFrame) -> Matrix:
+    """Bits per second between hosts: a link that has one message is full."""
+    sums = large.group_by("from", "to", maintain_order=True).agg(pl.col("bytes").sum())
     return {
-        (f"h{hosts[a]}", f"h{hosts[b]}"): bytes_ / MESSAGE_BYTES * RATE_BPS
-        for a, b, bytes_ in sums.iter_rows()
+        (f"h{a}", f"h{b}"): bytes_ / MESSAGE_BYTES * RATE_BPS for a, b, bytes_ in sums.iter_rows()
     }
+
+
+def by_phase(net: coloured.Network, large: pl.DataFrame) -> coloured.Coloured:
+    """Routes for each phase by itself, in one: no pair may have messages in two phases."""
+    found = []
+    for _, part in large.sort("phase", maintain_order=True).group_by("phase", maintain_order=True):
+        found.append(coloured.colour(net, traffic(part), 60))
+    routes = {pair: via for one in found for pair, via in one.routes.items()}
+    if len(routes) < sum(len(one.routes) for one in found):
+        raise ValueError("a pair of hosts has messages in two phases: it has one route only")
+    return coloured.Coloured(
+        routes,
+        max(one.largest_load for one in found),
+        max(one.least_possible for one in found),
+        all(one.proven for one in found),
+    )
 
 
 def main() -> None:
@@ -55,9 +84,12 @@ def main() -> None:
         hosts = list(range(HOSTS))
         random.Random(number).shuffle(hosts)
         write_whole(HERE / "cg" / f"hosts-{number}.txt", "".join(f"h{h}\n" for h in hosts).encode())
-        found = coloured.colour(net, traffic(number), 60)
-        write_whole(HERE / "cg" / f"routes-{number}.csv", found.csv().encode())
-        print(number, len(found.routes), found.largest_load, found.least_possible, flush=True)
+        large = messages(number)
+        ways = {"routes": coloured.colour(net, traffic(large), 60), "phases": by_phase(net, large)}
+        for name, found in ways.items():
+            write_whole(HERE / "cg" / f"{name}-{number}.csv", found.csv().encode())
+            loads = (found.largest_load, found.least_possible)
+            print(name, number, len(found.routes), *loads, flush=True)
 
 
 if __name__ == "__main__":

@@ -269,6 +269,20 @@ pub struct FlowletConfig {
 pub struct AdaptiveConfig {
     /// A mark counts for so long after the latest notification.
     pub timer: Span,
+    /// The severity of a mark falls with its age, linearly to nothing at the end of `timer`.
+    pub ageing: bool,
+    /// What shows that a hotspot persists; without it, a notification goes on towards its source as soon
+    /// as all eligible ports are marked.
+    pub persistence: Option<Persistence>,
+}
+
+/// A hotspot persists on a port that was taken when all eligible ones were marked: whichever is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Persistence {
+    /// After so many notifications about this port since.
+    pub cnms: Option<u32>,
+    /// So long after the port was taken.
+    pub time: Option<Span>,
 }
 
 /// What the choice among equal paths is based on, whatever makes it.

@@ -398,6 +398,9 @@ fn summary(w: &World, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value {
         summary["adaptive"] = json!({
             "marked": counts.marked, "absorbed": counts.absorbed, "moved": counts.moved,
         });
+        if let Some(held) = counts.held {
+            summary["adaptive"]["held"] = held.into();
+        }
     }
     if let Some(bridging) = dcb::summary(w) {
         summary["dcb"] = bridging;

@@ -17,6 +17,17 @@
 //! 4. A mark expires when no notification has renewed it for the time of a timer (250 ms in the study,
 //!    which does not say what exactly expires).
 //!
+//! With [`Persistence`] the last step has two conditions, as in the study: "(ii) *if* all admissible
+//! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to perform
+//! source-injection rate control." While all eligible ports are marked, the flow is on the least
+//! severe one. A notification that moves it there ends at the switch, as do those about ports that
+//! it has left; of those about the port that was taken the first few (a number, or for a time) end,
+//! too, and all later ones go on: the hotspot persists. It begins anew when the flow goes to another
+//! port, be it that a mark expired or that another port is now less severe.
+//!
+//! With `ageing` the severity of a mark is its feedback times what is left of its time, so that of
+//! two ports with the same feedback the one that was told of longer ago comes first.
+//!
 //! Departs from these: the papers leave open whether a notification that a switch has acted upon still
 //! reaches the source; here it does not, after the study's "only when no uncongested path is left
 //! does the source rate-limit". How notifications find the way backwards is not said either; here
@@ -25,7 +36,7 @@
 
 use super::chooser::{Asked, modulo};
 use super::custom::View;
-use crate::config::AdaptiveConfig;
+use crate::config::{AdaptiveConfig, Persistence};
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +57,8 @@ pub struct AdaptiveCounts {
     pub marked: u64,
     /// Of these, those that found another way for the flow.
     pub absorbed: u64,
+    /// Of these, those that ended though all eligible ports were marked; with [`Persistence`].
+    pub held: Option<u64>,
     /// Packets that left by another port than the static one.
     pub moved: u64,
 }
@@ -60,20 +73,44 @@ struct Mark {
 /// By receiver and link.
 type Marks = BTreeMap<(u32, u32), Mark>;
 
+/// The port to a receiver that was taken when all were marked.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Taken {
+    link: u32,
+    since: Time,
+    /// Notifications about it since.
+    cnms: u32,
+    /// No mark is left then.
+    until: Time,
+}
+
 /// Tables of all switches.
 #[derive(Serialize, Deserialize)]
 pub struct Adaptive {
     timer: Span,
+    ageing: bool,
+    persistence: Option<Persistence>,
     /// By switch.
     marks: Vec<Marks>,
+    /// By switch and receiver, see [`Persistence`].
+    taken: BTreeMap<(u32, u32), Taken>,
     pub counts: AdaptiveCounts,
 }
 
 impl Adaptive {
     /// Nothing is congested.
     pub fn new(config: AdaptiveConfig, switches: u32) -> Adaptive {
-        let marks = vec![Marks::new(); switches as usize];
-        Adaptive { timer: config.timer, marks, counts: AdaptiveCounts::default() }
+        Adaptive {
+            timer: config.timer,
+            ageing: config.ageing,
+            persistence: config.persistence,
+            marks: vec![Marks::new(); switches as usize],
+            taken: BTreeMap::new(),
+            counts: AdaptiveCounts {
+                held: config.persistence.map(|_| 0),
+                ..AdaptiveCounts::default()
+            },
+        }
     }
 
     /// The number of the port that a packet takes.
@@ -85,14 +122,14 @@ impl Adaptive {
             return first;
         }
         let now = view().now;
-        let best = best(marks, now, dst, members).0;
+        let best = best(marks, self.ageing, now, dst, members).0;
         self.counts.moved += u64::from(best != first);
         best
     }
 
     /// The number of the port that a packet to a host would take at a switch.
     pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
-        best(&self.marks[switch as usize], now, dst, members).0
+        best(&self.marks[switch as usize], self.ageing, now, dst, members).0
     }
 
     /// A notification, see above; `members` are the links of eligible ports.
@@ -112,24 +149,70 @@ impl Adaptive {
         if marks.len() > 64 {
             marks.retain(|_, mark| mark.until > now);
         }
-        marks.insert((dst.0, link), Mark { until: now + self.timer, severity });
+        let before = best(marks, self.ageing, now, dst, members);
+        let until = now + self.timer;
+        marks.insert((dst.0, link), Mark { until, severity });
         self.counts.marked += 1;
-        match best(marks, now, dst, members).1 {
-            None => {
-                self.counts.absorbed += 1;
-                Snooped::Absorbed
-            }
-            Some(_) => Snooped::Pass,
+        let after = best(marks, self.ageing, now, dst, members);
+        if after.1.is_none() {
+            self.counts.absorbed += 1;
+            return Snooped::Absorbed;
         }
+        let Some(persistence) = self.persistence else { return Snooped::Pass };
+        // the flow was on this port, all others being marked as well, and it stays there
+        let stays = before.0 == after.0 && before.1.is_some();
+        let port = (switch, dst, members[after.0]);
+        if self.persists(persistence, (now, until), port, stays, link) {
+            return Snooped::Pass;
+        }
+        self.counts.absorbed += 1;
+        self.counts.held = self.counts.held.map(|held| held + 1);
+        Snooped::Absorbed
+    }
+
+    /// Whether a notification about `link` shows that the hotspot persists on the port that was taken
+    /// as the least severe one; `stays` tells that it was taken before.
+    fn persists(
+        &mut self,
+        persistence: Persistence,
+        (now, until): (Time, Time),
+        (switch, dst, port): (u32, HostId, u32),
+        stays: bool,
+        link: u32,
+    ) -> bool {
+        if self.taken.len() > 64 * self.marks.len() {
+            self.taken.retain(|_, taken| taken.until > now);
+        }
+        let anew = Taken { link: port, since: now, cnms: 0, until };
+        let taken = self.taken.entry((switch, dst.0)).or_insert(anew);
+        if !stays || taken.link != port {
+            *taken = anew;
+        }
+        taken.until = until;
+        if link != port {
+            return false;
+        }
+        taken.cnms = taken.cnms.saturating_add(1);
+        persistence.cnms.is_some_and(|most| taken.cnms > most)
+            || persistence.time.is_some_and(|time| now.since(taken.since) >= time)
     }
 }
 
-/// The number of the preferred port to a host, and how congested it is, if it is.
-fn best(marks: &Marks, now: Time, dst: HostId, members: &[u32]) -> (usize, Option<u8>) {
+/// The number of the preferred port to a host, and how congested it is, if it is: the feedback that was
+/// told of it, times what is left of its time if marks age.
+fn best(
+    marks: &Marks,
+    ageing: bool,
+    now: Time,
+    dst: HostId,
+    members: &[u32],
+) -> (usize, Option<u64>) {
     let first = modulo(dst, members.len());
     let severity = |port: usize| {
-        let mark = marks.get(&(dst.0, members[port])).filter(|mark| mark.until > now);
-        mark.map(|mark| mark.severity)
+        let mark = marks.get(&(dst.0, members[port])).filter(|mark| mark.until > now)?;
+        // 63 times 1000 s in ps is below 2^56
+        let weight = if ageing { mark.until.since(now).0 } else { 1 };
+        Some(u64::from(mark.severity) * weight)
     };
     let in_order = (0..members.len()).map(|step| (first + step) % members.len());
     in_order
@@ -147,8 +230,29 @@ mod tests {
     const PORTS: [u32; 3] = [20, 22, 24];
     const DST: HostId = HostId(4); // its static port is number 1
 
+    const PLAIN: AdaptiveConfig =
+        AdaptiveConfig { timer: Span::from_ms(250), ageing: false, persistence: None };
+
     fn adaptive() -> Adaptive {
-        Adaptive::new(AdaptiveConfig { timer: Span::from_ms(250) }, 2)
+        Adaptive::new(PLAIN, 2)
+    }
+
+    fn persistent(cnms: Option<u32>, time: Option<Span>) -> Adaptive {
+        let persistence = Some(Persistence { cnms, time });
+        Adaptive::new(AdaptiveConfig { persistence, ..PLAIN }, 2)
+    }
+
+    const fn at(ms: u64) -> Time {
+        Time(Span::from_ms(ms).0)
+    }
+
+    /// Ports 1, 2 and 0 get marks with feedback 9, 2 and 5, one a millisecond: port 2 is the least severe.
+    fn exhaust(a: &mut Adaptive, from_ms: u64) -> [Snooped; 3] {
+        let mut ms = from_ms;
+        [(22, 9), (24, 2), (20, 5)].map(|told| {
+            ms += 1;
+            a.snoop(at(ms - 1), 0, DST, &PORTS, told)
+        })
     }
 
     fn choose(a: &mut Adaptive, now: Time, switch: u32, dst: HostId) -> usize {
@@ -166,7 +270,7 @@ mod tests {
         assert_eq!(choose(&mut a, now, 0, DST), 2);
         assert_eq!(choose(&mut a, now, 1, DST), 1);
         assert_eq!(choose(&mut a, now, 0, HostId(7)), 1);
-        assert_eq!(a.counts, AdaptiveCounts { marked: 1, absorbed: 1, moved: 1 });
+        assert_eq!(a.counts, AdaptiveCounts { marked: 1, absorbed: 1, held: None, moved: 1 });
     }
 
     #[test]
@@ -187,7 +291,6 @@ mod tests {
     #[test]
     fn marks_expire_and_are_renewed() {
         let mut a = adaptive();
-        let at = |ms| Time::ZERO + Span::from_ms(ms);
         a.snoop(at(0), 0, DST, &PORTS, (22, 9));
         a.snoop(at(100), 0, DST, &PORTS, (22, 9));
         assert_eq!(choose(&mut a, at(349), 0, DST), 2);
@@ -204,5 +307,106 @@ mod tests {
             a.snoop(now, 0, HostId(host), &PORTS, (22, 9));
         }
         assert!(a.marks[0].len() <= 65, "{}", a.marks[0].len());
+    }
+
+    #[test]
+    fn the_notification_that_exhausts_all_ports_moves_the_flow_and_goes_no_further() {
+        use Snooped::{Absorbed, Pass};
+        let mut a = persistent(Some(0), None);
+        assert_eq!(exhaust(&mut a, 0), [Absorbed; 3]);
+        assert_eq!(choose(&mut a, at(3), 0, DST), 2);
+        // about ports that the flow has left: late ones
+        assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (22, 9)), Absorbed);
+        assert_eq!(a.snoop(at(4), 0, DST, &PORTS, (20, 5)), Absorbed);
+        // about the port that it took, which stays the least severe: the hotspot persists
+        assert_eq!(a.snoop(at(5), 0, DST, &PORTS, (24, 4)), Pass);
+        // now another one is less severe, and the flow goes there
+        assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 6)), Absorbed);
+        assert_eq!(choose(&mut a, at(6), 0, DST), 0);
+        assert_eq!(a.snoop(at(7), 0, DST, &PORTS, (20, 5)), Pass);
+        let counts = AdaptiveCounts { marked: 8, absorbed: 6, held: Some(4), moved: 2 };
+        assert_eq!(a.counts, counts);
+    }
+
+    #[test]
+    fn a_hotspot_persists_after_so_many_notifications_about_the_port_taken() {
+        use Snooped::{Absorbed, Pass};
+        let mut a = persistent(Some(2), None);
+        exhaust(&mut a, 0);
+        let told = [(24, 1), (22, 9), (24, 1), (24, 1), (22, 9), (24, 1)];
+        let became = told.map(|told| a.snoop(at(5), 0, DST, &PORTS, told));
+        assert_eq!(became, [Absorbed, Absorbed, Absorbed, Pass, Absorbed, Pass]);
+        // the flow moves, and moves back: both times it counts anew
+        assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 8)), Absorbed);
+        let became = [5, 5, 5, 9].map(|fb| a.snoop(at(7), 0, DST, &PORTS, (20, fb)));
+        assert_eq!(became, [Absorbed, Absorbed, Pass, Absorbed]);
+        let became = [8, 8, 8].map(|fb| a.snoop(at(8), 0, DST, &PORTS, (24, fb)));
+        assert_eq!(became, [Absorbed, Absorbed, Pass]);
+    }
+
+    #[test]
+    fn a_hotspot_persists_so_long_after_the_port_was_taken() {
+        use Snooped::{Absorbed, Pass};
+        for cnms in [None, Some(3)] {
+            let mut a = persistent(cnms, Some(Span::from_ms(10)));
+            // port 2 is taken at 2 ms
+            exhaust(&mut a, 0);
+            assert_eq!(a.snoop(at(11), 0, DST, &PORTS, (24, 2)), Absorbed);
+            assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (22, 9)), Absorbed);
+            assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (24, 2)), Pass);
+        }
+        // whichever is over first
+        let mut a = persistent(Some(1), Some(Span::from_ms(10)));
+        exhaust(&mut a, 0);
+        assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (24, 2)), Absorbed);
+        assert_eq!(a.snoop(at(4), 0, DST, &PORTS, (24, 2)), Pass);
+    }
+
+    #[test]
+    fn a_mark_that_expires_ends_what_persisted_and_other_switches_know_nothing_of_it() {
+        use Snooped::{Absorbed, Pass};
+        let mut a = persistent(Some(1), None);
+        exhaust(&mut a, 0);
+        let became = [200, 201].map(|ms| a.snoop(at(ms), 0, DST, &PORTS, (24, 2)));
+        assert_eq!(became, [Absorbed, Pass]);
+        // the marks of ports 1 and 0 expired at 250 and 252 ms: there are other ways again
+        assert_eq!(choose(&mut a, at(252), 0, DST), 1);
+        assert_eq!(a.snoop(at(300), 0, DST, &PORTS, (22, 9)), Absorbed);
+        // all are marked again, the third by this one, and port 2 is taken anew
+        let became = [(20, 5), (24, 2), (24, 2)].map(|n| a.snoop(at(301), 0, DST, &PORTS, n));
+        assert_eq!(became, [Absorbed, Absorbed, Pass]);
+        assert_eq!(a.snoop(at(302), 1, DST, &PORTS, (24, 2)), Absorbed);
+        assert_eq!(a.snoop(at(302), 0, HostId(7), &PORTS, (24, 2)), Absorbed);
+        // without the settings the third notification goes on at once
+        assert_eq!(exhaust(&mut adaptive(), 0), [Absorbed, Absorbed, Pass]);
+    }
+
+    #[test]
+    fn severities_that_age_put_what_was_told_of_longer_ago_first() {
+        let mut a = Adaptive::new(AdaptiveConfig { ageing: true, ..PLAIN }, 1);
+        a.snoop(at(0), 0, DST, &PORTS, (22, 12));
+        a.snoop(at(50), 0, DST, &PORTS, (24, 9));
+        a.snoop(at(100), 0, DST, &PORTS, (20, 12));
+        // 12 * 151, 9 * 201, 12 * 251; 12 * 150, 9 * 200; 12 * 149, 9 * 199
+        assert_eq!(choose(&mut a, at(99), 0, DST), 2);
+        assert_eq!(choose(&mut a, at(100), 0, DST), 1);
+        assert_eq!(choose(&mut a, at(101), 0, DST), 1);
+        let mut plain = adaptive();
+        for (ms, told) in [(0, (22, 12)), (50, (24, 9)), (100, (20, 12))] {
+            plain.snoop(at(ms), 0, DST, &PORTS, told);
+        }
+        assert_eq!(choose(&mut plain, at(101), 0, DST), 2);
+    }
+
+    #[test]
+    fn ports_that_were_taken_take_no_memory_for_ever() {
+        let mut a = persistent(Some(1), None);
+        for host in 0..10_000u32 {
+            let now = at(10 * u64::from(host));
+            for port in PORTS {
+                a.snoop(now, 0, HostId(host), &PORTS, (port, 9));
+            }
+        }
+        assert!(a.taken.len() <= 129, "{}", a.taken.len());
     }
 }

@@ -366,7 +366,11 @@ mod tests {
             RoutingConfig::Spray,
             RoutingConfig::Modulo,
             RoutingConfig::Flowlet(FlowletConfig { gap, entries: 64 }),
-            RoutingConfig::Adaptive(AdaptiveConfig { timer: gap }),
+            RoutingConfig::Adaptive(AdaptiveConfig {
+                timer: gap,
+                ageing: false,
+                persistence: None,
+            }),
         ] {
             let mut routing = build(&graph, &config).unwrap();
             for from in 0..graph.hosts {

@@ -11,7 +11,7 @@ use super::reader::{Choice, Section, key};
 use super::{Context, Files};
 use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{
-    AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, RoutingConfig,
+    AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, Persistence, RoutingConfig,
 };
 use eastwest_network::routing::{CustomRoutingConfig, MOST_ROUTES};
 use eastwest_types::Span;
@@ -45,7 +45,11 @@ pub const ROUTINGS: &[Choice<RoutingConfig>] = &[
     ),
     (
         "adaptive",
-        RoutingConfig::Adaptive(AdaptiveConfig { timer: Span::ZERO }),
+        RoutingConfig::Adaptive(AdaptiveConfig {
+            timer: Span::ZERO,
+            ageing: false,
+            persistence: None,
+        }),
         "as modulo, and around congestion that passing notifications of QCN tell of (Minkenberg et al. \
          2009)",
     ),
@@ -56,6 +60,9 @@ struct Settings {
     gap: Option<Span>,
     entries: Option<u32>,
     timer: Option<Span>,
+    ageing: Option<bool>,
+    persist_cnms: Option<u32>,
+    persist_time: Option<Span>,
 }
 
 impl Settings {
@@ -66,10 +73,23 @@ impl Settings {
                                two; flows that meet in one share it (CONGA: 65536).";
         const TIMER: &str = "With adaptive: a port counts as congested for a receiver for so long after \
                              the latest notification (Gusat et al. 2009: 250 ms).";
+        const AGEING: &str = "With adaptive: the severity of a marked port, its latest feedback, falls \
+                              linearly with its age, to nothing after adaptive_timer.";
+        const CNMS: &str = "With adaptive: where all ports for a receiver are marked, the flow takes the \
+                            least severe one, and the switch ends so many notifications about it before \
+                            one goes on to the source (Gusat et al. 2009: \"if the hotspot persists\").";
+        const TIME: &str = "The same, for so long after that port was taken; with both, whichever is \
+                            over first.";
+        const AT_ONCE: &str = "none: where all ports are marked, each goes on";
         Settings {
             gap: s.find(key("flowlet_gap", GAP).optional("500 us").range("0 s", "10 s")),
             entries: s.find(key("flowlet_entries", ENTRIES).optional("65536").range("1", "65536")),
             timer: s.find(key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s")),
+            ageing: s.find(key("adaptive_ageing", AGEING).optional("false: it stays as told")),
+            persist_cnms: s
+                .find(key("adaptive_persist_cnms", CNMS).optional(AT_ONCE).range("0", "1000000")),
+            persist_time: s
+                .find(key("adaptive_persist_time", TIME).optional(AT_ONCE).range("0 s", "1000 s")),
         }
     }
 
@@ -81,6 +101,9 @@ impl Settings {
             ("flowlet_gap", self.gap.is_some(), flowlet, "flowlet"),
             ("flowlet_entries", self.entries.is_some(), flowlet, "flowlet"),
             ("adaptive_timer", self.timer.is_some(), adaptive, "adaptive"),
+            ("adaptive_ageing", self.ageing.is_some(), adaptive, "adaptive"),
+            ("adaptive_persist_cnms", self.persist_cnms.is_some(), adaptive, "adaptive"),
+            ("adaptive_persist_time", self.persist_time.is_some(), adaptive, "adaptive"),
         ] {
             if given && !fits {
                 s.wrong(name, format!("means something only with routing = \"{of}\""));
@@ -93,6 +116,9 @@ impl Settings {
             }),
             RoutingConfig::Adaptive(_) => RoutingConfig::Adaptive(AdaptiveConfig {
                 timer: self.timer.unwrap_or(Span::from_ms(250)),
+                ageing: self.ageing.unwrap_or(false),
+                persistence: (self.persist_cnms.is_some() || self.persist_time.is_some())
+                    .then_some(Persistence { cnms: self.persist_cnms, time: self.persist_time }),
             }),
             other => other,
         }

@@ -58,3 +58,15 @@ fn adaptive_runs_have_one_digest_and_go_on_from_checkpoints() {
     assert_eq!(a.digest(), b.digest());
     goes_on(&everyone, &a);
 }
+
+#[test]
+fn hotspots_that_must_persist_leave_one_digest_and_go_on_from_checkpoints() {
+    let persists = "adaptive'\nadaptive_persist_cnms = 3\nadaptive_ageing = true\n\
+                    adaptive_persist_time = '2 ms";
+    let full = scenario(&text(persists, "load = 1.0"), &[]);
+    let [a, b] = [false, true].map(|reference| attempt(&full, reference).unwrap());
+    assert!(a.count("adaptive.held") > 0);
+    assert!(a.count("adaptive.marked") > a.count("adaptive.absorbed"));
+    assert_eq!(a.digest(), b.digest());
+    goes_on(&full, &a);
+}
