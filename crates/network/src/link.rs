@@ -647,8 +647,7 @@ impl Link {
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting =
-            self.waiting.as_ref().map_or(0, |w| w.backlog().packets + w.stored().packets);
+        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets + w.stored().packets);
         let on_wire_already = if self.is_bridged() { self.ahead() } else { 0 };
         self.on_wire.len() + waiting - on_wire_already
     }
