@@ -590,8 +590,9 @@ impl Link {
         }
     }
 
-    /// Packets and IP bytes that wait in the queues of the port now; the one being sent does not count,
-    /// nor do those in the buffer of a link layer that sleeps. Lazy ports must have been settled.
+    /// Packets and IP bytes that wait in the queues of the port now; the one being sent does not
+    /// count, nor do those in the buffer of a link layer that sleeps. Lazy ports must have been
+    /// settled.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
             let waits = self.not_begun();

@@ -13,8 +13,8 @@
 //! with little to send sleeping is nearly free and nothing is held, with more to send wakes are put
 //! together. This rule is ours.
 //!
-//! Packets that come meanwhile wait in the port's queue or, where the link layer has a buffer of its
-//! own ([`SleepBuffer::Link`]), below it.
+//! Packets that come meanwhile wait in the port's queue or, where the link layer has a buffer of
+//! its own ([`SleepBuffer::Link`]), below it.
 //!
 //! Times are exact, nothing is sampled: how long the link was in each state follows from when it
 //! became idle and when it woke, whenever one asks.
@@ -183,8 +183,8 @@ pub struct Sleeper {
     both: Span,
     /// When a packet last passed the queue into the buffer of the link layer.
     passed: Time,
-    /// At eager ports with such a buffer: the number, counted from 0, of the first packet of the link
-    /// that is not in it, and what waits in the queue while packets before that are in it.
+    /// At eager ports with such a buffer: the number, counted from 0, of the first packet of the
+    /// link that is not in it, and what waits in the queue while packets before that are in it.
     stored_until: u64,
     behind: Backlog,
     /// Every nap, where they are asked for.
@@ -234,8 +234,8 @@ impl Sleeper {
         self.behind = Backlog::default();
     }
 
-    /// At eager ports: what waits in the queue, of all that waits, of which `next` is the number of the
-    /// first.
+    /// At eager ports: what waits in the queue, of all that waits, of which `next` is the number of
+    /// the first.
     pub fn queued(&self, next: u64, waits: Backlog) -> Backlog {
         if next < self.stored_until { self.behind } else { waits }
     }

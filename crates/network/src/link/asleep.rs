@@ -4,9 +4,9 @@
 //! it is known when the link will be awake, or when it will be at the latest; a packet that ends
 //! holding moves all that are held nearer. Both do the same to every packet.
 //!
-//! Where the link layer has a buffer of its own ([`SleepBuffer::Link`](crate::energy::eee::SleepBuffer)),
-//! a packet goes queue, buffer, wire: it passes the empty queue at once while the link is not awake, and
-//! waits in the queue as soon as it is, behind what the buffer still holds.
+//! Where the link layer has a buffer of its own (`SleepBuffer::Link`), a packet goes queue, buffer,
+//! wire: it passes the empty queue at once while the link is not awake, and waits in the queue as
+//! soon as it is, behind what the buffer still holds.
 
 use super::waiting::Entry;
 use super::{Link, Offer, Passage};
@@ -98,8 +98,8 @@ impl Link {
         if sooner { Offer::Sooner(self.next_key(now)) } else { Offer::Queued }
     }
 
-    /// Adds a packet of the link layer's buffer to the time until which the port is busy. It does not
-    /// wait in the queue, so that the longest wait there stays.
+    /// Adds a packet of the link layer's buffer to the time until which the port is busy. It does
+    /// not wait in the queue, so that the longest wait there stays.
     fn extend_below_queue(&mut self, now: Time, passage: &Passage) {
         let longest = self.counters.max_backlog;
         self.extend_backlog(now, self.send_time(u32::from(passage.ip_len)));

@@ -576,7 +576,7 @@ fn disciplines_see_only_what_waits_in_the_queue() {
     let signal = Signal { ecn: true, protection: Protection::Default };
     let (target, interval) = (Span::from_us(500), Span::from_us(1));
     let codel = QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit });
-    // 200 packets are stored, and some while the link wakes; the first 50 of the others follow at once
+    // 200 packets are stored, and 4 while the link wakes; the other 51 wait in the queue
     let offers = steady(255, Span::from_us(1));
     for (queue, two_event_only) in
         [(step(false), false), (step(true), true), (red, false), (codel, true)]

@@ -61,8 +61,8 @@ pub(crate) struct Waiting {
     class_of: [u8; 64],
     /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
     pub dropped: Vec<(Passage, Cause)>,
-    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept, and their IP
-    /// bytes. They leave before anything else.
+    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept, and their
+    /// IP bytes. They leave before anything else.
     stored: VecDeque<Passage>,
     stored_bytes: u64,
 }

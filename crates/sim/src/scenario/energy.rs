@@ -104,12 +104,12 @@ fn read_sleep_buffer(s: &mut Section) -> SleepBuffer {
         "Where packets wait that come while the link falls asleep, sleeps or wakes.",
         Some("port"),
         &[
-            ("port", false, "in the port's queue: they need room there, its discipline counts them"),
+            ("port", false, "in the port's queue: they need room, and its discipline counts them"),
             (
                 "link",
                 true,
-                "in a buffer of the link layer below the queue: no limit or discipline of the queue \
-                 counts them, and they leave first (E-EON's module)",
+                "in a buffer of the link layer below the queue: no limit or discipline of the \
+                 queue counts them, and they leave first (E-EON's module)",
             ),
         ],
     );
