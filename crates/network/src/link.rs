@@ -590,8 +590,9 @@ impl Link {
         }
     }
 
-    /// Packets and IP bytes that wait at the port now, the one being sent not counted. Lazy ports must
-    /// have been settled.
+    /// Packets and IP bytes that wait in the queues of the port now; the one being sent does not
+    /// count, nor do those in the buffer of a link layer that sleeps. Lazy ports must have been
+    /// settled.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
             let waits = self.not_begun();
@@ -605,7 +606,14 @@ impl Link {
             let (waiting, bytes, _) = self.count_waiting(now);
             return (waiting, bytes);
         }
-        let (mut waiting, mut bytes) = (self.on_wire.len() as u32, self.held_bytes);
+        let waits = self.waits_in_ring(now);
+        let queued = self.above_store(waits);
+        (queued.packets as u32, queued.bytes)
+    }
+
+    /// What waits at an eager port without faults.
+    fn waits_in_ring(&self, now: Time) -> Backlog {
+        let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
         // what has begun to be sent by now will be there then, or is being sent then
         let then = now + self.delay;
         for held in self.on_wire.iter() {
@@ -616,7 +624,7 @@ impl Link {
             waiting -= 1;
             bytes -= u64::from(held.ip_len);
         }
-        (waiting, bytes)
+        Backlog { packets: waiting, bytes }
     }
 
     /// When the port will have sent all packets of this codepoint, and what goes before them.
@@ -640,7 +648,7 @@ impl Link {
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets);
+        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets + w.stored().packets);
         let on_wire_already = if self.is_bridged() { self.ahead() } else { 0 };
         self.on_wire.len() + waiting - on_wire_already
     }
@@ -648,16 +656,15 @@ impl Link {
     #[inline(never)]
     fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
         let asleep = self.sleeps(now);
+        if asleep && self.stores(passage.ip_len) {
+            return self.offer_store(now, passage, pool);
+        }
         let clear_at = self.clear_for(now, asleep);
         let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);
         let send_time = arrival.send_time;
-        let group = self.meter.is_some().then(|| self.group(arrival.packet));
+        self.note_arrival(&arrival);
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         let sending = w.sent_at != Time::NEVER;
-        if let (Some(meter), Some(group)) = (&mut self.meter, group) {
-            meter.comes(group.class, w.backlog_of(group.class));
-            self.account.get_or_insert_default().of(group).arrivals += 1;
-        }
         match w.push(passage, arrival) {
             Entry::In { mark: true } => self.mark(now, passage.slot, passage.identity, pool),
             Entry::In { mark: false } => {}
@@ -680,6 +687,19 @@ impl Link {
             (_, true) => Offer::Displaced(self.next_key(now)),
             (true, false) => Offer::Sooner(self.next_key(now)),
             (false, false) => Offer::Queued,
+        }
+    }
+
+    /// A measured port notes a packet that comes, and what waits before it.
+    #[inline]
+    fn note_arrival(&mut self, arrival: &Arrival) {
+        if self.meter.is_none() {
+            return;
+        }
+        let group = self.group(arrival.packet);
+        if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
+            meter.comes(group.class, w.backlog_of(group.class));
+            self.account.get_or_insert_default().of(group).arrivals += 1;
         }
     }
 
@@ -713,7 +733,10 @@ impl Link {
     fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
         let w = self.waiting.as_mut().expect("a two-event port has queues");
         let before = w.dropped.len();
-        let next = w.pop(now, pool);
+        let next = match w.pop_stored() {
+            Some(passage) => Some((passage, false)),
+            None => w.pop(now, pool),
+        };
         if w.dropped.len() > before {
             self.shorten_backlog(before);
         }

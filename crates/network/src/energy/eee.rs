@@ -13,10 +13,15 @@
 //! with little to send sleeping is nearly free and nothing is held, with more to send wakes are put
 //! together. This rule is ours.
 //!
+//! Packets that come meanwhile wait in the port's queue or, where the link layer has a buffer of
+//! its own ([`SleepBuffer::Link`]), below it.
+//!
 //! Times are exact, nothing is sampled: how long the link was in each state follows from when it
 //! became idle and when it woke, whenever one asks.
 
 use super::phy::Phy;
+use crate::config::Limit;
+use crate::queue::Backlog;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +32,31 @@ pub enum Trigger {
     Packets(u32),
     /// So many IP bytes.
     Bytes(u64),
+}
+
+/// Where packets wait that come while the link falls asleep, sleeps or wakes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum SleepBuffer {
+    /// In the queue of the port: they need room there, and its discipline counts them.
+    #[default]
+    Port,
+    /// In a buffer of the link layer below the queue, with this limit, if any: they pass the empty
+    /// queue at once. What does not fit waits in the queue.
+    Link(Option<Limit>),
+}
+
+impl SleepBuffer {
+    /// Whether the link layer takes a packet of `ip_len` bytes while it does not send, with so much
+    /// in its buffer and so much in the queue. Nothing passes what waits in the queue.
+    fn takes(self, held: Backlog, queued: usize, ip_len: u16) -> bool {
+        let fits = match self {
+            SleepBuffer::Port => false,
+            SleepBuffer::Link(None) => true,
+            SleepBuffer::Link(Some(Limit::Packets(n))) => held.packets < n as usize,
+            SleepBuffer::Link(Some(Limit::Bytes(n))) => held.bytes + u64::from(ip_len) <= n,
+        };
+        fits && queued == 0
+    }
 }
 
 /// When a link falls asleep and wakes.
@@ -41,6 +71,8 @@ pub struct Policy {
     /// Where the timer adapts, up to `hold`: the millionths of time that may go into falling asleep
     /// and waking before frames are held for longer.
     pub waste_ppm: Option<u32>,
+    /// Where packets wait meanwhile.
+    pub buffer: SleepBuffer,
 }
 
 impl Policy {
@@ -50,6 +82,7 @@ impl Policy {
         hold: Span::ZERO,
         trigger: Trigger::Packets(1),
         waste_ppm: None,
+        buffer: SleepBuffer::Port,
     };
 }
 
@@ -148,6 +181,12 @@ pub struct Sleeper {
     awake_since: Time,
     /// How long the other direction slept, too, as far as [`Sleeper::note_both`] was told.
     both: Span,
+    /// When a packet last passed the queue into the buffer of the link layer.
+    passed: Time,
+    /// At eager ports with such a buffer: the number, counted from 0, of the first packet of the
+    /// link that is not in it, and what waits in the queue while packets before that are in it.
+    stored_until: u64,
+    behind: Backlog,
     /// Every nap, where they are asked for.
     log: Option<Box<NapLog>>,
 }
@@ -165,8 +204,46 @@ impl Sleeper {
             past: StateTimes::default(),
             awake_since: Time::ZERO,
             both: Span::ZERO,
+            passed: Time::ZERO,
+            stored_until: 0,
+            behind: Backlog::default(),
             log: None,
         }
+    }
+
+    /// See [`SleepBuffer::takes`]; not to be asked of a link that is awake.
+    pub fn takes(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
+        self.policy.buffer.takes(held, queued, ip_len)
+    }
+
+    /// Since when the queue is empty into which packets come that pass it at once; the last packet
+    /// had been sent at `clear_at`, if none has passed since.
+    pub fn queue_empty_since(&self, clear_at: Time) -> Time {
+        if self.wake_from == Time::NEVER { clear_at } else { self.passed }
+    }
+
+    /// A packet passes the queue into the buffer of the link layer.
+    pub fn pass(&mut self, now: Time) {
+        self.passed = now;
+    }
+
+    /// At eager ports: packet `number` has passed the queue.
+    pub fn store(&mut self, now: Time, number: u64) {
+        self.passed = now;
+        self.stored_until = number + 1;
+        self.behind = Backlog::default();
+    }
+
+    /// At eager ports: what waits in the queue, of all that waits, of which `next` is the number of
+    /// the first.
+    pub fn queued(&self, next: u64, waits: Backlog) -> Backlog {
+        if next < self.stored_until { self.behind } else { waits }
+    }
+
+    /// At eager ports: a packet waits in the queue.
+    pub fn queue(&mut self, ip_len: u16) {
+        self.behind.packets += 1;
+        self.behind.bytes += u64::from(ip_len);
     }
 
     /// Logs its naps from now on.

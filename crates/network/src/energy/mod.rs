@@ -4,7 +4,7 @@ pub mod eee;
 pub mod phy;
 
 use eastwest_types::{Rate, Span};
-use eee::{Policy, StateTimes, Trigger};
+use eee::{Policy, SleepBuffer, StateTimes, Trigger};
 use phy::Phy;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,8 @@ pub struct ClassEnergy {
     pub own: OwnPhy,
     /// Power is saved only while both directions of a cable sleep.
     pub both: bool,
+    /// Where packets wait that come to a link that is not awake.
+    pub buffer: SleepBuffer,
 }
 
 impl ClassEnergy {
@@ -96,7 +98,7 @@ impl ClassEnergy {
             LinkPolicy::Adaptive(adaptive) => adaptive.policy(rate, target),
             LinkPolicy::AlwaysOn | LinkPolicy::Ideal => return None,
         };
-        Some((policy, self.phy(rate)))
+        Some((Policy { buffer: self.buffer, ..policy }, self.phy(rate)))
     }
 }
 
@@ -116,6 +118,7 @@ impl Default for EnergyConfig {
             phy: None,
             own: OwnPhy::default(),
             both: false,
+            buffer: SleepBuffer::Port,
         };
         EnergyConfig { host: class, fabric: class }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::SchedulerConfig;
-use crate::energy::eee::Trigger;
+use crate::energy::eee::{SleepBuffer, Trigger};
 use crate::energy::phy::{KNOWN, Phy};
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
@@ -486,4 +486,163 @@ fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
     let log = play(&mut Link::new(spec), &offers);
     assert_eq!(log.lost, [1, 2, 3]);
     assert_eq!(log.arrived.len(), 11);
+}
+
+/// Sleep of which the buffer lies below the queue.
+fn below(policy: Policy, limit: Option<Limit>) -> Option<(Policy, Phy)> {
+    Some((Policy { buffer: SleepBuffer::Link(limit), ..policy }, TEN_GIGABIT))
+}
+
+/// So many full packets, one in every `gap`, from 100 µs on, when the link is asleep.
+fn steady(packets: usize, gap: Span) -> Vec<(Time, Packet)> {
+    let mut at = Time::ZERO + Span::from_us(100);
+    let next = |_| {
+        at += gap;
+        (at, Packet { tos: ecn::ECT0, ..packet(1500, 0) })
+    };
+    (0..packets).map(next).collect()
+}
+
+#[test]
+fn links_with_a_buffer_of_their_own_sleep_alike_in_both_modes() {
+    let hold = |us, trigger| Policy { hold: Span::from_us(us), trigger, ..Policy::STANDARD };
+    for (policy, limit) in [
+        (Policy::STANDARD, None),
+        (Policy { stall: Span::from_us(3), ..Policy::STANDARD }, None),
+        (hold(20, Trigger::Bytes(2_000)), None),
+        (hold(1_000, Trigger::Packets(7)), None),
+        (hold(1_000, Trigger::Packets(7)), Some(Limit::Packets(3))),
+        (hold(30, Trigger::Packets(9)), Some(Limit::Bytes(2_000))),
+        (Policy { waste_ppm: Some(300_000), ..hold(30, Trigger::Bytes(9_000)) }, None),
+    ] {
+        let sleep = below(policy, limit);
+        let wakes =
+            queues().into_iter().map(|(q, marks)| assert_same(&q, marks, Mode::Eager, sleep));
+        assert!(wakes.sum::<u64>() > 1_000, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
+    let hold = Span::from_ms(100);
+    let policy = Policy { hold, trigger: Trigger::Packets(1_000), ..Policy::STANDARD };
+    // 1000 packets in 1 ms, then room for 85 in the queue while the buffer drains for 12.3 ms
+    let offers = steady(1_100, Span::from_us(1));
+    for mode in [Mode::Eager, Mode::TwoEvent] {
+        let mut link =
+            Link::new(LinkSpec { sleep: below(policy, None), ..spec(Limit::Packets(85), mode) });
+        let log = play(&mut link, &offers);
+        let awake = offers[999].0 + TEN_GIGABIT.wake;
+        let sent = Span::from_ns(12_304);
+        assert_eq!(log.arrived[0], (awake + sent + Span::from_us(5), 0), "{mode:?}");
+        assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent && w[1].1 > w[0].1));
+        // 5 come while it wakes (4.48 µs: the last of them is there before it is awake)
+        let stored = 1_000 + 4;
+        assert_eq!(log.queues[stored], (0, 0));
+        // one is being sent, from the buffer; none of those behind is sent within 0.1 ms
+        let first_lost = stored as u32 + 85;
+        assert_eq!(log.lost, (first_lost..1_100).collect::<Vec<_>>(), "{mode:?}");
+        assert_eq!(log.queues[stored + 50], (50, 75_000));
+        // the longest wait is that of a packet in the queue
+        let last = offers[first_lost as usize - 1].0;
+        let wait = (awake + sent * (stored as u64 + 84)).since(last);
+        assert_eq!(link.counters.max_backlog, wait, "{mode:?}");
+        assert_eq!(link.state_times(Time::ZERO + Span::from_ms(90)).map(|t| t.wakes), Some(1));
+
+        // with the port's queue, 85 packets wait, the trigger is never met, and the rest is lost
+        let sleep = Some((policy, TEN_GIGABIT));
+        let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(85), mode) });
+        let log = play(&mut link, &offers);
+        assert_eq!(
+            log.arrived[0].0,
+            offers[0].0 + hold + TEN_GIGABIT.wake + sent + Span::from_us(5)
+        );
+        assert_eq!(log.lost, (85..1_100).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn disciplines_see_only_what_waits_in_the_queue() {
+    let policy =
+        Policy { hold: Span::from_ms(1), trigger: Trigger::Packets(200), ..Policy::STANDARD };
+    let limit = Limit::Packets(1_000);
+    let threshold = Limit::Packets(20);
+    let step = |at_dequeue| {
+        let protection = Protection::Bypass;
+        QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
+    };
+    let (min, max) = (Level::Packets(20.0), Level::Packets(20.0));
+    let red = QueueConfig::Red(RedConfig { min, max, gentle: false, ..red(1.0, true, limit) });
+    let signal = Signal { ecn: true, protection: Protection::Default };
+    let (target, interval) = (Span::from_us(500), Span::from_us(1));
+    let codel = QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit });
+    // 200 packets are stored, and 4 while the link wakes; the other 51 wait in the queue
+    let offers = steady(255, Span::from_us(1));
+    for (queue, two_event_only) in
+        [(step(false), false), (step(true), true), (red, false), (codel, true)]
+    {
+        for mode in [Mode::Eager, Mode::TwoEvent] {
+            if mode == Mode::Eager && two_event_only {
+                continue;
+            }
+            for (sleep, least, most) in
+                [(below(policy, None), 204, 255), (Some((policy, TEN_GIGABIT)), 0, 204)]
+            {
+                let mut link =
+                    Link::new(LinkSpec { sleep, queue: queue.clone(), ..spec(limit, mode) });
+                let log = play(&mut link, &offers);
+                assert!(log.lost.is_empty(), "{queue:?}");
+                assert_eq!(log.arrived.len(), 255);
+                assert!(log.arrived.windows(2).all(|w| w[1].1 == w[0].1 + 1), "{queue:?}");
+                let marked = log.marked.iter().filter(|n| (least..most).contains(*n)).count();
+                assert!(marked > 3, "{queue:?} {mode:?}: {:?}", log.marked);
+                if least > 0 {
+                    assert_eq!(marked, log.marked.len(), "{queue:?} {mode:?}: {:?}", log.marked);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_buffer_with_a_limit_leaves_the_rest_to_the_queue() {
+    let policy =
+        Policy { hold: Span::from_ms(1), trigger: Trigger::Packets(10), ..Policy::STANDARD };
+    let offers = steady(12, Span::from_us(1));
+    for mode in [Mode::Eager, Mode::TwoEvent] {
+        let sleep = below(policy, Some(Limit::Packets(4)));
+        let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(6), mode) });
+        let log = play(&mut link, &offers);
+        // 4 below and 6 in the queue are the trigger; the next ones find the queue full
+        assert_eq!(log.queues[9], (5, 7_500), "{mode:?}");
+        assert_eq!(log.lost, [10, 11], "{mode:?}");
+        let awake = offers[9].0 + TEN_GIGABIT.wake;
+        let first = awake + Span::from_ns(12_304) + Span::from_us(5);
+        assert_eq!(log.arrived[0], (first, 0), "{mode:?}");
+    }
+}
+
+#[test]
+fn what_is_below_the_queue_leaves_first_whatever_its_class() {
+    let policy =
+        Policy { hold: Span::from_us(50), trigger: Trigger::Packets(9), ..Policy::STANDARD };
+    let spec = LinkSpec {
+        classes: SchedulerConfig::StrictPriority.classes(),
+        sleep: below(policy, None),
+        ..spec(Limit::Packets(1), Mode::TwoEvent)
+    };
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let offers = [
+        (at(100), packet(1500, 0)),
+        (at(110), packet(1500, 7)),
+        (at(120), packet(1500, 0)),
+        (at(160), packet(1500, 0)), // awake since 154.48 µs
+        (at(161), packet(1500, 7)),
+        (at(162), packet(1500, 7)), // the urgent queue is full
+    ];
+    let mut link = Link::new(spec);
+    let log = play(&mut link, &offers);
+    assert_eq!(log.lost, [5]);
+    let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+    assert_eq!(order, [0, 1, 2, 4, 3]);
 }

@@ -61,6 +61,10 @@ pub(crate) struct Waiting {
     class_of: [u8; 64],
     /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
     pub dropped: Vec<(Passage, Cause)>,
+    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept, and their
+    /// IP bytes. They leave before anything else.
+    stored: VecDeque<Passage>,
+    stored_bytes: u64,
 }
 
 /// What a class did with a packet that came.
@@ -101,8 +105,36 @@ impl Waiting {
             }
         });
         let classes = made.collect();
-        let dropped = Vec::new();
-        Waiting { classes, class_of, turn: 0, dropped, sent_at: Time::NEVER, shared, bridge }
+        Waiting {
+            classes,
+            class_of,
+            turn: 0,
+            dropped: Vec::new(),
+            sent_at: Time::NEVER,
+            shared,
+            bridge,
+            stored: VecDeque::new(),
+            stored_bytes: 0,
+        }
+    }
+
+    /// Puts a packet into the buffer of the link layer.
+    pub fn store(&mut self, passage: Passage) {
+        self.stored_bytes += u64::from(passage.ip_len);
+        self.stored.push_back(passage);
+    }
+
+    /// Takes out the first packet of the buffer of the link layer.
+    #[inline]
+    pub fn pop_stored(&mut self) -> Option<Passage> {
+        let passage = self.stored.pop_front()?;
+        self.stored_bytes -= u64::from(passage.ip_len);
+        Some(passage)
+    }
+
+    /// What is in the buffer of the link layer.
+    pub fn stored(&self) -> Backlog {
+        Backlog { packets: self.stored.len(), bytes: self.stored_bytes }
     }
 
     /// The class where packets with this codepoint wait.
@@ -133,8 +165,9 @@ impl Waiting {
         let paused = self.paused();
         let on_link = |held: Backlog| held.bytes + held.packets as u64 * framing;
         let own = &self.classes[number];
+        let below = on_link(self.stored());
         if own.store.backlog().packets == 0 {
-            return 0; // the last one is being sent
+            return below; // the last one is being sent, or in the buffer of the link layer
         }
         let mine = on_link(own.store.moving(paused & !(1 << (dscp >> 3))));
         let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
@@ -150,7 +183,7 @@ impl Waiting {
                 }
             }
         });
-        mine + before.sum::<u64>()
+        below + mine + before.sum::<u64>()
     }
 
     /// Packets and bytes of one class.
@@ -158,7 +191,7 @@ impl Waiting {
         self.classes[usize::from(class)].store.backlog()
     }
 
-    /// Packets and bytes of all classes.
+    /// Packets and bytes of all classes; what is in the buffer of the link layer does not count.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
         for class in &self.classes {
@@ -172,7 +205,7 @@ impl Waiting {
     /// IP bytes of every packet that waits.
     pub fn lengths(&self) -> Vec<u32> {
         let of = |p: &Passage| u32::from(p.ip_len);
-        let mut lengths = Vec::new();
+        let mut lengths: Vec<u32> = self.stored.iter().map(of).collect();
         for class in &self.classes {
             match &class.store {
                 Store::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),

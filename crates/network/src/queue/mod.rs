@@ -44,6 +44,16 @@ pub struct Backlog {
 }
 
 impl Backlog {
+    /// The two together.
+    pub fn and(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
+    /// What is left without the other, which is part of it.
+    pub fn without(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+
     /// Whether more than this waits.
     #[inline]
     pub fn exceeds(self, limit: Limit) -> bool {

@@ -6,7 +6,7 @@ use super::quantity::{Fraction, Ratio};
 use super::reader::{Section, key};
 use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_network::config::{Limit, PortSet};
-use eastwest_network::energy::eee::{Policy, Trigger};
+use eastwest_network::energy::eee::{Policy, SleepBuffer, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
 use eastwest_network::energy::{Adaptive, ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
 use eastwest_types::{Rate, Span};
@@ -93,7 +93,38 @@ fn read_class(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
             )
             .default("false"),
         );
-    ClassEnergy { policy, phy, own, both }
+    let buffer = if sleeps { read_sleep_buffer(s) } else { SleepBuffer::Port };
+    ClassEnergy { policy, phy, own, both, buffer }
+}
+
+/// Where packets wait that come to a link that is not awake.
+fn read_sleep_buffer(s: &mut Section) -> SleepBuffer {
+    let below = s.choice(
+        "sleep_buffer",
+        "Where packets wait that come while the link falls asleep, sleeps or wakes.",
+        Some("port"),
+        &[
+            ("port", false, "in the port's queue: they need room, and its discipline counts them"),
+            (
+                "link",
+                true,
+                "in a buffer of the link layer below the queue: no limit or discipline of the \
+                 queue counts them, and they leave first (E-EON's module)",
+            ),
+        ],
+    );
+    if !below && !s.describing() {
+        return SleepBuffer::Port;
+    }
+    SleepBuffer::Link(
+        s.find(
+            key(
+                "sleep_buffer_limit",
+                "Room of the link layer's buffer; the rest waits in the queue.",
+            )
+            .optional("no limit"),
+        ),
+    )
 }
 
 fn read_coalescing(s: &mut Section) -> Policy {
