@@ -157,6 +157,9 @@ fn queues() -> Vec<(QueueConfig, bool)> {
     for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
         queues.push((QueueConfig::Red(calm_red(weight, ecn)), ecn));
     }
+    // the probability reaches 0.5 at six packets: some signals are marks and some are drops
+    let some = RedConfig { mark_below: Some(0.25), ..red(0.1, true, packets(9)) };
+    queues.push((QueueConfig::Red(some), true));
     let (target, red) = (Span::from_us(20), red(0.3, true, packets(9)));
     queues.push((QueueConfig::AdaptiveRed(AdaptiveRedConfig { target, adapt: true, red }), true));
     let pie = PieConfig {
@@ -183,6 +186,7 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
         even: true,
         mean_packet: 500,
         signal: Signal { ecn, protection: Protection::Default },
+        mark_below: None,
         limit,
     }
 }

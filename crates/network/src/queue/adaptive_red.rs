@@ -112,6 +112,7 @@ mod tests {
             even: true,
             mean_packet: 1000,
             signal: Signal::default(),
+            mark_below: None,
             limit: Limit::Packets(2000),
         };
         AdaptiveRedConfig { target, adapt, red }

@@ -317,9 +317,17 @@ mod tests {
     }
 
     pub(super) fn arrive(port: &Port, judge: impl FnOnce(&Arrival) -> Verdict) -> Verdict {
+        arrive_as(port, &Packet::blank(HostId(1)), judge)
+    }
+
+    /// The same for a packet of 1500 B with the rest of this one.
+    pub(super) fn arrive_as(
+        port: &Port,
+        packet: &Packet,
+        judge: impl FnOnce(&Arrival) -> Verdict,
+    ) -> Verdict {
         let mut pool = PacketPool::default();
-        let packet = Packet { ip_len: 1500, payload: 1460, ..Packet::blank(HostId(1)) };
-        let slot = pool.insert(&packet);
+        let slot = pool.insert(&Packet { ip_len: 1500, payload: 1460, ..*packet });
         judge(&Arrival {
             now: port.now,
             ip_len: 1500,

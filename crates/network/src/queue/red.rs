@@ -14,6 +14,11 @@
 //! gaps are uniform on 1 … 1/p_b (section 7). From `max` on every packet is signalled, or with
 //! `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In the paper the queue
 //! counts all packets at the gateway; here the one being sent does not count, as in ns-2.
+//!
+//! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well
+//! once its average is above an upper threshold. `mark_below` is the probability from which on they
+//! are dropped, as in ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the
+//! probability *before* it is spread. Packets that [protection](super::protection) spares are not.
 
 use super::protection::Signal;
 use super::{Arrival, Verdict, least_packets};
@@ -41,6 +46,8 @@ pub struct RedConfig {
     pub mean_packet: u32,
     /// Whether to mark or to drop.
     pub signal: Signal,
+    /// Marks are drops from this probability on, before it is spread.
+    pub mark_below: Option<f64>,
     /// What does not fit is lost.
     pub limit: Limit,
 }
@@ -177,7 +184,9 @@ impl Red {
             return Verdict::Enqueue;
         }
         self.unsignalled = 0;
-        self.config.signal.verdict(arrival.packet)
+        let Signal { ecn, protection } = self.config.signal;
+        let ecn = ecn && self.config.mark_below.is_none_or(|most| p < most);
+        Signal { ecn, protection }.verdict(arrival.packet)
     }
 }
 
@@ -196,9 +205,10 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Port, arrive};
+    use super::super::protection::Protection;
+    use super::super::tests::{Port, arrive, arrive_as};
     use super::*;
-    use eastwest_types::Time;
+    use eastwest_types::{HostId, Packet, Time, ecn, flag};
 
     fn config(min: f64, max: f64, weight: f64) -> RedConfig {
         RedConfig {
@@ -210,6 +220,7 @@ mod tests {
             even: true,
             mean_packet: 1000,
             signal: Signal::default(),
+            mark_below: None,
             limit: Limit::Packets(1000),
         }
     }
@@ -320,5 +331,96 @@ mod tests {
             arrive(&port, |a| red.at_enqueue(a))
         };
         assert_eq!((at(29_999), at(30_000)), (Verdict::Enqueue, Verdict::DropEarly));
+    }
+
+    fn ect(flags: u8) -> Packet {
+        Packet { tos: ecn::ECT0, flags, ..Packet::blank(HostId(1)) }
+    }
+
+    fn marking(mark_below: Option<f64>, protection: Protection) -> RedConfig {
+        let signal = Signal { ecn: true, protection };
+        let gentle = RedConfig { gentle: true, max_probability: 0.5, ..config(10.0, 20.0, 1.0) };
+        RedConfig { signal, mark_below, ..gentle }
+    }
+
+    /// What becomes of 1000 ECN-capable packets that find so many waiting: marked, dropped.
+    fn signals(config: RedConfig, waiting: usize, flags: u8) -> (usize, usize) {
+        let mut red = red(config);
+        let verdicts: Vec<Verdict> = (0..1_000)
+            .map(|_| arrive_as(&Port::waiting(waiting), &ect(flags), |a| red.at_enqueue(a)))
+            .collect();
+        let count = |which| verdicts.iter().filter(|&&v| v == which).count();
+        (count(Verdict::Mark), count(Verdict::DropEarly))
+    }
+
+    #[test]
+    fn packets_are_marked_below_a_probability_and_dropped_from_it_on() {
+        let outcome = |below, waiting| {
+            let (marked, dropped) = signals(marking(below, Protection::Default), waiting, 0);
+            (marked > 0, dropped > 0)
+        };
+        let (none, marks, drops) = ((false, false), (true, false), (false, true));
+        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 waiting. What even spreading
+        // makes of it, one at the end of every gap, does not count
+        let at = [10, 11, 12, 13, 39, 40];
+        assert_eq!(at.map(|q| outcome(Some(0.1), q)), [none, marks, drops, drops, drops, drops]);
+        // p_b = 0.5 + 0.5 · (q − 20)/20 is 0.975 with 39 waiting and 1 from 40 on
+        assert_eq!(at.map(|q| outcome(Some(1.0), q)), [none, marks, marks, marks, marks, drops]);
+        assert_eq!(at.map(|q| outcome(None, q)), [none, marks, marks, marks, marks, marks]);
+        assert_eq!(at.map(|q| outcome(Some(0.0), q)), [none, drops, drops, drops, drops, drops]);
+    }
+
+    #[test]
+    fn protected_packets_are_not_dropped_where_marks_end() {
+        let at = |protection, flags| signals(marking(Some(0.1), protection), 40, flags);
+        assert_eq!(at(Protection::Default, flag::ECE), (0, 1_000));
+        assert_eq!(at(Protection::EceBit, flag::ECE), (0, 0));
+        // data that can be marked is not what these spare
+        for protection in [Protection::EceBit, Protection::AckSyn, Protection::Bypass] {
+            assert_eq!(at(protection, flag::ACK), (0, 1_000));
+        }
+    }
+
+    /// Shares of packets marked and dropped where ECN-capable ones come at 1.05 times the rate of the
+    /// port whatever becomes of them. Thresholds of 20 and 60 packets, 0.2 at the upper one.
+    fn at_overload(mark_below: Option<f64>, even: bool) -> (f64, f64) {
+        let base = RedConfig { even, ..marking(mark_below, Protection::Default) };
+        let (min, max) = (Level::Packets(20.0), Level::Packets(60.0));
+        let mut red = red(RedConfig { min, max, weight: 0.002, max_probability: 0.2, ..base });
+        let packet = ect(0);
+        let (mut waiting, mut credit) = (0usize, 0.0);
+        let (mut came, mut marked, mut dropped) = (0.0, 0.0, 0.0);
+        for arrival in 0..400_000 {
+            credit += 1.0 / 1.05;
+            while credit >= 1.0 {
+                waiting = waiting.saturating_sub(1);
+                credit -= 1.0;
+            }
+            let verdict = arrive_as(&Port::waiting(waiting), &packet, |a| red.at_enqueue(a));
+            waiting += usize::from(verdict.loss().is_none());
+            if arrival >= 100_000 {
+                came += 1.0;
+                marked += f64::from(u8::from(verdict == Verdict::Mark));
+                dropped += f64::from(u8::from(verdict.loss().is_some()));
+            }
+        }
+        (marked / came, dropped / came)
+    }
+
+    #[test]
+    fn shares_at_overload_are_those_of_ns_2() {
+        // what is too much is dropped, 1 − 1/1.05, with the probability about where drops begin: at 0.1
+        // with gaps of 5.5 on average or of 10, at 1 with gaps of one
+        for (below, even, signals) in
+            [(0.1, true, 1.0 / 5.5), (0.1, false, 0.1), (1.0, true, 1.0), (1.0, false, 1.0)]
+        {
+            let (marked, dropped) = at_overload(Some(below), even);
+            println!("mark_below {below}, even {even}: {marked:.4} marked, {dropped:.4} dropped");
+            assert!((dropped - (1.0 - 1.0 / 1.05)).abs() < 0.002, "{dropped}");
+            assert!(
+                (marked + dropped - signals).abs() < 0.05 * signals,
+                "{below} {even}: {marked}"
+            );
+        }
     }
 }

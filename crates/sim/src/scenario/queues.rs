@@ -291,8 +291,23 @@ fn read_red_rest(s: &mut Section, limit: Limit) -> RedConfig {
         )
         .0,
         signal: read_signal(s),
+        mark_below: read_mark_below(s),
         limit,
     }
+}
+
+fn read_mark_below(s: &mut Section) -> Option<f64> {
+    let below: Option<Fraction> = s.find(
+        key(
+            "mark_below",
+            "ECN packets are marked while the probability, before it is spread, is below this, and \
+             dropped from it on (ns-2's `mark_p_`: 0.1); with 1 they are dropped where all are \
+             signalled (RFC 3168, section 7; Linux with `harddrop`).",
+        )
+        .range("0", "1")
+        .optional("marked whatever the probability"),
+    );
+    below.map(|below| below.0)
 }
 
 fn read_adaptive_red(s: &mut Section, limit: Limit) -> QueueConfig {

@@ -52,6 +52,37 @@ fn each_protection_spares_what_it_names() {
 }
 
 #[test]
+fn red_drops_ecn_packets_where_marks_end() {
+    let run = |queue: &str| {
+        let done = outcome(&shuffle(queue, "on"), &[]);
+        done.assert_conserved();
+        // whatever is lost early is one of a kind, and data is lost early only with ECT
+        let (ect, kind) = (done.texts("drops", "ect"), done.texts("drops", "kind"));
+        let lost = done.u64s("drops", "drops_early");
+        let of_ect = (0..lost.len()).filter(|&i| ect[i] == "ect" && kind[i] == "data");
+        let marks: u64 = done.u64s("drops", "marks").iter().sum();
+        (marks, of_ect.map(|i| lost[i]).sum::<u64>())
+    };
+    for (kind, probability) in [("red", 0.5), ("adaptive-red", 0.5)] {
+        let levels = match kind {
+            "red" => "min = '5 packets', max = '15 packets'",
+            _ => "target = '60 us', adapt = false",
+        };
+        let queue = |below: &str| {
+            format!(
+                "{{ kind = '{kind}', {levels}, weight = 1, max_probability = {probability}{below} }}"
+            )
+        };
+        let (marks, lost) = run(&queue(""));
+        assert!(marks > 100 && lost == 0, "{kind}: {marks} marks, {lost} lost");
+        let (marks, lost) = run(&queue(", mark_below = 0.2"));
+        assert!(marks > 20 && lost > 20, "{kind}: {marks} marks, {lost} lost");
+        let (marks, lost) = run(&queue(", mark_below = 0"));
+        assert!(marks == 0 && lost > 20, "{kind}: {marks} marks, {lost} lost");
+    }
+}
+
+#[test]
 fn measured_ports_count_who_comes_and_change_nothing() {
     let text = shuffle(&format!("{{ {RED} }}"), "on");
     let plain = outcome(&text, &[]);
@@ -105,6 +136,7 @@ fn both_kinds_of_ports_do_the_same() {
         "{ kind = 'red', min = '4 KB', max = '12 KB', weight = 0.05, limit = '40 KB' }".to_owned(),
         "{ kind = 'adaptive-red', target = '40 us', adapt = false, weight = 1 }".to_owned(),
         "{ kind = 'adaptive-red', target = '40 us' }".to_owned(),
+        format!("{{ {RED}, mark_below = 0.5 }}"),
         "{ kind = 'pie', target = '50 us', update = '50 us', alpha = 50, beta = 500, \
          burst = '100 us' }"
             .to_owned(),
