@@ -780,6 +780,7 @@ fn a_profile_stands_for_the_keys_that_are_not_given() {
     for (name, text) in [
         ("linux", include_str!("../src/scenario/profiles/linux.toml")),
         ("classic", include_str!("../src/scenario/profiles/classic.toml")),
+        ("ns2", include_str!("../src/scenario/profiles/ns2.toml")),
     ] {
         let file = format!("{STAR}[tcp]\nprofile = '{name}'\ninitial_window = 7\n{workload}");
         let scenario = read(&file, &context(), &[]).expect("a scenario");

@@ -61,6 +61,7 @@ pub use workload::{WorkloadKind, WorkloadSpec};
 
 use crate::plan::Transport;
 use crate::switch_power::SwitchPower;
+use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::rocev2::RoceV2Config;
@@ -202,6 +203,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let mut tcp = s.table("tcp", "Settings of every TCP endpoint.", |t| {
         tcp::read(t, fabric.mtu, context, &mut notes)
     });
+    tcp.timers.uptime_seed = Some(Stream::new(seed, "timer ticks").next_u64());
     if let Some(custom) = &mut tcp.custom {
         custom.seed = seed;
     }

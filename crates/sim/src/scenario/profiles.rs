@@ -6,6 +6,7 @@ use toml::{Table, Value};
 
 const LINUX: &str = include_str!("profiles/linux.toml");
 const CLASSIC: &str = include_str!("profiles/classic.toml");
+const NS2: &str = include_str!("profiles/ns2.toml");
 
 /// Reads which profile is meant and lets it stand for keys that are absent.
 pub fn read(s: &mut Section) {
@@ -20,6 +21,7 @@ pub fn read(s: &mut Section) {
                 "the RFCs' plain rules with the numbers of Linux: each key's own default",
             ),
             ("classic", CLASSIC, "NewReno as around 2008: no SACK, every ACK counts for a segment"),
+            ("ns2", NS2, "ns-2's Agent/TCP/FullTcp (Reno) with the defaults of ns 2.35"),
             ("linux", LINUX, "what Linux 6.x does by default"),
         ],
     );

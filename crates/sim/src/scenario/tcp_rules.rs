@@ -44,10 +44,12 @@ pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
             key(
                 "timer_ticks",
                 "Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel: \
-                 to the next tick, from 63 ticks on to eight of them, and so on.",
+                 to the next tick, from 63 ticks on to eight of them, and so on. Each host has booted \
+                 at a seeded moment of its own.",
             )
             .default("false"),
         ),
+        uptime_seed: None,
         syn_retries: Some(
             s.get(
                 key(

@@ -1,7 +1,8 @@
 //! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the RFCs' plain
 //! rules; what Linux does is switched on one by one.
 
-use eastwest_types::Span;
+use eastwest_engine::random::mix;
+use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 
 /// How the retransmission timeout follows from round-trip times.
@@ -32,12 +33,34 @@ pub struct TimerRules {
     pub rto: RtoRule,
     /// Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel.
     pub ticks: bool,
+    /// Seed of the hosts' uptimes, which put their ticks out of phase; `None`: the ticks of all hosts fall on
+    /// multiples of the granularity, as those of a host that booted at time 0.
+    pub uptime_seed: Option<u64>,
     /// When to give up.
     pub give_up: GiveUp,
     /// A SYN or SYN-ACK that has timed out this often in a row is given up; `None` is `max_retries`.
     pub syn_retries: Option<u32>,
     /// So many timeouts of a SYN do not double the next (Linux, `tcp_syn_linear_timeouts`).
     pub linear_syns: u32,
+}
+
+/// Ticks in which a host may have booted before the run: more than the coarsest unit of the timer wheel
+/// that the longest timeouts meet (4,096 ticks up to 258,048), and few enough that times fit 64 bits.
+const UPTIME_TICKS: u128 = 1 << 18;
+
+impl TimerRules {
+    /// How long `host` has been up at time 0 of the run, as far as its ticks tell: uniform in [0, 2¹⁸ ticks).
+    /// Hence the phase within a tick is uniform in [0, tick), and so is that of the wheel's coarser units.
+    #[inline]
+    pub(super) fn uptime(&self, host: HostId, tick: u64) -> u64 {
+        match self.uptime_seed {
+            None => 0,
+            Some(seed) => {
+                let drawn = u128::from(mix(seed ^ u64::from(host.0)));
+                (drawn * (u128::from(tick) * UPTIME_TICKS) >> 64) as u64
+            }
+        }
+    }
 }
 
 /// How the window falls in fast recovery.

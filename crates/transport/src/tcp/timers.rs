@@ -37,7 +37,10 @@ impl Endpoint {
             return now + span;
         }
         let tick = config.granularity.0.max(1);
-        Time(wheel(now.0 / tick, span.0.div_ceil(tick)) * tick)
+        // hosts boot at different moments, so that their ticks differ in phase
+        let uptime = config.timers.uptime(self.local, tick);
+        let struck = wheel((now.0 + uptime) / tick, span.0.div_ceil(tick)) * tick;
+        Time(struck - uptime)
     }
 
     /// Takes a round-trip sample, which ends the backing off (RFC 6298, 5.7).
@@ -160,7 +163,10 @@ fn patience(config: &TcpConfig) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Connect;
     use crate::tcp::config::test_config;
+    use crate::tcp::rules::TimerRules;
+    use eastwest_types::{EndpointId, HostId};
 
     #[test]
     fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
@@ -173,6 +179,72 @@ mod tests {
         for (now, ticks) in [(7, 1), (12_345, 250), (99, 30_000), (1 << 30, 1 << 40)] {
             assert!(wheel(now, ticks) > now + ticks);
         }
+    }
+
+    #[test]
+    fn the_uptimes_of_hosts_spread_over_the_tick_and_the_units_of_the_wheel() {
+        let tick = Span::from_ms(1).0;
+        let rules = TimerRules { ticks: true, uptime_seed: Some(7), ..TimerRules::default() };
+        assert_eq!(TimerRules::default().uptime(HostId(3), tick), 0);
+        for unit in [tick, 8 * tick, 64 * tick] {
+            let mut tenths = [0u32; 10];
+            for host in 0..10_000 {
+                let phase = rules.uptime(HostId(host), tick) % unit;
+                tenths[(phase * 10 / unit) as usize] += 1;
+            }
+            assert!(tenths.iter().all(|&n| (850..1150).contains(&n)), "{tenths:?}");
+        }
+        // the same for all connections of a host, another with another seed
+        let other = TimerRules { uptime_seed: Some(8), ..rules.clone() };
+        assert_ne!(rules.uptime(HostId(3), tick), other.uptime(HostId(3), tick));
+        let late = rules.uptime(HostId(3), Span::from_secs(10).0);
+        assert!(late < Span::from_secs(10).0 << 18);
+    }
+
+    #[test]
+    fn a_timer_strikes_on_a_tick_of_its_own_host() {
+        let tick = Span::from_ms(4);
+        let connect = |client, server| Connect {
+            client: HostId(client),
+            server: HostId(server),
+            hashes: (0, 0),
+            dscp: 0,
+            class: 0,
+        };
+        let config = TcpConfig {
+            granularity: tick,
+            timers: TimerRules { ticks: true, uptime_seed: Some(1), ..TimerRules::default() },
+            ..test_config()
+        };
+        let end = |host| {
+            let id = EndpointId::new(0, 0);
+            Endpoint::new(id, HostId(host), HostId(9), 0, &connect(host, 9), &config)
+        };
+        let now = Time::ZERO + Span::from_us(12_345);
+        let mut phases = Vec::new();
+        for host in 0..4 {
+            let at = end(host).deadline(now, Span::from_ms(200), &config);
+            let uptime = config.timers.uptime(HostId(host), tick.0);
+            // 200 ms are 50 ticks, and the wheel strikes at the tick after: never early, at most a tick late
+            assert_eq!((at.0 + uptime) % tick.0, 0);
+            assert!(at > now + Span::from_ms(200) && at <= now + Span::from_ms(204));
+            phases.push(at.0 % tick.0);
+        }
+        phases.sort_unstable();
+        phases.dedup();
+        assert_eq!(phases.len(), 4, "no two hosts tick in phase");
+    }
+
+    #[test]
+    fn without_ticks_hosts_have_no_phase() {
+        let timers = TimerRules { uptime_seed: Some(1), ..TimerRules::default() };
+        let config = TcpConfig { timers, ..test_config() };
+        let connect =
+            Connect { client: HostId(0), server: HostId(1), hashes: (0, 0), dscp: 0, class: 0 };
+        let id = EndpointId::new(0, 0);
+        let end = Endpoint::new(id, HostId(0), HostId(1), 0, &connect, &config);
+        let now = Time::ZERO + Span::from_us(12_345);
+        assert_eq!(end.deadline(now, Span::from_ms(200), &config), now + Span::from_ms(200));
     }
 
     #[test]
