@@ -57,7 +57,7 @@ impl TimerRules {
             None => 0,
             Some(seed) => {
                 let drawn = u128::from(mix(seed ^ u64::from(host.0)));
-                (drawn * (u128::from(tick) * UPTIME_TICKS) >> 64) as u64
+                ((drawn * (u128::from(tick) * UPTIME_TICKS)) >> 64) as u64
             }
         }
     }
