@@ -143,6 +143,7 @@ fn queue(args: &[String]) -> QueueConfig {
             even: true,
             mean_packet: 1000,
             signal,
+            mark_below: None,
             limit,
         })
     } else if named("pie") {
