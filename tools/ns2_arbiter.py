@@ -2,7 +2,8 @@
 
 ``python tools/ns2_arbiter.py LIST.csv --hosts 4`` writes one Tcl program for Debian's ``ns`` (2.35)
 and one scenario with a TCP as near to it as settings allow, runs both and prints them side by side:
-makespan, mean time of flows, drops, marks and mean queues. ``papers/ns2_arbiter`` holds its results.
+makespan, mean time of flows, drops, marks and mean queues.
+``papers/ns2_arbiter`` holds its results.
 
 Names reach neither a shell nor Tcl: of the list only numbers do, hosts as their positions.
 """
