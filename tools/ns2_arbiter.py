@@ -1,0 +1,359 @@
+"""ns-2 as the arbiter: one list of flows on one fabric, in ns-2 and here.
+
+``python tools/ns2_arbiter.py LIST.csv --hosts 4`` writes one Tcl program for Debian's ``ns`` (2.35)
+and one scenario with a TCP as near to it as settings allow, runs both and prints them side by side:
+makespan, mean time of flows, drops, marks and mean queues.
+``papers/ns2_arbiter`` holds its results.
+
+Names reach neither a shell nor Tcl: of the list only numbers do, hosts as their positions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+
+import eastwest as ew
+
+#: Payload and headers of a full packet, the same on both sides: no options.
+SEGMENT, HEADER = 1460, 40
+#: Both sides' largest window, in segments.
+WINDOW = 700
+#: Hosts never lose packets: packets that wait there.
+HOST_LIMIT = 100_000
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow, between hosts by number."""
+
+    src: int
+    dst: int
+    size: int
+    start_s: float
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A star, or with leaves a leaf-spine of one spine, so that every path is the only one."""
+
+    hosts: int
+    leaves: int = 1
+    host_gbit: float = 1.0
+    uplink_gbit: float = 10.0
+    delay_us: float = 5.0
+    limit: int = 200
+    red: tuple[int, int] | None = None
+    max_probability: float = 0.1
+    weight: float = 1.0
+    ecn: bool = False
+    mark_below: float | None = 0.1
+    ns2_tcp: str = "FullTcp"
+    ns2_wait: bool = False
+
+    def links(self) -> list[tuple[int, int, float, bool]]:
+        """Return directed links: from, to, Gbit/s, whether it leaves a switch; hosts come first."""
+        each = self.hosts // self.leaves
+        cables = [(h, self.hosts + h // each, self.host_gbit) for h in range(self.hosts)]
+        if self.leaves > 1:
+            spine = self.hosts + self.leaves
+            cables += [(self.hosts + n, spine, self.uplink_gbit) for n in range(self.leaves)]
+        both = [(a, b, r) for a, b, r in cables] + [(b, a, r) for a, b, r in cables]
+        return [(a, b, rate, a >= self.hosts) for a, b, rate in both]
+
+    def cables_between(self, src: int, dst: int) -> int:
+        """Return the number of cables on the path of two hosts."""
+        each = self.hosts // self.leaves
+        return 2 if src // each == dst // each else 4
+
+
+def read_flows(path: Path, hosts: int) -> list[Flow]:
+    """Return the flows of a list; hosts are named h0, h1, … or are numbers.
+
+    Sizes become whole segments on both sides: FullTcp acknowledges a last one that is not full only
+    after interval_, 100 ms, and a smaller interval_ is a timer that never rests.
+    """
+
+    def host(text: str) -> int:
+        number = int(text.removeprefix("h"))
+        if not 0 <= number < hosts:
+            raise ValueError(f"{text!r} is not one of {hosts} hosts")
+        return number
+
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Flow(
+                host(r["src"]),
+                host(r["dst"]),
+                -(-int(r["bytes"]) // SEGMENT) * SEGMENT,
+                float(r["start_s"]),
+            )
+            for r in csv.DictReader(file)
+        ]
+
+
+def red_lines(fabric: Fabric) -> list[str]:
+    """Return what RED is told where it has thresholds."""
+    if fabric.red is None:
+        return []
+    values = {
+        "bytes_": "false",
+        "queue_in_bytes_": "false",
+        "mean_pktsize_": SEGMENT + HEADER,
+        "gentle_": "true",
+        "q_weight_": fabric.weight,
+        "thresh_": fabric.red[0],
+        "maxthresh_": fabric.red[1],
+        "linterm_": 1 / fabric.max_probability,
+        "wait_": str(fabric.ns2_wait).lower(),
+        "setbit_": str(fabric.ecn).lower(),
+        "use_mark_p_": "true",
+        "mark_p_": 2.0 if fabric.mark_below is None else fabric.mark_below,
+    }
+    return [f"Queue/RED set {name} {value}" for name, value in values.items()]
+
+
+def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
+    """Return the program for ns-2; it prints lines that `parse` reads."""
+    lines = ["remove-all-packet-headers", "add-packet-header IP TCP Flags"]
+    lines += ["set ns [new Simulator]", *red_lines(fabric)]
+    lines += [
+        f"Agent/TCP/FullTcp set segsize_ {SEGMENT}",
+        f"Agent/TCP set window_ {WINDOW}",
+        f"Agent/TCP set ecn_ {int(fabric.ecn)}",
+        "Agent/TCP/FullTcp instproc done {} {}",
+        "Agent/TCP/FullTcp instproc done_data {} {global ns no left",
+        '  puts "flow $no($self) [format %.9f [$ns now]]"; incr left -1',
+        "  if {$left == 0} finish}",
+    ]
+    nodes = fabric.hosts + (1 if fabric.leaves == 1 else fabric.leaves + 1)
+    lines += [f"set n({n}) [$ns node]" for n in range(nodes)]
+    links = fabric.links()
+    for number, (a, b, rate, switch) in enumerate(links):
+        kind = "RED" if switch and fabric.red is not None else "DropTail"
+        # DropTail's limit counts the packet that comes: one less waits (ns-2, queue/drop-tail.cc)
+        limit = (fabric.limit if switch else HOST_LIMIT) + (kind == "DropTail")
+        lines += [
+            f"$ns simplex-link $n({a}) $n({b}) {rate}Gb {fabric.delay_us}us {kind}",
+            f"$ns queue-limit $n({a}) $n({b}) {limit}",
+            f'set m({number}) [$ns monitor-queue $n({a}) $n({b}) ""]',
+        ]
+    lines += [f"set links {len(links)}", f"set left {len(flows)}"]
+    lines += [
+        "proc finish {} {global ns m links; set t [$ns now]",
+        "  for {set i 0} {$i < $links} {incr i} {",
+        "    set area [[$m($i) get-pkts-integrator] set sum_]",
+        '    puts "link $i [$m($i) set pdrops_] [$m($i) set pmarks_] [expr $area/$t]"}',
+        '  puts "end"; flush stdout; exit 0}',
+    ]
+    for number, flow in enumerate(flows):
+        lines += [
+            f"set a [new Agent/TCP/{fabric.ns2_tcp}]; set b [new Agent/TCP/{fabric.ns2_tcp}]",
+            f"$ns attach-agent $n({flow.src}) $a; $ns attach-agent $n({flow.dst}) $b",
+            f"$ns connect $a $b; $b listen; set no($a) {number}",
+            f'$ns at {flow.start_s:.9f} "$a sendmsg {flow.size} DAT_EOF"',
+        ]
+    lines += [f"$ns at {until_s:.3f} finish", "$ns run"]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one side says."""
+
+    finished: int
+    makespan_s: float
+    mean_fct_s: float
+    drops: int
+    marks: int
+    mean_queue: float
+
+
+def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
+    """Return what the program printed.
+
+    A flow ends when its last byte arrives: the way of the last ACK, unloaded, is taken off.
+    """
+    ends: dict[int, float] = {}
+    drops = marks = 0
+    queues = [0.0]
+    links = fabric.links()
+    if "end" not in text.splitlines():
+        raise RuntimeError(f"ns-2 did not come to its end:\n{text[-2000:]}")
+    for line in text.splitlines():
+        match line.split():
+            case ["flow", number, at]:
+                flow = flows[int(number)]
+                cables = fabric.cables_between(flow.src, flow.dst)
+                wire = 2 * HEADER * 8e-9 / fabric.host_gbit
+                ends[int(number)] = float(at) - cables * fabric.delay_us * 1e-6 - wire
+            case ["link", number, lost, marked, length]:
+                drops, marks = drops + int(lost), marks + int(marked)
+                if links[int(number)][3]:
+                    queues.append(float(length))
+    fcts = [end - flows[n].start_s for n, end in ends.items()]
+    last = max(ends.values(), default=0.0)
+    mean = sum(fcts) / max(1, len(fcts))
+    return Outcome(len(ends), last, mean, drops, marks, max(queues))
+
+
+def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
+    """Run ns-2 in a folder of its own."""
+    program = shutil.which("ns")
+    if program is None:
+        raise SystemExit("ns-2 is not installed (Debian: apt-get install ns2)")
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "flows.tcl").write_text(tcl(fabric, flows, until_s), encoding="utf-8")
+        done = subprocess.run(
+            [program, "flows.tcl"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=3600,
+        )
+    return parse(done.stdout + done.stderr, fabric, flows)
+
+
+def tcp_text(fabric: Fabric, sets: list[str]) -> str:
+    """Return our TCP as near to ns-2's as settings allow, with what the command line changes."""
+    keys = {
+        "sack": "false",
+        "timestamps": "false",
+        "ack_every": "1",
+        "initial_window": "2",
+        "initial_rto": "'3 s'",
+        "min_rto": "'200 ms'",
+        "max_rto": "'60 s'",
+        "granularity": "'10 ms'",
+        "counting": "'acks'",
+        "reduced_from": "'window'",
+        "limited_transmit": "false",
+        "max_retries": "100",
+        "max_window": f"'{WINDOW * SEGMENT} B'",
+        "ecn": "'on'" if fabric.ecn else "'off'",
+    }
+    for line in sets:
+        key, _, value = line.partition("=")
+        keys[key] = value
+    return "".join(f"{key} = {value}\n" for key, value in keys.items())
+
+
+def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> str:
+    """Return our scenario; the flows are written beside it."""
+    rows = "".join(f"h{f.src},h{f.dst},{f.size},{f.start_s:.9f}\n" for f in flows)
+    file.write_text("src,dst,bytes,start_s\n" + rows, encoding="utf-8")
+    if fabric.leaves == 1:
+        shape = f"kind = 'star'\nhosts = {fabric.hosts}\n"
+    else:
+        shape = (
+            f"kind = 'leaf-spine'\nleaves = {fabric.leaves}\nspines = 1\n"
+            f"hosts_per_leaf = {fabric.hosts // fabric.leaves}\n"
+            f"uplink_rate = '{fabric.uplink_gbit} Gbit/s'\nuplink_delay = '{fabric.delay_us} us'\n"
+        )
+    queue = f"limit = '{fabric.limit} packets'"
+    if fabric.red is not None:
+        low, high = fabric.red
+        queue += (
+            f", kind = 'red', min = '{low} packets', max = '{high} packets', gentle = true,"
+            f" weight = {fabric.weight}, max_probability = {fabric.max_probability},"
+            f" mean_packet = {SEGMENT + HEADER}"
+        )
+        if fabric.mark_below is not None and fabric.ecn:
+            queue += f", mark_below = {fabric.mark_below}"
+    return (
+        f"schema = 1\nname = 'arbiter'\nseed = 1\n[fabric]\n{shape}framing = '0 B'\n"
+        f"mtu = {SEGMENT + HEADER}\nhost_rate = '{fabric.host_gbit} Gbit/s'\n"
+        f"host_delay = '{fabric.delay_us} us'\nqueue = {{ {queue} }}\n"
+        f"host_queue = {{ limit = '{HOST_LIMIT} packets' }}\n[tcp]\n{tcp_text(fabric, sets)}"
+        "[[workload]]\nname = 'flows'\nkind = 'flow-list'\n"
+        f"file = '{file.name}'\n"
+    )
+
+
+def run_ours(fabric: Fabric, flows: list[Flow], sets: list[str]) -> Outcome:
+    """Run ours; a mean queue over time is not among its numbers yet."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "arbiter.toml"
+        text = scenario(fabric, flows, Path(folder) / "flows.csv", sets)
+        path.write_text(text, encoding="utf-8")
+        result = ew.run(path)
+        done = result.flows.filter(pl.col("finish_s").is_finite())
+        links = result.links
+        fct = (done["finish_s"] - done["start_s"]).mean()
+        last = done["finish_s"].max()
+    return Outcome(
+        len(done),
+        float(last if isinstance(last, (int, float)) else 0.0),
+        float(fct if isinstance(fct, (int, float)) else 0.0),
+        int(links["drops"].sum()),
+        int(links["marks"].sum()),
+        float("nan"),
+    )
+
+
+def show(ns2: Outcome, ours: Outcome) -> str:
+    """Return both sides and our ratio to ns-2's."""
+    rows = [f"{'':12} {'ns-2':>12} {'ours':>12} {'ratio':>7}"]
+    for name in ("finished", "makespan_s", "mean_fct_s", "drops", "marks", "mean_queue"):
+        a, b = getattr(ns2, name), getattr(ours, name)
+        ratio = f"{b / a:7.3f}" if a else "      –"
+        rows.append(f"{name:12} {a:12.6g} {b:12.6g} {ratio}")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Read the command line and print the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("flows", type=Path, help="list of flows (CSV: src, dst, bytes, start_s)")
+    parser.add_argument("--hosts", type=int, required=True)
+    parser.add_argument("--leaves", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=200, help="packets at a port of a switch")
+    parser.add_argument("--delay-us", type=float, default=5.0)
+    parser.add_argument("--uplink-gbit", type=float, default=10.0)
+    parser.add_argument("--red", type=int, nargs=2, metavar=("MIN", "MAX"))
+    parser.add_argument("--max-probability", type=float, default=0.1)
+    parser.add_argument("--weight", type=float, default=1.0)
+    parser.add_argument("--mark-below", type=float, default=0.1, help="2 marks always")
+    parser.add_argument("--ecn", action="store_true")
+    parser.add_argument("--ns2-tcp", choices=["FullTcp", "FullTcp/Newreno"], default="FullTcp")
+    parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
+    parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
+    parser.add_argument("--until", type=float, default=300.0, help="seconds at the most")
+    parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
+    parser.add_argument("--json", action="store_true", help="one line for each side")
+    a = parser.parse_args()
+    fabric = Fabric(
+        a.hosts,
+        a.leaves,
+        uplink_gbit=a.uplink_gbit,
+        delay_us=a.delay_us,
+        limit=a.limit,
+        red=tuple(a.red) if a.red else None,
+        max_probability=a.max_probability,
+        weight=a.weight,
+        ecn=a.ecn,
+        mark_below=None if a.mark_below > 1 else a.mark_below,
+        ns2_tcp=a.ns2_tcp,
+        ns2_wait=a.ns2_wait,
+    )
+    if fabric.hosts % fabric.leaves:
+        parser.error("--hosts is not a multiple of --leaves")
+    flows = read_flows(a.flows, fabric.hosts)
+    if a.tcl:
+        a.tcl.write_text(tcl(fabric, flows, a.until), encoding="utf-8")
+        return
+    ns2, ours = run_ns2(fabric, flows, a.until), run_ours(fabric, flows, a.tcp)
+    print(json.dumps([vars(ns2), vars(ours)]) if a.json else show(ns2, ours))
+
+
+if __name__ == "__main__":
+    main()
