@@ -25,6 +25,7 @@ from eastwest import shipped
 from eastwest.claims.catalogue import choose
 from eastwest.claims.catalogue import find as find_claims
 from eastwest.claims.profiles import profiles_of
+from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
@@ -107,6 +108,7 @@ kind = "two-groups"
 host_rate = "10 Gbit/s"
 uplink_rate = "10 Gbit/s"
 routing = "adaptive"
+adaptive_persist_cnms = 1
 [fabric.pfc]
 [fabric.qcn]
 [[class]]
@@ -347,6 +349,10 @@ def test_scenarios_shown_are_accepted(page: Path, tmp_path: Path) -> None:
         if "linux" in tomllib.loads(text):  # profiles of a study
             (tmp_path / "profiles.toml").write_text(text, encoding="utf-8")
             assert profiles_of(tmp_path)["linux"].because
+            continue
+        if "testbed" in tomllib.loads(text):  # readings of a study
+            (tmp_path / "readings.toml").write_text(text, encoding="utf-8")
+            assert readings_of(tmp_path)["testbed"].values
             continue
         if "case" in tomllib.loads(text):  # cases of what-if
             folder = a_workload(tmp_path / f"shop-{number}")
