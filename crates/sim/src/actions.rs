@@ -51,7 +51,8 @@ impl World {
                 self.abort(client);
             }
             Action::Ask { conn } => {
-                let client = self.messages.endpoint(workload, conn.0);
+                // a workload that asks about several may have closed this one at an earlier answer
+                let Some(client) = self.messages.find(workload, conn.0) else { return };
                 let received = |end| self.stack.endpoint(end).received();
                 let bytes = [received(client), received(client.peer())];
                 self.tell(workload, Event::Received { conn, bytes });

@@ -319,7 +319,8 @@ impl FlowWorld {
                 self.world.messages.gone(client);
             }
             Action::Ask { conn } => {
-                let client = self.world.messages.endpoint(workload, conn.0);
+                // as in packet mode: an earlier answer may have led to its end
+                let Some(client) = self.world.messages.find(workload, conn.0) else { return };
                 let bytes = self.net.received((client.slot() / 2) as u32);
                 self.tell(workload, Event::Received { conn, bytes });
             }

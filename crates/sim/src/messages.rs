@@ -98,11 +98,16 @@ impl Messages {
         names[name as usize] = Some(client);
     }
 
-    /// The client's endpoint of a workload's connection.
+    /// The client's endpoint of a workload's connection; `None` once closed.
+    pub fn find(&self, workload: u16, name: u32) -> Option<EndpointId> {
+        self.names[usize::from(workload)].get(name as usize).copied().flatten()
+    }
+
+    /// The client's endpoint of a workload's connection, which is open.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
-        self.names[usize::from(workload)].get(name as usize).copied().flatten().unwrap_or_else(
-            || panic!("workload {workload} uses connection {name}, which is closed"),
-        )
+        self.find(workload, name).unwrap_or_else(|| {
+            panic!("workload {workload} uses connection {name}, which is closed")
+        })
     }
 
     /// A workload has closed a connection: its name is free.

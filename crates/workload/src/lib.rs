@@ -158,7 +158,8 @@ pub enum Action {
         /// The connection.
         conn: ConnId,
     },
-    /// Ask how much has arrived on a connection, for timeouts of applications.
+    /// Ask how much has arrived on a connection, for timeouts of applications. There is no answer
+    /// where the connection was closed meanwhile, as after the answer about another one.
     Ask {
         /// The connection.
         conn: ConnId,
