@@ -161,7 +161,7 @@ impl World {
             Action::Ask { conn } => {
                 let all = self.queue_pairs();
                 // as over TCP: an earlier answer may have led to its end
-                let Some(client) = all.messages.find(workload, conn.0) else { return None };
+                let client = all.messages.find(workload, conn.0)?;
                 let received = |end| all.stack.end(end).received();
                 let bytes = [received(client), received(client.peer())];
                 self.tell(workload, Event::Received { conn, bytes });
