@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import random
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -233,10 +234,12 @@ def tcp_text(fabric: Fabric, sets: list[str]) -> str:
         "initial_rto": "'3 s'",
         "min_rto": "'200 ms'",
         "max_rto": "'60 s'",
+        "backoff_ends": "'ack'",
         "granularity": "'10 ms'",
         "counting": "'acks'",
         "reduced_from": "'window'",
         "limited_transmit": "false",
+        "partial_acks": str(fabric.ns2_tcp != "FullTcp").lower(),
         "max_retries": "100",
         "max_window": f"'{WINDOW * SEGMENT} B'",
         "ecn": "'on'" if fabric.ecn else "'off'",
@@ -265,7 +268,7 @@ def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> 
         queue += (
             f", kind = 'red', min = '{low} packets', max = '{high} packets', gentle = true,"
             f" weight = {fabric.weight}, max_probability = {fabric.max_probability},"
-            f" mean_packet = {SEGMENT + HEADER}"
+            f" mean_packet = {SEGMENT + HEADER}, wait = {str(fabric.ns2_wait).lower()}"
         )
         if fabric.mark_below is not None and fabric.ecn:
             queue += f", mark_below = {fabric.mark_below}"
@@ -300,11 +303,25 @@ def run_ours(fabric: Fabric, flows: list[Flow], sets: list[str]) -> Outcome:
     )
 
 
-def show(ns2: Outcome, ours: Outcome) -> str:
+def shifted(flows: list[Flow], most_us: float, seed: int) -> list[Flow]:
+    """Return the flows, each begun up to so many microseconds later; seed 0 moves none."""
+    if seed == 0:
+        return flows
+    draw = random.Random(seed)
+    return [replace(f, start_s=f.start_s + draw.uniform(0, most_us) * 1e-6) for f in flows]
+
+
+def mean_of(outcomes: list[Outcome]) -> dict[str, float]:
+    """Return the means over runs, number by number."""
+    names = vars(outcomes[0])
+    return {n: sum(getattr(o, n) for o in outcomes) / len(outcomes) for n in names}
+
+
+def show(ns2: dict[str, float], ours: dict[str, float]) -> str:
     """Return both sides and our ratio to ns-2's."""
     rows = [f"{'':12} {'ns-2':>12} {'ours':>12} {'ratio':>7}"]
     for name in ("finished", "makespan_s", "mean_fct_s", "drops", "marks", "mean_queue"):
-        a, b = getattr(ns2, name), getattr(ours, name)
+        a, b = ns2[name], ours[name]
         ratio = f"{b / a:7.3f}" if a else "      –"
         rows.append(f"{name:12} {a:12.6g} {b:12.6g} {ratio}")
     return "\n".join(rows)
@@ -327,6 +344,10 @@ def main() -> None:
     parser.add_argument("--ns2-tcp", choices=["FullTcp", "FullTcp/Newreno"], default="FullTcp")
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
     parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
+    parser.add_argument("--runs", type=int, default=1, help="their means are printed")
+    parser.add_argument(
+        "--shift-us", type=float, default=100.0, help="most that starts of later runs are moved"
+    )
     parser.add_argument("--until", type=float, default=300.0, help="seconds at the most")
     parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
     parser.add_argument("--json", action="store_true", help="one line for each side")
@@ -351,8 +372,10 @@ def main() -> None:
     if a.tcl:
         a.tcl.write_text(tcl(fabric, flows, a.until), encoding="utf-8")
         return
-    ns2, ours = run_ns2(fabric, flows, a.until), run_ours(fabric, flows, a.tcp)
-    print(json.dumps([vars(ns2), vars(ours)]) if a.json else show(ns2, ours))
+    lists = [shifted(flows, a.shift_us, seed) for seed in range(a.runs)]
+    ns2 = mean_of([run_ns2(fabric, moved, a.until) for moved in lists])
+    ours = mean_of([run_ours(fabric, moved, a.tcp) for moved in lists])
+    print(json.dumps([ns2, ours]) if a.json else show(ns2, ours))
 
 
 if __name__ == "__main__":

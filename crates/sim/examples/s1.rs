@@ -9,7 +9,7 @@ use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
 use eastwest_network::queue::{
-    CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, StepMarkingConfig,
+    CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, Spread, StepMarkingConfig,
 };
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
@@ -140,7 +140,7 @@ fn queue(args: &[String]) -> QueueConfig {
             weight: if named("red-now") { 1.0 } else { 0.002 },
             max_probability: 0.1,
             gentle: true,
-            even: true,
+            spread: Spread::Even,
             mean_packet: 1000,
             signal,
             mark_below: None,

@@ -6,7 +6,7 @@ use crate::energy::eee::{SleepBuffer, Trigger};
 use crate::energy::phy::{KNOWN, Phy};
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
-    StepMarkingConfig,
+    Spread, StepMarkingConfig,
 };
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Rate, ecn};
@@ -183,7 +183,7 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
         weight,
         max_probability: 0.5,
         gentle: true,
-        even: true,
+        spread: Spread::Even,
         mean_packet: 500,
         signal: Signal { ecn, protection: Protection::Default },
         mark_below: None,

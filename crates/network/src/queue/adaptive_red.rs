@@ -98,6 +98,7 @@ impl AdaptiveRed {
 #[cfg(test)]
 mod tests {
     use super::super::protection::Signal;
+    use super::super::red::Spread;
     use super::super::tests::{Port, arrive};
     use super::*;
     use crate::config::Limit;
@@ -109,7 +110,7 @@ mod tests {
             weight: 1.0,
             max_probability: if adapt { 0.1 } else { 1.0 },
             gentle: adapt,
-            even: true,
+            spread: Spread::Even,
             mean_packet: 1000,
             signal: Signal::default(),
             mark_below: None,

@@ -26,7 +26,7 @@ use eastwest_types::{Rate, Span, Time};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
 pub use protection::{Protection, Signal};
-pub use red::{Level, Red, RedConfig};
+pub use red::{Level, Red, RedConfig, Spread};
 use serde::{Deserialize, Serialize};
 pub use step_marking::{StepMarking, StepMarkingConfig};
 

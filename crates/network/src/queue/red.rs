@@ -11,7 +11,8 @@
 //! ```
 //!
 //! where the second form, for `n` packets let through since the last signal, spreads signals evenly:
-//! gaps are uniform on 1 … 1/p_b (section 7). From `max` on every packet is signalled, or with
+//! gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets 1/p_b packets pass
+//! first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is signalled, or with
 //! `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In the paper the queue
 //! counts all packets at the gateway; here the one being sent does not count, as in ns-2.
 //!
@@ -40,8 +41,8 @@ pub struct RedConfig {
     pub max_probability: f64,
     /// From `max` on the probability grows further instead of jumping to one.
     pub gentle: bool,
-    /// Spread signals evenly.
-    pub even: bool,
+    /// How signals are spread over the packets that come.
+    pub spread: Spread,
     /// IP bytes of the packets that would have passed in an idle time.
     pub mean_packet: u32,
     /// Whether to mark or to drop.
@@ -50,6 +51,19 @@ pub struct RedConfig {
     pub mark_below: Option<f64>,
     /// What does not fit is lost.
     pub limit: Limit,
+}
+
+/// How signals are spread over the packets that come. `n` counts the packets let through since the
+/// last signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spread {
+    /// Each packet by itself, with p_b: gaps are geometric.
+    Alone,
+    /// p_b / (1 − n·p_b): gaps are uniform on 1 … 1/p_b (Floyd and Jacobson 1993, section 7).
+    Even,
+    /// With m = n + 1: none while m·p_b is below 1, then p_b / (2 − m·p_b): gaps are uniform on
+    /// 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p` with `wait_`).
+    Wait,
 }
 
 /// A length of the queue, which may be a mean and so need not be whole.
@@ -176,9 +190,16 @@ impl Red {
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }
-        let before = if self.config.even { f64::from(self.unsignalled) } else { 0.0 };
-        // where 1 − n·p is not above p the packet is the last of its gap
-        let signalled = p >= 1.0 || self.random.unit() * (1.0 - before * p) < p;
+        // where the rest of the gap is not above p the packet is the last of it
+        let rest = match self.config.spread {
+            Spread::Alone => 1.0,
+            Spread::Even => 1.0 - f64::from(self.unsignalled) * p,
+            Spread::Wait => 2.0 - (f64::from(self.unsignalled) + 1.0) * p,
+        };
+        let signalled = match rest > 1.0 {
+            true => false, // `Wait` alone: the packets that pass first
+            false => p >= 1.0 || self.random.unit() * rest < p,
+        };
         if !signalled {
             self.unsignalled += 1;
             return Verdict::Enqueue;
@@ -217,7 +238,7 @@ mod tests {
             weight,
             max_probability: 1.0,
             gentle: false,
-            even: true,
+            spread: Spread::Even,
             mean_packet: 1000,
             signal: Signal::default(),
             mark_below: None,
@@ -289,8 +310,20 @@ mod tests {
     }
 
     #[test]
+    fn gaps_of_wait_begin_where_those_of_even_end() {
+        // p_b = 1/20: uniform on 20 … 39, the last of which is the 40th with probability zero
+        let config =
+            RedConfig { max_probability: 0.1, spread: Spread::Wait, ..config(10.0, 20.0, 1.0) };
+        let gaps = gaps(red(config), 15, 200_000);
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&20), Some(&39)));
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        assert!((mean - 29.5).abs() < 0.3, "{mean}");
+    }
+
+    #[test]
     fn without_spreading_gaps_are_geometric() {
-        let config = RedConfig { max_probability: 0.1, even: false, ..config(10.0, 20.0, 1.0) };
+        let config =
+            RedConfig { max_probability: 0.1, spread: Spread::Alone, ..config(10.0, 20.0, 1.0) };
         let gaps = gaps(red(config), 15, 200_000);
         let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
         assert!((mean - 20.0).abs() < 0.6, "{mean}");
@@ -383,8 +416,8 @@ mod tests {
 
     /// Shares of packets marked and dropped where ECN-capable ones come at 1.05 times the rate of the
     /// port whatever becomes of them. Thresholds of 20 and 60 packets, 0.2 at the upper one.
-    fn at_overload(mark_below: Option<f64>, even: bool) -> (f64, f64) {
-        let base = RedConfig { even, ..marking(mark_below, Protection::Default) };
+    fn at_overload(mark_below: Option<f64>, spread: Spread) -> (f64, f64) {
+        let base = RedConfig { spread, ..marking(mark_below, Protection::Default) };
         let (min, max) = (Level::Packets(20.0), Level::Packets(60.0));
         let mut red = red(RedConfig { min, max, weight: 0.002, max_probability: 0.2, ..base });
         let packet = ect(0);
@@ -410,16 +443,22 @@ mod tests {
     #[test]
     fn shares_at_overload_are_those_of_ns_2() {
         // what is too much is dropped, 1 − 1/1.05, with the probability about where drops begin: at 0.1
-        // with gaps of 5.5 on average or of 10, at 1 with gaps of one
-        for (below, even, signals) in
-            [(0.1, true, 1.0 / 5.5), (0.1, false, 0.1), (1.0, true, 1.0), (1.0, false, 1.0)]
-        {
-            let (marked, dropped) = at_overload(Some(below), even);
-            println!("mark_below {below}, even {even}: {marked:.4} marked, {dropped:.4} dropped");
+        // with gaps of 5.5 on average, of 10 or of 14.5, at 1 with gaps of one; with `wait` of two
+        // just below it
+        for (below, spread, signals) in [
+            (0.1, Spread::Even, 1.0 / 5.5),
+            (0.1, Spread::Alone, 0.1),
+            (0.1, Spread::Wait, 1.0 / 14.5),
+            (1.0, Spread::Even, 1.0),
+            (1.0, Spread::Alone, 1.0),
+            (1.0, Spread::Wait, 0.524),
+        ] {
+            let (marked, dropped) = at_overload(Some(below), spread);
+            println!("mark_below {below}, {spread:?}: {marked:.4} marked, {dropped:.4} dropped");
             assert!((dropped - (1.0 - 1.0 / 1.05)).abs() < 0.002, "{dropped}");
             assert!(
                 (marked + dropped - signals).abs() < 0.05 * signals,
-                "{below} {even}: {marked}"
+                "{below} {spread:?}: {marked}"
             );
         }
     }

@@ -13,7 +13,7 @@ use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
 use eastwest_network::queue::{
     AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, Level, PieConfig, Protection,
-    RedConfig, Signal, StepMarkingConfig,
+    RedConfig, Signal, Spread, StepMarkingConfig,
 };
 use eastwest_network::shared_buffer::SharedBufferConfig;
 use eastwest_types::{Rate, Span};
@@ -276,10 +276,7 @@ fn read_red_rest(s: &mut Section, limit: Limit) -> RedConfig {
             )
             .default("true"),
         ),
-        even: s.get(
-            key("even", "Signals are spread evenly (Floyd and Jacobson 1993, section 7).")
-                .default("true"),
-        ),
+        spread: read_spread(s),
         mean_packet: s.get(
             key::<Octets>(
                 "mean_packet",
@@ -293,6 +290,27 @@ fn read_red_rest(s: &mut Section, limit: Limit) -> RedConfig {
         signal: read_signal(s),
         mark_below: read_mark_below(s),
         limit,
+    }
+}
+
+fn read_spread(s: &mut Section) -> Spread {
+    let even: bool = s.get(
+        key("even", "Signals are spread evenly (Floyd and Jacobson 1993, section 7).")
+            .default("true"),
+    );
+    let wait: bool = s.get(
+        key(
+            "wait",
+            "After a signal one over the probability packets pass before the next can come (ns-2's \
+             `wait_`, on there by default); needs even.",
+        )
+        .default("false"),
+    );
+    s.demand(even || !wait, &["wait", "even"], || "needs signals that are spread".to_owned());
+    match (even, wait) {
+        (false, _) => Spread::Alone,
+        (true, false) => Spread::Even,
+        (true, true) => Spread::Wait,
     }
 }
 

@@ -37,9 +37,19 @@ pub fn read_timers(s: &mut Section, max_retries: u32) -> TimerRules {
             ),
         ],
     );
+    let ack_ends_backoff = s.choice(
+        "backoff_ends",
+        "What ends the doubling of timeouts.",
+        Some("sample"),
+        &[
+            ("sample", false, "a round-trip sample (RFC 6298, 5.7; Linux)"),
+            ("ack", true, "any ACK of something new (ns-2, FullTcpAgent::newack)"),
+        ],
+    );
     TimerRules {
         rto,
         give_up,
+        ack_ends_backoff,
         ticks: s.get(
             key(
                 "timer_ticks",
@@ -140,6 +150,15 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             .default("false"),
         ),
         prr: read_prr(s),
+        reno: !s.get::<bool>(
+            key(
+                "partial_acks",
+                "Without SACK an ACK of a part of what was under way at the loss shows the next \
+                 loss, and recovery goes on (NewReno, RFC 6582); false: it ends recovery (Reno, \
+                 RFC 2581, 3.2).",
+            )
+            .default("true"),
+        ),
     }
 }
 

@@ -179,6 +179,12 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         let over = self.snd_una >= self.recover;
         let mut partial = false;
+        if config.timers.ack_ends_backoff && self.backoff > 0 {
+            self.backoff = 0;
+            if self.rto_at != Time::NEVER {
+                self.rto_at = self.deadline(now, self.rto(config), config);
+            }
+        }
         if self.is_held_in_recovery(config) {
             self.dup_acks = 0;
             self.set_lost_to(self.snd_una);
@@ -187,6 +193,10 @@ impl Endpoint {
         }
         if self.phase == Phase::Loss {
             self.grow(now, acked, true, config);
+        } else if !config.sack && !over && config.recovery.reno {
+            // RFC 2581, 3.2 step 6: any new ACK. `recover` stays: duplicates below it do not begin
+            // another recovery (RFC 2582, section 5; ns-2's `bugFix_`)
+            self.leave_recovery(acked, config, sink);
         } else if !config.sack && !over {
             // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
             partial = true;
@@ -197,19 +207,24 @@ impl Endpoint {
             self.set_lost_to((self.snd_una + segment).min(self.snd_max));
         }
         if over {
-            if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
-                self.window.cwnd = self.window.ssthresh;
-            }
-            if let Some(board) = &mut self.board {
-                board.rack.recovery_ended();
-            }
-            self.phase = Phase::Open;
-            self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
-            self.dup_acks = 0;
-            self.set_lost_to(self.snd_una);
-            self.set_resent_to(self.resent_to().max(self.snd_una));
+            self.leave_recovery(acked, config, sink);
         }
         partial
+    }
+
+    /// Recovery, or what a timeout began, is over: `acked` bytes have just been acknowledged.
+    fn leave_recovery(&mut self, acked: u64, config: &TcpConfig, sink: &mut impl Sink) {
+        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        if let Some(board) = &mut self.board {
+            board.rack.recovery_ended();
+        }
+        self.phase = Phase::Open;
+        self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
+        self.dup_acks = 0;
+        self.set_lost_to(self.snd_una);
+        self.set_resent_to(self.resent_to().max(self.snd_una));
     }
 
     /// The retransmission timer has expired: start over from the first byte not acknowledged.

@@ -42,6 +42,8 @@ pub struct TimerRules {
     pub syn_retries: Option<u32>,
     /// So many timeouts of a SYN do not double the next (Linux, `tcp_syn_linear_timeouts`).
     pub linear_syns: u32,
+    /// Any new ACK ends the backing off, not a round-trip sample alone (ns-2, `FullTcpAgent::newack`).
+    pub ack_ends_backoff: bool,
 }
 
 /// Ticks in which a host may have booted before the run: more than the coarsest unit of the timer wheel
@@ -145,6 +147,8 @@ pub struct RecoveryRules {
     pub adapt_reordering: bool,
     /// SACK blocks of ACKs that a later one has overtaken are heeded (Linux); needs SACK.
     pub late_sacks: bool,
+    /// Without SACK: a partial ACK ends the recovery, as in Reno (RFC 2581, 3.2).
+    pub reno: bool,
 }
 
 impl RecoveryRules {
@@ -175,6 +179,7 @@ impl Default for RecoveryRules {
             reordering: 3,
             adapt_reordering: false,
             late_sacks: false,
+            reno: false,
         }
     }
 }

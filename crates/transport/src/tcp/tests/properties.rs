@@ -91,7 +91,7 @@ fn timers() -> impl Strategy<Value = TimerRules> {
 fn recovery() -> impl Strategy<Value = RecoveryRules> {
     let prr = prop_oneof![Just(PrrRule::Off), Just(PrrRule::Rfc6937), Just(PrrRule::Linux)];
     let rack = prop_oneof![Just(RackRule::Off), Just(RackRule::Rfc8985), Just(RackRule::Linux)];
-    (prr, rack, 1..6u32, any::<[bool; 8]>()).prop_map(|(prr, rack, n, on)| RecoveryRules {
+    (prr, rack, 1..6u32, any::<[bool; 9]>()).prop_map(|(prr, rack, n, on)| RecoveryRules {
         prr,
         rack,
         probes: rack != RackRule::Off && on[1],
@@ -102,6 +102,7 @@ fn recovery() -> impl Strategy<Value = RecoveryRules> {
         reordering: n,
         adapt_reordering: on[6],
         late_sacks: on[7],
+        reno: on[8],
         ..RecoveryRules::default()
     })
 }

@@ -4,6 +4,7 @@
 use super::super::Repair;
 use super::super::config::TcpConfig;
 use super::super::endpoint::Phase;
+use super::super::rules::RecoveryRules;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span, Time};
 
@@ -221,6 +222,20 @@ fn a_partial_ack_sends_the_next_hole_at_once() {
     assert_eq!(again, [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(finish(&mut net, 12), 5);
     assert_eq!(net.stack.totals().timeouts, 0);
+}
+
+#[test]
+fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer() {
+    let recovery = RecoveryRules { reno: true, ..RecoveryRules::default() };
+    let reno = TcpConfig { sack: false, recovery, ..settings() };
+    let mut net = after_loss(reno, 12, &[1, 3]);
+    net.run_to(100);
+    let again: Vec<u64> =
+        net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.packet.seq / SEGMENT + 1).collect();
+    assert_eq!(again, [1]);
+    assert_eq!(net.end(Side::Client).phase, Phase::Open);
+    finish(&mut net, 12);
+    assert_eq!((net.stack.totals().fast_recoveries, net.stack.totals().timeouts), (1, 1));
 }
 
 #[test]

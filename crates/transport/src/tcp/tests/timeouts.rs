@@ -2,6 +2,7 @@
 
 use super::super::config::TcpConfig;
 use super::super::endpoint::Phase;
+use super::super::rules::TimerRules;
 use super::super::{Cause, Notice, Repair};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span};
@@ -41,6 +42,17 @@ fn without_timestamps_the_doubled_timeout_stays_until_something_new_is_timed() {
     net.run_to(1100);
     assert_eq!(rto(&net), Span::from_ms(200));
     assert_eq!(net.end(Side::Client).rtt.srtt(), Some(Span::from_ms(10)));
+}
+
+#[test]
+fn as_in_ns_2_any_new_ack_can_end_the_doubling() {
+    let timers = TimerRules { ack_ends_backoff: true, ..TimerRules::default() };
+    let mut net = Net::established(TcpConfig { timestamps: false, timers, ..settings() });
+    net.lose(&[1, 2]);
+    net.write(Side::Client, 10);
+    net.run_to(1000);
+    assert_eq!(net.end(Side::Client).outstanding(), 0);
+    assert_eq!(net.end(Side::Client).rto(net.stack.config()), Span::from_ms(200));
 }
 
 #[test]
