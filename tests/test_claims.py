@@ -31,7 +31,7 @@ from eastwest.sweep.spec import load as load_sweep
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
 #: Studies whose bands are written and whose first full runs are still to be made.
-AWAITED: set[str] = set()
+AWAITED = {"incast", "dcb", "eeon_ch5", "eeon_ch6"}
 
 SCENARIO = """
 schema = 1

@@ -17,7 +17,7 @@ import fnmatch
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LARGEST_FILE = 256 * 1024
 _MOST_SEEDS = 1000
 _KEYS = ("about", "since", "seeds", "value")
-_VALUE_KEYS = ("what", "words", "where", "set", "claims")
+_VALUE_KEYS = ("what", "words", "where", "set", "claims", "with")
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class Value:
     settings: Mapping[str, Any]
     #: Patterns of the claims it is for; none: all of the study.
     claims: tuple[str, ...] = ()
+    #: Settings that a run must have for this to mean something: each path with its allowed values.
+    needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def fits(self, decided: Mapping[str, list[Any]]) -> bool:
+        """Whether runs that have these settings have those it needs, whatever is varied."""
+        return all(
+            path in decided and all(value in allowed for value in decided[path])
+            for path, allowed in self.needs.items()
+        )
 
     def names(self, claim: str) -> bool:
         """Whether the value names a claim, by its id."""
@@ -72,7 +81,7 @@ class Reading:
         """
         given = sweep.get("set")
         own = dict(flat(given)) if isinstance(given, dict) else {}
-        general, named = self._settings(claim)
+        general, named = self._settings(claim, _decided(sweep, own) if self._needs() else {})
         added = {path: value for path, value in general.items() if path not in {*own, *kept}}
         replaced = {path: value for path, value in named.items() if path not in kept}
         seeds = sweep.get("seeds")
@@ -80,16 +89,43 @@ class Reading:
         settings = {**added, **own, **replaced}
         return {**sweep, **fewer, **({"set": settings} if settings else {})}
 
-    def _settings(self, claim: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _needs(self) -> bool:
+        return any(value.needs for value in self.values)
+
+    def _settings(
+        self, claim: str, decided: Mapping[str, list[Any]]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings for all claims of the study, and those for this one."""
         general: dict[str, Any] = {}
         named: dict[str, Any] = {}
         for value in self.values:
+            if not value.fits(decided):
+                continue
             if not value.claims:
                 general |= value.settings
             elif value.names(claim):
                 named |= value.settings
         return general, named
+
+
+def _decided(sweep: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Values that the runs of a sweep have by path: of the scenario, of ``own``, of every axis."""
+    scenario = sweep.get("scenario")
+    try:
+        text = Path(scenario).read_text(encoding="utf-8") if isinstance(scenario, str) else ""
+        base = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError):
+        base = {}  # the sweep itself says what is wrong with its scenario
+    decided = {path: [value] for path, value in (*flat(base), *own.items())}
+    axes = sweep.get("axis")
+    for axis in axes if isinstance(axes, list) else []:
+        path, values = axis.get("path"), axis.get("values")
+        if isinstance(path, str) and isinstance(values, list):
+            decided[path] = values
+        elif isinstance(path, list) and isinstance(values, list):
+            rows = [row for row in values if isinstance(row, list) and len(row) == len(path)]
+            decided |= {each: [row[at] for row in rows] for at, each in enumerate(path)}
+    return decided
 
 
 #: What a study has that says nothing of readings.
@@ -150,7 +186,7 @@ def _reading(where: str, name: str, entry: Any) -> Reading:
 def _values(where: str, entries: list[Any]) -> Iterator[Value]:
     for number, entry in enumerate(entries):
         place = f"{where}.value.{number}"
-        needed = {*_VALUE_KEYS} - {"claims"}
+        needed = {*_VALUE_KEYS} - {"claims", "with"}
         if not isinstance(entry, dict) or not needed <= {*entry} <= {*_VALUE_KEYS}:
             raise InputError(f"{place}: must be a table with {', '.join(_VALUE_KEYS)}")
         texts = [entry[key] for key in ("what", "words", "where")]
@@ -161,5 +197,9 @@ def _values(where: str, entries: list[Any]) -> Iterator[Value]:
             raise InputError(f"{place}: claims is a list of ids or globs")
         if not isinstance(entry["set"], dict) or not entry["set"]:
             raise InputError(f"{place}: set is a table of paths and values")
+        conditions = entry.get("with", {})
+        if not isinstance(conditions, dict):
+            raise InputError(f"{place}: with is a table of paths and allowed values")
+        needs = {p: tuple(v) if isinstance(v, list) else (v,) for p, v in flat(conditions)}
         what, words, source = (text.strip() for text in texts)
-        yield Value(what, words, source, dict(flat(entry["set"])), tuple(claims))
+        yield Value(what, words, source, dict(flat(entry["set"])), tuple(claims), needs)
