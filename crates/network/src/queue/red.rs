@@ -12,9 +12,10 @@
 //!
 //! where the second form, for `n` packets let through since the last signal, spreads signals evenly:
 //! gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets 1/p_b packets pass
-//! first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is signalled, or with
-//! `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In the paper the queue
-//! counts all packets at the gateway; here the one being sent does not count, as in ns-2.
+//! first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is
+//! signalled, or with `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In
+//! the paper the queue counts all packets at the gateway; here the one being sent does not count, as
+//! in ns-2.
 //!
 //! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well
 //! once its average is above an upper threshold. `mark_below` is the probability from which on they
@@ -190,16 +191,14 @@ impl Red {
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }
-        // where the rest of the gap is not above p the packet is the last of it
+        // p / rest is the probability spread; where that is one or more the packet is signalled
         let rest = match self.config.spread {
             Spread::Alone => 1.0,
             Spread::Even => 1.0 - f64::from(self.unsignalled) * p,
             Spread::Wait => 2.0 - (f64::from(self.unsignalled) + 1.0) * p,
         };
-        let signalled = match rest > 1.0 {
-            true => false, // `Wait` alone: the packets that pass first
-            false => p >= 1.0 || self.random.unit() * rest < p,
-        };
+        // `rest` is above 1 with `Wait` alone, for the packets that pass first
+        let signalled = rest <= 1.0 && (p >= 1.0 || self.random.unit() * rest < p);
         if !signalled {
             self.unsignalled += 1;
             return Verdict::Enqueue;
@@ -311,7 +310,8 @@ mod tests {
 
     #[test]
     fn gaps_of_wait_begin_where_those_of_even_end() {
-        // p_b = 1/20: uniform on 20 … 39, the last of which is the 40th with probability zero
+        // p_b = 1/20: m·p_b is 1 at the 20th packet, where the probability is 1/20, and 39/20 at the 39th,
+        // where it is 1
         let config =
             RedConfig { max_probability: 0.1, spread: Spread::Wait, ..config(10.0, 20.0, 1.0) };
         let gaps = gaps(red(config), 15, 200_000);

@@ -150,7 +150,7 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             .default("false"),
         ),
         prr: read_prr(s),
-        reno: !s.get::<bool>(
+        partial_acks: s.get(
             key(
                 "partial_acks",
                 "Without SACK an ACK of a part of what was under way at the loss shows the next \

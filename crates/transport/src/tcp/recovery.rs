@@ -193,7 +193,7 @@ impl Endpoint {
         }
         if self.phase == Phase::Loss {
             self.grow(now, acked, true, config);
-        } else if !config.sack && !over && config.recovery.reno {
+        } else if !config.sack && !over && !config.recovery.partial_acks {
             // RFC 2581, 3.2 step 6: any new ACK. `recover` stays: duplicates below it do not begin
             // another recovery (RFC 2582, section 5; ns-2's `bugFix_`)
             self.leave_recovery(acked, config, sink);

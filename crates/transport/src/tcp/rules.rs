@@ -147,8 +147,9 @@ pub struct RecoveryRules {
     pub adapt_reordering: bool,
     /// SACK blocks of ACKs that a later one has overtaken are heeded (Linux); needs SACK.
     pub late_sacks: bool,
-    /// Without SACK: a partial ACK ends the recovery, as in Reno (RFC 2581, 3.2).
-    pub reno: bool,
+    /// Without SACK a partial ACK shows the next loss and recovery goes on (NewReno, RFC 6582); off, it
+    /// ends the recovery (Reno, RFC 2581, 3.2).
+    pub partial_acks: bool,
 }
 
 impl RecoveryRules {
@@ -179,7 +180,7 @@ impl Default for RecoveryRules {
             reordering: 3,
             adapt_reordering: false,
             late_sacks: false,
-            reno: false,
+            partial_acks: true,
         }
     }
 }

@@ -81,7 +81,8 @@ fn receiver() -> impl Strategy<Value = ReceiverRules> {
 }
 
 fn timers() -> impl Strategy<Value = TimerRules> {
-    (any::<bool>(), any::<bool>()).prop_map(|(linux, ticks)| TimerRules {
+    any::<[bool; 3]>().prop_map(|[linux, ticks, ack_ends_backoff]| TimerRules {
+        ack_ends_backoff,
         rto: if linux { RtoRule::Linux } else { RtoRule::Rfc6298 },
         ticks,
         ..TimerRules::default()
@@ -102,7 +103,7 @@ fn recovery() -> impl Strategy<Value = RecoveryRules> {
         reordering: n,
         adapt_reordering: on[6],
         late_sacks: on[7],
-        reno: on[8],
+        partial_acks: on[8],
         ..RecoveryRules::default()
     })
 }

@@ -226,7 +226,7 @@ fn a_partial_ack_sends_the_next_hole_at_once() {
 
 #[test]
 fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer() {
-    let recovery = RecoveryRules { reno: true, ..RecoveryRules::default() };
+    let recovery = RecoveryRules { partial_acks: false, ..RecoveryRules::default() };
     let reno = TcpConfig { sack: false, recovery, ..settings() };
     let mut net = after_loss(reno, 12, &[1, 3]);
     net.run_to(100);
