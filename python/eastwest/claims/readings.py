@@ -47,15 +47,24 @@ class Value:
     settings: Mapping[str, Any]
     #: Patterns of the claims it is for; none: all of the study.
     claims: tuple[str, ...] = ()
-    #: Settings that a run must have for this to mean something: each path with its allowed values.
+    #: ``with``: settings that a run must have for this to mean something, and their allowed values.
     needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
-        """Whether runs that have these settings have those it needs, whatever is varied."""
-        return all(
-            path in decided and all(value in allowed for value in decided[path])
-            for path, allowed in self.needs.items()
-        )
+        """Whether the runs of a sweep, which have these values by path, have what it needs.
+
+        Raises ``InputError`` where some of them have it and others have not.
+        """
+        fit = True
+        for path, allowed in self.needs.items():
+            have = {value in allowed for value in decided.get(path, [None])}
+            if len(have) > 1:
+                raise InputError(
+                    f"the reading's value {self.what!r:.60} fits a part of the axis {path} only; "
+                    "vary it in runs of their own"
+                )
+            fit = fit and have == {True}
+        return fit
 
     def names(self, claim: str) -> bool:
         """Whether the value names a claim, by its id."""
@@ -77,7 +86,8 @@ class Reading:
     def applied(self, sweep: Mapping[str, Any], claim: str, kept: set[str]) -> dict[str, Any]:
         """Give the table of a sweep with this reading's settings.
 
-        ``kept`` are paths that are decided elsewhere, by an axis or by a profile.
+        ``kept`` are paths that are decided elsewhere, by an axis or by a profile. Raises
+        ``InputError`` where a value fits a part of the runs only.
         """
         given = sweep.get("set")
         own = dict(flat(given)) if isinstance(given, dict) else {}
@@ -198,7 +208,7 @@ def _values(where: str, entries: list[Any]) -> Iterator[Value]:
         if not isinstance(entry["set"], dict) or not entry["set"]:
             raise InputError(f"{place}: set is a table of paths and values")
         conditions = entry.get("with", {})
-        if not isinstance(conditions, dict):
+        if not isinstance(conditions, dict) or any(v in ([], {}) for _, v in flat(conditions)):
             raise InputError(f"{place}: with is a table of paths and allowed values")
         needs = {p: tuple(v) if isinstance(v, list) else (v,) for p, v in flat(conditions)}
         what, words, source = (text.strip() for text in texts)

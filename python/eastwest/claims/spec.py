@@ -386,8 +386,8 @@ class _Reader:
             own = {*_mapping(table.get("set"))}
             table = self.variant.applied(table)
             fixed |= {*self.variant.settings} - own
-        table = self.reading.applied(table, self.identity, fixed)
         try:
+            table = self.reading.applied(table, self.identity, fixed)
             into[name] = load_sweep({**table, "name": name})
         except ProblemsError as error:
             for problem in error.problems:
