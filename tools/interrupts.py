@@ -130,6 +130,8 @@ def write_inputs(folder: Path) -> None:
 
 def main(names: list[str]) -> None:
     """Print all rows."""
+    # started in the background by a shell, this process and its children would ignore SIGINT
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_inputs(folder)
