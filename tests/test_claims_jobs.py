@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from eastwest.claims import of_jobs
-from eastwest.claims.measures import Data, MeasureError, jobs
+from eastwest.claims.measures import VALUES, Data, MeasureError, jobs
 from eastwest.claims.spec import Figure, Metric
 from eastwest.claims.verdict import Part
+from eastwest.results import Result
 
 SLOW: Mapping[str, Any] = {"tcp.min_rto": "200 ms"}
 FAST: Mapping[str, Any] = {"tcp.min_rto": "1 ms"}
@@ -70,6 +71,28 @@ def test_a_shift_is_that_of_the_distributions_and_has_an_interval_over_seeds() -
     assert found.low == found.high == 10
     middle = found.rows[49]
     assert (middle["share"], middle["at_s"], middle["against_s"]) == (0.5, 12.5, 2.5)
+
+
+class Tasks:
+    """A run's folder as far as the phase of shuffle is read from it."""
+
+    path = Path("a-run")
+
+    def __init__(self, *rows: tuple[str, float, float]) -> None:
+        names = ["kind", "input_done_s", "finished_s"]
+        types = [pl.String, pl.Float64, pl.Float64]
+        self.tasks = pl.DataFrame(rows, schema=list(zip(names, types, strict=True)), orient="row")
+
+
+def test_the_shuffle_lasts_from_the_last_map_to_the_last_fetch() -> None:
+    def shuffle_s(*rows: tuple[str, float, float]) -> float:
+        return VALUES["shuffle-s"](cast(Result, Tasks(*rows)))
+
+    maps = ("map", 1.0, 2.0), ("map", 2.0, 5.0)
+    assert shuffle_s(*maps, ("reduce", 9.0, 20.0), ("reduce", 7.0, 30.0)) == 4.0
+    assert shuffle_s(*maps, ("reduce", 4.0, 20.0)) == 0.0
+    with pytest.raises(MeasureError, match="no maps or no reduces"):
+        shuffle_s(*maps)
 
 
 def test_only_jobs_that_differ_are_counted_as_sooner_or_later() -> None:
