@@ -99,6 +99,7 @@ CHAPTER: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
 }
 
 PICTURES: Mapping[str, Mapping[str, Callable[[pl.DataFrame], Figure]]] = {
+    "reading": {"reading": partial(draw, tcp="ns2", links="between switches")},
     "chapter7": CHAPTER,
     "policies": {
         "policies": partial(trade, title="Links between switches sleep, chapter 7's job",
