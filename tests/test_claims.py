@@ -31,7 +31,7 @@ from eastwest.sweep.spec import load as load_sweep
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
 #: Studies whose best reading still waits for full runs: their claims are shown as not run.
-AWAITED = {"dcb", "eeon_ch5", "eeon_ch6", "eeon_ch7"}
+AWAITED = {"dcb", "eeon_ch4", "eeon_ch5", "eeon_ch6", "eeon_ch7"}
 
 SCENARIO = """
 schema = 1
@@ -552,6 +552,34 @@ def test_a_value_that_fits_a_part_of_an_axis_is_refused(papers: Path) -> None:
         load(papers / "tiny/claims/A1.toml")
 
 
+def only_in(papers: Path, text: str) -> None:
+    """Have the reading say that A1 is of a part of its points."""
+    value = f"{text}\nclaims = ["
+    readings = READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\nclaims = [', value)
+    (papers / "tiny" / "readings.toml").write_text(readings)
+
+
+def test_a_value_cuts_the_axes_of_the_claims_it_names(papers: Path) -> None:
+    path = papers / "tiny/claims/A1.toml"
+    whole = load(path).runs["rates"].axes[0].values
+    asked = 'only = { "fabric.host_rate" = "1 Gbit/s", "fabric.kind" = "star" }'
+    only_in(papers, asked)
+    best, first = load(path), load(path, named="first")
+    assert best.runs["rates"].axes[0].values == (("1 Gbit/s",),)
+    assert first.runs["rates"].axes[0].values == whole and len(whole) > 1
+    assert best.runs["rates"].settings == {"tcp.initial_window": 20}, "a value may set nothing"
+    assert "only `fabric.host_rate = 1 Gbit/s`" in page.text(papers)
+
+
+@pytest.mark.parametrize(
+    "condition", ['"fabric.host_rate" = "3 Gbit/s"', '"fabric.kind" = "torus"', '"mtu" = 9000']
+)
+def test_a_value_that_leaves_no_point_is_refused(papers: Path, condition: str) -> None:
+    only_in(papers, f"only = {{ {condition} }}")
+    with pytest.raises(ProblemsError, match="leaves none of the runs"):
+        load(papers / "tiny/claims/A1.toml")
+
+
 def test_a_reading_that_changes_nothing_shares_the_first_results(papers: Path) -> None:
     path = rewrite(papers, ("[[explanation]]", '[[explanation]]\nreading = "first"'))
     text = READINGS.replace("tcp.initial_window = 20, ", "").replace('"tiny/A*"', '"tiny/B"')
@@ -583,6 +611,8 @@ def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.Monke
     rewrite(papers, ("seeds = 3", "seeds = 20"))
     (found,) = ew.claims("tiny", jobs=0, papers=papers)
     assert (found.verdict, found.seeds) == ("undecided", 60)
+    (fewer,) = run(find(papers), jobs=0, most_seeds=40)
+    assert fewer.seeds == 40
     (quick,) = ew.claims("tiny", jobs=0, papers=papers, quick=True)
     assert quick.seeds == 2
 
@@ -619,6 +649,9 @@ def test_what_holds_by_construction_says_so(papers: Path) -> None:
         (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "seeds must be from 1"),
         (READINGS.replace("claims = [", "with = 3\nclaims = ["), "with is a table"),
         (READINGS.replace("claims = [", "with = {a = []}\nclaims = ["), "with is a table"),
+        (READINGS.replace("claims = [", "only = 3\nclaims = ["), "only is a table"),
+        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only is for the claims"),
+        (READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""), "set is a table"),
         (READINGS, "did you mean testbed"),
     ],
 )
