@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent / "scenarios" / "stages"
 TABLES = 5
 #: Arrivals a second from each time on, and the end, in seconds.
 RATES, END_S = ((0.0, 50.0), (20.0, 100.0)), 30.0
-#: Mean seconds of computing: the web server before and after it asks the database, and the database.
+#: Mean seconds of computing: the web server before and after its query, and the database.
 BEFORE_S, AFTER_S, QUERY_S = 0.008, 0.016, 0.008
 #: Bytes of messages; that of the database's answers is a mean, and they have at least the least.
 REQUEST, ANSWER, QUERY, ROWS, LEAST = 1600, 8000, 1600, 20_000, 200

@@ -1,8 +1,9 @@
 """Core time of the components of replayed transactions, over time.
 
-A call of the table that is replayed has two times of computing: its caller computes ``gap_s`` before
-it sends the request, and its component ``rest_s`` before it answers. Both end when that is sent, so
-that the run's table ``calls`` says when they were, also where they waited for a processor first.
+A call of the table that is replayed has two times of computing: its caller computes ``gap_s``
+before it sends the request, and its component ``rest_s`` before it answers. Both end when that is
+sent, so that the run's table ``calls`` says when they were, also where they waited for a processor
+first.
 """
 
 from __future__ import annotations

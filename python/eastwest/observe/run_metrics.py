@@ -2,8 +2,8 @@
 
 They are made of the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
 ``queues``, ``power``) and of those with a row for each thing that happened (``flows``, ``events``,
-``tasks``, ``transactions``, ``calls``), whose rows are counted up to the end of each interval, as are
-the packets of captured ports. Nothing is simulated anew.
+``tasks``, ``transactions``, ``calls``), whose rows are counted up to the end of each interval, as
+are the packets of captured ports. Nothing is simulated anew.
 """
 
 from __future__ import annotations
