@@ -12,6 +12,8 @@ from eastwest.observe.metrics import Numbers
 
 #: Types of blocks of pcapng, and the option that has an interface's name.
 _INTERFACE, _PACKET, _NAME = 1, 6, 2
+#: Bytes that a block of a type has at least.
+_LEAST = {_INTERFACE: 20, _PACKET: 32}
 _HEAD = struct.Struct("<II")
 _WHEN = struct.Struct("<III")
 
@@ -30,7 +32,7 @@ def packet_times(path: Path) -> dict[str, Numbers]:
         if at + _HEAD.size > len(data):
             raise InputError(f"{path}: damaged at byte {at}")
         kind, length = _HEAD.unpack_from(data, at)
-        if length < 12 or at + length > len(data):
+        if length < _LEAST.get(kind, 12) or at + length > len(data):
             raise InputError(f"{path}: damaged at byte {at}")
         if kind == _INTERFACE:
             names.append(_name(data[at + 16 : at + length - 4]))
@@ -52,6 +54,6 @@ def _name(options: memoryview) -> str:
     while at + 4 <= len(options):
         code, length = struct.unpack_from("<HH", options, at)
         if code == _NAME:
-            return bytes(options[at + 4 : at + 4 + length]).decode()
+            return bytes(options[at + 4 : at + 4 + length]).decode(errors="replace")
         at += 4 + length + (-length) % 4
     return ""
