@@ -28,3 +28,13 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
     shares = [1 - ours.values[seed] / theirs.values[seed] for seed in seeds]
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+@measure("largest")
+def largest(data: Data, value: str, at: Settings) -> Measured:
+    """Largest value of all runs at one point, for what is said to happen in some runs.
+
+    It has no interval: with more seeds it can only grow.
+    """
+    values = data.sample(value, at).values
+    return Measured(max(values.values()), seeds=len(values))
