@@ -6,9 +6,9 @@
     python papers/dcb/study.py --kept   # runs nothing: what the store has already
     python papers/dcb/study.py --draw   # the pictures again, from the kept numbers
 
-The runs are those of the claims (grid.toml), under the study's best-supported reading. What is kept,
-in results/study, is a CSV per part: means and 95 % intervals over seeds by load, and the rates of
-three flows over time of one seed.
+The runs are those of the claims (grid.toml), under the study's best-supported reading. What is
+kept, in results/study, is a CSV per part: means and 95 % intervals over seeds by load, and the
+rates of three flows over time of one seed.
 """
 
 from __future__ import annotations
