@@ -366,6 +366,11 @@ def test_a_curve_of_the_model_follows_the_model() -> None:
         curves.model_ratio(after, {}, 64000, 3, 2, 8)
 
 
+def test_the_largest_of_all_runs_has_no_interval() -> None:
+    found = MEASURES["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
+    assert (found.value, found.low, found.high, found.seeds) == (9.0, None, None, 3)
+
+
 def test_measures_and_values_say_what_they_are() -> None:
     for name, signature in MEASURES.items():
         assert signature.function.__doc__, name

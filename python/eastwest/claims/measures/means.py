@@ -53,3 +53,13 @@ def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
     if not seeds:
         raise MeasureError("the two points have no seed in common")
     return [(ours.values[seed], theirs.values[seed]) for seed in seeds]
+
+
+@measure("largest")
+def largest(data: Data, value: str, at: Settings) -> Measured:
+    """Largest value of all runs at one point, for what is said to happen in some runs.
+
+    It has no interval: with more seeds it can only grow.
+    """
+    values = data.sample(value, at).values
+    return Measured(max(values.values()), seeds=len(values))
