@@ -30,8 +30,12 @@ from eastwest.sweep.spec import load as load_sweep
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
-#: Studies whose best reading still waits for full runs: their claims are shown as not run.
-AWAITED = {"dcb", "eeon_ch4", "eeon_ch5", "eeon_ch6", "eeon_ch7"}
+#: Studies of which some claims still wait for full runs under the best reading, or for the cause of
+#: a difference: the page shows the first as not run, and the others as not explained.
+AWAITED = {
+    *("dcb", "eeon_ch4", "eeon_ch5", "eeon_ch6", "eeon_ch7", "hadoop_standalone", "incast"),
+    *("incast_day", "kernel_shuffle", "kernel_tcp", "metric_selection"),
+}
 
 SCENARIO = """
 schema = 1
@@ -817,12 +821,14 @@ def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
 @pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
 def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
     kept = record.read(claim)
-    if kept.content is None and claim.path.parent.parent.name in AWAITED:
+    awaited = claim.path.parent.parent.name in AWAITED
+    if awaited and not kept.current:
         assert kept.verdict == "not run"
         return
     assert kept.content is not None and kept.current
     assert kept.content["quick"] is False
-    assert kept.verdict != "differs" or kept.content["explanations"], "explained"
+    if kept.verdict == "differs" and not kept.content["explanations"]:
+        assert awaited and kept.classes == ["not explained"]
     for part in kept.content["metrics"]:
         band, value = part["band"], part["value"]
         low = -math.inf if band["low"] is None else band["low"]
