@@ -311,6 +311,15 @@ def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
     assert outcome(papers, lost).measured() == "2 runs failed"
 
 
+def test_a_choice_among_no_settings_differs_and_is_written_as_valid_json(papers: Path) -> None:
+    none = Part(metric(), Measured(-math.inf, text="no setting keeps it"))
+    found = outcome(papers, none)
+    assert found.verdict == "differs"
+    assert found.measured().startswith("no setting keeps it")
+    written = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert written["value"] is written["metrics"][0]["value"] is None
+
+
 def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
     claim = load(papers / "tiny" / "claims" / "A1.toml")
     bad = Part(metric(name="time saved"), Measured(1.0))
@@ -833,7 +842,8 @@ def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
         band, value = part["band"], part["value"]
         low = -math.inf if band["low"] is None else band["low"]
         high = math.inf if band["high"] is None else band["high"]
-        decided = "holds" if low <= value <= high else "differs"
+        inside = value is not None and low <= value <= high
+        decided = "holds" if inside else "differs"
         assert part["verdict"] == ("undecided" if part["borderline"] else decided)
 
 
