@@ -106,6 +106,15 @@ def test_only_jobs_that_differ_are_counted_as_sooner_or_later() -> None:
         jobs.jobs_sooner(both, FAST, FAST)
 
 
+def test_runs_of_different_seeds_can_be_held_against_each_other() -> None:
+    both = data(slow=[Run([10, 10]), Run([20, 20])], fast=[Run([9, 9]), Run([19, 19])])
+    assert jobs.jobs_sooner(both, FAST, SLOW).value == 1
+    assert jobs.jobs_sooner(both, FAST, SLOW, apart=True).value == pytest.approx(1 / 2)
+    one = data(slow=[Run([10])], fast=[Run([9])])
+    with pytest.raises(MeasureError, match="fewer than two seeds"):
+        jobs.jobs_sooner(one, FAST, SLOW, apart=True)
+
+
 def test_a_sequence_has_a_floor_and_tall_jobs() -> None:
     times = [2.0] * 8 + [3.0, 50.0, 99.0]
     runs = data(slow=[Run(times, [10] * 9 + [1000, 7])])
