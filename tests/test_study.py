@@ -23,6 +23,7 @@ from eastwest.cli.study import (
     points_of,
     policy_of,
     ratios,
+    reading_sweeps,
 )
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.store import Store
@@ -76,6 +77,30 @@ def part_of(study: Path) -> Part:
 
 def fct(summary: Mapping[str, Any]) -> dict[str, float]:
     return {"fct_us": float(summary["flows"]["fct_us"]["mean"])}
+
+
+def test_a_study_runs_its_grid_under_a_reading(study: Path) -> None:
+    (study / "readings.toml").write_text(
+        """
+[window]
+about = "A larger first window."
+since = "2026-11-25"
+
+[[window.value]]
+what = "First window"
+words = "20 packets"
+where = "section 5"
+set = { "tcp.initial_window" = 20, "fabric.host_rate" = "9 Gbit/s" }
+
+[first]
+about = "As the grid has it."
+since = "2026-11-20"
+"""
+    )
+    ((name, spec),) = reading_sweeps(study, "window")
+    assert (name, spec.settings) == ("window", {"tcp.initial_window": 20}), "axes stay"
+    ((_, first),) = reading_sweeps(study, "first")
+    assert first.settings == {}
 
 
 def test_a_study_says_what_is_missing_runs_it_and_goes_on(

@@ -17,7 +17,8 @@ from statistics import fmean
 from typing import Any
 
 from eastwest.claims.grid import tables
-from eastwest.claims.profiles import profile
+from eastwest.claims.profiles import profile, varied
+from eastwest.claims.readings import reading
 from eastwest.cli.guard import errors
 from eastwest.cli.progress import Bar
 from eastwest.partial import Partial
@@ -73,6 +74,17 @@ def grid_sweeps(study: Path, *others: str) -> list[tuple[str, Spec]]:
             }
             changed = own if name == "plain" else profile(study, name).applied(own)
             found.append((name, load(changed)))
+    return found
+
+
+def reading_sweeps(study: Path, name: str) -> list[tuple[str, Spec]]:
+    """Sweeps of a study's ``grid.toml`` under one of its readings, which stands for their TCP."""
+    content = tomllib.loads((study / "grid.toml").read_text(encoding="utf-8"))
+    chosen = reading(study, name)
+    found = []
+    for table_name, table in tables(content, study).items():
+        own = {"name": table_name, **{key: value for key, value in table.items() if key != "quick"}}
+        found.append((name, load(chosen.applied(own, "", varied(own)))))
     return found
 
 
