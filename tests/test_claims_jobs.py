@@ -115,6 +115,23 @@ def test_runs_of_different_seeds_can_be_held_against_each_other() -> None:
         jobs.jobs_sooner(one, FAST, SLOW, apart=True)
 
 
+def test_only_jobs_that_end_later_by_seconds_count_as_later() -> None:
+    both = data(slow=[Run([10, 10, 10, 10])], fast=[Run([10.9, 11.5, 9, 40])])
+    assert jobs.jobs_later(both, FAST, SLOW).value == pytest.approx(1 / 2)
+    assert jobs.jobs_later(both, FAST, SLOW, by_s=20).value == pytest.approx(1 / 4)
+
+
+def test_sequences_with_a_few_tall_jobs_are_counted() -> None:
+    quiet, few, many = [2.0] * 10, [2.0] * 9 + [50.0], [2.0] * 8 + [50.0] * 2
+    runs = data(slow=[Run([*quiet, *few, *many, *few, *few[:9]])])
+    assert jobs.sequences_with_tall_jobs(runs, SLOW, length=10).value == pytest.approx(2 / 4)
+    assert jobs.sequences_with_tall_jobs(runs, SLOW, length=10, most=1).value == pytest.approx(
+        3 / 4
+    )
+    with pytest.raises(MeasureError, match="49 jobs, not 100"):
+        jobs.sequences_with_tall_jobs(runs, SLOW, length=100)
+
+
 def test_a_sequence_has_a_floor_and_tall_jobs() -> None:
     times = [2.0] * 8 + [3.0, 50.0, 99.0]
     runs = data(slow=[Run(times, [10] * 9 + [1000, 7])])

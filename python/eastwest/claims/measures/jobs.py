@@ -146,6 +146,21 @@ def _with_timeouts(result: Result) -> set[int]:
     return set(table.filter((table["timeouts"] > 0) & table["job"].is_not_null())["job"])
 
 
+@measure("jobs-later")
+def jobs_later(data: Data, at: Settings, against: Settings, by_s: float = 1.0) -> Measured:
+    """Share of all jobs that end later at ``at`` by more than so many seconds."""
+    shares: list[float] = []
+    for ours, theirs in _pairs(data, at, against):
+        before = {job.number: job.runtime_s for job in theirs}
+        both = [job for job in ours if job.number in before]
+        if both:
+            later = sum(job.runtime_s - before[job.number] > by_s for job in both)
+            shares.append(later / len(both))
+    if not shares:
+        raise MeasureError("the two points have no job in common")
+    return _over_seeds(shares)
+
+
 @measure("jobs-with-timeouts")
 def jobs_with_timeouts(
     data: Data, at: Settings, least_bytes: int = 0, most_bytes: int = _LARGEST
@@ -233,6 +248,24 @@ def jobs_at_the_floor(
 def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10.0) -> Measured:
     """Share of consecutive jobs that are tall."""
     return _sequence(data, at, first, last, lambda jobs: len(_tall(jobs, above)) / len(jobs))
+
+
+@measure("sequences-with-tall-jobs")
+def sequences_with_tall_jobs(
+    data: Data, at: Settings, length: int = 100, above: float = 10.0, most: float = 0.1
+) -> Measured:
+    """Share of a run's consecutive sequences of ``length`` jobs that have tall jobs.
+
+    Those count of which at least one job is tall, and at most the share ``most``.
+    """
+    shares: list[float] = []
+    for seed, jobs in sorted(_by_seed(data, at).items()):
+        firsts = range(0, len(jobs) - length + 1, length)
+        if not firsts:
+            raise MeasureError(f"the run of seed {seed} has {len(jobs)} jobs, not {length}")
+        tall = [len(_tall(jobs[first : first + length], above)) for first in firsts]
+        shares.append(sum(1 <= each <= most * length for each in tall) / len(tall))
+    return _over_seeds(shares)
 
 
 @measure("size-of-tall-jobs")
