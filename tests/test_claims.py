@@ -330,6 +330,12 @@ def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
     assert text == "Outside the band: time saved (4 to 6 ms). The slow link's own time: slow: 5 ms."
     unproven = Explained(claim.explanations[0], [Part(metric(name="slow"), Measured(1.0))])
     assert "not borne out" in unproven.text()
+    # Undecided numbers bear an explanation out where they lie in the band themselves.
+    within = Part(metric(name="slow"), Measured(0.0059, 0.0055, 0.0063))
+    beyond = Part(metric(name="slow"), Measured(0.0061, 0.0058, 0.0064))
+    assert within.verdict == beyond.verdict == "undecided"
+    assert Explained(claim.explanations[0], [within]).borne_out
+    assert not Explained(claim.explanations[0], [beyond]).borne_out
 
 
 # Measures

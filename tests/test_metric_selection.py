@@ -502,3 +502,5 @@ def test_tables_of_actuations_are_checked(tmp_path: Path, text: str, why: str) -
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(InputError, match=why):
         actuation.read(tmp_path / "rules.toml")
+    with pytest.raises(InputError, match=r"rule\.toml: there is no such table .* built-in"):
+        actuation.read(tmp_path / "rule.toml")

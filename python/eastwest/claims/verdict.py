@@ -36,16 +36,19 @@ class Part:
         """Whether the value lies in the band; ``not run`` where there is no value."""
         if self.measured is None:
             return NOT_RUN
-        return UNDECIDED if self.borderline else self._by_value
+        if self.borderline:
+            return UNDECIDED
+        return HOLDS if self.inside else DIFFERS
 
     @property
-    def _by_value(self) -> str:
-        """Whether the value alone lies in the band."""
-        assert self.measured is not None
+    def inside(self) -> bool:
+        """Whether there is a value and it lies in the band, whatever its interval does."""
+        if self.measured is None:
+            return False
         value = self.measured.value * self.metric.factor
         low = -math.inf if self.metric.low is None else self.metric.low
         high = math.inf if self.metric.high is None else self.metric.high
-        return HOLDS if low <= value <= high else DIFFERS
+        return low <= value <= high
 
     @property
     def borderline(self) -> bool:
@@ -121,7 +124,7 @@ class Explained:
     @property
     def borne_out(self) -> bool:
         """Whether its metrics were measured and, where they have bands, lie in them."""
-        return all(part.verdict in {HOLDS, UNDECIDED} for part in self.parts)
+        return all(part.inside for part in self.parts)
 
     @property
     def kind(self) -> str:

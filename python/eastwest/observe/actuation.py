@@ -79,6 +79,11 @@ def read(path: Path) -> tuple[Rule, ...]:
 
     Raises ``InputError`` where it is no such table.
     """
+    if not path.exists():
+        raise InputError(
+            f"{clean(str(path), 200)}: there is no such table of actuations; "
+            f"the rules that are always there are called built-in"
+        )
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any table of actuations")
     try:
