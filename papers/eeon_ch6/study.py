@@ -8,7 +8,7 @@
     python papers/eeon_ch6/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
 Parts are the grids of the claims, ``grid.toml`` of both chapters, each with the study's TCP and
-with that of profiles.toml, under the reading that the pages show (``READING`` of tables.py); and
+with that of profiles.toml, under the reading that the pages show (``READINGS`` of tables.py); and
 the sweeps of study/, each a file that ``eastwest sweep`` takes too, with the values of ``first``.
 Runs come from the store where it has them, so claims and study share theirs. What is kept, in
 results/study, is one CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
@@ -26,7 +26,7 @@ from typing import Any
 import polars as pl
 from drawing import PICTURES, configurations, front
 from numbers_of import numbers_of
-from tables import READING, kept_in
+from tables import kept_in, reading_of
 
 from eastwest.cli.study import (
     Labels,
@@ -77,7 +77,8 @@ RUN_S = 8.0
 def part_of(name: str) -> Part:
     """A part: a chapter's grid with both TCPs, or a sweep of study/."""
     if name in CHAPTERS:
-        sweeps = grid_sweeps(CHAPTERS[name], "linux", read_as=READING)
+        study = CHAPTERS[name]
+        sweeps = grid_sweeps(study, "linux", read_as=reading_of(study))
     else:
         sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
     return Part(name, sweeps, partial(labels_of, name), lambda *_: RUN_S)
@@ -199,7 +200,10 @@ def finish(part: Part, store: Store, read: bool) -> None:
     if read:
         table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
     table = pl.read_csv(path, schema_overrides={"factor": pl.String})
-    panels.keep(PICTURES.get(part.name, {}), table, kept)
+    drawn = {*table.filter(pl.col("n") > 0)["tcp"]} if part.name in CHAPTERS else set()
+    missing = tuple(f"_{tcp}" for tcp in ("plain", "linux") if drawn and tcp not in drawn)
+    pictures = PICTURES.get(part.name, {}).items()
+    panels.keep({name: draw for name, draw in pictures if not name.endswith(missing)}, table, kept)
     if part.name == "chapter6":
         best = [front(each) for _, each in configurations(table).group_by("tcp")]
         pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(

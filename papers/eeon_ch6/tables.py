@@ -79,32 +79,41 @@ SERVICE = {
 }
 
 
-#: The reading that the pages show. ``first``, the one of the claim files, stays beside it.
-READING = "first"
+#: The reading that a page shows. ``first``, that of the claim files, stays beside it.
+READINGS = {"eeon_ch5": "shares", "eeon_ch6": FIRST}
 #: Parts of study.py that are grids of claims, under that reading; all others are ``first``.
 CHAPTERS = ("chapter5", "chapter6", "front")
+
+
+def reading_of(study: Path) -> str:
+    """Name of the reading that the page of a study shows."""
+    return READINGS.get(study.name, FIRST)
 
 
 def kept_in(study: Path, part: str) -> Path:
     """Folder of the kept numbers of a part: one for each reading of the grids of claims."""
     kept = study / "results" / "study"
-    return kept / READING if READING != FIRST and part in CHAPTERS else kept
+    reading = reading_of(study)
+    return kept / reading if reading != FIRST and part in CHAPTERS else kept
 
 
 def claims(study: Path) -> Iterator[str]:
-    """All claims of a study with what was measured under each TCP."""
+    """All claims of a study with what was measured under each TCP that has kept results."""
+    reading = reading_of(study)
+    paths = [each.path for each in find(study.parent) if each.path.parents[1].name == study.name]
     names = ["plain", *(name for name in profiles_of(study) if name != "plain")]
-    before = " `first` |" if READING != FIRST else ""
+    kept = {name: [read(load(path, name, reading)) for path in paths] for name in names}
+    names = [name for name in names if name == "plain" or any(each.current for each in kept[name])]
+    before = " `first` |" if reading != FIRST else ""
     own, *others = [f" {PROFILES[name]} | |" for name in names]
     yield f"| claim | published |{own}{before}{''.join(others)}"
     yield "|---|---|" + "---|" * (2 * len(names) + bool(before))
-    for claim in find(study.parent):
-        if claim.path.parent.parent.name != study.name:
-            continue
-        records = [read(load(claim.path, name, READING)) for name in names]
+    for number, path in enumerate(paths):
+        claim = load(path)
+        records = [kept[name][number] for name in names]
         cells = [f"{_measured(record)} | {_verdict(record)}" for record in records]
         if before:
-            cells.insert(1, _verdict(read(load(claim.path, named=FIRST))))
+            cells.insert(1, _verdict(read(load(path, named=FIRST))))
         line = " | ".join(cells)
         yield f"| `{claim.id.removeprefix('eeon/')}` | {cell(claim.published)} | {line} |"
 
@@ -134,8 +143,10 @@ def explanations(study: Path) -> Iterator[str]:
     yield "| claim | outside its band | class | experiments |"
     yield "|---|---|---|---|"
     for claim in find(study.parent):
-        record = read(load(claim.path, named=READING))
-        if claim.path.parent.parent.name != study.name or record.verdict != DIFFERS:
+        if claim.path.parent.parent.name != study.name:
+            continue
+        record = read(load(claim.path, named=reading_of(study)))
+        if record.verdict != DIFFERS:
             continue
         content = record.content or {}
         missed = [part for part in content["metrics"] if part["verdict"] == DIFFERS]
