@@ -88,7 +88,7 @@ def _told(row: Mapping[str, str]) -> str:
 
 def _ours(part: Part) -> str:
     shown = _number(part["value"])
-    shown = shown if part["verdict"] == "holds" else f"**{shown}**"
+    shown = f"**{shown}**" if part["verdict"] == "differs" else shown
     return f"{shown} ({_number(part['low'])} to {_number(part['high'])})"
 
 
@@ -227,7 +227,7 @@ def _drops(axes: Axes) -> None:
             x, y = max(1.0, mean), max(0.5, part["value"])
             axes.plot([max(1.0, mean - spread), x + spread], [y, y], color=ORANGE, lw=1, alpha=0.6)
             axes.plot(x, y, "o" if name == "early_drops" else "s", color=BLUE, ms=4)
-            if part["verdict"] != "holds":
+            if part["verdict"] == "differs":
                 place, side = ((-8, 5), "right") if x > 1000 else ((-4, 17), "left")
                 axes.annotate(
                     part["name"], (x, y), place, textcoords="offset points", ha=side, fontsize=7
