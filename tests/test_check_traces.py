@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {
     "tests/data/traces": 12,
     "tests/data/jhist": 4,
-    "tests/data/mpi": 2,
+    "tests/data/mpi": 4,
     "tests/data/spans": 4,
     "python/eastwest/data/swim": 3,
 }

@@ -30,8 +30,12 @@ from eastwest.sweep.spec import load as load_sweep
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
-#: Studies whose best reading still waits for full runs: their claims are shown as not run.
-AWAITED = {"dcb", "eeon_ch5", "eeon_ch6"}
+#: Studies of which some claims still wait for full runs under the best reading, or for the cause of
+#: a difference: the page shows the first as not run, and the others as not explained.
+AWAITED = {
+    *("dcb", "eeon_ch4", "eeon_ch5", "eeon_ch6", "eeon_ch7", "hadoop_standalone", "incast"),
+    *("incast_day", "kernel_shuffle", "kernel_tcp", "metric_selection"),
+}
 
 SCENARIO = """
 schema = 1
@@ -307,6 +311,15 @@ def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
     assert outcome(papers, lost).measured() == "2 runs failed"
 
 
+def test_a_choice_among_no_settings_differs_and_is_written_as_valid_json(papers: Path) -> None:
+    none = Part(metric(), Measured(-math.inf, text="no setting keeps it"))
+    found = outcome(papers, none)
+    assert found.verdict == "differs"
+    assert found.measured().startswith("no setting keeps it")
+    written = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert written["value"] is written["metrics"][0]["value"] is None
+
+
 def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
     claim = load(papers / "tiny" / "claims" / "A1.toml")
     bad = Part(metric(name="time saved"), Measured(1.0))
@@ -364,6 +377,11 @@ def test_a_curve_of_the_model_follows_the_model() -> None:
     assert curves.alpha(partial, {}, 64000, 2, 8).value == pytest.approx(0.6)
     with pytest.raises(MeasureError, match="equation 3"):
         curves.model_ratio(after, {}, 64000, 3, 2, 8)
+
+
+def test_the_largest_of_all_runs_has_no_interval() -> None:
+    found = MEASURES["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
+    assert (found.value, found.low, found.high, found.seeds) == (9.0, None, None, 3)
 
 
 def test_measures_and_values_say_what_they_are() -> None:
@@ -552,6 +570,34 @@ def test_a_value_that_fits_a_part_of_an_axis_is_refused(papers: Path) -> None:
         load(papers / "tiny/claims/A1.toml")
 
 
+def only_in(papers: Path, text: str) -> None:
+    """Have the reading say that A1 is of a part of its points."""
+    value = f"{text}\nclaims = ["
+    readings = READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\nclaims = [', value)
+    (papers / "tiny" / "readings.toml").write_text(readings)
+
+
+def test_a_value_cuts_the_axes_of_the_claims_it_names(papers: Path) -> None:
+    path = papers / "tiny/claims/A1.toml"
+    whole = load(path).runs["rates"].axes[0].values
+    asked = 'only = { "fabric.host_rate" = "1 Gbit/s", "fabric.kind" = "star" }'
+    only_in(papers, asked)
+    best, first = load(path), load(path, named="first")
+    assert best.runs["rates"].axes[0].values == (("1 Gbit/s",),)
+    assert first.runs["rates"].axes[0].values == whole and len(whole) > 1
+    assert best.runs["rates"].settings == {"tcp.initial_window": 20}, "a value may set nothing"
+    assert "only `fabric.host_rate = 1 Gbit/s`" in page.text(papers)
+
+
+@pytest.mark.parametrize(
+    "condition", ['"fabric.host_rate" = "3 Gbit/s"', '"fabric.kind" = "torus"', '"mtu" = 9000']
+)
+def test_a_value_that_leaves_no_point_is_refused(papers: Path, condition: str) -> None:
+    only_in(papers, f"only = {{ {condition} }}")
+    with pytest.raises(ProblemsError, match="leaves none of the runs"):
+        load(papers / "tiny/claims/A1.toml")
+
+
 def test_a_reading_that_changes_nothing_shares_the_first_results(papers: Path) -> None:
     path = rewrite(papers, ("[[explanation]]", '[[explanation]]\nreading = "first"'))
     text = READINGS.replace("tcp.initial_window = 20, ", "").replace('"tiny/A*"', '"tiny/B"')
@@ -583,6 +629,8 @@ def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.Monke
     rewrite(papers, ("seeds = 3", "seeds = 20"))
     (found,) = ew.claims("tiny", jobs=0, papers=papers)
     assert (found.verdict, found.seeds) == ("undecided", 60)
+    (fewer,) = run(find(papers), jobs=0, most_seeds=40)
+    assert fewer.seeds == 40
     (quick,) = ew.claims("tiny", jobs=0, papers=papers, quick=True)
     assert quick.seeds == 2
 
@@ -619,6 +667,9 @@ def test_what_holds_by_construction_says_so(papers: Path) -> None:
         (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "seeds must be from 1"),
         (READINGS.replace("claims = [", "with = 3\nclaims = ["), "with is a table"),
         (READINGS.replace("claims = [", "with = {a = []}\nclaims = ["), "with is a table"),
+        (READINGS.replace("claims = [", "only = 3\nclaims = ["), "only is a table"),
+        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only is for the claims"),
+        (READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""), "set is a table"),
         (READINGS, "did you mean testbed"),
     ],
 )
@@ -779,17 +830,20 @@ def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
 @pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
 def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
     kept = record.read(claim)
-    if kept.content is None and claim.path.parent.parent.name in AWAITED:
+    awaited = claim.path.parent.parent.name in AWAITED
+    if awaited and not kept.current:
         assert kept.verdict == "not run"
         return
     assert kept.content is not None and kept.current
     assert kept.content["quick"] is False
-    assert kept.verdict != "differs" or kept.content["explanations"], "explained"
+    if kept.verdict == "differs" and not kept.content["explanations"]:
+        assert awaited and kept.classes == ["not explained"]
     for part in kept.content["metrics"]:
         band, value = part["band"], part["value"]
         low = -math.inf if band["low"] is None else band["low"]
         high = math.inf if band["high"] is None else band["high"]
-        decided = "holds" if low <= value <= high else "differs"
+        inside = value is not None and low <= value <= high
+        decided = "holds" if inside else "differs"
         assert part["verdict"] == ("undecided" if part["borderline"] else decided)
 
 

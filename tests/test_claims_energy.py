@@ -55,6 +55,10 @@ def test_the_senders_cable_is_the_busiest_of_a_host() -> None:
         energy.sender_power(result(links=links(packets=0)))
 
 
+def test_ports_of_switches_leave_out_those_of_hosts() -> None:
+    assert energy.switch_ports_energy_j(result(links=links())) == pytest.approx(9)
+
+
 def test_delay_is_that_of_jobs() -> None:
     summary = {
         "energy_j": {"total": 50.0, "fabric_links": {"total": 20.0}},

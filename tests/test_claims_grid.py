@@ -10,7 +10,7 @@ import pytest
 
 import eastwest as ew
 from eastwest.claims import grid
-from eastwest.claims.measures import MeasureError
+from eastwest.claims.measures import MeasureError, means
 from eastwest.claims.measures import settings as many
 from eastwest.claims.measures.base import Data, Sample
 from eastwest.claims.spec import load
@@ -170,6 +170,20 @@ def test_each_point_is_held_against_the_one_most_alike() -> None:
     assert one.value == pytest.approx((2.0 + 1.0) / 2)
     with pytest.raises(MeasureError, match="not one"):
         many.mean_ratio(ROWS, "x", {"kind": "base"}, {"kind": "red"})
+
+
+def test_what_is_saved_has_a_unit_and_is_paired_by_seed() -> None:
+    at, against = {"kind": "red", "depth": 2}, {"kind": "base", "depth": 1}
+    found = means.saved(ROWS, "x", at, against)
+    assert found.value == pytest.approx((10 - 20 + 20 - 20) / 2) and found.seeds == 2
+    assert means.reduction(ROWS, "x", at, against).value == pytest.approx((1 - 2 + 0) / 2)
+    nothing = Table([({"kind": "none"}, (0.0, 0.0)), ({"kind": "some"}, (1.0, 1.0))])
+    assert means.saved(nothing, "x", {"kind": "none"}, {"kind": "some"}).value == 1
+    with pytest.raises(MeasureError, match="is 0 in all runs"):
+        means.reduction(nothing, "x", {"kind": "some"}, {"kind": "none"})
+    other = Sample({}, {9: 1.0})
+    with pytest.raises(MeasureError, match="no seed in common"):
+        means._pairs(ROWS.sample("x", at), other)
 
 
 def test_another_value_of_the_other_point() -> None:

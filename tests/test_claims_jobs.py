@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from eastwest.claims import of_jobs
-from eastwest.claims.measures import Data, MeasureError, jobs
+from eastwest.claims.measures import VALUES, Data, MeasureError, jobs
 from eastwest.claims.spec import Figure, Metric
 from eastwest.claims.verdict import Part
+from eastwest.results import Result
 
 SLOW: Mapping[str, Any] = {"tcp.min_rto": "200 ms"}
 FAST: Mapping[str, Any] = {"tcp.min_rto": "1 ms"}
@@ -72,6 +73,28 @@ def test_a_shift_is_that_of_the_distributions_and_has_an_interval_over_seeds() -
     assert (middle["share"], middle["at_s"], middle["against_s"]) == (0.5, 12.5, 2.5)
 
 
+class Tasks:
+    """A run's folder as far as the phase of shuffle is read from it."""
+
+    path = Path("a-run")
+
+    def __init__(self, *rows: tuple[str, float, float]) -> None:
+        names = ["kind", "input_done_s", "finished_s"]
+        types = [pl.String, pl.Float64, pl.Float64]
+        self.tasks = pl.DataFrame(rows, schema=list(zip(names, types, strict=True)), orient="row")
+
+
+def test_the_shuffle_lasts_from_the_last_map_to_the_last_fetch() -> None:
+    def shuffle_s(*rows: tuple[str, float, float]) -> float:
+        return VALUES["shuffle-s"](cast(Result, Tasks(*rows)))
+
+    maps = ("map", 1.0, 2.0), ("map", 2.0, 5.0)
+    assert shuffle_s(*maps, ("reduce", 9.0, 20.0), ("reduce", 7.0, 30.0)) == 4.0
+    assert shuffle_s(*maps, ("reduce", 4.0, 20.0)) == 0.0
+    with pytest.raises(MeasureError, match="no maps or no reduces"):
+        shuffle_s(*maps)
+
+
 def test_only_jobs_that_differ_are_counted_as_sooner_or_later() -> None:
     both = data(
         slow=[Run([10, 10, 10, 10], [5, 50, 50, 50])],
@@ -81,6 +104,15 @@ def test_only_jobs_that_differ_are_counted_as_sooner_or_later() -> None:
     assert jobs.jobs_sooner(both, FAST, SLOW, least_bytes=10).value == pytest.approx(1 / 2)
     with pytest.raises(MeasureError, match="no job differs"):
         jobs.jobs_sooner(both, FAST, FAST)
+
+
+def test_runs_of_different_seeds_can_be_held_against_each_other() -> None:
+    both = data(slow=[Run([10, 10]), Run([20, 20])], fast=[Run([9, 9]), Run([19, 19])])
+    assert jobs.jobs_sooner(both, FAST, SLOW).value == 1
+    assert jobs.jobs_sooner(both, FAST, SLOW, apart=True).value == pytest.approx(1 / 2)
+    one = data(slow=[Run([10])], fast=[Run([9])])
+    with pytest.raises(MeasureError, match="fewer than two seeds"):
+        jobs.jobs_sooner(one, FAST, SLOW, apart=True)
 
 
 def test_a_sequence_has_a_floor_and_tall_jobs() -> None:

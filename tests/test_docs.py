@@ -30,7 +30,7 @@ from eastwest.claims.spec import load as load_claim
 from eastwest.cli import app
 from eastwest.cli.simulate import overrides
 from eastwest.mechanisms import new as mechanisms
-from eastwest.observe import replay, what_if
+from eastwest.observe import actuation, replay, what_if
 from eastwest.observe.grey import read_rules
 from eastwest.observe.load import open_spans
 from eastwest.optimize import default_folder as optimize_folder
@@ -365,6 +365,10 @@ def test_scenarios_shown_are_accepted(  # noqa: PLR0912  one branch for each kin
         if "stitch" in tomllib.loads(text):  # rules that join spans
             (tmp_path / "rules.toml").write_text(text, encoding="utf-8")
             assert read_rules(tmp_path / "rules.toml")
+            continue
+        if "rule" in tomllib.loads(text):  # what to do about metrics
+            (tmp_path / "actuations.toml").write_text(text, encoding="utf-8")
+            assert actuation.read(tmp_path / "actuations.toml")
             continue
         if "switches" in tomllib.loads(text):  # a topology file
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from eastwest import spreadsheet
 from eastwest.cli import app
 from eastwest.errors import InputError
-from eastwest.observe import stability
+from eastwest.observe import actuation, stability
 from eastwest.observe.information import (
     Discretised,
     Neighbours,
@@ -448,3 +448,57 @@ def test_resets_and_counters_are_said() -> None:
     assert found.notes[0] == "before"
     assert found.notes[1].startswith("1 metrics are counted up by their names")
     assert "1 values of them are below the one before: counting began anew" in found.notes[2]
+
+
+def test_selected_metrics_are_sorted_into_controllable_and_not(tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    cause = random.normal(size=(3, 200))
+    names = ("tps", "web_cpu_seconds_total{pod=0}", "node_network_bytes", "Heap[old]", "other")
+    columns = [cause.sum(axis=0), *cause, random.normal(size=200)]
+    frame = pl.DataFrame(dict(zip(names, columns, strict=True)))
+    frame.write_csv(tmp_path / "m.csv")
+    (tmp_path / "rules.toml").write_text(
+        '[[rule]]\nmetric = ["*heap*"]\ncontrollable = true\nactuation = "[bold]collect"\n'
+        '[[rule]]\nmetric = "*cpu*{*pod=1*"\ncontrollable = false\nactuation = "none"\n'
+    )
+    wanted = ["observe", "select", str(tmp_path / "m.csv"), "--target", "tps", "--count", "4"]
+
+    def found(table: str) -> dict[str, tuple[str, str]]:
+        done = CliRunner().invoke(app, [*wanted, "--actuations", table, "--json"])
+        assert done.exit_code == 0, done.output
+        chosen = json.loads(done.stdout)["chosen"]
+        return {each["metric"]: (each["class"], each["actuation"]) for each in chosen}
+
+    built_in, own = found("built-in"), found(str(tmp_path / "rules.toml"))
+    add = ("controllable", "add servers at run time")
+    assert built_in["web_cpu_seconds_total{pod=0}"] == own["web_cpu_seconds_total{pod=0}"] == add
+    assert built_in["node_network_bytes"][0] == own["node_network_bytes"][0] == "not controllable"
+    assert built_in["Heap[old]"] == built_in["other"] == ("unknown", "")
+    assert own["Heap[old]"] == ("controllable", "[bold]collect")
+    shown = CliRunner().invoke(
+        app,
+        [*wanted, "--actuations", str(tmp_path / "rules.toml"), "--csv", str(tmp_path / "s.csv")],
+    )
+    assert shown.exit_code == 0 and "[bold]collect" in shown.stdout
+    with (tmp_path / "s.csv").open() as file:
+        assert {row["class"] for row in csv.DictReader(file)} == {
+            "controllable", "not controllable", "unknown",
+        }  # fmt: skip
+    plain = CliRunner().invoke(app, [*wanted, "--json"])
+    assert "class" not in json.loads(plain.stdout)["chosen"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("rule = 1", "must have tables"),
+        ("[[rule]]\nmetric = 'a'\n", "metric, controllable and actuation"),
+        ("[[rule]]\nmetric = []\ncontrollable = true\nactuation = ''\n", "a name or a glob"),
+        ("[[rule]]\nmetric = 'a'\ncontrollable = 'yes'\nactuation = ''\n", "true or false"),
+        ("[[", "not TOML"),
+    ],
+)
+def test_tables_of_actuations_are_checked(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "rules.toml").write_text(text)
+    with pytest.raises(InputError, match=why):
+        actuation.read(tmp_path / "rules.toml")

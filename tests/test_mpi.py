@@ -334,6 +334,19 @@ def test_without_its_library_otf2_says_how_to_get_it(
         import_mpi([tmp_path / "t.otf2"], tmp_path / "out")
 
 
+def test_a_recorded_otf2_trace_is_read_by_its_library_and_replayed(tmp_path: Path) -> None:
+    """Score-P's record of two ranks that send each other eight messages each way."""
+    folder = Path(__file__).resolve().parent / "data/mpi/ping-pong-otf2"
+    import_mpi([folder / "traces.otf2"], tmp_path / "trace")
+    scenario = tmp_path / "replay.toml"
+    scenario.write_text(
+        "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n"
+        "[[workload]]\nname = 'mpi'\nkind = 'mpi'\ntrace = 'trace'\n"
+    )
+    result = ew.run(scenario, out=tmp_path / "r")
+    assert result.summary["flows"]["completed"] == 16
+
+
 class Thing:
     """Something with a name or a group, only like itself."""
 

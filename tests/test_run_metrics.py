@@ -24,6 +24,8 @@ from eastwest.errors import InputError
 from eastwest.observe import exporter, openmetrics
 from eastwest.observe import metrics as observed
 from eastwest.observe import prometheus as client
+from eastwest.observe.busy import core_seconds
+from eastwest.observe.captured import packet_times
 from eastwest.observe.run_metrics import Family, Kind, Series, families, metrics, times_of
 from prometheus_server import prometheus
 
@@ -364,3 +366,77 @@ def test_samples_keep_apart_and_have_values_that_openmetrics_knows() -> None:
     ]
     with pytest.raises(InputError, match="closer than times since 1970 can tell"):
         list(openmetrics.series([family], np.array([1e-9, 2e-9, 3e-9]), 1_700_000_000.0))
+
+
+STAGES = """
+schema = 1
+name = "stages"
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "100 Mbit/s"
+[[workload]]
+name = "shop"
+kind = "transactions"
+file = "calls.tsv"
+placement = "file"
+places = "places.csv"
+clients = ["h0"]
+processors = 1
+[measure]
+sample_interval = "1 ms"
+capture = ["switch0->h2"]
+"""
+#: Web computes 5 ms for each of two queries beside each other and 10 ms before it answers.
+CALLS = """\
+transaction\tcall\tparent\tstart_s\tcomponent\trequest_bytes\tresponse_bytes\tgap_s\trest_s
+b\t0\t\t0.002\tweb\t400\t8000\t0\t0.01
+b\t1\t0\t\tdb\t200\t20000\t0.005\t0.004
+b\t2\t0\t\tdb\t200\t20000\t0.005\t0.004
+a\t0\t\t0.001\tweb\t400\t8000\t0\t0.02
+a\t1\t0\t\tdb\t200\t20000\t0.005\t0.003
+"""
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
+    """A service with two stages and a processor each."""
+    folder = tmp_path_factory.mktemp("stages")
+    (folder / "s.toml").write_text(STAGES)
+    (folder / "calls.tsv").write_text(CALLS)
+    (folder / "places.csv").write_text("component,host\nweb,h1\ndb,h2\n")
+    return ew.run(folder / "s.toml", out=folder / "r")
+
+
+def test_core_time_of_components_is_what_they_were_to_compute(stages: ew.Result) -> None:
+    times = np.array([0.0, 1.0])
+    found = core_seconds(stages, times)
+    assert set(found) == {("shop", "web", 1), ("shop", "db", 2)}
+    # times beside each other take one processor together: 5 + 10 and 5 + 20 ms
+    assert found["shop", "web", 1].tolist() == pytest.approx([0, 0.040])
+    assert found["shop", "db", 2].tolist() == pytest.approx([0, 0.011])
+    fine = core_seconds(stages, np.linspace(0, 0.06, 600))
+    for counted in fine.values():  # one processor: never more than the time that passed
+        assert (np.diff(counted) >= 0).all() and np.diff(counted).max() <= 0.06 / 599 + 1e-12
+
+
+def test_transactions_and_captured_packets_are_counted(stages: ew.Result) -> None:
+    last = samples(openmetrics.snapshot(families(stages), -1 + len(times_of(stages))))
+    end = float(times_of(stages)[-1])
+    ended = stages.transactions.filter(stages.transactions["finished_s"] <= end)
+    assert last['eastwest_transaction_completed_total{workload="shop"}'] == ended.height > 0
+    seconds = float(ended["response_us"].sum()) / 1e6
+    assert last['eastwest_transaction_seconds_total{workload="shop"}'] == pytest.approx(seconds)
+    at = packet_times(stages.path / "capture.pcapng")["switch0->h2"]
+    link = stages.links.filter(stages.links["name"] == "switch0->h2")
+    assert len(at) == link["packets"][0] and (np.diff(at) > 0).all()
+    packets = 'eastwest_link_packets_total{link="switch0->h2",tier="host-down"}'
+    assert last[packets] == (at <= end).sum()
+
+
+def test_damaged_captures_are_refused(stages: ew.Result, tmp_path: Path) -> None:
+    whole = (stages.path / "capture.pcapng").read_bytes()
+    for wrong in (whole[:-3], b"\x06\0\0\0\x10\0\0\0" + bytes(8), b"\x06\0\0\0" + bytes(8)):
+        (tmp_path / "c.pcapng").write_bytes(wrong)
+        with pytest.raises(InputError, match="damaged at byte"):
+            packet_times(tmp_path / "c.pcapng")

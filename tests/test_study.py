@@ -24,6 +24,7 @@ from eastwest.cli.study import (
     policy_of,
     ratios,
 )
+from eastwest.errors import InputError
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.store import Store
 from eastwest.sweep.spec import Spec
@@ -55,6 +56,19 @@ about = "Today's."
 seeds = 2
 set = { "tcp.profile" = "linux" }
 """
+READINGS = """
+[best]
+about = "As the source has it."
+since = "2026-11-25"
+[[best.value]]
+what = "TCP"
+words = "w"
+where = "section 1"
+set = { "tcp.profile" = "classic", "tcp.min_rto" = "10 ms", "fabric.host_rate" = "4 Gbit/s" }
+[first]
+about = "As the files have it."
+since = "2026-11-24"
+"""
 
 
 @pytest.fixture
@@ -76,6 +90,18 @@ def part_of(study: Path) -> Part:
 
 def fct(summary: Mapping[str, Any]) -> dict[str, float]:
     return {"fct_us": float(summary["flows"]["fct_us"]["mean"])}
+
+
+def test_a_grid_has_the_settings_of_a_reading_but_for_its_own_and_its_profiles(study: Path) -> None:
+    (study / "readings.toml").write_text(READINGS)
+    sweeps = grid_sweeps(study, "linux", read_as="best")
+    assert [(name, dict(spec.settings)) for name, spec in sweeps] == [
+        ("plain", {"tcp.profile": "classic", "tcp.min_rto": "10 ms"}),
+        ("linux", {"tcp.profile": "linux", "tcp.min_rto": "10 ms"}),
+    ]
+    assert not grid_sweeps(study)[0][1].settings
+    with pytest.raises(InputError, match="has no reading 'worst'"):
+        grid_sweeps(study, read_as="worst")
 
 
 def test_a_study_says_what_is_missing_runs_it_and_goes_on(

@@ -113,6 +113,35 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
     assert_same(result, whole)
 
 
+def test_a_second_ctrl_c_ends_the_writing_of_the_state() -> None:
+    """And what was written of it is removed; the first one is answered with a line that says so."""
+    said: list[str] = []
+    beside: list[bool] = []
+
+    class Impatient(Keeper):
+        def writing(self) -> None:
+            super().writing()
+            beside.append(bool(list(Path("store").glob("unfinished/*/checkpoint.partial"))))
+            raise KeyboardInterrupt
+
+    def progress(_: Any) -> None:
+        time.sleep(1e-3)  # then it is worth keeping
+        raise Stopped
+
+    keeper = Impatient(1e-3, say=said.append)
+    keeper.look_every_s = 0
+    with pytest.raises(Stopped):
+        simulate(
+            load_source("long.toml"), [], None, TargetFolder(Path("r")), progress=progress,
+            keeper=keeper,
+        )  # fmt: skip
+    assert len(said) == 1
+    assert said[0].startswith("stopping: the state of the run is being written to disk")
+    assert beside == [True]
+    assert not keeper.goes_on
+    assert not Path("store/unfinished").exists()
+
+
 def kept() -> Path:
     (folder,) = Path("store/unfinished").iterdir()
     return folder

@@ -48,7 +48,8 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
     part = table.filter(
         pl.col("tcp") == tcp, pl.col("study") == "policies", pl.col("metric") == metric
     )
-    figure, grid = panels(1, 3, (5.4, 2.8), f"{title}, {tcp} TCP ({seeds_of(part)})")
+    which = "reading link" if tcp == "link" else f"{tcp} TCP"
+    figure, grid = panels(1, 3, (5.4, 2.8), f"{title}, {which} ({seeds_of(part)})")
     for axes, (buffer, window) in zip(grid[0], CONFIGURATIONS, strict=True):
         found = part.filter(pl.col("buffer") == buffer, pl.col("window") == window)
         policies = [each for each in POLICIES if each in found["policy"]]
@@ -190,19 +191,26 @@ def legend(figure: Figure, grid: Sequence[Sequence[Axes]]) -> Figure:
     return figure
 
 
-PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
-    **{
+def of_policies(tcp: str) -> dict[str, Callable[[pl.DataFrame], Figure]]:
+    """Pictures of all policies with one TCP, or under one reading."""
+    return {
         f"{name}_{tcp}": partial(draw_policies, tcp=tcp, metric=metric, title=title)
-        for tcp in ("plain", "linux")
         for name, metric, title in (
             ("energy", "energy_j_relative", "Energy"),
             ("runtime", "runtime_s_relative", "Runtime"),
             ("energy_10g", "fabric_energy_j_relative", "Energy between switches"),
             ("energy_1g", "host_energy_j_relative", "Energy of cables of hosts"),
         )
-    },
+    }
+
+
+PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
+    **of_policies("plain"),
+    **of_policies("linux"),
     "legacy": draw_legacy,
     "delay": draw_delay,
     "stall": draw_stall,
     **{f"load_{tcp}": partial(draw_load, tcp=tcp) for tcp in ("plain", "linux")},
 }
+#: Those of the best-supported reading.
+READING_PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = of_policies("link")

@@ -1,13 +1,15 @@
 """Chapter 4 of E-EON: every configuration of its grid with both TCPs, by one command.
 
-    python papers/eeon_ch4/study.py          # goes on where it was stopped
-    python papers/eeon_ch4/study.py --plan   # only what is missing, and how long it takes
-    python papers/eeon_ch4/study.py --kept   # runs nothing: what the store has already
-    python papers/eeon_ch4/study.py --draw   # the pictures again, from the kept numbers
+    python papers/eeon_ch4/study.py               # goes on where it was stopped
+    python papers/eeon_ch4/study.py --plan        # only what is missing, and how long it takes
+    python papers/eeon_ch4/study.py link --kept   # runs nothing: what the store has already
+    python papers/eeon_ch4/study.py --draw        # the pictures again, from the kept numbers
 
-Runs are those of the claims: grid.toml with the study's TCP and with that of profiles.toml. What is
-kept, in results/study, is a CSV with means and 95 % intervals over seeds (``n`` seeds: 0 is not
-run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/?4*' --record`` only reads.
+Two parts: ``link``, the best-supported reading, and ``chapter4``, the reading ``first`` with the
+study's TCP and with that of profiles.toml. Runs are those of the claims, of grid.toml. What is
+kept, in results/study, is a CSV of each part with means and 95 % intervals over seeds (``n`` seeds:
+0 is not run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/?4*' --record`` only
+reads.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from drawing import PICTURES
+from drawing import PICTURES, READING_PICTURES
 
 from eastwest.cli.study import (
     Labels,
@@ -153,16 +155,20 @@ def finish(part: Part, store: Store, read: bool) -> None:
     if read:
         table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
     table = pl.read_csv(path, schema_overrides={"load": pl.Int64, "mean": pl.Float64})
-    panels.keep(PICTURES, table, kept)
+    panels.keep(PICTURES if part.name == "chapter4" else READING_PICTURES, table, kept)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run and draw the chapter."""
 
+    def link() -> Part:
+        sweeps = [("link", spec) for _, spec in grid_sweeps(HERE, read_as="link")]
+        return Part("link", sweeps, labels_of, cost_s)
+
     def chapter() -> Part:
         return Part("chapter4", grid_sweeps(HERE, "linux"), labels_of, cost_s)
 
-    command(arguments, {"chapter4": chapter}, finish)
+    command(arguments, {"link": link, "chapter4": chapter}, finish)
 
 
 if __name__ == "__main__":

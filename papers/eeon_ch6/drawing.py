@@ -10,6 +10,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from tables import kept_in
 
 from eastwest.plot.panels import error, panels, seeds_of
 from eastwest.plot.style import (
@@ -25,7 +26,7 @@ from eastwest.plot.style import (
     percent_ticks,
 )
 
-CHAPTER5 = Path(__file__).resolve().parents[1] / "eeon_ch5/results/study/chapter5.csv"
+CHAPTER5 = kept_in(Path(__file__).resolve().parents[1] / "eeon_ch5", "chapter5") / "chapter5.csv"
 
 #: What is held against DropTail, as the thesis draws it.
 RELATIVE = {

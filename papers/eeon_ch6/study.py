@@ -8,7 +8,8 @@
     python papers/eeon_ch6/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
 Parts are the grids of the claims, ``grid.toml`` of both chapters, each with the study's TCP and
-with that of profiles.toml, and the sweeps of study/, each a file that ``eastwest sweep`` takes too.
+with that of profiles.toml, under the reading that the pages show (``READING`` of tables.py); and
+the sweeps of study/, each a file that ``eastwest sweep`` takes too, with the values of ``first``.
 Runs come from the store where it has them, so claims and study share theirs. What is kept, in
 results/study, is one CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
 run), and the pictures (drawing.py). Which numbers are read from a run: numbers_of.py.
@@ -25,6 +26,7 @@ from typing import Any
 import polars as pl
 from drawing import PICTURES, configurations, front
 from numbers_of import numbers_of
+from tables import READING, kept_in
 
 from eastwest.cli.study import (
     Labels,
@@ -75,7 +77,7 @@ RUN_S = 8.0
 def part_of(name: str) -> Part:
     """A part: a chapter's grid with both TCPs, or a sweep of study/."""
     if name in CHAPTERS:
-        sweeps = grid_sweeps(CHAPTERS[name], "linux")
+        sweeps = grid_sweeps(CHAPTERS[name], "linux", read_as=READING)
     else:
         sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
     return Part(name, sweeps, partial(labels_of, name), lambda *_: RUN_S)
@@ -191,7 +193,7 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
 
 def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers of a part, and draw it."""
-    kept = CHAPTERS.get(part.name, HERE) / "results" / "study"
+    kept = kept_in(CHAPTERS.get(part.name, HERE), part.name)
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{part.name}.csv"
     if read:

@@ -21,6 +21,7 @@ import polars as pl
 from eastwest.claims.catalogue import find
 from eastwest.claims.page import cell
 from eastwest.claims.profiles import profiles_of
+from eastwest.claims.readings import FIRST
 from eastwest.claims.record import Record, read
 from eastwest.claims.spec import load
 from eastwest.claims.verdict import DIFFERS, HOLDS
@@ -78,21 +79,34 @@ SERVICE = {
 }
 
 
-#: The reading of the tables: that of the claim files, until ``shares`` has had its full runs.
+#: The reading that the pages show. ``first``, the one of the claim files, stays beside it.
 READING = "first"
+#: Parts of study.py that are grids of claims, under that reading; all others are ``first``.
+CHAPTERS = ("chapter5", "chapter6", "front")
+
+
+def kept_in(study: Path, part: str) -> Path:
+    """Folder of the kept numbers of a part: one for each reading of the grids of claims."""
+    kept = study / "results" / "study"
+    return kept / READING if READING != FIRST and part in CHAPTERS else kept
 
 
 def claims(study: Path) -> Iterator[str]:
     """All claims of a study with what was measured under each TCP."""
     names = ["plain", *(name for name in profiles_of(study) if name != "plain")]
-    yield "| claim | published | " + " | | ".join(PROFILES[name] for name in names) + " | |"
-    yield "|---|---|" + "---|---|" * len(names)
+    before = " `first` |" if READING != FIRST else ""
+    own, *others = [f" {PROFILES[name]} | |" for name in names]
+    yield f"| claim | published |{own}{before}{''.join(others)}"
+    yield "|---|---|" + "---|" * (2 * len(names) + bool(before))
     for claim in find(study.parent):
         if claim.path.parent.parent.name != study.name:
             continue
         records = [read(load(claim.path, name, READING)) for name in names]
-        cells = " | ".join(f"{_measured(record)} | {_verdict(record)}" for record in records)
-        yield f"| `{claim.id.removeprefix('eeon/')}` | {cell(claim.published)} | {cells} |"
+        cells = [f"{_measured(record)} | {_verdict(record)}" for record in records]
+        if before:
+            cells.insert(1, _verdict(read(load(claim.path, named=FIRST))))
+        line = " | ".join(cells)
+        yield f"| `{claim.id.removeprefix('eeon/')}` | {cell(claim.published)} | {line} |"
 
 
 def _measured(record: Record) -> str:
@@ -116,9 +130,9 @@ def _measured(record: Record) -> str:
 
 
 def explanations(study: Path) -> Iterator[str]:
-    """The experiments that explain each claim that differs, with the study's TCP."""
-    yield "| claim | outside its band | what explains it, or does not |"
-    yield "|---|---|---|"
+    """The classes of each claim that differs and the experiments about it, the study's TCP."""
+    yield "| claim | outside its band | class | experiments |"
+    yield "|---|---|---|---|"
     for claim in find(study.parent):
         record = read(load(claim.path, named=READING))
         if claim.path.parent.parent.name != study.name or record.verdict != DIFFERS:
@@ -127,7 +141,8 @@ def explanations(study: Path) -> Iterator[str]:
         missed = [part for part in content["metrics"] if part["verdict"] == DIFFERS]
         tried = [part for each in content["explanations"] for part in each["metrics"]]
         link = f"[`{claim.id.removeprefix('eeon/')}`](../README.md#{_anchor(claim.id)})"
-        yield f"| {link} | {_listed(missed)} | {_listed(tried)} |"
+        kinds = ", ".join(record.classes) or "–"
+        yield f"| {link} | {_listed(missed)} | {kinds} | {_listed(tried)} |"
 
 
 def _listed(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -311,7 +326,7 @@ def _service_cell(value: float | None, metric: str) -> str:
 
 def _study(study: Path, part: str) -> pl.DataFrame:
     return pl.read_csv(
-        study / "results" / "study" / f"{part}.csv",
+        kept_in(study, part) / f"{part}.csv",
         schema_overrides={"setting": pl.String, "protection": pl.String, "factor": pl.String},
     )
 

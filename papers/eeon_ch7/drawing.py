@@ -30,6 +30,7 @@ def draw(table: pl.DataFrame, tcp: str, links: str) -> Figure:
     )
     of = part.filter(pl.col("links") == links)
     where = "all links coalesce" if links == "all links" else "links between switches coalesce"
+    shown = [policy for policy in POLICIES if policy in part["policy"]]
     figure, grid = panels(1, 3, (4.0, 2.8), f"{tcp} TCP, {where} ({seeds_of(of)})")
     for axes, (metric, title) in zip(grid[0], METRICS.items(), strict=True):
         for queue, ink in QUEUES.items():
@@ -38,16 +39,16 @@ def draw(table: pl.DataFrame, tcp: str, links: str) -> Figure:
                     pl.col("queue") == queue,
                     pl.col("buffer") == buffer,
                     pl.col("metric") == metric,
-                    pl.col("policy").is_in(POLICIES),
+                    pl.col("policy").is_in(shown),
                 )
-                at = [POLICIES.index(policy) for policy in each["policy"]]
+                at = [shown.index(policy) for policy in each["policy"]]
                 each = each.with_columns(pl.Series("at", at, dtype=pl.Int64)).sort("at")
                 if each.height > 1:
                     axes.errorbar(each["at"].to_list(), each["mean"].to_list(), yerr=error(each),
                                   fmt="o" + dash, color=ink, ms=3, lw=1.3, elinewidth=0.6,
                                   label=f"{queue}, {buffer}")  # fmt: skip
         axes.axhline(1, color=BLUE, lw=0.8)
-        axes.set_xticks(range(len(POLICIES)), POLICIES, rotation=30)
+        axes.set_xticks(range(len(shown)), shown, rotation=30)
         axes.set_title(title)
     handles, labels = grid[0][0].get_legend_handles_labels()
     if handles:
@@ -99,6 +100,7 @@ CHAPTER: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
 }
 
 PICTURES: Mapping[str, Mapping[str, Callable[[pl.DataFrame], Figure]]] = {
+    "reading": {"reading": partial(draw, tcp="ns2", links="between switches")},
     "chapter7": CHAPTER,
     "policies": {
         "policies": partial(trade, title="Links between switches sleep, chapter 7's job",

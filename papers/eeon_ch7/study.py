@@ -1,14 +1,16 @@
 """Chapter 7 of E-EON by one command: its grid with both TCPs, and what the thesis has not.
 
     python papers/eeon_ch7/study.py          # all parts; goes on where it was stopped
-    python papers/eeon_ch7/study.py policies # one of them
+    python papers/eeon_ch7/study.py reading  # one of them
     python papers/eeon_ch7/study.py --plan   # only what is missing, and how long it takes
     python papers/eeon_ch7/study.py --kept   # runs nothing: what the store has already
     python papers/eeon_ch7/study.py --draw   # the pictures again, from the kept numbers
     python papers/eeon_ch7/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
-The part ``chapter7`` has the runs of the claims: grid.toml with the study's TCP and with that of
-profiles.toml. The others are the sweeps of study/: every policy, and one that adapts. What is kept,
+The part ``reading`` has the runs of the claims under the best-supported reading (readings.toml),
+``chapter7`` those of all tables of grid.toml as the claim files have them, the reading ``first``,
+with the TCP of [first] and with Linux's. The others are the sweeps of study/: every policy, and one
+that adapts, with the values of ``first``. What is kept,
 in results/study, is a CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
 run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/F7*' --record`` only reads.
 """
@@ -16,6 +18,7 @@ run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/F7*' --rec
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +27,9 @@ from typing import Any
 import polars as pl
 from drawing import PICTURES
 
+from eastwest.claims.grid import tables
+from eastwest.claims.profiles import varied
+from eastwest.claims.readings import reading
 from eastwest.cli.study import (
     Labels,
     Part,
@@ -46,10 +52,25 @@ HERE = Path(__file__).resolve().parent
 BUFFERS = {"200 packets": "shallow", "2000 packets": "deep"}
 #: Measured CPU seconds of a run.
 RUN_S = 1.7
+#: Tables of grid.toml that the claims' numbers are measured on.
+MEASURED = ("droptail", "droptail-ideal", "red", "red-ideal")
 #: Sweeps of study/, with those of a run.
 STUDIES = {"policies": 1.7, "service": 4.0, "fast": 1.7}
 #: Numbers that are also told relative to links that are always on, with the same queue.
-RELATIVE = ("runtime_s", "latency_us")
+RELATIVE = ("runtime_s", "latency_us", "latency_data_us")
+
+
+def read_sweeps() -> list[tuple[str, Spec]]:
+    """Sweeps of the claims' numbers under the best-supported reading, with the name of its TCP."""
+    content = tomllib.loads((HERE / "grid.toml").read_text(encoding="utf-8"))
+    best = reading(HERE)
+    found = []
+    for name, table in tables(content, HERE).items():
+        if name in MEASURED:
+            own = {"name": name, **{key: value for key, value in table.items() if key != "quick"}}
+            spec = load(best.applied(own, "eeon/F7.2", varied(own)))
+            found.append((str(spec.settings["tcp.profile"]), spec))
+    return found
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
@@ -89,6 +110,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
     found = {
         "runtime_s": summary["jobs"]["tasks_s"],
         "latency_us": latency["mean"],
+        "latency_data_us": latency["data"]["mean"],
         "latency_p99_us": latency["p99"],
         "fabric_energy_j": fabric["total"],
         "fabric_always_on_j": fabric["always_on"],
@@ -156,11 +178,15 @@ def main(arguments: Sequence[str]) -> None:
     def chapter() -> Part:
         return Part("chapter7", grid_sweeps(HERE, "linux"), labels_of, lambda *_: RUN_S)
 
+    def read() -> Part:
+        return Part("reading", read_sweeps(), labels_of, lambda *_: RUN_S)
+
     def study(name: str) -> Part:
         sweeps = [("", load(HERE / "study" / f"{name}.toml"))]
         return Part(name, sweeps, study_labels, lambda *_: STUDIES[name])
 
-    command(arguments, {"chapter7": chapter, **{n: partial(study, n) for n in STUDIES}}, finish)
+    parts = {"reading": read, "chapter7": chapter}
+    command(arguments, {**parts, **{n: partial(study, n) for n in STUDIES}}, finish)
 
 
 if __name__ == "__main__":

@@ -138,6 +138,8 @@ class Keeper(Protocol):
 
     every_s: float
     """Seconds between two checkpoints."""
+    look_every_s: float
+    """Seconds between two looks for Ctrl-C while a checkpoint is written."""
     most_rows: int
     """Rows that a table holds in memory before they are handed over."""
     build: str
@@ -160,6 +162,9 @@ class Keeper(Protocol):
 
     def take(self, tables: Tables, first: int) -> None:
         """Keep rows of a table, of which the first has this number."""
+
+    def writing(self) -> None:
+        """Hear that the checkpoint of a run that stops takes longer than ``look_every_s``."""
 
     def kept(self, simulated_s: float) -> None:
         """Hear that a checkpoint has been written."""

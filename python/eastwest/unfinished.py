@@ -34,6 +34,9 @@ from eastwest.units import span
 #: Seconds between two checkpoints of a command.
 EVERY_S = 120.0
 
+#: Seconds between two looks for Ctrl-C while a checkpoint is written.
+LOOK_EVERY_S = 0.1
+
 #: Rows of a table that stay in memory: some 30 MB.
 MOST_ROWS = 1 << 18
 
@@ -58,6 +61,7 @@ class Keeper:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.every_s = every_s
+        self.look_every_s = LOOK_EVERY_S
         self.most_rows = MOST_ROWS
         self.build = core.build()
         #: Simulated time of the latest checkpoint, in seconds, if there is one.
@@ -132,6 +136,13 @@ class Keeper:
         """Write rows of a table to disk, of which the first has this number."""
         for name, columns in tables.items():
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
+
+    def writing(self) -> None:
+        """Say why the command is still there after Ctrl-C, and how to end it at once."""
+        self._say(
+            "stopping: the state of the run is being written to disk, so that it can go on later; "
+            "press Ctrl-C again to end without it"
+        )
 
     def kept(self, simulated_s: float) -> None:
         """Note that a checkpoint has been written."""

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// Who is interrupted sooner begins again.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
+/// Bytes of a checkpoint that are forced to disk at a time, so that no wait for the disk is long.
+const SYNC_EVERY: usize = 64 << 20;
+
 /// A run that is kept.
 pub struct Keeping {
     keeper: Py<PyAny>,
@@ -25,6 +28,8 @@ pub struct Keeping {
     obstacle: Option<&'static str>,
     told: bool,
     every: Duration,
+    /// Time between two looks for Ctrl-C while a checkpoint is written.
+    look_every: Duration,
     /// Rows that a table holds before they are handed out.
     most_rows: usize,
     last: Instant,
@@ -43,14 +48,18 @@ impl Keeping {
         reference: bool,
     ) -> PyResult<Keeping> {
         let of = keeper.bind(py);
-        let every_s: f64 = of.getattr("every_s")?.extract()?;
+        let seconds = |name: &str| -> PyResult<Duration> {
+            let value: f64 = of.getattr(name)?.extract()?;
+            Ok(Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX))
+        };
         let build = of.getattr("build")?.extract()?;
         #[allow(clippy::disallowed_methods)]
         let last = Instant::now();
         Ok(Keeping {
             identity: Identity { build, plan: checkpoint::plan(scenario, reference) },
             obstacle: checkpoint::obstacle(scenario),
-            every: Duration::try_from_secs_f64(every_s).unwrap_or(Duration::MAX),
+            every: seconds("every_s")?,
+            look_every: seconds("look_every_s")?,
             most_rows: of.getattr("most_rows")?.extract()?,
             told: false,
             last,
@@ -130,8 +139,10 @@ impl Keeping {
         Ok(())
     }
 
-    /// Writes a checkpoint. A place that cannot be written to ends the keeping, not the run.
-    pub fn keep(&mut self, run: &Keep) -> PyResult<()> {
+    /// Writes a checkpoint. A place that cannot be written to ends the keeping, not the run. Ctrl-C ends the
+    /// writing: then the error is what Python has raised, and an earlier checkpoint is still there. The
+    /// keeper is told of long writing where the run is `stopping`, since somebody waits for that.
+    pub fn keep(&mut self, run: &Keep, stopping: bool) -> PyResult<()> {
         if let Some(why) = self.obstacle {
             self.told = true;
             return Python::attach(|py| {
@@ -141,7 +152,18 @@ impl Keeping {
         let Some(place) = Python::attach(|py| self.place(py))? else {
             return Ok(());
         };
-        let written = write(&place, run, &self.identity);
+        let mut raised = None;
+        let written = write(&place, |file| {
+            #[allow(clippy::disallowed_methods)]
+            let (looked, raised) = (Instant::now(), &mut raised);
+            let (keeper, look_every) = (&self.keeper, self.look_every);
+            let told = !stopping;
+            let to = Patient { file, keeper, raised, look_every, looked, told, not_synced: 0 };
+            checkpoint::save(run, &self.identity, to)
+        });
+        if let Some(raised) = raised {
+            return Err(raised);
+        }
         #[allow(clippy::disallowed_methods)]
         {
             self.last = Instant::now();
@@ -168,11 +190,11 @@ fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDi
     Ok(rows)
 }
 
-/// Writes a checkpoint beside its place, forces it to disk, and gives it its name.
-fn write(place: &Path, run: &Keep, identity: &Identity) -> io::Result<()> {
+/// Writes a file beside its place, forces it to disk, and gives it its name.
+fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let beside = place.with_extension("partial");
     let written = File::create(&beside).and_then(|mut file| {
-        checkpoint::save(run, identity, &mut file)?;
+        fill(&mut file)?;
         file.flush()?;
         file.sync_all()?;
         fs::rename(&beside, place)?;
@@ -183,4 +205,55 @@ fn write(place: &Path, run: &Keep, identity: &Identity) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// A file that is written to while Ctrl-C is looked for. At the first look the keeper's method `writing` is called,
+/// unless the keeper counts as told.
+struct Patient<'a> {
+    file: &'a mut File,
+    keeper: &'a Py<PyAny>,
+    /// What Python has raised; the writing has failed then.
+    raised: &'a mut Option<PyErr>,
+    look_every: Duration,
+    looked: Instant,
+    told: bool,
+    /// Bytes that were not forced to disk yet.
+    not_synced: usize,
+}
+
+impl Patient<'_> {
+    fn look(&mut self) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if !self.told {
+                self.told = true;
+                self.keeper.bind(py).call_method0("writing")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let since = self.looked.elapsed();
+        if since >= self.look_every {
+            self.looked += since;
+            if let Err(raised) = self.look() {
+                *self.raised = Some(raised);
+                return Err(io::Error::other("interrupted"));
+            }
+        }
+        let written = self.file.write(bytes)?;
+        self.not_synced += written;
+        if self.not_synced >= SYNC_EVERY {
+            self.not_synced = 0;
+            self.file.sync_data()?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

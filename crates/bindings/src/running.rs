@@ -12,7 +12,7 @@ use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
 use eastwest_sim::threads::{self, Ended, Habits, Parallel, Parts, PartsNow, Watcher, Wish};
 use eastwest_sim::world::{Progress, RunError, World};
-use pyo3::exceptions::{PyException, PyMemoryError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError};
 use pyo3::prelude::*;
 use std::num::NonZero;
 use std::thread;
@@ -234,7 +234,7 @@ impl<'a> Running<'a> {
     fn keep(&mut self, world: &mut World) -> PyResult<()> {
         let Some(keeping) = &mut self.keeping else { return Ok(()) };
         Python::attach(|py| keeping.hand_rows(py, world))?;
-        if keeping.is_due() { keeping.keep(&Keep::One(world)) } else { Ok(()) }
+        if keeping.is_due() { keeping.keep(&Keep::One(world), false) } else { Ok(()) }
     }
 
     /// Ctrl-C and the like are no errors, and where memory was short there may be more: what has been
@@ -246,10 +246,15 @@ impl<'a> Running<'a> {
         self.keeping.as_ref().is_some_and(Keeping::is_worth_it) && !Python::attach(wrong)
     }
 
-    /// Keeps a run that stops; what was raised meanwhile matters more than that it cannot be.
+    /// Keeps a run that stops; what was raised meanwhile matters more than that it cannot be. A second Ctrl-C
+    /// ends the keeping.
     fn keep_at_end(&mut self, run: &Keep) {
-        if let Some(Err(error)) = self.keeping.as_mut().map(|keeping| keeping.keep(run)) {
-            Python::attach(|py| error.write_unraisable(py, None));
+        if let Some(Err(error)) = self.keeping.as_mut().map(|keeping| keeping.keep(run, true)) {
+            Python::attach(|py| {
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    error.write_unraisable(py, None);
+                }
+            });
         }
     }
 }
@@ -276,7 +281,7 @@ impl Watcher for Running<'_> {
             return self.keep_at_end(&run);
         }
         // the run is told at its next look
-        self.raised = self.keeping.as_mut().and_then(|keeping| keeping.keep(&run).err());
+        self.raised = self.keeping.as_mut().and_then(|keeping| keeping.keep(&run, false).err());
     }
 }
 

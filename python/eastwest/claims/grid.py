@@ -44,16 +44,19 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
     only = asked.get("only", {})
-    found = {**table, "axis": _narrowed(table.get("axis", []), only)}
+    found = {**table, "axis": narrowed(table.get("axis", []), only)}
     quick = table.get("quick")
     if isinstance(quick, Mapping) and "axis" in quick:
-        found["quick"] = {**quick, "axis": _narrowed(quick["axis"], only)}
+        found["quick"] = {**quick, "axis": narrowed(quick["axis"], only)}
     settings = {**_settings(table), **_settings(own)}
     return {**found, **own} | ({"set": settings} if settings else {})
 
 
-def _narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Axes with those rows alone that have the wanted values."""
+def narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give axes with those rows alone that have the wanted values.
+
+    Raises ``KeyError`` with the path of an axis that there is not, or that loses all its values.
+    """
     axes = [dict(axis) for axis in given]
     for path, wanted in only.items():
         texts = {str(each) for each in (wanted if isinstance(wanted, list) else [wanted])}

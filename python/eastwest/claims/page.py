@@ -129,7 +129,10 @@ def _readings(study: Path) -> list[str]:
         if reading.values:
             lines += ["", "| value | set | the source's words |", "|---|---|---|"]
         for value in reading.values:
-            settings = ", ".join(f"`{path} = {each}`" for path, each in value.settings.items())
+            shown = [f"`{path} = {each}`" for path, each in value.settings.items()]
+            for path, wanted in value.only.items():
+                shown.append(f"only `{path} = {' or '.join(map(str, wanted))}`")
+            settings = ", ".join(shown)
             of = f" (for {cell(', '.join(value.claims))})" if value.claims else ""
             words = f"{cell(value.words)} ({cell(value.where)})"
             lines.append(f"| {cell(value.what)}{of} | {settings} | {words} |")

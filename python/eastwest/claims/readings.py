@@ -8,6 +8,7 @@ claim files themselves have: it is in the list, has no values, and its results s
 A claim cannot choose its reading: values go for all runs of all claims of the study. What a run
 sets or varies itself is an experiment of its own and stays, unless a value names the claim in
 ``claims``: then the source says the value of this very figure, and it replaces what its runs set.
+Where such a figure is of a part of the points that runs vary, ``only`` says of which.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eastwest.claims import grid
+from eastwest.claims.profiles import varied
 from eastwest.errors import InputError
 from eastwest.sweep.spec import flat
 
@@ -33,7 +36,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LARGEST_FILE = 256 * 1024
 _MOST_SEEDS = 1000
 _KEYS = ("about", "since", "seeds", "value")
-_VALUE_KEYS = ("what", "words", "where", "set", "claims", "with")
+_WORDS = ("what", "words", "where")
+_VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,28 @@ class Value:
     claims: tuple[str, ...] = ()
     #: ``with``: settings that a run must have for this to mean something, and their allowed values.
     needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    #: Values of axes to which the runs of the named claims are cut.
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def cut(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the table of a sweep with those points alone that ``only`` names.
+
+        Raises ``InputError`` where no point is left.
+        """
+        axes = varied(sweep)
+        given = sweep.get("set")
+        decided = _decided(sweep, dict(flat(given)) if isinstance(given, dict) else {})
+        narrowed = {path: [*wanted] for path, wanted in self.only.items() if path in axes}
+        fixed = {path: wanted for path, wanted in self.only.items() if path not in axes}
+        try:
+            cut = {**sweep, "axis": grid.narrowed(sweep.get("axis", []), narrowed)}
+            for path, wanted in fixed.items():
+                if not {*map(str, decided.get(path, ["not set"]))} <= {*map(str, wanted)}:
+                    raise KeyError(path)
+        except KeyError as error:
+            message = f"the reading's value {self.what!r:.60} leaves none of the runs: "
+            raise InputError(f"{message}none has such a value of {error.args[0]}") from None
+        return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
         """Whether the runs of a sweep, which have these values by path, have what it needs.
@@ -89,6 +115,9 @@ class Reading:
         ``kept`` are paths that are decided elsewhere, by an axis or by a profile. Raises
         ``InputError`` where a value fits a part of the runs only.
         """
+        for value in self.values:
+            if value.only and value.names(claim):
+                sweep = value.cut(sweep)
         given = sweep.get("set")
         own = dict(flat(given)) if isinstance(given, dict) else {}
         general, named = self._settings(claim, _decided(sweep, own) if self._needs() else {})
@@ -196,20 +225,27 @@ def _reading(where: str, name: str, entry: Any) -> Reading:
 def _values(where: str, entries: list[Any]) -> Iterator[Value]:
     for number, entry in enumerate(entries):
         place = f"{where}.value.{number}"
-        needed = {*_VALUE_KEYS} - {"claims", "with"}
-        if not isinstance(entry, dict) or not needed <= {*entry} <= {*_VALUE_KEYS}:
+        if not isinstance(entry, dict) or not {*_WORDS} <= {*entry} <= {*_VALUE_KEYS}:
             raise InputError(f"{place}: must be a table with {', '.join(_VALUE_KEYS)}")
-        texts = [entry[key] for key in ("what", "words", "where")]
+        texts = [entry[key] for key in _WORDS]
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise InputError(f"{place}: what, words and where are texts")
         claims = entry.get("claims", [])
         if not isinstance(claims, list) or not all(isinstance(each, str) for each in claims):
             raise InputError(f"{place}: claims is a list of ids or globs")
-        if not isinstance(entry["set"], dict) or not entry["set"]:
+        settings = entry.get("set", {})
+        if not isinstance(settings, dict) or not (settings or "only" in entry):
             raise InputError(f"{place}: set is a table of paths and values")
-        conditions = entry.get("with", {})
-        if not isinstance(conditions, dict) or any(v in ([], {}) for _, v in flat(conditions)):
-            raise InputError(f"{place}: with is a table of paths and allowed values")
-        needs = {p: tuple(v) if isinstance(v, list) else (v,) for p, v in flat(conditions)}
+        needs, only = (_allowed(place, entry, key) for key in ("with", "only"))
+        if only and not claims:
+            raise InputError(f"{place}: only is for the claims that it names")
         what, words, source = (text.strip() for text in texts)
-        yield Value(what, words, source, dict(flat(entry["set"])), tuple(claims), needs)
+        yield Value(what, words, source, dict(flat(settings)), tuple(claims), needs, only)
+
+
+def _allowed(place: str, entry: Mapping[str, Any], key: str) -> dict[str, tuple[Any, ...]]:
+    """Allowed values by path, one or a list of them."""
+    given = entry.get(key, {})
+    if not isinstance(given, dict) or any(v in ([], {}) for _, v in flat(given)):
+        raise InputError(f"{place}: {key} is a table of paths and allowed values")
+    return {path: tuple(v) if isinstance(v, list) else (v,) for path, v in flat(given)}

@@ -74,6 +74,8 @@ class Part:
         if self.measured is None:
             return self.why_not
         value, low, high = self.numbers()
+        if self.measured.text and _finite(value) is None:
+            return self.measured.text
         unit = f" {self.metric.unit}" if self.metric.unit else ""
         shown = f"{number(value, self.metric.digits)}{unit}"
         if low is not None and high is not None and low != high:
@@ -93,8 +95,8 @@ class Part:
         return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
 
     def as_json(self) -> dict[str, Any]:
-        """The part; its rows are in the CSV."""
-        value, low, high = self.numbers()
+        """The part; its rows are in the CSV. JSON has no infinite numbers: null stands for them."""
+        value, low, high = (_finite(each) for each in self.numbers())
         return {
             "name": self.metric.name,
             "measured": self.text(),
@@ -203,7 +205,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``: first what all claims have, then parts and explanations."""
-        value, low, high = self.parts[0].numbers()
+        value, low, high = (_finite(each) for each in self.parts[0].numbers())
         return {
             "id": self.claim.id,
             "published": self.claim.published,
@@ -222,6 +224,11 @@ class Outcome:
             "metrics": [part.as_json() for part in self.parts],
             "explanations": [explained.as_json() for explained in self.explained],
         }
+
+
+def _finite(value: float | None) -> float | None:
+    """Return the value, or nothing where it is not finite, as of a choice among no settings."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def number(value: float | None, digits: int) -> str:

@@ -32,6 +32,7 @@ class Runner:
         dask: str | None,
         store: str | Path | None,
         progress: Progress,
+        most_seeds: int = MOST_SEEDS,
     ) -> None:
         self.claim = claim
         self.quick = quick
@@ -39,6 +40,7 @@ class Runner:
         self.dask = dask
         self.store = store
         self.progress = progress
+        self.most_seeds = most_seeds
         self._specs = dict(claim.quick if quick else claim.runs)
         self._sweeps: dict[str, SweepResult | str] = {}
 
@@ -68,7 +70,7 @@ class Runner:
         given = False
         for name in names:
             spec = self._specs[name]
-            wanted = min(MOST_SEEDS, 2 * len(spec.seeds))
+            wanted = min(self.most_seeds, 2 * len(spec.seeds))
             if spec.adaptive is None and wanted > len(spec.seeds):
                 further = range(max(spec.seeds) + 1, max(spec.seeds) + 1 + wanted - len(spec.seeds))
                 self._specs[name] = replace(spec, seeds=(*spec.seeds, *further))
@@ -135,11 +137,23 @@ def run(
     store: str | Path | None = None,
     progress: Progress = lambda *_: None,
     done: Callable[[Outcome], None] = lambda _: None,
+    most_seeds: int = MOST_SEEDS,
 ) -> list[Outcome]:
-    """Run claims one after the other; ``done`` is told of each."""
+    """Run claims one after the other; ``done`` is told of each.
+
+    Undecided ones are given more seeds, up to ``most_seeds``.
+    """
     outcomes = []
     for claim in claims:
-        runner = Runner(claim, quick=quick, jobs=jobs, dask=dask, store=store, progress=progress)
+        runner = Runner(
+            claim,
+            quick=quick,
+            jobs=jobs,
+            dask=dask,
+            store=store,
+            progress=progress,
+            most_seeds=most_seeds,
+        )
         outcomes.append(runner.outcome())
         done(outcomes[-1])
     return outcomes

@@ -17,7 +17,7 @@ from rich.text import Text
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
-from eastwest.claims.work import run
+from eastwest.claims.work import MOST_SEEDS, run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
 from eastwest.cli.progress import ClaimsBar
@@ -54,6 +54,10 @@ def claims(
             help="Run under another reading of the study (first); may be repeated; all: each.",
         ),
     ] = None,
+    most_seeds: Annotated[
+        int,
+        typer.Option(min=1, max=1000, help="Most seeds that an undecided claim is given."),
+    ] = MOST_SEEDS,
     as_json: JsonArrayOption = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
@@ -110,6 +114,7 @@ def claims(
                 store=store,
                 progress=bar,
                 done=done,
+                most_seeds=most_seeds,
             )
         except KeyboardInterrupt:
             interrupted("what has run is kept, the same command goes on from there")

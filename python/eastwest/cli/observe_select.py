@@ -6,7 +6,7 @@ import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -18,7 +18,7 @@ from eastwest.cli.model import quantity, table_csv
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import Bar
 from eastwest.files import write_whole
-from eastwest.observe import prometheus
+from eastwest.observe import actuation, prometheus
 from eastwest.observe.metrics import Metrics, read
 from eastwest.observe.mrmr import Scheme
 from eastwest.observe.select import Method, Selection, Wanted
@@ -79,6 +79,14 @@ def select(
         ),
     ] = None,
     step: Annotated[str, typer.Option(metavar="TIME", help="Time between rows.")] = "15 s",
+    actuations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Say of each selected metric whether it can be controlled, and how: built-in, or "
+            "a TOML file of rules that go before the built-in ones.",
+        ),
+    ] = None,
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Write the selection as CSV.")
     ] = None,
@@ -114,6 +122,7 @@ def select(
         from eastwest.plot.picture import check  # noqa: PLC0415  slow to load
 
         check(plot)
+    rules = _rules(actuations)
     span_s, step_s = (
         quantity(f"--{n}", t, "time") / 1e12 for n, t in (("last", last), ("step", step))
     )
@@ -123,11 +132,29 @@ def select(
         table = _source(source, time_column, query, _until(until), span_s, step_s)
         with Bar(errors(), "selecting") as bar:
             found = select_metrics(table, target, wanted, progress=bar.show)
-    _write(found, csv_file, plot)
+    shown = _as_json(found, rules)
+    _write(found, shown["chosen"], csv_file, plot)
     if as_json:
-        typer.echo(json.dumps(found.as_json(), allow_nan=False, ensure_ascii=False))
+        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False))
     else:
-        _print(found, wanted)
+        _print(found, wanted, rules)
+
+
+def _rules(actuations: str | None) -> tuple[actuation.Rule, ...] | None:
+    """Rules of the table that was asked for."""
+    if actuations is None:
+        return None
+    return actuation.BUILT_IN if actuations == "built-in" else actuation.read(Path(actuations))
+
+
+def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict[str, Any]:
+    """Everything, for JSON; with rules also what can be done about the chosen metrics."""
+    shown = found.as_json()
+    if rules is not None:
+        for each in shown["chosen"]:
+            rule = actuation.rule_for(each["metric"], rules)
+            each |= {"class": str(rule.control), "actuation": rule.actuation}
+    return shown
 
 
 def _source(
@@ -174,9 +201,11 @@ def _until(text: str | None) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _write(found: Selection, csv_file: Path | None, plot: Path | None) -> None:
+def _write(
+    found: Selection, chosen: list[dict[str, Any]], csv_file: Path | None, plot: Path | None
+) -> None:
     if csv_file is not None:
-        write_whole(csv_file, table_csv(found.as_json()["chosen"]).encode())
+        write_whole(csv_file, table_csv(chosen).encode())
     if plot is not None:
         from eastwest.plot.metrics import selection  # noqa: PLC0415  slow to load
         from eastwest.plot.picture import save  # noqa: PLC0415
@@ -184,7 +213,7 @@ def _write(found: Selection, csv_file: Path | None, plot: Path | None) -> None:
         save(selection(found), plot)
 
 
-def _print(found: Selection, wanted: Wanted) -> None:
+def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] | None) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:  # names of metrics are long
         console.width = max(console.width, _WIDE)
@@ -201,10 +230,16 @@ def _print(found: Selection, wanted: Wanted) -> None:
     headings += ["lag"] * bool(wanted.lags) + ["selected again"] * bool(wanted.bootstrap)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
+    if rules is not None:
+        table.add_column("class")
+        table.add_column("actuation", overflow="fold")
     for place, each in enumerate(found.chosen, 1):
         cells = [f"{value:.3f}" for value in (each.relevance, each.redundancy, each.score)]
         cells += [str(each.lag)] * bool(wanted.lags)
         cells += [percent(each.frequency)] * bool(wanted.bootstrap)
+        if rules is not None:
+            rule = actuation.rule_for(each.metric, rules)
+            cells += [str(rule.control), clean(rule.actuation).replace("[", "\\[") or "–"]
         name = clean(each.metric).replace("[", "\\[")
         table.add_row(str(place), name, *cells)
     console.print(table)

@@ -17,7 +17,8 @@ from statistics import fmean
 from typing import Any
 
 from eastwest.claims.grid import tables
-from eastwest.claims.profiles import profile
+from eastwest.claims.profiles import profile, varied
+from eastwest.claims.readings import FIRST, reading
 from eastwest.cli.guard import errors
 from eastwest.cli.progress import Bar
 from eastwest.partial import Partial
@@ -61,9 +62,14 @@ class Missing:
     cpu_s: float
 
 
-def grid_sweeps(study: Path, *others: str) -> list[tuple[str, Spec]]:
-    """Sweeps of a study's ``grid.toml`` with its own TCP, then with that of each profile."""
+def grid_sweeps(study: Path, *others: str, read_as: str = FIRST) -> list[tuple[str, Spec]]:
+    """Sweeps of a study's ``grid.toml`` with its own TCP, then with that of each profile.
+
+    ``read_as`` names the reading of the study whose settings they have, as claims have them: those
+    of its axes and of a profile stay. Values for single claims are left out.
+    """
     content = tomllib.loads((study / "grid.toml").read_text(encoding="utf-8"))
+    chosen = reading(study, read_as)
     found: list[tuple[str, Spec]] = []
     for name in ("plain", *others):
         for table_name, table in tables(content, study).items():
@@ -71,8 +77,12 @@ def grid_sweeps(study: Path, *others: str) -> list[tuple[str, Spec]]:
                 "name": table_name,
                 **{key: value for key, value in table.items() if key != "quick"},
             }
-            changed = own if name == "plain" else profile(study, name).applied(own)
-            found.append((name, load(changed)))
+            kept = varied(own)
+            if name != "plain":
+                other = profile(study, name)
+                kept |= {*other.settings} - {*own.get("set", {})}
+                own = other.applied(own)
+            found.append((name, load(chosen.applied(own, "", kept))))
     return found
 
 

@@ -2,7 +2,8 @@
 
 They are made of the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
 ``queues``, ``power``) and of those with a row for each thing that happened (``flows``, ``events``,
-``tasks``), whose rows are counted up to the end of each interval. Nothing is simulated anew.
+``tasks``, ``transactions``, ``calls``), whose rows are counted up to the end of each interval, as
+are the packets of captured ports. Nothing is simulated anew.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eastwest.errors import InputError
+from eastwest.observe.busy import core_seconds
+from eastwest.observe.captured import packet_times
 from eastwest.observe.metrics import MOST_VALUES, Metrics, Numbers
 from eastwest.observe.prometheus import rated, series_name
 from eastwest.results import Result
@@ -75,6 +78,7 @@ def families(result: Result) -> list[Family]:
         )
     found = [*_links(result, times), *_flows(result, times), *_events(result, times)]
     found += [*_tasks(result, times), *_power(result, times)]
+    found += [*_transactions(result, times), *_components(result, times), *_packets(result, times)]
     return [family for family in found if family.series]
 
 
@@ -190,6 +194,45 @@ def _power(result: Result, times: Numbers) -> Iterator[Family]:
     ]
     text = "Energy of the links of a tier."
     yield Family("eastwest_link_energy_joules", Kind.COUNTER, text, series)
+
+
+def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
+    """Transactions by workload."""
+    ended = result.table("transactions").sort("finished_s")
+    for name, text, column in (
+        ("completed", "Transactions whose response has arrived, by workload.", None),
+        ("seconds", "Sum of their response times, by workload.", "response_us"),
+    ):
+        series = []
+        for (workload,), part in sorted(ended.partition_by("workload", as_dict=True).items()):
+            weight = None if column is None else part[column].to_numpy() / 1e6
+            counted = _counted(part["finished_s"].to_numpy(), times, weight)
+            series.append(Series({"workload": str(workload)}, counted))
+        yield Family(f"eastwest_transaction_{name}", Kind.COUNTER, text, series)
+
+
+def _components(result: Result, times: Numbers) -> Iterator[Family]:
+    """Core time of the components of transactions."""
+    names = host_names(result)
+    series = [
+        Series({"component": component, "host": names[host], "workload": workload}, values)
+        for (workload, component, host), values in core_seconds(result, times).items()
+    ]
+    text = "Core time that a component has computed for transactions that end in the run."
+    yield Family("eastwest_component_cpu_seconds", Kind.COUNTER, text, series)
+
+
+def _packets(result: Result, times: Numbers) -> Iterator[Family]:
+    """Packets of the ports that are captured (``measure.capture``)."""
+    path = result.path / "capture.pcapng"
+    captured = packet_times(path) if path.is_file() else {}
+    tiers = dict(result.links.select("name", "tier").iter_rows())
+    series = [
+        Series({"link": port, "tier": str(tiers.get(port, ""))}, _counted(at, times))
+        for port, at in sorted(captured.items())
+    ]
+    text = "Packets that came out at the end of a captured link."
+    yield Family("eastwest_link_packets", Kind.COUNTER, text, series)
 
 
 def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

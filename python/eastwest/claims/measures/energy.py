@@ -44,6 +44,13 @@ def sender_efficiency(result: Result) -> float:
     return busy_s / sum(float(link[name]) for name in ("awake_s", "falling_asleep_s", "waking_s"))
 
 
+@run_value("switch-ports-energy-j")
+def switch_ports_energy_j(result: Result) -> float:
+    """Energy of the ports of switches: of all links but the direction in which hosts send, J."""
+    links = result.links.filter(result.links["tier"] != "host-up")
+    return float(links["energy_j"].sum())
+
+
 def _delay_product(result: Result, links: str) -> float:
     """Joules of a class of links times the mean runtime of jobs."""
     joules = pick(result.summary, "energy_j", *links.split(), "total")

@@ -61,6 +61,18 @@ def _pairs(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job]
     return both
 
 
+def _apart(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job], list[_Job]]]:
+    """Runs of a seed at one point with those of the next seed at the other."""
+    ours, theirs = _by_seed(data, at), _by_seed(data, against)
+    seeds = sorted(ours.keys() & theirs.keys())
+    if len(seeds) < 2:
+        raise MeasureError("the two points have fewer than two seeds in common")
+    return [
+        (ours[seed], theirs[other])
+        for seed, other in zip(seeds, [*seeds[1:], seeds[0]], strict=True)
+    ]
+
+
 def _over_seeds(values: Sequence[float], rows: list[Row] | None = None) -> Measured:
     found = mean_interval(list(values))
     return Measured(found.value, found.low, found.high, found.n, rows=rows or [])
@@ -101,14 +113,21 @@ def job_time_shift(data: Data, at: Settings, against: Settings, share: float = 0
 
 @measure("jobs-sooner")
 def jobs_sooner(
-    data: Data, at: Settings, against: Settings, by: float = 0.01, least_bytes: int = 0
+    data: Data,
+    at: Settings,
+    against: Settings,
+    by: float = 0.01,
+    least_bytes: int = 0,
+    apart: bool = False,
 ) -> Measured:
     """Share of jobs that end sooner at ``at``, of those whose times differ by more than ``by``.
 
-    Only jobs that move ``least_bytes`` or more count. One half is no pattern.
+    Only jobs that move ``least_bytes`` or more count. One half is no pattern. With ``apart`` each
+    run is held against one of another seed, as two runs of a real cluster are; else against the
+    run of its own seed.
     """
     shares: list[float] = []
-    for ours, theirs in _pairs(data, at, against):
+    for ours, theirs in (_apart if apart else _pairs)(data, at, against):
         before = {job.number: job.runtime_s for job in theirs}
         large = [job for job in ours if job.moved_bytes >= least_bytes and job.number in before]
         changes = [job.runtime_s / before[job.number] - 1 for job in large]

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from eastwest.claims.measures.base import Data, Measured, MeasureError, Settings, measure
+from eastwest.claims.measures.base import (
+    Data,
+    Measured,
+    MeasureError,
+    Sample,
+    Settings,
+    measure,
+)
 from eastwest.stats import mean_interval
 
 
@@ -21,10 +28,38 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
     With equal seeds both points see the same jobs and starts; the interval is that of the mean of
     ``1 − a/b`` over the seeds that both have.
     """
-    ours, theirs = data.sample(value, at), data.sample(value, against)
-    seeds = [seed for seed in ours.values if theirs.values.get(seed)]
-    if not seeds:
-        raise MeasureError("the two points have no seed in common")
-    shares = [1 - ours.values[seed] / theirs.values[seed] for seed in seeds]
+    pairs = _pairs(data.sample(value, at), data.sample(value, against))
+    shares = [1 - ours / theirs for ours, theirs in pairs if theirs]
+    if not shares:
+        raise MeasureError("the value is 0 in all runs that another is held against")
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+@measure("saved")
+def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
+    """Mean difference by which a value is lower at one point than at another, paired by seed.
+
+    It has the unit of the value; the interval is that of the mean over the seeds that both have.
+    """
+    pairs = _pairs(data.sample(value, at), data.sample(value, against))
+    interval = mean_interval([theirs - ours for ours, theirs in pairs])
+    return Measured(interval.value, interval.low, interval.high, interval.n)
+
+
+def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
+    """Values of two points by seed. Raises ``MeasureError`` where they share no seed."""
+    seeds = [seed for seed in ours.values if seed in theirs.values]
+    if not seeds:
+        raise MeasureError("the two points have no seed in common")
+    return [(ours.values[seed], theirs.values[seed]) for seed in seeds]
+
+
+@measure("largest")
+def largest(data: Data, value: str, at: Settings) -> Measured:
+    """Largest value of all runs at one point, for what is said to happen in some runs.
+
+    It has no interval: with more seeds it can only grow.
+    """
+    values = data.sample(value, at).values
+    return Measured(max(values.values()), seeds=len(values))

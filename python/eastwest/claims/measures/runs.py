@@ -19,6 +19,20 @@ def first_map_to_last_task_s(result: Result) -> float:
     return finished - started
 
 
+@run_value("shuffle-s")
+def shuffle_s(result: Result) -> float:
+    """Seconds from the end of the last map to the end of the last fetch: the phase of shuffle.
+
+    What is fetched while maps still run is not in it. 0 where all was fetched before.
+    """
+    tasks = result.tasks
+    mapped = tasks.filter(tasks["kind"] == "map")["finished_s"].max()
+    fetched = tasks.filter(tasks["kind"] == "reduce")["input_done_s"].max()
+    if not isinstance(mapped, float) or not isinstance(fetched, float):
+        raise MeasureError(f"{result.path} has no maps or no reduces")
+    return max(0.0, fetched - mapped)
+
+
 @run_value("job-throughput-bps")
 def job_throughput_bps(result: Result) -> float:
     """Payload of all flows over the number of hosts and the time from the first to the last task.

@@ -1,0 +1,108 @@
+"""What can be done about a metric: whether it can be controlled at run time, and how.
+
+A selection of metrics feeds a control loop only where something can act on them. The study behind
+it sorts the selected metrics into controllable ones and others: the CPU of a tier calls for servers
+that are added at run time, a link for another design (Gusat et al. 2009, section 3). A table of
+rules says which is which; the first rule that fits a metric's name decides.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.units import clean
+
+_LARGEST_FILE = 1024 * 1024
+_MOST_RULES = 10_000
+
+
+class Control(StrEnum):
+    """Whether a metric can be acted upon."""
+
+    CONTROLLABLE = "controllable"
+    NOT_CONTROLLABLE = "not controllable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What can be done about metrics whose names fit a glob."""
+
+    #: In any case of letters; compared with the name before its labels, or with all of it where
+    #: the glob has a ``{``.
+    metrics: tuple[str, ...]
+    control: Control
+    actuation: str
+
+    def fits(self, metric: str) -> bool:
+        """Whether it is about this metric."""
+        whole = metric.lower()
+        name = whole.partition("{")[0]
+        return any(
+            fnmatch.fnmatchcase(whole if "{" in glob else name, glob.lower())
+            for glob in self.metrics
+        )
+
+
+#: What no rule is about.
+UNKNOWN = Rule(("*",), Control.UNKNOWN, "")
+
+#: The study's two kinds of metrics: names of our own, of Prometheus's exporters, of Kubernetes.
+BUILT_IN = (
+    Rule(
+        ("eastwest_link_*", "*network*", "*packet*", "*bandwidth*", "*interface*", "ifhc*"),
+        Control.NOT_CONTROLLABLE,
+        "redesign: a faster link, more links, or another placement",
+    ),
+    Rule(
+        ("*cpu*", "*processor*"),
+        Control.CONTROLLABLE,
+        "add servers at run time",
+    ),
+)
+
+
+def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
+    """Return the first rule that is about a metric; ``UNKNOWN`` where there is none."""
+    return next((rule for rule in rules if rule.fits(metric)), UNKNOWN)
+
+
+def read(path: Path) -> tuple[Rule, ...]:
+    """Read a table of actuations, and put the built-in rules behind its own.
+
+    Raises ``InputError`` where it is no such table.
+    """
+    if path.stat().st_size > _LARGEST_FILE:
+        raise InputError(f"{path}: larger than any table of actuations")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {clean(str(error), 200)}") from None
+    rules = content.get("rule")
+    if not isinstance(rules, list) or not rules or {*content} != {"rule"}:
+        raise InputError(
+            f"{path}: must have tables, each beginning with [[rule]], and nothing else"
+        )
+    if len(rules) > _MOST_RULES:
+        raise InputError(f"{path}: {len(rules):,} rules, at most {_MOST_RULES:,}")
+    return (*(_rule(f"{path}: rule.{n}", entry) for n, entry in enumerate(rules)), *BUILT_IN)
+
+
+def _rule(where: str, entry: Any) -> Rule:
+    if not isinstance(entry, dict) or {*entry} != {"metric", "controllable", "actuation"}:
+        raise InputError(f"{where}: must be a table with metric, controllable and actuation")
+    given, able, actuation = entry["metric"], entry["controllable"], entry["actuation"]
+    metrics = given if isinstance(given, list) else [given]
+    if not metrics or not all(isinstance(each, str) and each for each in metrics):
+        raise InputError(f"{where}: metric is a name or a glob, or a list of them")
+    if not isinstance(able, bool) or not isinstance(actuation, str):
+        raise InputError(f"{where}: controllable is true or false, actuation a text")
+    control = Control.CONTROLLABLE if able else Control.NOT_CONTROLLABLE
+    return Rule(tuple(metrics), control, actuation.strip())

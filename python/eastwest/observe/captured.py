@@ -1,0 +1,59 @@
+"""Packets of captured ports: which port, and when each came out at the far end of its cable."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from eastwest.errors import InputError
+from eastwest.observe.metrics import Numbers
+
+#: Types of blocks of pcapng, and the option that has an interface's name.
+_INTERFACE, _PACKET, _NAME = 1, 6, 2
+#: Bytes that a block of a type has at least.
+_LEAST = {_INTERFACE: 20, _PACKET: 32}
+_HEAD = struct.Struct("<II")
+_WHEN = struct.Struct("<III")
+
+
+def packet_times(path: Path) -> dict[str, Numbers]:
+    """Times in seconds of the packets of each port, by the port's name.
+
+    ``path`` is the ``capture.pcapng`` of a run, whose times count nanoseconds. Raises
+    ``InputError`` where it is damaged.
+    """
+    names: list[str] = []
+    times: list[list[int]] = []
+    data = memoryview(path.read_bytes())
+    at = 0
+    while at < len(data):
+        if at + _HEAD.size > len(data):
+            raise InputError(f"{path}: damaged at byte {at}")
+        kind, length = _HEAD.unpack_from(data, at)
+        if length < _LEAST.get(kind, 12) or at + length > len(data):
+            raise InputError(f"{path}: damaged at byte {at}")
+        if kind == _INTERFACE:
+            names.append(_name(data[at + 16 : at + length - 4]))
+            times.append([])
+        elif kind == _PACKET:
+            port, high, low = _WHEN.unpack_from(data, at + _HEAD.size)
+            if port >= len(times):
+                raise InputError(f"{path}: damaged at byte {at}")
+            times[port].append((high << 32) | low)
+        at += length
+    return {
+        name: np.array(ns, dtype=np.float64) / 1e9 for name, ns in zip(names, times, strict=True)
+    }
+
+
+def _name(options: memoryview) -> str:
+    """Name of an interface among its options."""
+    at = 0
+    while at + 4 <= len(options):
+        code, length = struct.unpack_from("<HH", options, at)
+        if code == _NAME:
+            return bytes(options[at + 4 : at + 4 + length]).decode(errors="replace")
+        at += 4 + length + (-length) % 4
+    return ""
