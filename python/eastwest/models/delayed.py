@@ -1,15 +1,16 @@
 """Linear control systems with several delays, inputs and outputs.
 
-The form is that of the third study (Gusat et al. 2009) with a delay of its own for each path:
+The form is that of the third study (Gusat et al. 2009), with several delays τ_k:
 
     ẋ(t) = Σ_k [A_k x(t − τ_k) + B_k u(t − τ_k)] + D w(t),    y = C x,
 
-where x is the distance from the equilibrium, u what is decided, w a disturbance, y what is
-measured; the age of a measurement is counted among the delays of what leads to it. ``response`` is
-exact for any delays. ``approximated`` puts a Padé approximation in the place of each delay, as
-synthesis needs it. ``root`` judges the loop with a controller by the exact delays: the rightmost
-root of its characteristic equation, from a spectral discretisation (D. Breda, S. Maset and
-R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). ``delay`` has the same for one delay and one input.
+where x is the distance from the equilibrium, u the input that the controller sets, w a disturbance
+and y the measured output. The delay of a measurement is added to the delays τ_k of the paths that
+lead to the output. ``response`` is exact for any delays. ``approximated`` replaces each delay by a
+Padé approximation, as H∞ synthesis needs it. ``root`` tells whether the loop with a controller is
+stable, with the exact delays: it returns the rightmost root of the characteristic equation, from a
+spectral discretisation (D. Breda, S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). The
+module ``delay`` has the same for one delay and one input.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-#: Nodes of the spectral discretisation, over the longest delay.
+#: Number of intervals of the spectral discretisation over the longest delay.
 _NODES = 24
 
 
 @dataclass(frozen=True)
 class Term:
-    """What states and inputs of one delay ago do to the states."""
+    """Effect of the states and inputs at time t − delay on the derivative of the states."""
 
     delay_s: float
     a: Numbers
@@ -38,7 +39,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Controller:
-    """A linear controller: ż = A z + B y, u = C z + D y, in seconds."""
+    """A linear controller: ż = A z + B y, u = C z + D y. The unit of time is a second."""
 
     a: Numbers
     b: Numbers
@@ -51,20 +52,21 @@ class Controller:
         return len(self.a)
 
     def response(self, omega: Numbers) -> Complex:
-        """Transfer matrix at frequencies in radians per second."""
-        return _transfer(1j * omega, self.a, self.b, self.c) + self.d
+        """Return the transfer matrix at frequencies in radians per second."""
+        s: Complex = np.asarray(1j * omega, dtype=np.complex128)
+        return _transfer(s, self.a, self.b, self.c) + self.d
 
 
 @dataclass(frozen=True)
 class Delayed:
-    """A plant near its equilibrium."""
+    """A linear plant with delays, near its equilibrium."""
 
     states: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     terms: tuple[Term, ...]
     c: Numbers
-    #: What disturbances do to the states.
+    #: Effect of the disturbances on the derivative of the states.
     d: Numbers
 
     @property
@@ -73,7 +75,7 @@ class Delayed:
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:
-        """Transfer matrix from inputs to outputs at frequencies in radians per second, exact."""
+        """Return the exact transfer matrix from inputs to outputs, at radians per second."""
         s = 1j * omega
         late = [np.exp(-s * term.delay_s)[:, None, None] for term in self.terms]
         inner = s[:, None, None] * np.eye(len(self.states))
@@ -84,10 +86,10 @@ class Delayed:
         return np.asarray(self.c @ np.linalg.solve(inner, outer), dtype=np.complex128)
 
     def approximated(self, order: int, unit_s: float) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Matrices A, B, C and D of the plant without delays, for a unit of time.
+        """Return matrices A, B, C and D of the plant with Padé approximations of its delays.
 
-        Each delay is a Padé approximation of ``order``. A column of B acts for an input; D is the
-        disturbances' matrix. The first states are those of the plant.
+        Time is in multiples of ``unit_s``; ``order`` is that of the approximations. D is the matrix
+        of the disturbances. The first states are those of the plant.
         """
         size = len(self.states)
         direct = [term for term in self.terms if term.delay_s == 0]
@@ -118,12 +120,15 @@ class Delayed:
         return a, b, c, d
 
     def loop_gain(self, controller: Controller, omega: Numbers) -> Complex:
-        """What comes back at the outputs, with its sign changed: L = −P K, exact."""
+        """Return the exact loop gain at the outputs, L = −P K, at radians per second."""
         return np.asarray(-(self.response(omega) @ controller.response(omega)), dtype=np.complex128)
 
 
 def root(plant: Delayed, controller: Controller) -> float:
-    """Real part of the rightmost characteristic root of the closed loop, per second."""
+    """Return the real part of the rightmost root of the closed loop, per second.
+
+    The loop is u = K y, as ``Controller`` has it. It is stable if the result is below 0.
+    """
     size, own = len(plant.states), controller.order
     whole = size + own
     longest = plant.longest_s
@@ -134,9 +139,8 @@ def root(plant: Delayed, controller: Controller) -> float:
         for term in plant.terms:
             now += _closed(term, plant, controller)
         return float(np.linalg.eigvals(now).real.max())
-    nodes = np.cos(
-        np.pi * np.arange(_NODES + 1) / _NODES
-    )  # 1 … −1, for now … the longest delay ago
+    # nodes from 1 (now) to −1 (the longest delay ago)
+    nodes = np.cos(np.pi * np.arange(_NODES + 1) / _NODES)
     ends = np.where((np.arange(_NODES + 1) % _NODES) == 0, 0.5, 1.0)
     weights = ends * (-1.0) ** np.arange(_NODES + 1)
     apart = nodes[:, None] - nodes[None, :] + np.eye(_NODES + 1)
@@ -153,7 +157,7 @@ def root(plant: Delayed, controller: Controller) -> float:
 
 
 def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
-    """A term of the loop's states, the controller's behind the plant's."""
+    """Return the matrix of a term for the states of the plant, then those of the controller."""
     size, whole = len(plant.states), len(plant.states) + controller.order
     found = np.zeros((whole, whole))
     found[:size, :size] = term.a + term.b @ controller.d @ plant.c
@@ -162,7 +166,10 @@ def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
 
 
 def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
-    """A Padé approximation in balanced states: its Gramians are identities, as it passes all."""
+    """Return a Padé approximation of a delay in balanced states.
+
+    It is an all-pass filter, so that both Gramians are identities in these states.
+    """
     import control  # noqa: PLC0415  slow to load
     import scipy.linalg  # noqa: PLC0415
 
@@ -176,7 +183,7 @@ def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
 
 
 def _at(place: float, nodes: Numbers, weights: Numbers) -> Numbers:
-    """Row that interpolates values at the nodes (barycentric)."""
+    """Return the row of barycentric weights that interpolates at a place between the nodes."""
     apart = place - nodes
     hit = np.abs(apart) < 1e-12
     if hit.any():
@@ -186,7 +193,7 @@ def _at(place: float, nodes: Numbers, weights: Numbers) -> Numbers:
 
 
 def _transfer(s: Complex, a: Numbers, b: Numbers, c: Numbers) -> Complex:
-    """C (s I − A)⁻¹ B at each s."""
+    """Return C (s I − A)⁻¹ B at each s."""
     if not len(a):
         return np.zeros((len(s), len(c), b.shape[1]), dtype=np.complex128)
     inner = s[:, None, None] * np.eye(len(a)) - a

@@ -1,25 +1,26 @@
 """H∞ synthesis for a queue or a network with delays.
 
-The plant is linear with delays (``delayed``). Queues, inputs, loads and time are scaled so that a
-queue of one bandwidth-delay product, a rate of one capacity and the longest delay are 1. The
-controller is to make the greatest gain from (load, drift, noise) to (error, effort) as small as it
-can be, over all frequencies:
+The plant is linear with delays (``delayed``). ``Scales`` gives the units in which queues, inputs
+and loads are counted; the unit of time is the longest delay. The synthesis minimises the greatest
+gain, over all frequencies, from (load, drift, noise) to (error, effort):
 
     error = W_e y,   W_e(s) = 1 + ω_b/s,   effort = ρ u,   u = K∞ (error + noise).
 
-A load is a disturbance w of the plant; drift comes in with the input u. K = K∞ W_e is what is
-used: it has an integrator for each output, so that no error is left at rest; ω_b says how fast it
-is removed. The greatest gain is γ. With ρ, drift and noise of 1 and no load this is nearly the loop
-shaping of D. McFarlane and K. Glover (IEEE Trans. Automatic Control 37(6), 1992).
+Load is the disturbance w of the plant. Drift is a disturbance that is added to the input u. The
+controller that is used is K = K∞ W_e. It has an integrator for each output, so that no error
+remains at rest; ω_b sets how fast the integrator removes an error. The greatest gain is γ. With ρ,
+drift and noise of 1 and no load, this is nearly the loop shaping of D. McFarlane and K. Glover
+(IEEE Trans. Automatic Control 37(6), 1992).
 
-Delays are Padé approximations. The two Riccati equations (J. Doyle, K. Glover, P. Khargonekar and
-B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are solved by SLICOT's SB10AD, which the
-package slycot has, for the extra ``control``. Its bisection gives the least γ; the controller is
-that for a γ a little greater, since at the least one it has modes without bound. python-control
-then gives the norm of the closed loop, which must not be greater. SB10AD's own default, to scan
-further after its bisection, as ``control.hinfsyn`` calls it, can end at a γ that the closed loop
-does not have. Last the loop is judged with the exact delays: its rightmost root, the peak of its
-sensitivity, and margins.
+Delays are replaced by Padé approximations. The two Riccati equations (J. Doyle, K. Glover,
+P. Khargonekar and B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are solved by the routine
+SB10AD of SLICOT, through the package slycot, which the extra ``control`` installs. Its bisection
+finds the least γ; its result varies by up to about 3 % with the starting value, since the equations
+are ill-conditioned there. For the same reason the controller is computed for a greater γ, by 5 to
+20 %. python-control then computes the norm of the closed loop, which must not exceed that γ.
+(``control.hinfsyn`` calls SB10AD with a search after the bisection that can return a γ which the
+closed loop does not reach; therefore it is not used.) Finally the loop is examined with the exact
+delays: its rightmost root, the peak of its sensitivity, and its margins.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.models.delayed import Controller, Delayed, Numbers, root
 
-#: Frequencies at which the loop is judged, from and to, in 1/(longest delay), and how many.
+#: Frequencies at which the loop is examined: from, to, in 1/(longest delay), and how many.
 _GRID = (1e-4, 60.0, 3000)
-#: How many times the least γ the controller's is, and how many times that the closed loop's norm
-#: may be, for what is lost in the numbers.
-_ABOVE = 1.05
+#: γ of the controller as multiples of the least γ: the first one that works is used.
+_ABOVE = (1.05, 1.1, 1.2)
+#: Norm of the closed loop as a multiple of that γ that is accepted, because of rounding errors.
 _NEAR = 1.01
-#: γ that the bisection begins with, and how near to the least it ends.
+#: γ at which the bisection starts, and its tolerance.
 _FIRST = 1e4
 _EXACT = 1e-4
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What counts how much, in scaled units."""
+    """Weights of the synthesis, in scaled units."""
 
-    #: ω_b: how fast an error is removed, as a part of 1/(longest delay).
+    #: ω_b: rate at which the integrator removes an error, as a multiple of 1/(longest delay).
     bandwidth: float = 0.1
     effort: float = 1.0
     load: float = 1.0
@@ -64,7 +65,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Scales:
-    """What 1 stands for: of each output, input and load."""
+    """Unit of each output, input and load: the value that the synthesis counts as 1."""
 
     outputs: Numbers
     inputs: Numbers
@@ -73,46 +74,47 @@ class Scales:
 
 @dataclass(frozen=True)
 class Design:
-    """A controller, and the loop with it."""
+    """A controller, and the properties of the loop with it."""
 
     controller: Controller
-    #: Least γ that there is, and the greatest gain of the loop with Padé's delays and the controller
-    #: that is returned: its norm, by python-control.
+    #: Least γ by the bisection, and the norm of the closed loop with the returned controller and
+    #: Padé approximations of the delays, by python-control.
     gamma: float
     norm: float
-    #: With exact delays: whether the loop is stable, its rightmost root per second, the peak of the
-    #: sensitivity, and the margins that this peak guarantees in each output.
+    #: With the exact delays: whether the loop is stable, its rightmost root per second, and the
+    #: greatest singular value of the sensitivity (1 + L)⁻¹ over all frequencies.
     stable: bool
     rightmost: float
     peak: float
-    #: Margins of a loop with one input and one output by python-control; infinite for others.
+    #: Gain and phase margin of a loop with one output, by python-control; infinite for others.
     gain_db: float
     phase_deg: float
 
     @property
     def assured_gain_db(self) -> float:
-        """By how many decibels each output's gain may grow, by the peak of the sensitivity."""
+        """Gain margin in decibels that the peak of the sensitivity guarantees."""
         return 20 * math.log10(self.peak / (self.peak - 1)) if self.peak > 1 else math.inf
 
     @property
     def assured_phase_deg(self) -> float:
-        """By how many degrees each output may be turned, by the peak of the sensitivity."""
+        """Phase margin in degrees that the peak of the sensitivity guarantees."""
         return math.degrees(2 * math.asin(min(1.0, 1 / (2 * self.peak))))
 
 
 def synthesise(
     plant: Delayed, scales: Scales, weights: Weights | None = None, order: int = 4
 ) -> Design:
-    """The controller with the least γ, and what becomes of the loop with the exact delays.
+    """Return a controller with nearly the least γ, and the loop with it and the exact delays.
 
-    Raises ``InputError`` where slycot is not installed, and where no controller is found.
+    ``order`` is that of the Padé approximations. Raises ``InputError`` where slycot is not
+    installed, and where no controller is found.
     """
     wanted = weights or Weights()
     unit_s = plant.longest_s or 1.0
     augmented = generalised(plant, scales, wanted, order, unit_s)
     outputs, inputs = len(plant.outputs), len(plant.inputs)
     shaped, gamma, norm = least(augmented, outputs, inputs)
-    # K = K∞ W_e: the integrators' states come first
+    # K = K∞ W_e: the states of the integrators come first
     whole = np.block(
         [
             [np.zeros((outputs, outputs)), np.zeros((outputs, shaped.order))],
@@ -147,7 +149,7 @@ def synthesise(
 
 
 def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, unit_s: float) -> Any:
-    """The plant with its weights, scaled: from (load, drift, noise, u) to (error, effort, y)."""
+    """Return the scaled plant with weights, from (load, drift, noise, u) to (error, effort, y)."""
     import control  # noqa: PLC0415  slow to load
 
     a, b, c, d = plant.approximated(order, unit_s)
@@ -170,10 +172,11 @@ def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, un
 
 
 def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float, float]:
-    """Controller of a generalised plant, the least γ, and the norm of the closed loop.
+    """Return a controller of a generalised plant, the least γ, and the norm of the closed loop.
 
-    ``augmented`` has the controller's ``inputs`` and ``outputs`` last. Raises ``InputError`` where
-    slycot is missing, where it finds nothing, and where the norm is not what it says.
+    The last ``inputs`` columns and ``outputs`` rows of ``augmented`` are those of the controller.
+    Raises ``InputError`` where slycot is not installed, or no controller is found whose closed loop
+    has the norm that SB10AD promises.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -186,31 +189,35 @@ def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float,
     size, comes, goes = len(augmented.A), augmented.D.shape[1], augmented.D.shape[0]
     matrices = (augmented.A, augmented.B, augmented.C, augmented.D)
     sizes = (size, comes, goes, inputs, outputs)
+    reason = ""
     try:
         gamma = float(slycot.sb10ad(*sizes, _FIRST, *matrices, job=1, gtol=_EXACT)[0])
-        found = slycot.sb10ad(*sizes, _ABOVE * gamma, *matrices, job=4)
     except ArithmeticError as error:
-        raise InputError(
-            "no H-infinity controller was found: the plant may have states that the decisions do "
-            f"not reach, or the numbers be too far apart ({str(error).strip()})"
-        ) from None
-    controller = Controller(*(np.asarray(m, dtype=np.float64) for m in found[1:5]))
-    own = control.ss(controller.a, controller.b, controller.c, controller.d)
-    closed = augmented.lft(own, inputs, outputs)
-    norm = float(control.system_norm(closed, "inf", print_warning=False))
-    if not (norm <= _NEAR * _ABOVE * gamma and closed.poles().real.max() < 0):
-        raise InputError(
-            f"the H-infinity controller is not what was sought: its greatest gain is {norm:.3g}, "
-            f"and should be at most {_ABOVE * gamma:.3g}; the numbers may be too far apart"
-        )
-    return controller, gamma, norm
+        reason = str(error).strip()
+    for above in () if reason else _ABOVE:
+        try:
+            found = slycot.sb10ad(*sizes, above * gamma, *matrices, job=4)
+        except ArithmeticError as error:
+            reason = str(error).strip()
+            continue
+        controller = Controller(*(np.asarray(m, dtype=np.float64) for m in found[1:5]))
+        own = control.ss(controller.a, controller.b, controller.c, controller.d)
+        closed = augmented.lft(own, inputs, outputs)
+        norm = float(control.system_norm(closed, "inf", print_warning=False))
+        if norm <= _NEAR * above * gamma and closed.poles().real.max() < 0:
+            return controller, gamma, norm
+        reason = f"the norm of the closed loop is {norm:.3g} instead of {above * gamma:.3g}"
+    raise InputError(
+        "no H-infinity controller was found: the inputs may not control all states of the plant, "
+        f"or the weights differ by too many orders of magnitude ({reason})"
+    )
 
 
 class Sampled:
-    """A controller in steps of an interval (Tustin), with limits on what it decides.
+    """A controller in discrete time (Tustin's method), with limits on its output.
 
-    Where a limit holds, its states follow what was done, not what was wanted: an observer of its
-    own output, so that nothing winds up.
+    While the output is at a limit, an observer corrects the states of the controller by the
+    difference between the limited and the wanted output, so that its integrators do not wind up.
     """
 
     def __init__(
@@ -235,7 +242,7 @@ class Sampled:
         self._states = np.zeros(controller.order)
 
     def decide(self, measured: Numbers) -> Numbers:
-        """What to do, for how far the outputs are from their set points."""
+        """Return the input of the plant, given the distance of its outputs from the set points."""
         wanted = self._c @ self._states + self._d @ measured
         done = np.clip(wanted, self._least, self._most)
         self._states = self._a @ self._states + self._b @ measured + self._follows @ (done - wanted)
@@ -243,7 +250,7 @@ class Sampled:
 
 
 def _margins(loop: Any, omega: Numbers) -> tuple[float, float]:
-    """Least gain margin in dB above 0, and least phase margin in degrees, by python-control."""
+    """Return the least gain margin above 0 dB, and the least phase margin in degrees."""
     import control  # noqa: PLC0415  slow to load
 
     gains, phases, *_ = control.stability_margins(control.frd(loop, omega), returnall=True)

@@ -1,23 +1,25 @@
 """Receding-horizon control of queues by injection rates: a quadratic programme each interval.
 
-The network of the third study (``network``) is looked at over H intervals of length h. Rates v and
-services s are found that make
+The model is the network of the third study (``network``) over the next H intervals of length h. The
+programme finds the rates v and the served packets s that minimise
 
     Σ_t Σ_j ((q_j(t) − q̄_j)/σ_j)² + ρ Σ_t Σ_i (x_i(t) − x_i(t − 1))²
         + ε Σ_t Σ_i (x_i(t) − fair_i(t))² − Σ_t Σ_j r_j s_j(t)/C_j,    x_i = v_i/Λmax_i,
 
-least, where
+subject to
 
     q_j(t + 1) = q_j(t) + h (Σ_i R_ji v_i(t − τ_ji) + w_j(t) − s_j(t)),
     0 ≤ q_j,   0 ≤ s_j ≤ C_j,   0 ≤ v_i ≤ Λmax_i,   −falls_i h ≤ v_i(t) − v_i(t − 1) ≤ grows_i h.
 
-Only the first rates are taken; in the next interval all is looked at again (D. Mayne, J. Rawlings,
-C. Rao and P. Scokaert, *Constrained model predictive control: stability and optimality*, Automatica
-36(6), 2000). w is what was declared for the future, and what the last intervals had besides, taken
-to stay. The reward r is so great that a link never idles to let its queue grow: r_j is the most
-that idling could save, 2 H h C_j/σ_j. A queue that the fair rates do not fill is to be empty.
+Only the rates of the first interval are used. The next interval solves the programme again with new
+measurements (D. Mayne, J. Rawlings, C. Rao and P. Scokaert, *Constrained model predictive control:
+stability and optimality*, Automatica 36(6), 2000). w is the load that was declared for the future,
+plus an estimate of the undeclared load, which is assumed to stay as it is. The set point of a queue
+is 0 where the fair rates do not fill its link. The reward r_j = 2 H h C_j/σ_j for served packets is
+greater than what an idle link could save in the first sum, so that the programme never leaves a
+link idle in order to raise its queue.
 
-The programme is convex; the solver is DAQP (D. Arnström, A. Bemporad and D. Axehill, *A dual
+The programme is convex. The solver is DAQP (D. Arnström, A. Bemporad and D. Axehill, *A dual
 active-set solver for embedded quadratic programming using recursive LDLᵀ updates*, IEEE Trans.
 Automatic Control 67(8), 2022), which the extra ``control`` installs.
 """
@@ -33,18 +35,18 @@ from eastwest.errors import InputError
 from eastwest.models.delayed import Numbers
 from eastwest.models.network import Network
 
-#: Most intervals of a horizon, and most unknowns of a programme.
+#: Largest number of intervals of a horizon, and largest number of unknowns of a programme.
 MOST = 1000
 _MOST_UNKNOWNS = 2000
-#: Weight of the newest interval in what is taken for the load that nobody declared.
+#: Weight of the newest interval in the estimate of the undeclared load.
 _NEWEST = 0.2
-#: Curvature that the solver needs in unknowns that cost nothing.
+#: Small cost of every unknown: the solver needs a positive definite matrix.
 _RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What counts besides a queue's distance from its set point: ρ and ε of the sum."""
+    """Weights of the programme beside the error of the queues: ρ and ε of the sum."""
 
     changing: float = 1.0
     unfair: float = 0.001
@@ -58,14 +60,15 @@ class Costs:
 def horizon(
     delays_s: Numbers, interval_s: float, covers: float = 4.0, share: float = 0.99
 ) -> tuple[int, float]:
-    """Intervals to look ahead, and the delay that they cover so many times.
+    """Return the number of intervals of the horizon, and the delay from which it is computed.
 
-    The delay is a quantile of those that are given. A decision is felt after one delay; what it did
-    can be corrected after two.
+    The delay is the quantile ``share`` of the given delays; the horizon is ``covers`` times as
+    long. It must be longer than two delays: a decision acts on the queue after one delay, and the
+    correction of its effect acts after two.
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):
-        raise InputError("there are no delays to take a horizon from")
+        raise InputError("there are no delays from which to compute a horizon")
     late_s = float(np.quantile(known, share))
     steps = max(2, math.ceil(covers * late_s / interval_s - 1e-9))
     if steps > MOST:
@@ -77,7 +80,7 @@ def horizon(
 
 
 class Programme:
-    """The quadratic programme of a network, to be solved for new queues, rates and loads."""
+    """Quadratic programme of a network, solved again for new queues, rates and loads."""
 
     def __init__(self, network: Network, steps: int, costs: Costs | None = None) -> None:
         costs = costs or Costs()
@@ -90,7 +93,7 @@ class Programme:
             )
         told = np.array([flow.told_s for flow in network.flows])
         late = np.where(network.routing > 0, network.forward_s + told, 0.0) / h
-        #: Decisions of the past that are still on their way, or just arrive.
+        #: Number of past decisions that still act on the queues.
         self.past = math.ceil(float(late.max()) - 1e-9) + 1
         self._unit = network.most_pps
         self._scale = np.maximum(1.0, network.set_points)
@@ -129,12 +132,14 @@ class Programme:
         loads_pps: Numbers,
         grows: Numbers | None = None,
         falls: Numbers | None = None,
+        set_points: Numbers | None = None,
     ) -> Numbers:
-        """Rates of each flow (row) for each interval ahead (column).
+        """Return the rates of each flow (row) for each interval of the horizon (column).
 
-        ``queues`` are those of now; ``decided_pps`` has the last ``past`` decisions of each flow,
-        the newest last; ``loads_pps`` what comes to each queue besides, in each interval ahead;
-        ``grows`` and ``falls`` replace those of the flows. Raises ``InputError`` without DAQP.
+        ``queues`` are the present queues. ``decided_pps`` has the last ``past`` decisions of each
+        flow, the newest last. ``loads_pps`` has the load of each queue in each interval of the
+        horizon. ``grows``, ``falls`` and ``set_points`` replace those of the network. Raises
+        ``InputError`` where DAQP is not installed or finds no solution.
         """
         try:
             import daqp  # noqa: PLC0415  an extra
@@ -148,7 +153,7 @@ class Programme:
         comes, more = np.maximum(0.0, loads_pps), np.maximum(0.0, -loads_pps)
         known = np.einsum("qfth,fh->qt", self._reaches[:, :, :, : self.past], decided)
         free = (queues[:, None] + h * np.cumsum(known + comes, axis=1)) / self._scale[:, None]
-        fair, wanted = self._aims(comes)
+        fair, wanted = self._aims(comes, network.set_points if set_points is None else set_points)
         linear = 2 * self._moves.T @ (free - wanted / self._scale[:, None]).ravel()
         newest = decided[:, -1] / self._unit
         first = np.zeros((len(newest), steps))
@@ -180,12 +185,12 @@ class Programme:
         return np.asarray(np.clip(rates, 0.0, 1.0) * self._unit[:, None])
 
     def arriving(self, decided_pps: Numbers) -> Numbers:
-        """What reaches each queue in an interval: ``past`` decisions before it, then its own."""
+        """Return the rate at each queue in an interval, given its decision and ``past`` before."""
         reaches = self._reaches[:, :, 0, : self.past + 1]
         return np.asarray(np.einsum("qfh,fh->q", reaches, decided_pps))
 
-    def _aims(self, comes: Numbers) -> tuple[Numbers, Numbers]:
-        """Fair rates and wanted queues of each interval ahead, beside what comes."""
+    def _aims(self, comes: Numbers, set_points: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the fair rates and the set points of each interval, given the loads."""
         network = self.network
         fair = np.empty((len(network.flows), self.steps))
         wanted = np.empty((len(network.queues), self.steps))
@@ -194,13 +199,16 @@ class Programme:
             key = comes[:, t].tobytes()
             if key not in seen:
                 rates, full = network.shares(network.capacity_pps - comes[:, t])
-                seen[key] = rates, np.where(full, network.set_points, 0.0)
+                seen[key] = rates, np.where(full, set_points, 0.0)
             fair[:, t], wanted[:, t] = seen[key]
         return fair, wanted
 
 
 class RecedingHorizon:
-    """Decides on rates of a network, by what it knows of its queues: for ``network.play``."""
+    """Decision unit for ``network.play``: solves the programme once per interval.
+
+    With ``declared`` false it does not use the loads that were declared in advance.
+    """
 
     def __init__(
         self, network: Network, steps: int, costs: Costs | None = None, *, declared: bool = True
@@ -216,11 +224,11 @@ class RecedingHorizon:
         self._before: Numbers | None = None
 
     def __call__(self, now_s: float, known: Numbers) -> Numbers:
-        """Rates for the next interval, with queues as they were when they were sensed."""
+        """Return the rates for the next interval, given the sensed queues."""
         h, network = self._network.interval_s, self._network
         capacity = network.capacity_pps
         if self._before is not None:
-            # what came besides in the interval before the one that is known
+            # undeclared load of the interval before the sensed queues
             comes = np.array(
                 [
                     self._expected(now_s, int(age) + 1)[row] - self._besides[row]
@@ -228,6 +236,7 @@ class RecedingHorizon:
                 ]
             )
             besides = (known - self._before) / h - comes + capacity
+            # of a link that was idle, the change of the queue gives only an upper bound
             busy = (known > 0) | (self._before > 0)
             newer = self._besides + _NEWEST * (besides - self._besides)
             self._besides = np.where(busy, newer, np.minimum(self._besides, besides))
@@ -247,7 +256,11 @@ class RecedingHorizon:
         return rates
 
     def _expected(self, now_s: float, ago: int) -> Numbers:
-        """What is taken to have come to each queue in the interval that began so many ago."""
+        """Return the expected rate at each queue in the interval that began ``ago`` intervals ago.
+
+        It is the sum of the rates that were decided, of the estimate of the undeclared load, and of
+        the declared load.
+        """
         h, past = self._network.interval_s, self.programme.past
         end = self._decided.shape[1] - ago
         own = np.hstack((self._decided[:, end - past : end], self._decided[:, end : end + 1]))
@@ -259,9 +272,10 @@ class RecedingHorizon:
 
 
 def _shift(late: float, steps: int, past: int) -> Numbers:
-    """Share of each decision (column: past ones, then new ones) in what arrives at each step.
+    """Return the share of each decision (column) in the rate that arrives in each interval (row).
 
-    A delay of n intervals and a part f brings 1 − f of one decision and f of the one before.
+    Columns are the past decisions, then the new ones. After a delay of n + f intervals, 0 ≤ f < 1,
+    the arriving rate is 1 − f of the decision n intervals ago and f of the one before it.
     """
     whole = math.floor(late + 1e-9)
     part = max(0.0, late - whole)

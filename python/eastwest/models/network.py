@@ -1,23 +1,24 @@
-"""Queues and injection rates of a small network, as the third study has them.
+"""Fluid model of queues and injection rates of a network, as in the third study.
 
-Gusat et al. 2009 write the network as a controlled system: the state z = [Q; Λ] has the queues and
-the injection rates, ż = f(z, u), delays τ = g(z, u), with forward and reverse routing matrices,
-0 ≤ λ_i ≤ Λmax and service rates below capacity. Here flow i is decided on by one unit, which hears
-of queue j ``sensed`` later, and whose decision is at the source ``told`` later; what the source
-sends is at queue j ``forward`` later:
+Gusat et al. 2009 describe the network as a controlled system: the state z = [Q; Λ] has the queues
+and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse routing matrices,
+0 ≤ λ_i ≤ Λmax and service rates below capacity. Here one decision unit sets the rates of all flows.
+It learns the length of queue j after the delay ``sensed``. Its decision reaches source i after the
+delay ``told``. Packets of source i reach queue j after the delay ``forward``:
 
     q̇_j(t) = Σ_i R_ji λ_i(t − forward_ji) + w_j(t) − s_j(t),   q_j ≥ 0,   0 ≤ s_j ≤ C_j,
     λ_i(t) = v_i(t − told_i),   0 ≤ v_i ≤ Λmax_i,   −falls_i ≤ v̇_i ≤ grows_i.
 
-R is the forward routing matrix; the reverse one, from queues to those who decide about flows, is
-its transpose with the delays ``sensed`` and ``told``. w is the load that nobody here decides on.
-Each queue is taken to see what was sent, not what an earlier queue of the path lets through.
+R is the forward routing matrix. The reverse routing matrix, from queues to sources, is its
+transpose with the delays ``sensed`` and ``told``. w is load that the decision unit does not
+control. Each queue receives the rate at which the source sends; that an earlier queue of the path
+may delay these packets is left out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,61 +26,62 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.models.delayed import Delayed, Numbers, Term
 
-#: Steps of an interval in which a network is played.
+#: Integration steps per decision interval.
 _SUBSTEPS = 10
-#: Most steps of playing.
+#: Largest number of integration steps.
 _MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue and the link that serves it: packets, seconds."""
+    """A queue and the link that serves it. Units: packets and seconds."""
 
     name: str
     capacity_pps: float
     set_point: float
-    #: Packets that have room; what comes then is lost.
+    #: Largest number of waiting packets; packets beyond it are lost.
     room: float = math.inf
-    #: How old the unit's knowledge of it is.
+    #: Delay after which the decision unit learns the length of the queue.
     sensed_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow, or flows that are decided on together, and the queues it goes through."""
+    """A flow, or a group of flows with one common rate, and the queues on its path."""
 
     name: str
     over: tuple[str, ...]
-    #: From the source to each of the queues.
+    #: Delay from the source to each queue of ``over``.
     forward_s: tuple[float, ...]
-    #: From a decision to the source.
+    #: Delay from a decision until the source uses it.
     told_s: float = 0.0
+    #: Greatest rate; infinite: the capacity of the slowest link on the path.
     most_pps: float = math.inf
-    #: How fast its rate may change, packets per second in a second.
+    #: Greatest increase and decrease of the rate, in packets per second per second.
     grows: float = math.inf
     falls: float = math.inf
 
 
 @dataclass(frozen=True)
 class Load:
-    """What comes to a queue besides, from and to a time."""
+    """Load at a queue that the decision unit does not control, from a time to a time."""
 
     queue: str
     rate_pps: float
     begin_s: float = 0.0
     end_s: float = math.inf
-    #: Whether the unit knows of it before.
+    #: Whether the decision unit knows this load in advance.
     declared: bool = False
 
     def mean(self, begin_s: float, end_s: float) -> float:
-        """Its mean rate from one time to another."""
+        """Return the mean rate of this load between two times."""
         within = min(end_s, self.end_s) - max(begin_s, self.begin_s)
         return self.rate_pps * max(0.0, within) / (end_s - begin_s)
 
 
 @dataclass(frozen=True)
 class Network:
-    """Queues, flows and loads, and how often is decided."""
+    """Queues, flows, loads, and the time between two decisions."""
 
     queues: tuple[Queue, ...]
     flows: tuple[Flow, ...]
@@ -90,31 +92,40 @@ class Network:
         if not (math.isfinite(self.interval_s) and self.interval_s > 0):
             raise InputError("the interval must be more than 0")
         if not self.queues or not self.flows:
-            raise InputError("a network has a queue and a flow at least")
+            raise InputError("a network needs at least one queue and one flow")
+        for queue in self.queues:
+            if not (math.isfinite(queue.capacity_pps) and queue.capacity_pps > 0):
+                raise InputError(f"{queue.name}: the capacity must be more than 0")
+            if not 0 <= queue.set_point <= queue.room:
+                raise InputError(f"{queue.name}: the set point must be from 0 to the room")
+        delays = [d for f in self.flows for d in (f.told_s, *f.forward_s)]
+        delays += [queue.sensed_s for queue in self.queues]
+        if not all(math.isfinite(delay_s) and delay_s >= 0 for delay_s in delays):
+            raise InputError("delays must be 0 or more")
         names = [queue.name for queue in self.queues]
         if len(set(names)) < len(names):
             raise InputError("two queues have the same name")
         for flow in self.flows:
             if not flow.over or len(flow.forward_s) != len(flow.over):
-                raise InputError(f"{flow.name}: needs a queue at least, and a delay for each")
+                raise InputError(f"{flow.name}: needs at least one queue, and one delay per queue")
         for owner, wanted in (
             *((flow.name, name) for flow in self.flows for name in flow.over),
-            *(("a load", load.queue) for load in self.loads),
+            *(("load", load.queue) for load in self.loads),
         ):
             if wanted not in names:
                 raise InputError(f"{owner}: there is no queue {wanted!r:.60}")
         if any(not np.any(row) for row in self.routing):
             lonely = names[int(np.argmin(self.routing.any(axis=1)))]
-            raise InputError(f"{lonely}: no flow goes through it, so nothing can hold it")
+            raise InputError(f"{lonely}: no flow passes this queue, so no rate can hold it")
 
     @property
     def routing(self) -> Numbers:
-        """Forward routing matrix: 1 where a flow (column) goes through a queue (row)."""
+        """Forward routing matrix: 1 where a flow (column) passes a queue (row), else 0."""
         return np.array([[float(q.name in f.over) for f in self.flows] for q in self.queues])
 
     @property
     def forward_s(self) -> Numbers:
-        """Delays from each source to each queue; 0 where the flow does not go."""
+        """Delay from each source (column) to each queue (row); 0 where the flow does not pass."""
         return np.array(
             [
                 [dict(zip(f.over, f.forward_s, strict=True)).get(q.name, 0.0) for f in self.flows]
@@ -124,20 +135,22 @@ class Network:
 
     @property
     def capacity_pps(self) -> Numbers:
-        """What each queue's link can serve."""
+        """Capacity of the link of each queue."""
         return np.array([queue.capacity_pps for queue in self.queues])
 
     @property
     def most_pps(self) -> Numbers:
-        """Greatest rate of each flow: its own, or that of the slowest link it goes over."""
+        """Greatest rate of each flow: its own, else that of the slowest link on its path."""
         slowest = [min(q.capacity_pps for q in self.queues if q.name in f.over) for f in self.flows]
-        return np.minimum([flow.most_pps for flow in self.flows], slowest)
+        own = np.array([flow.most_pps for flow in self.flows])
+        return np.where(np.isfinite(own), own, slowest)
 
     def loop_s(self, queues: Numbers | None = None) -> Numbers:
-        """How old a decision is when the unit sees what it did, for each queue and flow.
+        """Return the delay of the control loop through each queue (row) and flow (column).
 
-        τ = g(z): sensing, telling, the way to the queue, and waiting in it; with the queues given,
-        or at their set points. Not a number where the flow does not go.
+        τ = g(z) is the sum of the delays of sensing, of telling the source, of the path to the
+        queue, and of waiting in it, with the given queues or with the queues at their set points.
+        It is NaN where the flow does not pass the queue.
         """
         waits = self.set_points if queues is None else queues
         total = self.forward_s + np.array([flow.told_s for flow in self.flows])
@@ -147,11 +160,11 @@ class Network:
 
     @property
     def set_points(self) -> Numbers:
-        """Packets that are to wait in each queue."""
+        """Set point of each queue in packets."""
         return np.array([queue.set_point for queue in self.queues])
 
     def load(self, begin_s: float, end_s: float, declared_only: bool = False) -> Numbers:
-        """Mean load of each queue from one time to another."""
+        """Return the mean uncontrolled load of each queue between two times."""
         found = np.zeros(len(self.queues))
         names = [queue.name for queue in self.queues]
         for load in self.loads:
@@ -160,7 +173,7 @@ class Network:
         return found
 
     def shares(self, capacity_pps: Numbers | None = None) -> tuple[Numbers, NDArrayBool]:
-        """Max-min fair rates of the flows, and which queues they fill."""
+        """Return the max-min fair rates of the flows, and which links these rates fill."""
         left = np.maximum(0.0, self.capacity_pps if capacity_pps is None else capacity_pps)
         routing, most = self.routing, self.most_pps
         rates = np.zeros(len(self.flows))
@@ -178,16 +191,16 @@ class Network:
         return rates, full
 
     def linear(self) -> Delayed:
-        """The network near its fair rates, as synthesis wants it.
+        """Return the linear model of the network near its fair rates, for H∞ synthesis.
 
-        Sources take up what is decided within an interval, λ̇ = (v − λ)/interval. All delays of a
-        path are counted on its way from the source to the queue; queues that are not full are left
-        out, as nothing is to be held there.
+        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. The
+        delays of a loop are added up and put on the path from the source to the queue. Queues whose
+        link the fair rates do not fill are left out: no rate can hold them above 0.
         """
         _, full = self.shares()
         held = [place for place, is_full in enumerate(full) if is_full]
         if not held:
-            raise InputError("no queue is ever full: the flows' greatest rates are too small")
+            raise InputError("the greatest rates of the flows fill no link: no queue can be held")
         size, flows = len(held) + len(self.flows), len(self.flows)
         late: dict[float, Numbers] = {}
         waits = self.loop_s(np.zeros(len(self.queues)))
@@ -217,70 +230,65 @@ class Network:
 
 
 NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-#: Takes the time and the queues as the unit knows them; returns a rate for each flow.
+#: Decision unit: takes the time and the sensed queues, and returns a rate for each flow.
 Decide = Callable[[float, Numbers], Numbers]
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a network did: a row for each interval."""
+    """Course of a network over time: one row per interval."""
 
     times_s: Numbers
     queues: Numbers
-    #: Rates that were decided.
+    #: Rates that the decision unit set.
     rates_pps: Numbers
-    #: Packets lost for want of room, and the share of time that a link had nothing to send.
+    #: Packets lost at full queues, and the share of its capacity that each link did not use.
     lost: Numbers
     idle: Numbers
 
 
 def play(network: Network, decide: Decide, end_s: float) -> Played:
-    """Play the network's equations, with queues that are never below 0 nor above their room."""
+    """Integrate the equations of the network from empty queues and fair rates, and return it.
+
+    Queues stay between 0 and their room. Raises ``InputError`` for more than 200,000 intervals.
+    """
     steps = math.ceil(end_s / network.interval_s)
     if steps * _SUBSTEPS > _MOST_STEPS:
         raise InputError(f"{steps:,} intervals are more than {_MOST_STEPS // _SUBSTEPS:,}")
     h = network.interval_s / _SUBSTEPS
-    told = _in_steps([flow.told_s for flow in network.flows], h)
-    forward = np.array([_in_steps(list(row), h) for row in network.forward_s])
-    sensed = _in_steps([queue.sensed_s for queue in network.queues], h)
+    told = _in_steps(np.array([flow.told_s for flow in network.flows]), h)
+    forward = _in_steps(network.forward_s, h)
+    sensed = _in_steps(np.array([queue.sensed_s for queue in network.queues]), h)
     falls = np.array([flow.falls for flow in network.flows]) * h
     grows = np.array([flow.grows for flow in network.flows]) * h
     room = np.array([queue.room for queue in network.queues])
     most, capacity, routing = network.most_pps, network.capacity_pps, network.routing
     rates, _ = network.shares()
-    queue = np.zeros(len(network.queues))
-    decided, sent, seen = [rates], [rates], [queue]
-    columns, rows = np.arange(len(network.flows)), np.arange(len(network.queues))
-    found = [np.zeros((steps, len(network.queues))) for _ in range(3)]
-    commands = np.zeros((steps, len(network.flows)))
+    # values of each step; the first rows are the past, which is the state at the beginning
+    past = int(max(told.max(), forward.max(), sensed.max()))
+    decided = np.tile(rates, (past + steps * _SUBSTEPS + 1, 1))
+    sent, queue = decided.copy(), np.zeros((len(decided), len(network.queues)))
+    lost, idle = np.zeros((2, steps, len(network.queues)))
+    flow, row = np.arange(len(network.flows)), np.arange(len(network.queues))
+    command = rates
     for step in range(steps * _SUBSTEPS):
-        interval, within = divmod(step, _SUBSTEPS)
-        now_s = step * h
-        if within == 0:
-            known = np.array(seen)[np.maximum(0, len(seen) - 1 - sensed), rows]
-            command = np.clip(decide(now_s, known), 0.0, most)
-            commands[interval] = command
-            found[0][interval] = queue
-        decided.append(command)
-        wanted = np.array([decided[max(0, len(decided) - 1 - d)][i] for i, d in enumerate(told)])
-        sent.append(np.clip(wanted, sent[-1] - falls, sent[-1] + grows))
-        comes = network.load(now_s, now_s + h)
-        for row in rows:
-            places = np.maximum(0, len(sent) - 1 - forward[row])
-            arrived = np.array([sent[place][column] for place, column in zip(places, columns,
-                                                                             strict=True)])  # fmt: skip
-            comes[row] += routing[row] @ arrived
-        change = queue + h * (comes - capacity)
-        idle = np.maximum(0.0, -change) / (h * capacity)
-        over = np.maximum(0.0, change - room)
-        queue = np.clip(change, 0.0, room)
-        seen.append(queue)
-        found[1][interval] += over
-        found[2][interval] += idle / _SUBSTEPS
+        now, interval = past + step, step // _SUBSTEPS
+        if step % _SUBSTEPS == 0:
+            command = np.clip(decide(step * h, queue[now - sensed, row]), 0.0, most)
+        decided[now + 1] = command
+        wanted = decided[now + 1 - told, flow]
+        sent[now + 1] = np.clip(wanted, sent[now] - falls, sent[now] + grows)
+        arrives = (routing * sent[now + 1 - forward, flow]).sum(axis=1)
+        arrives += network.load(step * h, (step + 1) * h)
+        after = queue[now] + h * (arrives - capacity)
+        lost[interval] += np.maximum(0.0, after - room)
+        idle[interval] += np.maximum(0.0, -after) / (h * capacity * _SUBSTEPS)
+        queue[now + 1] = np.clip(after, 0.0, room)
+    starts = past + _SUBSTEPS * np.arange(steps)
     times = np.arange(steps) * network.interval_s
-    return Played(times, found[0], commands, found[1], found[2])
+    return Played(np.asarray(times), queue[starts], decided[starts + 1], lost, idle)
 
 
-def _in_steps(delays: Sequence[float], h: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int_]]:
-    """Delays in whole steps."""
-    return np.array([round(delay / h) for delay in delays])
+def _in_steps(delays_s: Numbers, h: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int_]]:
+    """Return delays as whole numbers of steps."""
+    return np.rint(delays_s / h).astype(int)
