@@ -22,13 +22,13 @@ TCP = TcpMarked(8, 81_274, 0.004, 50)
 
 
 def integrator(*delays_s: float) -> Delayed:
-    """ẋ = Σ u(t − τ_k)."""
+    """The plant ẋ = Σ u(t − τ_k)."""
     terms = tuple(Term(delay_s, NOTHING, ONE) for delay_s in delays_s)
     return Delayed(("x",), ("u",), ("x",), terms, ONE, ONE)
 
 
 def gain(k: float) -> Controller:
-    """u = −k y."""
+    """The controller u = −k y."""
     return Controller(
         np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[-k]], dtype=float)
     )
@@ -36,8 +36,8 @@ def gain(k: float) -> Controller:
 
 @pytest.mark.parametrize("a", [-1.0, 0.0, 0.5, 2.0])
 def test_gamma_of_a_first_order_plant(a: float) -> None:
-    # ẋ = a x + w₁ + u, z = (x, u), y = x + w₂. Both Riccati equations are 2aX + X²(1/γ² − 1) + 1 = 0,
-    # and the least γ is that at which XY = γ²: γ² − 2aγ − 2 = 0.
+    # ẋ = a x + w₁ + u, z = (x, u), y = x + w₂. Both Riccati equations are
+    # 2aX + X²(1/γ² − 1) + 1 = 0, and XY = γ² at the least γ: γ² − 2aγ − 2 = 0.
     plant = control.ss([[a]], [[1, 0, 1]], [[1], [0], [1]], [[0, 0, 0], [0, 0, 1], [0, 1, 0]])
     _, gamma, norm = hinf.least(plant, 1, 1)
     assert gamma == pytest.approx(a + math.sqrt(a**2 + 2), rel=1e-3)
