@@ -70,11 +70,11 @@ def test_programme_has_the_least_cost(monkeypatch: pytest.MonkeyPatch) -> None:
         changed = ((x - before) ** 2).sum()
         return float(error + 0.3 * changed + 0.01 * unfair - reward)
 
-    limits: list[dict[str, Any]] = [
+    limits: Any = [
         {"type": "ineq", "fun": queue},
         {"type": "ineq", "fun": lambda u: 0.4 - np.diff(np.r_[decided[0, -1] / C, u[:steps]])},
     ]
-    best = min(
+    best: Any = min(
         (
             scipy.optimize.minimize(
                 cost, np.full(2 * steps, start), bounds=[(0, 1)] * 2 * steps, constraints=limits,
