@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import sys
+from pathlib import Path
 
 import control
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.models import hinf
 from eastwest.models.delayed import Controller, Delayed, Numbers, Term, root
@@ -179,3 +184,24 @@ def test_errors_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "slycot", None)
     with pytest.raises(InputError, match=r"pip install 'eastwest\[control\]'"):
         hinf.least(plant, 1, 1)
+
+
+def test_the_command_prints_and_writes(tmp_path: Path) -> None:
+    command = ["model", "control", "hinf", "--flows", "2,8", "--delays", "4 ms"]
+    done = CliRunner().invoke(app, [*command, "--csv", str(tmp_path / "h.csv")])
+    assert done.exit_code == 0 and "γ" in done.output, done.output
+    rows = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    lines = list(csv.DictReader((tmp_path / "h.csv").read_text().splitlines()))
+    assert [float(line["gamma"]) for line in lines] == [row["gamma"] for row in rows]
+    plant = TcpMarked(8, 1e9 / 8 / 1538, 0.004, 50)
+    design = hinf.synthesise(plant.linear(), plant.scales())
+    assert rows[1]["norm"] == pytest.approx(design.norm, rel=1e-6)
+    for wrong, said in (
+        (["--noise", "0"], "weight noise must be from"),
+        (["--flows", "many"], "must be numbers"),
+        (["--flows", "0"], "must be more than 0"),
+        (["--delays", "1 KB"], "must be a time"),
+        (["--frame", "0 B"], "must be more than 0"),
+    ):
+        done = CliRunner().invoke(app, [*command, *wrong])
+        assert done.exit_code == 2 and said in done.output, done.output

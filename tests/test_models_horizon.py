@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import sys
 from dataclasses import replace
@@ -11,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
+from typer.testing import CliRunner
 
 import eastwest as ew
+from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.models import decisions
 from eastwest.models.delayed import Numbers
@@ -210,3 +214,39 @@ def test_decisions_hold_the_queue_of_packets(kind: str, tmp_path: Path) -> None:
     link = result.links["name"].to_list().index("switch0->h8")
     late = result.queues.filter((result.queues["link"] == link) & (result.queues["time_s"] > 1))
     assert late["packets"].sum() / 1500 == pytest.approx(50, rel=0.2)
+
+
+def test_declared_load_of_decisions_comes_again() -> None:
+    loop = object.__new__(decisions.HorizonLoop)
+    loop.model = decisions.TcpMarked(8, 1000, 0.004, 2)
+    loop.declared_share, loop.declared_from_us = 0.3, 100_000
+    loop.declared_for_us, loop.declared_every_us = 50_000, 200_000
+    means = [loop.declared_pps(at, at + 0.05) for at in (0.0, 0.1, 0.125, 0.15, 0.275, 0.3, 0.5)]
+    assert means == pytest.approx([0, 300, 150, 0, 150, 300, 300])
+    loop.declared_every_us = 0
+    assert [loop.declared_pps(at, at + 0.05) for at in (0.1, 0.3)] == pytest.approx([300, 0])
+
+
+def test_the_command_prints_writes_and_draws(tmp_path: Path) -> None:
+    command = ["model", "control", "horizon", "--begin", "40 ms", "--end", "70 ms"]
+    command += ["--duration", "90 ms"]
+    files = ["--csv", str(tmp_path / "h.csv"), "--plot", str(tmp_path / "h.png")]
+    done = CliRunner().invoke(app, [*command, *files])
+    assert done.exit_code == 0 and "Horizon: 33 intervals" in done.output, done.output
+    assert (tmp_path / "h.png").read_bytes()[:4] == b"\x89PNG"
+    unknown, known = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    lines = list(csv.DictReader((tmp_path / "h.csv").read_text().splitlines()))
+    assert [line["load"] for line in lines] == [unknown["load"], known["load"]]
+    assert known["deviation"] < 0.2 * unknown["deviation"]
+    assert known["queue"] == pytest.approx(50, abs=1)
+    for wrong, said in (
+        (["--load", "1.5"], "must be from 0 to 1"),
+        (["--begin", "80 ms"], "--begin must be before --end"),
+        (["--covers", "1"], "must be 2 or more"),
+        (["--room", "20"], "the set point must be from 0 to the room"),
+        (["--interval", "1 us"], "take a longer interval"),
+        (["--changing", "0"], "cost changing must be above 0"),
+        (["--delays", "soon"], "must be a time"),
+    ):
+        done = CliRunner().invoke(app, [*command, *wrong])
+        assert done.exit_code == 2 and said in done.output, done.output
