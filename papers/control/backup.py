@@ -82,7 +82,7 @@ def main() -> None:
         )
         print(rows[-1], flush=True)
     compare.write(compare.HERE / "results" / "backup.csv", rows)
-    draw(means).savefig(compare.HERE / "results" / "backup.png", dpi=110)
+    draw(means).savefig(compare.HERE / "results" / "backup.png", facecolor="white")
 
 
 def draw(means: dict[str, NDArray[np.float64]]) -> Figure:
