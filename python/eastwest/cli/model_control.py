@@ -16,6 +16,7 @@ from rich.table import Table
 from eastwest.cli.guard import fail, guarded
 from eastwest.cli.model import quantity, table_csv
 from eastwest.cli.model_loop import loop
+from eastwest.cli.model_synthesis import hinf, horizon
 from eastwest.cli.options import JsonArrayOption
 from eastwest.files import write_whole
 from eastwest.models import delay
@@ -30,6 +31,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("loop")(loop)
+app.command("hinf")(hinf)
+app.command("horizon")(horizon)
 Row = dict[str, Any]
 _MOST_POINTS = 5000
 #: Columns of a table that goes to a file or a pipe.

@@ -11,13 +11,19 @@ from types import ModuleType
 __all__ = [
     "closed_loop",
     "dcqcn",
+    "decisions",
     "delay",
+    "delayed",
     "eee",
+    "hinf",
+    "horizon",
     "incast",
     "loop",
+    "network",
     "predict",
     "qcn",
     "tcp_dctcp",
+    "tcp_marked",
     "tcp_red",
 ]
 

@@ -45,6 +45,10 @@ class Loop(Queue):
         self.next_ps = 0
         self.seen = 0
         self.sensed = 0.0
+        #: Packets that came in the last interval, those of them that were marked, and its length.
+        self.arrived, self.marked, self.passed_ps = 0, 0, 0
+        self.marks = 0
+        self.began_ps = 0
         self.steps = self.horizon_us // max(1, self.interval_us)
         dead = max(0, self.steps - _FELT_BEFORE)
         scale = (float(max(1, self.set_point)), _SHARE_SCALE)
@@ -57,10 +61,14 @@ class Loop(Queue):
         self.seen += 1
         self.sensed += self.sense(arrival)
         if arrival.now_ps >= self.next_ps:
+            self.arrived, self.marked = self.seen, self.marks
+            self.passed_ps, self.began_ps = arrival.now_ps - self.began_ps, arrival.now_ps
             self.share = self._foreseen_and_decided(self.sensed / self.seen)
-            self.seen, self.sensed = 0, 0.0
+            self.seen, self.sensed, self.marks = 0, 0.0, 0
             self.next_ps = arrival.now_ps + self.interval_us * _PER_US
-        return self.actuate(arrival)
+        verdict = self.actuate(arrival)
+        self.marks += verdict is not Verdict.ENQUEUE
+        return verdict
 
     def sense(self, arrival: Arrival) -> float:
         """What is held at the set point, at one arrival; its mean over an interval counts."""

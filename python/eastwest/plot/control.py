@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from eastwest.models.closed_loop import Case, Wanted
 from eastwest.models.delay import Linear, Numbers, margins, step_response
+from eastwest.models.network import Network, Played
 from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, style
 from eastwest.units import span
 
@@ -125,6 +126,32 @@ def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
         for axes in (queue, ahead):
             axes.set_xlabel("time, s")
             axes.set_ylabel("queue, packets")
+            axes.set_ylim(bottom=0)
+            axes.legend()
+    return figure
+
+
+def horizons(network: Network, played: Mapping[str, Played]) -> Figure:
+    """Draw the first queue of a network and the sum of its rates over time, for several runs."""
+    with style():
+        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
+        queue, rate = figure.subplots(1, 2)
+        first = network.queues[0]
+        for place, (name, one) in enumerate(played.items()):
+            look = {"color": color(place), "lw": 1.2, "label": name}
+            queue.plot(one.times_s * 1e3, one.queues[:, 0], **look)
+            shares = one.rates_pps @ network.routing[0] / first.capacity_pps
+            rate.plot(one.times_s * 1e3, shares, **look)
+        times_s = next(iter(played.values())).times_s
+        load = [network.load(t, t + network.interval_s)[0] for t in times_s]
+        rate.plot(times_s * 1e3, np.array(load) / first.capacity_pps, color=MUTED, label="load")
+        queue.axhline(first.set_point, color=MUTED, lw=1, ls="--")
+        queue.set_title("Queue; dashed: the set point")
+        queue.set_ylabel("queue, packets")
+        rate.set_title("Decided rates of all flows, and the load besides")
+        rate.set_ylabel("share of the link")
+        for axes in (queue, rate):
+            axes.set_xlabel("time, ms")
             axes.set_ylim(bottom=0)
             axes.legend()
     return figure

@@ -1,0 +1,250 @@
+"""``eastwest model control hinf`` and ``horizon``: designed controllers and their loops."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eastwest.cli.guard import fail, guarded
+from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.options import JsonArrayOption
+from eastwest.files import write_whole
+from eastwest.units import percent, span
+
+Row = dict[str, Any]
+_WIDE = 120
+
+CapacityOption = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")]
+FrameOption = Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a packet on the link.")]
+SetPointOption = Annotated[float, typer.Option(help="Set point of the queue in packets.")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
+
+
+@guarded
+def hinf(
+    flows: Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows.")] = "2,8,32",
+    delays: Annotated[
+        str, typer.Option(metavar="TIME,...", help="Round trips without a queue.")
+    ] = "500 us,4 ms",
+    capacity: CapacityOption = "1 Gbit/s",
+    set_point: SetPointOption = 50,
+    bandwidth: Annotated[
+        float, typer.Option(help="Rate at which an error is removed, times the round trip.")
+    ] = 0.1,
+    effort: Annotated[float, typer.Option(help="Weight of the share of marks.")] = 1.0,
+    load: Annotated[float, typer.Option(help="Weight of load at the queue.")] = 1.0,
+    drift: Annotated[float, typer.Option(help="Weight of a disturbance of the marks.")] = 1.0,
+    noise: Annotated[float, typer.Option(help="Weight of the error of the sensor.")] = 1.0,
+    order: Annotated[
+        int, typer.Option(min=1, max=8, help="Order of the Padé approximation of a delay.")
+    ] = 4,
+    frame: FrameOption = "1538 B",
+    csv_file: CsvOption = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """H-infinity controllers of the share of marks at a queue of TCP flows, and their loops.
+
+    For each number of flows and each round trip: the least greatest gain γ, and the stability and
+    margins of the loop with the exact delay. Needs the extra 'control'. docs/mechanisms/control.md
+    has the equations.
+    """
+    from eastwest.models import hinf as synthesis  # noqa: PLC0415  slow to load
+    from eastwest.models.tcp_marked import TcpMarked  # noqa: PLC0415
+
+    weights = synthesis.Weights(bandwidth, effort, load, drift, noise)
+    capacity_pps = _capacity(capacity, frame)
+    rows: list[Row] = []
+    for base_s in _times("--delays", delays):
+        for number in _numbers("--flows", flows):
+            try:
+                plant = TcpMarked(number, capacity_pps, base_s, set_point)
+            except ValueError as error:
+                fail(str(error))
+            found = synthesis.synthesise(plant.linear(), plant.scales(), weights, order)
+            rows.append({
+                "flows": number,
+                "delay_us": base_s * 1e6,
+                "window": plant.window,
+                "marked": plant.share,
+                "gamma": found.gamma,
+                "norm": found.norm,
+                "order": found.controller.order,
+                "stable": found.stable,
+                "settles_us": -1e6 / found.rightmost if found.stable else None,
+                "sensitivity": found.peak,
+                "gain_margin_db": found.gain_db if math.isfinite(found.gain_db) else None,
+                "phase_margin_deg": found.phase_deg if math.isfinite(found.phase_deg) else None,
+            })  # fmt: skip
+    if csv_file is not None:
+        write_whole(csv_file, table_csv(rows).encode())
+    if as_json:
+        typer.echo(json.dumps(rows, allow_nan=False))
+        return
+    headings = ("flows", "delay", "window", "marked", "γ", "norm", "order", "stable", "settles",
+                "sensitivity", "gain margin", "phase margin")  # fmt: skip
+    shown = [
+        (
+            f"{row['flows']:g}", span(row["delay_us"] / 1e6), f"{row['window']:.1f}",
+            f"{row['marked']:.2%}", f"{row['gamma']:.2f}", f"{row['norm']:.2f}",
+            f"{row['order']}", "yes" if row["stable"] else "no",
+            "–" if row["settles_us"] is None else span(row["settles_us"] / 1e6),
+            f"{row['sensitivity']:.2f}",
+            "–" if row["gain_margin_db"] is None else f"{row['gain_margin_db']:.1f} dB",
+            "–" if row["phase_margin_deg"] is None else f"{row['phase_margin_deg']:.0f}°",
+        )
+        for row in rows
+    ]  # fmt: skip
+    _print(headings, shown)
+    typer.echo(
+        "γ: the least greatest gain; norm: that of the loop with this controller. settles: time"
+    )
+    typer.echo("constant of the slowest root. sensitivity: its peak, with the exact delay.")
+
+
+@guarded
+def horizon(
+    delays: Annotated[
+        str, typer.Option(metavar="TIME,...", help="Delay from each source to the queue.")
+    ] = "1 ms,2 ms",
+    told: Annotated[
+        str, typer.Option(metavar="TIME", help="Delay from a decision to the sources.")
+    ] = "1 ms",
+    sensed: Annotated[
+        str, typer.Option(metavar="TIME", help="Delay from the queue to the decision unit.")
+    ] = "500 us",
+    capacity: CapacityOption = "1 Gbit/s",
+    set_point: SetPointOption = 50,
+    room: Annotated[float, typer.Option(help="Most packets that can wait.")] = 500,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between decisions.")
+    ] = "500 us",
+    covers: Annotated[
+        float, typer.Option(help="Length of the horizon, as a multiple of the delay of the loop.")
+    ] = 4.0,
+    changing: Annotated[float, typer.Option(help="Weight of changes of the rates.")] = 1.0,
+    load: Annotated[
+        float, typer.Option(help="A load of the link besides, as a share of its rate.")
+    ] = 0.3,
+    begin: Annotated[str, typer.Option(metavar="TIME", help="Begin of this load.")] = "100 ms",
+    end: Annotated[str, typer.Option(metavar="TIME", help="End of this load.")] = "200 ms",
+    duration: Annotated[str, typer.Option(metavar="TIME", help="End of the model.")] = "300 ms",
+    frame: FrameOption = "1538 B",
+    csv_file: CsvOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw queue and rates over time: .png, .svg or .pdf.")
+    ] = None,
+    as_json: JsonArrayOption = False,
+) -> None:
+    """Receding-horizon control of the rates of flows at a queue, with and without declared load.
+
+    The load begins and ends at known times. The same loop runs twice: once these times are declared
+    to the controller in advance, once it sees their effect only. Needs the extra 'control'.
+    docs/mechanisms/control.md has the equations.
+    """
+    from eastwest.models.horizon import Costs, RecedingHorizon  # noqa: PLC0415  slow to load
+    from eastwest.models.horizon import horizon as length  # noqa: PLC0415
+    from eastwest.models.network import Flow, Load, Network, Queue, play  # noqa: PLC0415
+
+    capacity_pps = _capacity(capacity, frame)
+    told_s, sensed_s, interval_s, begin_s, end_s, duration_s = (
+        _times(f"--{name}", text)[0]
+        for name, text in (("told", told), ("sensed", sensed), ("interval", interval),
+                           ("begin", begin), ("end", end), ("duration", duration))
+    )  # fmt: skip
+    if not 0 <= load <= 1:
+        fail(f"--load {load:g}: must be from 0 to 1")
+    if not (math.isfinite(covers) and covers >= 2):
+        fail(f"--covers {covers:g}: must be 2 or more")
+    if not begin_s < end_s <= duration_s:
+        fail("--begin must be before --end, and --end not after --duration")
+    sources = tuple(
+        Flow(f"flow {number}", ("queue",), (delay_s,), told_s)
+        for number, delay_s in enumerate(_times("--delays", delays), 1)
+    )
+    besides = Load("queue", load * capacity_pps, begin_s, end_s, declared=True)
+    queue = Queue("queue", capacity_pps, set_point, room, sensed_s)
+    network = Network((queue,), sources, interval_s, (besides,))
+    steps, late_s = length(network.loop_s(), interval_s, covers)
+    played = {
+        name: play(
+            network,
+            RecedingHorizon(network, steps, Costs(changing=changing), declared=declared),
+            duration_s,
+        )
+        for name, declared in (("not declared", False), ("declared", True))
+    }
+    rows: list[Row] = []
+    for name, one in played.items():
+        # the queue fills at the beginning: numbers count from one horizon on
+        late = one.times_s >= min(steps * interval_s, begin_s)
+        rows.append({
+            "load": name,
+            "queue": float(one.queues[late].mean()),
+            "deviation": float(one.queues[late].std()),
+            "highest": float(one.queues[late].max()),
+            "idle": float(one.idle[late].mean()),
+            "lost": float(one.lost[late].sum()),
+        })  # fmt: skip
+    if csv_file is not None:
+        write_whole(csv_file, table_csv(rows).encode())
+    if plot is not None:
+        from eastwest.plot.control import horizons  # noqa: PLC0415  slow to load
+        from eastwest.plot.picture import save  # noqa: PLC0415
+
+        save(horizons(network, played), plot)
+    if as_json:
+        typer.echo(json.dumps(rows, allow_nan=False))
+        return
+    shown = [
+        (
+            row["load"], f"{row['queue']:.1f}", f"{row['deviation']:.1f}", f"{row['highest']:.1f}",
+            percent(row["idle"]), f"{row['lost']:.0f}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    _print(("load", "queue", "deviation", "highest", "idle", "lost"), shown)
+    typer.echo(
+        f"Queues in packets. Horizon: {steps} intervals, {covers:g} times {span(late_s)}, the "
+        "delay of the loop."
+    )
+
+
+def _capacity(capacity: str, frame: str) -> float:
+    """Return the capacity in packets per second."""
+    frame_bytes = quantity("--frame", frame, "size")
+    rate_bps = quantity("--capacity", capacity, "rate")
+    if not (frame_bytes > 0 and rate_bps > 0):
+        fail("--capacity and --frame must be more than 0")
+    return rate_bps / 8 / frame_bytes
+
+
+def _times(option: str, text: str) -> list[float]:
+    """Return times in seconds."""
+    return [quantity(option, part, "time") / 1e12 for part in text.split(",")]
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    """Return numbers that are separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        fail(f"{option} {text!r:.60}: must be numbers, such as 2,8")
+
+
+def _print(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)

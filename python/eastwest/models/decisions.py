@@ -1,0 +1,150 @@
+"""Decision units for the control loop in a queue: a receding horizon, and an H∞ controller.
+
+Both are ``loop.Loop`` with another decision; sensor and actuation stay the same. Their model is
+``tcp_marked``: they are told how many TCP flows share the queue, and ``horizon_us`` is the round
+trip time of these flows with the queue at its set point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eastwest.models.delayed import Numbers
+from eastwest.models.horizon import Costs, Programme
+from eastwest.models.loop import Loop
+from eastwest.models.network import Load
+from eastwest.models.tcp_marked import TcpMarked
+
+#: Bytes of a frame beside the MTU: preamble, header, check sequence and gap.
+_FRAMING_BYTES = 38
+#: Gains of the observer of rate and growth, for the difference between counted and expected packets
+#: of an interval. They are small because this count varies by some tenths from chance alone, while
+#: the rate itself varies by some hundredths.
+_OF_RATE = 0.05
+_OF_GROWTH = 0.0006
+#: Gain, per interval, of the integrator that removes the mean error of the queue.
+_OF_AIM = 0.002
+#: Largest set point that the integrator may give to the programme, as a multiple of the real one.
+_MOST_AIM = 4
+
+
+class _OfFlows(Loop):
+    """A loop that knows how many TCP flows share its queue."""
+
+    #: Number of flows.
+    flows: int = 8
+
+    def plant(self) -> TcpMarked:
+        """Return the model of the flows at this queue."""
+        capacity_pps = self.rate_bps / 8 / (self.mtu + _FRAMING_BYTES)
+        base_s = self.horizon_us * 1e-6 - self.set_point / capacity_pps
+        return TcpMarked(float(self.flows), capacity_pps, base_s, float(self.set_point))
+
+
+class HinfLoop(_OfFlows):
+    """Marks the share of packets that an H-infinity controller computes."""
+
+    name = "hinf-loop"
+    look_ahead: bool = False
+    #: Weights of the synthesis, as ``hinf.Weights`` has them.
+    bandwidth: float = 0.1
+    noise: float = 1.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        from eastwest.models import hinf  # noqa: PLC0415  slow to load
+
+        plant = self.plant()
+        weights = hinf.Weights(bandwidth=self.bandwidth, noise=self.noise)
+        self.design = hinf.synthesise(plant.linear(), plant.scales(), weights)
+        self.rest = plant.share
+        limits = np.array([-self.rest]), np.array([1 - self.rest])
+        self.controller = hinf.Sampled(self.design.controller, self.interval_us * 1e-6, *limits)
+
+    def decide(self, sensed: float) -> float:
+        """Return the share of packets to mark in the next interval."""
+        done = self.controller.decide(np.array([sensed - self.set_point]))
+        return self.rest + float(done[0])
+
+
+class HorizonLoop(_OfFlows):
+    """Marks the share of packets that brings the predicted queue close to its set point."""
+
+    name = "horizon-loop"
+    look_ahead: bool = False
+    #: Length of the horizon.
+    ahead_us: int = 20_000
+    #: Weight ρ of changes of the rate, as ``horizon.Costs`` has it.
+    changing: float = 1.0
+    #: A load that was declared in advance: its rate as a share of the link, when it first begins,
+    #: how long it lasts, and after how long it begins again (0: never).
+    declared_share: float = 0.0
+    declared_from_us: int = 0
+    declared_for_us: int = 0
+    declared_every_us: int = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = self.plant()
+        self.interval_s = self.interval_us * 1e-6
+        steps = max(2, round(self.ahead_us / self.interval_us))
+        network = self.model.network(self.interval_s)
+        self.programme = Programme(network, steps, Costs(changing=self.changing))
+        #: Estimated rate of all flows, and its estimated growth without marks.
+        self.rate_pps = 0.0
+        self.growth = self.model.growth
+        #: Reductions of the growth by the marks that the flows have not answered yet.
+        self.taken = [0.0] * self.programme.past
+        #: Set point that the programme gets.
+        self.aim = float(self.set_point)
+
+    def declared_pps(self, begin_s: float, end_s: float) -> float:
+        """Return the mean rate of the declared load between two times."""
+        every_s = self.declared_every_us * 1e-6
+        first_s, long_s = self.declared_from_us * 1e-6, self.declared_for_us * 1e-6
+        rate = self.declared_share * self.model.capacity_pps
+        if rate == 0 or end_s <= first_s:
+            return 0.0
+        number = (begin_s - first_s) // every_s if every_s > 0 else 0
+        begins = {first_s + max(0.0, k) * every_s for k in (number, number + 1)}
+        return sum(Load("", rate, at, at + long_s).mean(begin_s, end_s) for at in begins)
+
+    def decide(self, sensed: float) -> float:
+        """Return the share of packets to mark in the next interval."""
+        h, now_s = self.interval_s, self.began_ps * 1e-12
+        decided = self._estimated(now_s)
+        # cuts of whole windows are larger than the growth between them, which keeps the mean queue
+        # below the set point of the programme: raise that until the mean queue is right
+        self.aim += _OF_AIM * (self.set_point - sensed)
+        self.aim = min(_MOST_AIM * self.set_point, max(self.set_point, self.aim))
+        loads = [
+            self.declared_pps(now_s + t * h, now_s + (t + 1) * h)
+            for t in range(self.programme.steps)
+        ]
+        rates = self.programme.solve(
+            np.array([sensed]),
+            decided[None, :],
+            np.array([loads]),
+            grows=np.array([self.growth]),
+            set_points=np.array([self.aim]),
+        )
+        newest = float(decided[-1])
+        return self.model.share_for(newest, self.growth - (rates[0, 0] - newest) / h)
+
+    def _estimated(self, now_s: float) -> Numbers:
+        """Return the rates of the flows from now until the next decision acts, one per interval.
+
+        It updates the estimates of rate and growth by what was counted in the last interval.
+        """
+        model, h = self.model, self.interval_s
+        passed_s = max(h, self.passed_ps * 1e-12)
+        self.taken = [*self.taken[1:], self.marked * self.rate_pps / (2 * model.flows) / h]
+        counted = self.arrived / passed_s - self.declared_pps(now_s - passed_s, now_s)
+        expected = self.rate_pps + h * (self.growth - self.taken[0])
+        besides = counted - expected
+        self.rate_pps = min(model.most_pps, max(0.0, expected + _OF_RATE * besides))
+        self.growth += _OF_GROWTH * besides / h
+        self.growth = min(3 * model.growth, max(0.3 * model.growth, self.growth))
+        coming = self.rate_pps + h * np.cumsum(self.growth - np.array(self.taken))
+        rates: Numbers = np.concatenate(([self.rate_pps], coming[1:]))
+        return np.clip(rates, 0.0, model.most_pps)
