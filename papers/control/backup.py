@@ -1,7 +1,7 @@
 """Holds a queue at a set point while a backup comes and goes: ``results/backup.csv`` and a picture.
 
 ``python papers/control/backup.py`` runs three seeds of four decisions of the loop: PI, H-infinity,
-and a receding horizon that knows of the backups in advance or does not (four minutes).
+and a receding horizon that knows of the backups in advance or does not (three minutes).
 """
 
 from __future__ import annotations
