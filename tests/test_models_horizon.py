@@ -22,6 +22,7 @@ from eastwest.models import decisions
 from eastwest.models.delayed import Numbers
 from eastwest.models.horizon import Costs, Programme, RecedingHorizon, horizon
 from eastwest.models.network import Flow, Load, Network, Played, Queue, play
+from eastwest.models.tcp_marked import TcpMarked
 
 C = 81_274.0
 H = 5e-4
@@ -218,7 +219,7 @@ def test_decisions_hold_the_queue_of_packets(kind: str, tmp_path: Path) -> None:
 
 def test_declared_load_of_decisions_comes_again() -> None:
     loop = object.__new__(decisions.HorizonLoop)
-    loop.model = decisions.TcpMarked(8, 1000, 0.004, 2)
+    loop.model = TcpMarked(8, 1000, 0.004, 2)
     loop.declared_share, loop.declared_from_us = 0.3, 100_000
     loop.declared_for_us, loop.declared_every_us = 50_000, 200_000
     means = [loop.declared_pps(at, at + 0.05) for at in (0.0, 0.1, 0.125, 0.15, 0.275, 0.3, 0.5)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -238,7 +239,7 @@ def _numbers(option: str, text: str) -> list[float]:
         fail(f"{option} {text!r:.60}: must be numbers, such as 2,8")
 
 
-def _print(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _print(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
