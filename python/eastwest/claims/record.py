@@ -1,22 +1,23 @@
 """Results kept beside the claims: ``papers/STUDY/results/NAME`` as JSON, CSV, PNG and SVG.
 
 The JSON holds what ``--json`` prints and what it came from: date, version, hash of the compiled
-core, command, and the hash of the claim file, which tells whether the claim has changed since.
+core, command, and hashes of what is measured and of what explains it, which tell whether the claim
+has changed since.
 Files of a claim are replaced one by one, each at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from eastwest import core, spreadsheet
-from eastwest.claims.spec import Claim
-from eastwest.claims.verdict import Outcome
+from eastwest.claims.spec import Claim, Metric
+from eastwest.claims.verdict import DIFFERS, Outcome, Part
 from eastwest.errors import InputError
 from eastwest.files import write_whole
 
@@ -33,9 +34,42 @@ class Record:
     content: dict[str, Any] | None
 
     @property
+    def measured(self) -> bool:
+        """Whether the measured numbers are those of the claim as it stands."""
+        return (
+            self.content is not None
+            and self.content.get("claim_sha256") == self.claim.digest
+            and self._seeds_of(self.claim.metrics)
+        )
+
+    @property
     def current(self) -> bool:
-        """Whether the result is that of the claim as it stands."""
-        return self.content is not None and self.content.get("claim_sha256") == self.claim.digest
+        """Whether the result, with what explains it, is that of the claim as it stands."""
+        if self.content is None or not self.measured:
+            return False
+        differing = {part["name"] for part in self.content["metrics"] if part["verdict"] == DIFFERS}
+        asked = [
+            metric
+            for explanation in self.claim.explanations
+            if differing & {*explanation.of}
+            for metric in explanation.metrics
+        ]
+        if differing and self.content.get("explained_sha256") != self.claim.explained_digest:
+            return False
+        return self._seeds_of(asked)
+
+    def _seeds_of(self, metrics: Iterable[Metric]) -> bool:
+        """Whether the runs behind these numbers had as many seeds as the claim asks for."""
+        had = self.content.get("run_seeds", {}) if self.content else {}
+        names = {name for metric in metrics for name in metric.runs}
+        return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
+
+    def parts(self) -> list[Part]:
+        """Kept parts of a claim whose measured numbers are those of the claim; otherwise none."""
+        if self.content is None or not self.measured:
+            return []
+        kept = {part["name"]: part for part in self.content["metrics"]}
+        return [Part.kept(metric, kept[metric.name]) for metric in self.claim.metrics]
 
     @property
     def verdict(self) -> str:
@@ -75,25 +109,41 @@ def read(claim: Claim) -> Record:
     return Record(claim, content)
 
 
-def write(outcome: Outcome, folder: Path, command: str) -> list[Path]:
-    """Write a claim's result, table and figures into a folder; return the files."""
+def write(
+    outcome: Outcome, folder: Path, command: str, before: dict[str, Any] | None = None
+) -> list[Path]:
+    """Write a claim's result, table and figures into a folder; return the files.
+
+    With ``before``, the kept result that the measured numbers were taken from, these keep what
+    they came from, the explanations have their own in ``explained``, and table and figures stay.
+    """
     from eastwest.claims.figures import draw  # noqa: PLC0415  slow to load
 
     name = outcome.claim.name
-    content = {
-        "format": RECORD_FORMAT,
-        **outcome.as_json(),
-        "statement": outcome.claim.statement,
-        "source": outcome.claim.source,
+    made = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "version": core.version(),
         "build": core.build(),
         "command": command,
-        "claim_sha256": outcome.claim.digest,
     }
+    content: dict[str, Any] = {
+        "format": RECORD_FORMAT,
+        **outcome.as_json(),
+        "statement": outcome.claim.statement,
+        "source": outcome.claim.source,
+        **({key: before[key] for key in made} | {"explained": made} if before else made),
+        "claim_sha256": outcome.claim.digest,
+        "explained_sha256": outcome.claim.explained_digest,
+    }
+    if before:
+        measured = {run for metric in outcome.claim.metrics for run in metric.runs}
+        had = {run: count for run, count in before["run_seeds"].items() if run in measured}
+        content["run_seeds"] |= had
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    files = {f"{name}.json": text.encode(), f"{name}.csv": _table(outcome).encode()}
-    files |= {f"{name}{ending}": picture for ending, picture in draw(outcome).items()}
+    files = {f"{name}.json": text.encode()}
+    if not before:
+        files |= {f"{name}.csv": _table(outcome).encode()}
+        files |= {f"{name}{ending}": picture for ending, picture in draw(outcome).items()}
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in files.items():
         write_whole(folder / file, data)

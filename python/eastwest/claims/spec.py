@@ -138,8 +138,10 @@ class Claim:
     metrics: tuple[Metric, ...]
     explanations: tuple[Explanation, ...]
     figure: Figure | None
-    #: Hash of what is run and measured: whether results are those of this claim.
+    #: Hash of what is run and measured: whether measured numbers are those of this claim.
     digest: str
+    #: The same of its explanations.
+    explained_digest: str
 
     @property
     def decides(self) -> bool:
@@ -173,7 +175,8 @@ def load(path: Path, variant: str = "", named: str = "") -> Claim:
     if chosen.name == FIRST:
         return claim
     first = _Reader(path, table, readings_of(study)[FIRST]).claim()
-    return replace(claim, variant="") if first.digest == claim.digest else claim
+    same = (first.digest, first.explained_digest) == (claim.digest, claim.explained_digest)
+    return replace(claim, variant="") if same else claim
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -250,10 +253,14 @@ class _Reader:
             explanations=tuple(explanations),
             figure=self._figure(names),
             digest="",
+            explained_digest="",
         )
         if self.problems:
             raise ProblemsError(self.problems)
-        return replace(claim, digest=_digest(claim))
+        inner = [metric for explanation in explanations for metric in explanation.metrics]
+        return replace(
+            claim, digest=_digest(claim, metrics), explained_digest=_digest(claim, inner)
+        )
 
     def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
         for key in table:
@@ -533,23 +540,21 @@ class _Reader:
                 self.wrong("figure.beside", file, message)
 
 
-def _digest(claim: Claim) -> str:
-    """Hash of all that decides the numbers: what is run, what is measured, and the bands.
+def _digest(claim: Claim, metrics: Sequence[Metric]) -> str:
+    """Hash of all that decides these numbers: what is run, what is measured, and the bands.
 
-    Words, titles and units have no part in it, so that they can be mended.
+    Words, titles and units have no part in it, so that they can be mended; nor has the number of
+    seeds, for a result of more seeds than the claim asks for is one of this claim too.
     """
-    inner = [metric for explanation in claim.explanations for metric in explanation.metrics]
-    asked = [
-        [m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in (*claim.metrics, *inner)
-    ]
-    used = sorted({name for metric in (*claim.metrics, *inner) for name in metric.runs})
+    asked = [[m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in metrics]
+    used = sorted({name for metric in metrics for name in metric.runs})
     runs = [_ran(claim.runs[name]) for name in used]
     content = json.dumps([asked, runs], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _ran(sweep: Sweep) -> list[Any]:
-    """All of a sweep that decides its numbers, with the scenario as it is read."""
+    """All of a sweep that decides its numbers but its seeds, with the scenario as it is read."""
     try:
         scenario: Any = tomllib.loads(Path(sweep.scenario).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
@@ -557,7 +562,7 @@ def _ran(sweep: Sweep) -> list[Any]:
     axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
     adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
     kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]
-    return [scenario, sweep.settings, axes, sweep.seeds, adaptive, kept]
+    return [scenario, sweep.settings, axes, adaptive, kept]
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ not be run or measured is *not run*.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eastwest.claims.measures import Measured
@@ -85,6 +85,18 @@ class Part:
             ends = (number(low, self.metric.digits), number(high, self.metric.digits))
             shown += f" (95 %: {ends[0]} to {ends[1]})"
         return f"{self.measured.text} ({shown})" if self.measured.text else shown
+
+    @classmethod
+    def kept(cls, metric: Metric, content: Mapping[str, Any]) -> Part:
+        """Give the part that ``as_json`` has written, without its rows."""
+        ends = (content["value"], content["low"], content["high"])
+        value, low, high = (None if end is None else end / metric.factor for end in ends)
+        if content["verdict"] == NOT_RUN:
+            return cls(metric, None, content["measured"])
+        plain = Measured(math.nan if value is None else value, low, high, content["seeds"])
+        shown = cls(metric, plain).text()
+        said = str(content["measured"])
+        return cls(metric, replace(plain, text=said.removesuffix(shown).removesuffix(f" ({shown})")))
 
     def band(self) -> str:
         """The band as text."""
@@ -163,6 +175,8 @@ class Outcome:
     parts: Sequence[Part]
     explained: Sequence[Explained]
     quick: bool
+    #: Seeds of each of the runs behind it, by their name.
+    run_seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -226,6 +240,7 @@ class Outcome:
             "quick": self.quick,
             "metrics": [part.as_json() for part in self.parts],
             "explanations": [explained.as_json() for explained in self.explained],
+            "run_seeds": dict(self.run_seeds),
         }
 
 

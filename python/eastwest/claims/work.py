@@ -33,8 +33,10 @@ class Runner:
         store: str | Path | None,
         progress: Progress,
         most_seeds: int = MOST_SEEDS,
+        kept: Sequence[Part] = (),
     ) -> None:
         self.claim = claim
+        self.kept = kept
         self.quick = quick
         self.jobs = jobs
         self.dask = dask
@@ -45,11 +47,14 @@ class Runner:
         self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
-        """Run what the claim needs; what explains it only where it differs."""
+        """Run what the claim needs; what explains it only where it differs.
+
+        Measured numbers that are kept are taken as they are.
+        """
         with Partial.scratch() as scratch:
             self._folder = scratch.path
-            parts = [self._part(metric) for metric in self.claim.metrics]
-            while (more := self._undecided(parts)) and self._give_seeds(more):
+            parts = [*self.kept] or [self._part(metric) for metric in self.claim.metrics]
+            while not self.kept and (more := self._undecided(parts)) and self._give_seeds(more):
                 parts = [self._part(metric) for metric in self.claim.metrics]
             differing = {part.metric.name for part in parts if part.verdict == DIFFERS}
             explained = [
@@ -57,7 +62,9 @@ class Runner:
                 for explanation in self.claim.explanations
                 if differing & {*explanation.of}
             ]
-        return Outcome(self.claim, parts, explained, self.quick)
+        seeds = {name: spec.first_seeds for name, spec in self._specs.items()}
+        ran = {name: seeds[name] for name in self._sweeps}
+        return Outcome(self.claim, parts, explained, self.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
         """Names of the runs behind undecided numbers, where more seeds are wanted."""
@@ -138,10 +145,12 @@ def run(
     progress: Progress = lambda *_: None,
     done: Callable[[Outcome], None] = lambda _: None,
     most_seeds: int = MOST_SEEDS,
+    kept: Callable[[Claim], Sequence[Part]] = lambda _: (),
 ) -> list[Outcome]:
     """Run claims one after the other; ``done`` is told of each.
 
-    Undecided ones are given more seeds, up to ``most_seeds``.
+    Undecided ones are given more seeds, up to ``most_seeds``. ``kept`` gives the parts of a claim
+    that are known already, all or none; then only what explains them is run.
     """
     outcomes = []
     for claim in claims:
@@ -153,6 +162,7 @@ def run(
             store=store,
             progress=progress,
             most_seeds=most_seeds,
+            kept=kept(claim),
         )
         outcomes.append(runner.outcome())
         done(outcomes[-1])

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
+from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
 from eastwest.claims.work import MOST_SEEDS, run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
@@ -73,6 +74,14 @@ def claims(
             "--record", help="Write results beside the claims, and the page of all; not --quick."
         ),
     ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            help="Run only what the kept results lack: claims that have none or have changed, "
+            "and explanations that were added.",
+        ),
+    ] = False,
     papers: Annotated[
         Path | None, typer.Option(help="Folder of the studies; default: papers.")
     ] = None,
@@ -81,6 +90,8 @@ def claims(
     """Run published claims and say which hold: exit code 1 where one differs."""
     if keep and quick:
         fail("--record keeps the results of full runs: leave out --quick, or write with --out")
+    if missing and quick:
+        fail("--missing is about the kept results, which are of full runs: leave out --quick")
     if profiles and readings:
         fail("--profile runs under the best-supported reading: leave out --reading")
     folder = papers_folder(papers)
@@ -93,16 +104,28 @@ def claims(
     if listed:
         _list([record.read(claim) for claim in chosen], as_json)
         return
+    kept: dict[Path, record.Record] = {}
+    if missing:
+        chosen = [claim for claim in chosen if not record.read(claim).current]
+        kept = {record.folder_of(c) / c.name: r for c in chosen if (r := record.read(c)).measured}
+        if not chosen:
+            typer.echo("[]" if as_json else "nothing is missing")
+            return
     command = shlex.join(["eastwest", *sys.argv[1:]])
     console = Console(highlight=False)
+
+    def before(claim: Claim) -> record.Record | None:
+        return kept.get(record.folder_of(claim) / claim.name)
 
     def done(outcome: Outcome) -> None:
         if not as_json:
             _show(console, outcome)
+        had = before(outcome.claim)
+        content = had.content if had else None
         if keep:
-            record.write(outcome, record.folder_of(outcome.claim), command)
+            record.write(outcome, record.folder_of(outcome.claim), command, content)
         if out is not None:
-            record.write(outcome, record.folder_of(outcome.claim, out), command)
+            record.write(outcome, record.folder_of(outcome.claim, out), command, content)
 
     with ClaimsBar(errors(), "claims") as bar:
         try:
@@ -115,6 +138,7 @@ def claims(
                 progress=bar,
                 done=done,
                 most_seeds=most_seeds,
+                kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
             interrupted("what has run is kept, the same command goes on from there")
