@@ -641,6 +641,46 @@ def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.Monke
     assert quick.seeds == 2
 
 
+def test_what_is_missing_is_run_and_nothing_else(papers: Path) -> None:
+    path = rewrite(papers, ("low = 20", "low = 99"))
+    kept = papers / "tiny" / "results" / "A1.json"
+    assert invoke("--record", "--missing")[0] == 1, "it differs"
+    assert "nothing is missing" in invoke("--record", "--missing")[1]
+    before = {**json.loads(kept.read_text()), "date": "2026-01-01", "value": 7.0}
+    before["metrics"][0] |= {"value": 7.0, "low": None, "high": None, "measured": "7 %"}
+    kept.write_text(json.dumps(before))
+    path.write_text(path.read_text().replace('unit = "us"', 'unit = "us"\nlow = 0'))
+    assert record.read(load(path)).measured and not record.read(load(path)).current
+    assert invoke("--record", "--missing")[0] == 1
+    after = json.loads(kept.read_text())
+    assert (after["value"], after["measured"], after["date"]) == (7.0, "7 %", "2026-01-01")
+    assert after["explained"]["date"] > after["date"]
+    assert after["explanations"][0]["metrics"][0]["band"]["low"] == 0
+    assert record.read(load(path)).current
+
+
+def test_a_result_of_fewer_seeds_than_asked_for_is_not_the_claims(papers: Path) -> None:
+    assert invoke("--record")[0] == 0
+    path = rewrite(papers, ("seeds = 3", "seeds = 4"))
+    assert not record.read(load(path)).measured
+    path = rewrite(papers, ("seeds = 3", "seeds = 2"))
+    assert record.read(load(path)).current, "more seeds are welcome"
+
+
+def test_a_kept_number_reads_as_it_was_measured() -> None:
+    asked = Metric("m", ("r",), "mean", {}, "%", 100.0, 3, 5.0, 15.0)
+    for measured in (
+        Measured(0.1234, 0.1, 0.14, 5),
+        Measured(0.1234, text="three of four"),
+        Measured(math.inf, text="no choice"),
+    ):
+        part = Part(asked, measured)
+        again = Part.kept(asked, part.as_json())
+        assert (again.text(), again.verdict) == (part.text(), part.verdict)
+    missing = Part(asked, None, "2 runs failed")
+    assert Part.kept(asked, missing.as_json()).text() == "2 runs failed"
+
+
 def test_a_cause_without_a_run_that_shows_it_explains_nothing(papers: Path) -> None:
     path = rewrite(
         papers,

@@ -95,7 +95,8 @@ def _keep(study: Path, **changes: Any) -> None:
         {"name": "second", "measured": "7 %", "verdict": "differs", "band": band},
     ]
     content = {"format": 1, "id": "eeon/A1", "verdict": "differs", "metrics": parts}
-    content |= {"claim_sha256": claim.digest, **changes}
+    content |= {"claim_sha256": claim.digest, "explained_sha256": claim.explained_digest}
+    content |= {"run_seeds": dict.fromkeys(claim.runs, 9), **changes}
     (study / "results").mkdir(exist_ok=True)
     (study / "results" / "A1.json").write_text(json.dumps(content))
     assert read(claim).content is not None

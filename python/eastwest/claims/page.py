@@ -19,7 +19,7 @@ from eastwest.claims.readings import FILE as READINGS
 from eastwest.claims.readings import readings_of
 from eastwest.claims.record import Record, folder_of, read
 from eastwest.claims.spec import Claim, load
-from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, number
+from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_EXPLAINED, NOT_RUN, UNDECIDED, number
 from eastwest.files import write_whole
 
 #: Name of the page in the folder of the studies.
@@ -90,9 +90,11 @@ def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -
     for record in records:
         studies.setdefault(record.claim.path.parent.parent, []).append(record)
     for study, members in studies.items():
+        best, *_ = readings_of(study)
         for name in readings_of(study):
             found = [_under(each, others[each.claim.id], name) for each in members]
-            yield _count(study.name, name, found)
+            verdicts = {} if name == best else {each.claim.id: each.verdict for each in members}
+            yield _count(study.name, name, found, verdicts)
 
 
 def _under(record: Record, others: Sequence[Record], name: str) -> Record:
@@ -101,21 +103,34 @@ def _under(record: Record, others: Sequence[Record], name: str) -> Record:
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 
-def _count(study: str, name: str, found: Sequence[Record]) -> str:
-    """One line of the table of counts."""
+def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
+    """One line of the table of counts.
+
+    ``best`` has the verdicts under the best-supported reading, by id, where this is another: for
+    what differs here without a class of its own they say whether the better values mend it.
+    """
     by = {
         word: [record for record in found if record.verdict == word]
         for word in (HOLDS, UNDECIDED, DIFFERS, NOT_RUN)
     }
     made = sum(bool(record.claim.by_construction) for record in by[HOLDS])
     holds = f"{len(by[HOLDS])}" + (f", {made} by construction" if made else "")
-    kinds = Counter(kind for record in by[DIFFERS] for kind in record.classes or ["no class yet"])
+    kinds = Counter(kind for record in by[DIFFERS] for kind in _kinds(record, best))
     told = ", ".join(f"{kind}: {number}" for kind, number in sorted(kinds.items()))
     differs = f"{len(by[DIFFERS])}" + (f" ({told})" if told else "")
     return (
         f"| {cell(study)} | `{name}` | {len(found)} | {holds} | {len(by[UNDECIDED])} | {differs} | "
         f"{len(by[NOT_RUN])} |"
     )
+
+
+def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
+    """Classes of what differs; under a lower reading, what the best-supported one says of it."""
+    classes = [kind for kind in record.classes if kind != NOT_EXPLAINED]
+    verdict = best.get(record.claim.id)
+    if classes or verdict is None:
+        return classes or [NOT_EXPLAINED]
+    return [f"{verdict} under the best-supported" if verdict != NOT_RUN else NOT_EXPLAINED]
 
 
 def _readings(study: Path) -> list[str]:

@@ -47,7 +47,8 @@ class Record:
         """Whether the result, with what explains it, is that of the claim as it stands."""
         if self.content is None or not self.measured:
             return False
-        differing = {part["name"] for part in self.content["metrics"] if part["verdict"] == DIFFERS}
+        pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
+        differing = {metric.name for metric, part in pairs if part["verdict"] == DIFFERS}
         asked = [
             metric
             for explanation in self.claim.explanations
@@ -68,8 +69,8 @@ class Record:
         """Kept parts of a claim whose measured numbers are those of the claim; otherwise none."""
         if self.content is None or not self.measured:
             return []
-        kept = {part["name"]: part for part in self.content["metrics"]}
-        return [Part.kept(metric, kept[metric.name]) for metric in self.claim.metrics]
+        pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
+        return [Part.kept(metric, part) for metric, part in pairs]
 
     @property
     def verdict(self) -> str:
@@ -139,6 +140,11 @@ def write(
         measured = {run for metric in outcome.claim.metrics for run in metric.runs}
         had = {run: count for run, count in before["run_seeds"].items() if run in measured}
         content["run_seeds"] |= had
+        # a number that was divided by its factor and multiplied again may differ in its last bit
+        numbers = ("value", "low", "high")
+        content |= {key: before[key] for key in numbers}
+        for part, earlier in zip(content["metrics"], before["metrics"], strict=True):
+            part |= {key: earlier[key] for key in numbers}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files = {f"{name}.json": text.encode()}
     if not before:

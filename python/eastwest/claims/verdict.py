@@ -95,8 +95,8 @@ class Part:
             return cls(metric, None, content["measured"])
         plain = Measured(math.nan if value is None else value, low, high, content["seeds"])
         shown = cls(metric, plain).text()
-        said = str(content["measured"])
-        return cls(metric, replace(plain, text=said.removesuffix(shown).removesuffix(f" ({shown})")))
+        words = str(content["measured"]).removesuffix(shown).removesuffix(f" ({shown})")
+        return cls(metric, replace(plain, text=words))
 
     def band(self) -> str:
         """The band as text."""
