@@ -258,8 +258,11 @@ class _Reader:
         if self.problems:
             raise ProblemsError(self.problems)
         inner = [metric for explanation in explanations for metric in explanation.metrics]
+        causes = [[each.of, each.kind, len(each.metrics)] for each in explanations]
         return replace(
-            claim, digest=_digest(claim, metrics), explained_digest=_digest(claim, inner)
+            claim,
+            digest=_digest(claim, metrics),
+            explained_digest=_digest(claim, inner, causes),
         )
 
     def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
@@ -540,7 +543,7 @@ class _Reader:
                 self.wrong("figure.beside", file, message)
 
 
-def _digest(claim: Claim, metrics: Sequence[Metric]) -> str:
+def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
     """Hash of all that decides these numbers: what is run, what is measured, and the bands.
 
     Words, titles and units have no part in it, so that they can be mended; nor has the number of
@@ -549,7 +552,7 @@ def _digest(claim: Claim, metrics: Sequence[Metric]) -> str:
     asked = [[m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in metrics]
     used = sorted({name for metric in metrics for name in metric.runs})
     runs = [_ran(claim.runs[name]) for name in used]
-    content = json.dumps([asked, runs], sort_keys=True, default=str)
+    content = json.dumps([asked, runs, *further], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
