@@ -126,10 +126,11 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
 
 def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
     """Classes of what differs; under a lower reading, what the best-supported one says of it."""
-    classes = [kind for kind in record.classes if kind != NOT_EXPLAINED]
     verdict = best.get(record.claim.id)
-    if classes or verdict is None:
-        return classes or [NOT_EXPLAINED]
+    if verdict is None:
+        return record.classes or [NOT_EXPLAINED]
+    if classes := [kind for kind in record.classes if kind != NOT_EXPLAINED]:
+        return classes
     return [f"{verdict} under the best-supported" if verdict != NOT_RUN else NOT_EXPLAINED]
 
 
