@@ -748,6 +748,7 @@ def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
         (value, value.replace("mean", "maen"), "did you mean flows.fct_us.mean"),
         (against, against.replace(rate, "fabric.host_rat"), f"did you mean {rate}"),
         (against, against.replace("1 G", "2 G"), "no run with"),
+        (value, value.replace("flows.fct_us.mean", "shuffle-s"), "tasks.parquet is missing"),
     ):
         rewrite(papers, (old, new))
         found = run(find(papers), jobs=0)[0]

@@ -94,7 +94,7 @@ class Runner:
             sweeps.append(found)
         try:
             return Part(metric, measured(metric, Data(*sweeps)))
-        except MeasureError as error:
+        except (MeasureError, FileNotFoundError) as error:  # the second: a table was not kept
             return Part(metric, None, str(error))
 
     def _runs(self, name: str) -> SweepResult | str:
