@@ -80,7 +80,7 @@ SERVICE = {
 
 
 #: The reading that a page shows. ``first``, that of the claim files, stays beside it.
-READINGS = {"eeon_ch5": "shares", "eeon_ch6": FIRST}
+READINGS = {"eeon_ch5": "shares", "eeon_ch6": "shares"}
 #: Parts of study.py that are grids of claims, under that reading; all others are ``first``.
 CHAPTERS = ("chapter5", "chapter6", "front")
 
