@@ -337,7 +337,8 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
             "mark_below",
             "ECN packets are marked while the probability, before it is spread, is below this, and \
              dropped from it on (ns-2's `mark_p_`: 0.1); with 1 they are dropped where all are \
-             signalled (RFC 3168, section 7; Linux with `harddrop`).",
+             signalled, with gentle = false from the upper threshold on (RFC 3168, section 7; Linux \
+             with `harddrop`).",
         )
         .range("0", "1")
         .optional("marked whatever the probability"),
