@@ -794,6 +794,29 @@ fn a_profile_stands_for_the_keys_that_are_not_given() {
     }
 }
 
+/// In Linux only CUBIC has HyStart (`tcp_cubic.c`).
+#[test]
+fn the_linux_profile_has_hystart_with_cubic_only() {
+    let workload = "[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    let hystart = |tcp: &str, sets: &[(&str, &str)]| {
+        let file = format!("{STAR}[tcp]\nprofile = 'linux'\n{tcp}{workload}");
+        let sets: Vec<_> = sets.iter().map(|s| (s.0.to_owned(), s.1.to_owned())).collect();
+        let scenario = read(&file, &context(), &sets).unwrap_or_else(|p| panic!("{p:#?}"));
+        assert_eq!(reread(&scenario), scenario);
+        let resolved: toml::Table = scenario.resolved().parse().expect("TOML");
+        resolved["tcp"]["hystart"].as_str().expect("a text").to_owned()
+    };
+    for congestion in ["new-reno", "dctcp", "bbr", "bbr3"] {
+        assert_eq!(hystart(&format!("congestion = '{congestion}'\n"), &[]), "off", "{congestion}");
+        assert_eq!(hystart("", &[("tcp.congestion", congestion)]), "off", "{congestion}");
+        let asked = format!("congestion = '{congestion}'\nhystart = 'linux'\n");
+        assert_eq!(hystart(&asked, &[]), "linux", "{congestion}");
+    }
+    assert_eq!(hystart("", &[]), "linux");
+    assert_eq!(hystart("congestion = 'cubic'\n", &[]), "linux");
+    assert_eq!(hystart("hystart = 'plus-plus'\n", &[]), "plus-plus");
+}
+
 /// Faults on a leaf–spine of two leaves and two spines with two cables between each pair.
 fn with_faults(faults: &[&str]) -> String {
     let mut text = "schema = 1\nduration = '1 s'\n[fabric]\nleaves = 2\nhosts_per_leaf = 2\n\

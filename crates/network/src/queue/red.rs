@@ -414,6 +414,28 @@ mod tests {
         }
     }
 
+    // sch_red of Linux with `ecn` and `harddrop`; RFC 3168, section 7
+    #[test]
+    fn ecn_packets_are_dropped_from_the_upper_threshold_on_where_that_is_asked_for() {
+        // thresholds of 10 and 20 packets, 0.1 just below the upper one
+        let red = |gentle, mark_below, waiting| {
+            let base = RedConfig {
+                gentle,
+                max_probability: 0.1,
+                ..marking(mark_below, Protection::Default)
+            };
+            signals(base, waiting, 0)
+        };
+        for (gentle, below) in [(false, 1.0), (true, 0.1)] {
+            let (marked, dropped) = red(gentle, Some(below), 19);
+            assert!(marked > 50 && dropped == 0, "{gentle}: {marked} marked, {dropped} dropped");
+            let (marked, dropped) = red(gentle, Some(below), 20);
+            assert!(marked == 0 && dropped > 50, "{gentle}: {marked} marked, {dropped} dropped");
+        }
+        assert_eq!(red(false, Some(1.0), 20), (0, 1_000), "all are dropped");
+        assert_eq!(red(false, None, 20), (1_000, 0), "all are marked");
+    }
+
     /// Shares of packets marked and dropped where ECN-capable ones come at 1.05 times the rate of the
     /// port whatever becomes of them. Thresholds of 20 and 60 packets, 0.2 at the upper one.
     fn at_overload(mark_below: Option<f64>, spread: Spread) -> (f64, f64) {

@@ -26,6 +26,10 @@ pub fn read(s: &mut Section) {
         ],
     );
     let mut rules: Table = text.parse().expect("a profile is TOML");
+    if s.own("congestion").or(rules.get("congestion")).and_then(Value::as_str) != Some("cubic") {
+        // in Linux HyStart is a part of CUBIC (tcp_cubic.c); Reno, DCTCP and BBR have none
+        rules.remove("hystart");
+    }
     if s.own("sack") == Some(&Value::Boolean(false)) {
         // without SACK these do nothing (Linux: `tcp_is_sack`), and they are off where nobody asks
         for name in ["rack", "tail_loss_probe", "dsack", "late_sacks"] {

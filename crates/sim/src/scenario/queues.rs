@@ -200,8 +200,19 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
     let threshold: Limit = s.get(key(
         "threshold",
         "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
-         2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s).",
+         2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s); `mark` says whether one that finds exactly \
+         this is marked too.",
     ));
+    let from = s.choice(
+        "mark",
+        "At which length of the queue marking begins. Neither the packet itself nor the one that is \
+         being sent counts.",
+        Some("above"),
+        &[
+            ("above", false, "where more than `threshold` waits (DCTCP, RFC 8257, 3.1)"),
+            ("from", true, "where `threshold` or more waits"),
+        ],
+    );
     let at_dequeue = s.choice(
         "at",
         "When the queue is looked at.",
@@ -217,6 +228,12 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
     s.demand(k.0 != room.0 || k.1 < room.1, &["threshold", "limit"], || {
         "never marks: it is not below the limit".to_owned()
     });
+    // lengths are whole numbers: "K or more" is "more than K − 1"
+    let threshold = match threshold {
+        Limit::Packets(n) if from => Limit::Packets(n.saturating_sub(1)),
+        Limit::Bytes(n) if from => Limit::Bytes(n.saturating_sub(1)),
+        above => above,
+    };
     QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
 }
 
@@ -320,7 +337,8 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
             "mark_below",
             "ECN packets are marked while the probability, before it is spread, is below this, and \
              dropped from it on (ns-2's `mark_p_`: 0.1); with 1 they are dropped where all are \
-             signalled (RFC 3168, section 7; Linux with `harddrop`).",
+             signalled, with gentle = false from the upper threshold on (RFC 3168, section 7; Linux \
+             with `harddrop`).",
         )
         .range("0", "1")
         .optional("marked whatever the probability"),

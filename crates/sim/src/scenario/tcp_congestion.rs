@@ -77,7 +77,8 @@ pub fn read_rules(s: &mut Section, kind: CongestionKind) -> CongestionRules {
         ),
         hystart: s.choice(
             "hystart",
-            "What ends slow start before a loss.",
+            "What ends slow start before a loss; the profile `linux` sets it to linux with cubic only, as \
+             in Linux.",
             Some("off"),
             &[
                 ("off", HyStartRule::Off, "nothing"),

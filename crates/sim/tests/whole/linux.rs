@@ -52,7 +52,7 @@ fn near(what: &str, value: f64, measured: f64, share: f64) {
 
 #[test]
 fn reno_at_a_drop_tail_queue() {
-    let done = flow("new-reno", "{ limit = '50 packets' }", &[("tcp.hystart", "off")]);
+    let done = flow("new-reno", "{ limit = '50 packets' }", &[]);
     let (peaks, periods) = sawtooth(&done);
     near("peak", mean(&peaks), 135.7, 0.03);
     near("period", mean(&periods), 0.882, 0.03);
@@ -95,7 +95,7 @@ fn median_latency_ms(done: &Outcome) -> f64 {
 #[test]
 fn reno_and_cubic_at_a_codel_queue() {
     let queue = "{ kind = 'codel', limit = '500 packets' }";
-    let done = flow("new-reno", queue, &[("tcp.hystart", "off")]);
+    let done = flow("new-reno", queue, &[]);
     done.assert_conserved();
     let (peaks, periods) = sawtooth(&done);
     near("peak", mean(&peaks), 135.3, 0.03);

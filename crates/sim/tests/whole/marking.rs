@@ -82,3 +82,32 @@ fn both_port_modes_mark_the_same_packets() {
         eager.assert_conserved();
     }
 }
+
+/// Two senders send 40 packets each at the same time through one port, so that two packets find each
+/// length of the queue: marks, and the digest.
+fn marks_of_two_bursts(threshold: &str) -> (u64, String) {
+    let queue = format!("{{ kind = 'step-marking', limit = '1000 packets', {threshold} }}");
+    let sets = [
+        ("tcp.ecn", "on"),
+        ("tcp.initial_window", "40"),
+        ("fabric.processing_jitter", "0 s"),
+        ("workload.bulk.block_bytes", "57920 B"),
+    ];
+    let done = outcome(&bulk(2, "new-reno", &queue), &sets);
+    done.assert_conserved();
+    (done.count("marks.data"), done.digest().to_owned())
+}
+
+#[test]
+fn marks_begin_above_the_threshold_or_at_it() {
+    let above = marks_of_two_bursts("threshold = '20 packets', mark = 'above'");
+    let from = marks_of_two_bursts("threshold = '20 packets', mark = 'from'");
+    assert_eq!(above, marks_of_two_bursts("threshold = '20 packets'"), "above is the default");
+    // of the 80 packets 36 find 21 or more waiting, and two find exactly 20
+    assert_eq!((above.0, from.0), (36, 38));
+    assert_eq!(from, marks_of_two_bursts("threshold = '19 packets'"), "lengths are whole numbers");
+    // in bytes: packets have 1500
+    assert_eq!(above, marks_of_two_bursts("threshold = '30000 B'"));
+    assert_eq!(from, marks_of_two_bursts("threshold = '30000 B', mark = 'from'"));
+    assert_eq!(above, marks_of_two_bursts("threshold = '30001 B', mark = 'from'"));
+}
