@@ -2,31 +2,38 @@
 //! they would there, all others fail the script.
 //!
 //! The simulated application reads at once, so a window does not close because a script has not read;
-//! `read` only counts. Writes are taken whole, whatever the send buffer.
+//! `read` only counts. Writes are taken whole unless the script limits the [buffer](crate::buffer).
 
-use crate::problem::{Place, Problem, hint};
+use crate::problem::{Place, Problem};
 use crate::run::Player;
 use crate::script::{Action, Call, Packet, Value};
-use crate::setup::congestion;
 use crate::sockets::{Outcome, Role, Socket, Wish, is_opening};
 use crate::wire::Wire;
 use eastwest_types::{Span, Time, flag};
 
 /// The calls that are understood.
-pub const KNOWN: [&str; 18] = [
+pub const KNOWN: [&str; 26] = [
     "accept",
     "bind",
     "close",
     "connect",
+    "epoll_create",
+    "epoll_ctl",
+    "epoll_wait",
     "fcntl",
     "getsockopt",
     "ioctl",
     "listen",
+    "open",
+    "poll",
     "read",
     "readv",
     "recv",
     "recvfrom",
+    "recvmsg",
     "send",
+    "sendfile",
+    "sendmsg",
     "sendto",
     "setsockopt",
     "shutdown",
@@ -36,25 +43,8 @@ pub const KNOWN: [&str; 18] = [
 
 /// Most bytes a script may write in all: half of what 32-bit positions can tell apart.
 const MOST_WRITTEN: u64 = 1 << 30;
-/// Linux's number of `ETIMEDOUT`.
-const ETIMEDOUT: i64 = 110;
-/// Socket options that make no difference to a simulated endpoint.
-const NO_MATTER: [&str; 9] = [
-    "SO_REUSEADDR",
-    "SO_REUSEPORT",
-    "SO_SNDBUF",
-    "SO_RCVTIMEO",
-    "SO_SNDTIMEO",
-    "IP_TOS",
-    "IP_MTU_DISCOVER",
-    "SO_PRIORITY",
-    "TCP_NOTSENT_LOWAT",
-];
-const MATTER: [&str; 4] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_NODELAY", "TCP_SYNCNT"];
-const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
-
 /// What a call does.
-enum Does {
+pub(crate) enum Does {
     /// Returns at once.
     Returns(Outcome),
     /// Waits.
@@ -92,6 +82,14 @@ impl Player<'_> {
             "ioctl" => self.ioctl(call, place),
             "setsockopt" => self.setsockopt(call, place),
             "getsockopt" => self.getsockopt(call, place),
+            "open" => self.open_file(call, place),
+            "sendfile" => self.sendfile(call, place),
+            "poll" => self.poll(call, place),
+            "epoll_create" => Ok(self.epoll_create(call)),
+            "epoll_ctl" => self.epoll_ctl(call, place),
+            "epoll_wait" => self.epoll_wait(call, place),
+            "sendmsg" => self.sendmsg(call, place),
+            "recvmsg" => self.recvmsg(call, place),
             other => Err(Problem::new(place, format!("unknown system call '{other}'"))),
         }?;
         let (name, errno) = (&call.name, call.errno.as_deref());
@@ -103,7 +101,8 @@ impl Player<'_> {
                 Ok(())
             }
             (Does::Waits(wish), None) => {
-                let now = self.host.as_ref().and_then(|h| self.sockets.outcome(wish, h));
+                let now = self.host.as_ref();
+                let now = now.and_then(|h| self.sockets.outcome(wish, h, self.now));
                 let Some(outcome) = now else {
                     let message = format!("{name}() does not return at once");
                     return Err(Problem::new(place, message));
@@ -119,19 +118,27 @@ impl Player<'_> {
     }
 
     fn socket(&mut self, call: &Call) -> Result<Does, Problem> {
-        let new = Socket { role: Role::Fresh, nonblocking: false, shut: false };
-        Ok(Does::Returns(Outcome::Value(self.new_socket(call, new))))
+        let number = self.new_number(call);
+        self.sockets.all.insert(number, Socket::new(Role::Fresh));
+        Ok(Does::Returns(Outcome::Value(number)))
     }
 
     /// Numbers of sockets are names: the script chooses them.
-    fn new_socket(&mut self, call: &Call, socket: Socket) -> i64 {
-        let free = (3..).find(|n| !self.sockets.all.contains_key(n)).unwrap_or(3);
-        let number = match call.result {
+    pub(crate) fn new_number(&self, call: &Call) -> i64 {
+        match call.result {
             Value::Number(n) if n >= 0 => n,
-            _ => free,
+            _ => self.free_number(),
+        }
+    }
+
+    pub(crate) fn free_number(&self) -> i64 {
+        let sockets = &self.sockets;
+        let free = |n: &i64| {
+            !(sockets.all.contains_key(n)
+                || sockets.epolls.contains_key(n)
+                || sockets.files.contains_key(n))
         };
-        self.sockets.all.insert(number, socket);
-        number
+        (3..).find(free).unwrap_or(3)
     }
 
     fn number_of(&self, call: &Call, place: Place) -> Result<i64, Problem> {
@@ -145,7 +152,7 @@ impl Player<'_> {
         }
     }
 
-    fn socket_of(&mut self, call: &Call, place: Place) -> Result<&mut Socket, Problem> {
+    pub(crate) fn socket_of(&mut self, call: &Call, place: Place) -> Result<&mut Socket, Problem> {
         let number = self.number_of(call, place)?;
         let missing = || Problem::new(place, format!("there is no socket {number}"));
         self.sockets.all.get_mut(&number).ok_or_else(missing)
@@ -153,21 +160,19 @@ impl Player<'_> {
 
     fn accept(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
         let listening = *self.socket_of(call, place)?;
-        let there = self.host.as_ref().is_some_and(|h| {
-            !is_opening(h.stack().info(h.id()).connection) && !self.sockets.accepted
-        });
+        let number = self.new_number(call);
         if listening.role != Role::Listening {
             return Ok(Does::Returns(Outcome::Error("EINVAL")));
         }
-        if !there {
-            if listening.nonblocking {
-                return Ok(Does::Returns(Outcome::Error("EAGAIN")));
-            }
-            return Err(Problem::new(place, "no connection is ready to be accepted"));
+        if !self.sockets.can_accept(self.host.as_ref()) {
+            return Ok(match listening.nonblocking {
+                true => Does::Returns(Outcome::Error("EAGAIN")),
+                false => Does::Waits(Wish::Accept(number)),
+            });
         }
         self.sockets.accepted = true;
-        let new = Socket { role: Role::Connected, nonblocking: false, shut: false };
-        Ok(Does::Returns(Outcome::Value(self.new_socket(call, new))))
+        self.sockets.all.insert(number, Socket::new(Role::Connected));
+        Ok(Does::Returns(Outcome::Value(number)))
     }
 
     fn connect(&mut self, index: usize, call: &Call, place: Place) -> Result<Does, Problem> {
@@ -192,77 +197,123 @@ impl Player<'_> {
     }
 
     /// The error of a connection that has failed, told once.
-    fn failure(&mut self) -> Option<Outcome> {
-        let failed = self.host.as_ref().is_some_and(|h| h.has_failed());
-        let tell = failed && !self.sockets.told_failure;
-        self.sockets.told_failure |= tell;
-        tell.then_some(Outcome::Error("ETIMEDOUT"))
+    pub(crate) fn failure(&mut self) -> Option<&'static str> {
+        let error = self.host.as_ref().and_then(|h| h.error());
+        let tell = error.filter(|_| !self.sockets.told_failure);
+        self.sockets.told_failure |= tell.is_some();
+        tell
     }
 
     fn write(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        let socket = *self.socket_of(call, place)?;
         let Some(&Value::Number(bytes)) = call.arguments.get(2) else {
             return Err(Problem::new(place, format!("{}() needs a number of bytes", call.name)));
         };
-        flags_are_plain(call, place)?;
+        if is_null(call) && bytes > 0 {
+            self.socket_of(call, place)?;
+            return Ok(Does::Returns(Outcome::Error("EFAULT")));
+        }
+        self.send(call, place, bytes, call.arguments.get(3))
+    }
+
+    /// Writes with the flags of a call.
+    pub(crate) fn send(
+        &mut self,
+        call: &Call,
+        place: Place,
+        bytes: i64,
+        flags: Option<&Value>,
+    ) -> Result<Does, Problem> {
+        let socket = *self.socket_of(call, place)?;
+        let flags = known_flags(flags, &["MSG_MORE", "MSG_ZEROCOPY"], place)?;
         if let Some(failure) = self.failure() {
-            return Ok(Does::Returns(failure));
+            return Ok(Does::Returns(Outcome::Error(failure)));
         }
         let Some(host) = self.host.as_mut().filter(|_| socket.role == Role::Connected) else {
-            return Ok(Does::Returns(Outcome::Error("ENOTCONN")));
+            return Ok(Does::Returns(Outcome::Error("EPIPE")));
         };
-        if socket.shut || host.has_failed() {
+        if socket.shut || host.error().is_some() {
             return Ok(Does::Returns(Outcome::Error("EPIPE")));
         }
-        let written = host.stack().endpoint(host.id()).written();
+        let written = host.written();
         let bytes =
             u64::try_from(bytes).ok().filter(|b| written.saturating_add(*b) <= MOST_WRITTEN);
         let Some(bytes) = bytes else {
             return Err(Problem::new(place, "a script may write from 0 to 1 GiB in all"));
         };
-        if is_opening(host.stack().info(host.id()).connection) {
-            if socket.nonblocking {
+        let waits = socket.nonblocking || flags.contains(&"MSG_DONTWAIT");
+        if is_opening(host.info().connection) {
+            if waits {
                 return Ok(Does::Returns(Outcome::Error("EAGAIN")));
             }
             return Err(Problem::new(place, "the connection is not open yet"));
         }
-        host.write(self.now, bytes);
-        let line = format!("write {bytes}");
+        let more = flags.contains(&"MSG_MORE");
+        let taken = self.sockets.buffer.take(host, self.now, bytes, more);
+        if flags.contains(&"MSG_ZEROCOPY") && self.sockets.notifications.on && taken > 0 {
+            self.sockets.notifications.sent(written + taken);
+        }
+        let line = format!("write {taken}");
         self.note(self.now, '#', &line);
-        Ok(Does::Returns(Outcome::Value(bytes as i64)))
+        Ok(match bytes - taken {
+            0 => Does::Returns(Outcome::Value(bytes as i64)),
+            _ if waits && taken == 0 => Does::Returns(Outcome::Error("EAGAIN")),
+            _ if waits => Does::Returns(Outcome::Value(taken as i64)),
+            left => Does::Waits(Wish::Room { total: bytes, left, more }),
+        })
     }
 
     fn read(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        let socket = *self.socket_of(call, place)?;
-        flags_are_plain(call, place)?;
         let most = match call.arguments.get(2) {
             Some(Value::Number(n)) => u64::try_from(*n).unwrap_or(0),
             _ => return Err(Problem::new(place, format!("{}() needs a size", call.name))),
         };
+        self.receive(call, place, most, call.arguments.get(3))
+    }
+
+    /// Reads with the flags of a call.
+    pub(crate) fn receive(
+        &mut self,
+        call: &Call,
+        place: Place,
+        most: u64,
+        flags: Option<&Value>,
+    ) -> Result<Does, Problem> {
+        let socket = *self.socket_of(call, place)?;
+        let flags = known_flags(flags, &[], place)?;
         if let Some(failure) = self.failure() {
-            return Ok(Does::Returns(failure));
+            return Ok(Does::Returns(Outcome::Error(failure)));
         }
         let Some(host) = self.host.as_ref().filter(|_| socket.role == Role::Connected) else {
             return Ok(Does::Returns(Outcome::Error("ENOTCONN")));
         };
-        match self.sockets.outcome(Wish::Data(most), host) {
+        Ok(match self.sockets.outcome(Wish::Data(most), host, self.now) {
+            Some(Outcome::Value(1..)) if is_null(call) => Does::Returns(Outcome::Error("EFAULT")),
             Some(Outcome::Value(n)) => {
                 self.sockets.read += n.unsigned_abs();
-                Ok(Does::Returns(Outcome::Value(n)))
+                Does::Returns(Outcome::Value(n))
             }
-            Some(error) => Ok(Does::Returns(error)),
-            None if socket.nonblocking => Ok(Does::Returns(Outcome::Error("EAGAIN"))),
-            None => Ok(Does::Waits(Wish::Data(most))),
-        }
+            Some(other) => Does::Returns(other),
+            None if socket.shut_for_reading => Does::Returns(Outcome::Value(0)),
+            None if socket.nonblocking || flags.contains(&"MSG_DONTWAIT") => {
+                Does::Returns(Outcome::Error("EAGAIN"))
+            }
+            None => Does::Waits(Wish::Data(most)),
+        })
     }
 
     fn close(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
+        if let Some(Value::Number(n)) = call.arguments.first()
+            && (self.sockets.epolls.remove(n).is_some() || self.sockets.files.remove(n).is_some())
+        {
+            return Ok(Does::Returns(Outcome::Value(0)));
+        }
         let number = self.number_of(call, place)?;
         let socket = self.sockets.all.remove(&number);
-        if socket.is_some_and(|s| s.role == Role::Connected && !s.shut)
+        if socket.is_some_and(|s| s.role == Role::Connected)
             && let Some(host) = &mut self.host
         {
-            host.close(self.now);
+            let unread = host.info().received > self.sockets.read;
+            host.close(self.now, unread);
             self.note(self.now, '#', "close");
         }
         Ok(Does::Returns(Outcome::Value(0)))
@@ -270,17 +321,20 @@ impl Player<'_> {
 
     fn shutdown(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
         let socket = self.socket_of(call, place)?;
-        let writing = match call.arguments.get(1) {
-            Some(Value::Name(how)) if how == "SHUT_WR" || how == "SHUT_RDWR" => true,
-            Some(Value::Name(how)) if how == "SHUT_RD" => false,
-            _ => return Err(Problem::new(place, "shutdown() needs SHUT_RD, SHUT_WR or SHUT_RDWR")),
+        let how = match call.arguments.get(1) {
+            Some(Value::Name(how)) => how.as_str(),
+            _ => "",
         };
+        if !["SHUT_RD", "SHUT_WR", "SHUT_RDWR"].contains(&how) {
+            return Err(Problem::new(place, "shutdown() needs SHUT_RD, SHUT_WR or SHUT_RDWR"));
+        }
         if socket.role != Role::Connected {
             return Ok(Does::Returns(Outcome::Error("ENOTCONN")));
         }
-        if writing && !std::mem::replace(&mut socket.shut, true) {
+        socket.shut_for_reading |= how != "SHUT_WR";
+        if how != "SHUT_RD" && !std::mem::replace(&mut socket.shut, true) {
             if let Some(host) = &mut self.host {
-                host.close(self.now);
+                host.finish(self.now);
             }
             self.note(self.now, '#', "shutdown");
         }
@@ -308,12 +362,11 @@ impl Player<'_> {
         let Some(host) = &self.host else {
             return Ok(Does::Returns(Outcome::Error("ENOTCONN")));
         };
-        let info = host.stack().info(host.id());
-        let written = host.stack().endpoint(host.id()).written();
+        let info = host.info();
         let actual = match call.arguments.get(1) {
             Some(Value::Name(what)) if what == "SIOCINQ" => info.received - self.sockets.read,
-            Some(Value::Name(what)) if what == "SIOCOUTQ" => written - info.acknowledged,
-            Some(Value::Name(what)) if what == "SIOCOUTQNSD" => info.unsent,
+            Some(Value::Name(what)) if what == "SIOCOUTQ" => host.written() - info.acknowledged,
+            Some(Value::Name(what)) if what == "SIOCOUTQNSD" => host.unsent(),
             _ => {
                 let message = "of ioctl() only SIOCINQ, SIOCOUTQ and SIOCOUTQNSD are understood";
                 return Err(Problem::new(place, message));
@@ -322,68 +375,10 @@ impl Player<'_> {
         told(call.arguments.get(2), actual as i64, place)?;
         Ok(Does::Returns(Outcome::Value(0)))
     }
-
-    fn setsockopt(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        self.socket_of(call, place)?;
-        let name = option_name(call, place)?;
-        if NO_MATTER.contains(&name) {
-            return Ok(Does::Returns(Outcome::Value(0)));
-        }
-        let problem = |message: String| Problem::new(place, message);
-        if !MATTER.contains(&name) {
-            let near = hint(name, NO_MATTER.into_iter().chain(MATTER));
-            return Err(problem(format!("the socket option {name} is not simulated{near}")));
-        }
-        let value = match call.arguments.get(3) {
-            Some(Value::List(all)) => all.first(),
-            other => other,
-        };
-        if let ("TCP_NODELAY", Some(Value::Number(n))) = (name, value) {
-            match &mut self.host {
-                Some(host) => host.set_nagle(self.now, *n == 0),
-                None => self.setup.config.nagle = *n == 0,
-            }
-            return Ok(Does::Returns(Outcome::Value(0)));
-        }
-        if self.host.is_some() {
-            let message = format!("{name} must be set before the connection opens");
-            return Err(problem(message));
-        }
-        match (name, value) {
-            ("TCP_CONGESTION", Some(Value::Text(kind))) => {
-                self.setup.config.congestion = congestion(kind).map_err(problem)?;
-            }
-            ("TCP_MAXSEG", Some(Value::Number(n @ 88..=32_767))) => self.setup.mss = *n as u16,
-            ("TCP_SYNCNT", Some(Value::Number(n @ 1..=127))) => {
-                self.setup.syn_retries.0 = *n as u32;
-            }
-            _ => return Ok(Does::Returns(Outcome::Error("EINVAL"))),
-        }
-        Ok(Does::Returns(Outcome::Value(0)))
-    }
-
-    fn getsockopt(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        self.socket_of(call, place)?;
-        let name = option_name(call, place)?;
-        let actual = match name {
-            "SO_ERROR" => self.failure().map_or(0, |_| ETIMEDOUT),
-            "TCP_MAXSEG" => match &self.host {
-                Some(host) => i64::from(host.stack().config().segment),
-                None => i64::from(self.setup.mss),
-            },
-            other => {
-                let near = hint(other, ["SO_ERROR", "TCP_MAXSEG"]);
-                let message = format!("the socket option {other} cannot be asked{near}");
-                return Err(Problem::new(place, message));
-            }
-        };
-        told(call.arguments.get(3), actual, place)?;
-        Ok(Does::Returns(Outcome::Value(0)))
-    }
 }
 
 /// What a call has put into `[n]`.
-fn told(argument: Option<&Value>, actual: i64, place: Place) -> Result<(), Problem> {
+pub(crate) fn told(argument: Option<&Value>, actual: i64, place: Place) -> Result<(), Problem> {
     match argument {
         Some(Value::List(all)) => match all[..] {
             [Value::Number(n)] if n == actual => Ok(()),
@@ -395,17 +390,8 @@ fn told(argument: Option<&Value>, actual: i64, place: Place) -> Result<(), Probl
     }
 }
 
-fn option_name(call: &Call, place: Place) -> Result<&str, Problem> {
-    match (call.arguments.get(1), call.arguments.get(2)) {
-        (Some(Value::Name(level)), Some(Value::Name(name))) if LEVELS.contains(&level.as_str()) => {
-            Ok(name)
-        }
-        _ => Err(Problem::new(place, format!("{}() needs a level and an option", call.name))),
-    }
-}
-
 /// The names in `A | B`.
-fn names(value: &Value) -> Vec<&str> {
+pub(crate) fn names(value: &Value) -> Vec<&str> {
     match value {
         Value::Name(n) => vec![n],
         Value::Either(all) => all.iter().flat_map(names).collect(),
@@ -413,14 +399,23 @@ fn names(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Flags of send and receive that change nothing in the dialogue.
-fn flags_are_plain(call: &Call, place: Place) -> Result<(), Problem> {
-    let Some(flags) = call.arguments.get(3) else { return Ok(()) };
+/// The flags of a send or receive: those that every call knows, and `others`.
+pub(crate) fn known_flags<'a>(
+    flags: Option<&'a Value>,
+    others: &[&str],
+    place: Place,
+) -> Result<Vec<&'a str>, Problem> {
+    let all = flags.map_or_else(Vec::new, names);
     let plain = ["MSG_DONTWAIT", "MSG_NOSIGNAL"];
-    match names(flags).iter().find(|n| !plain.contains(n)) {
+    match all.iter().find(|n| !plain.contains(n) && !others.contains(n)) {
         Some(other) => Err(Problem::new(place, format!("the flag {other} is not simulated"))),
-        None => Ok(()),
+        None => Ok(all),
     }
+}
+
+/// Whether the buffer of a call lies nowhere.
+fn is_null(call: &Call) -> bool {
+    matches!(call.arguments.get(1), Some(Value::Name(name)) if name == "NULL")
 }
 
 fn is_syn_ack(p: &Packet) -> bool {

@@ -6,6 +6,7 @@
 use crate::host::Host;
 use crate::problem::hint;
 use eastwest_transport::tcp::info::ConnectionState;
+use eastwest_types::Time;
 
 const CONSTANTS: [(&str, i64); 22] = [
     ("TCP_CA_Open", 0),
@@ -32,7 +33,7 @@ const CONSTANTS: [(&str, i64); 22] = [
     ("TCPI_OPT_SYN_DATA", 32),
 ];
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 23] = [
     "tcpi_state",
     "tcpi_ca_state",
     "tcpi_retransmits",
@@ -52,13 +53,17 @@ const FIELDS: [&str; 19] = [
     "tcpi_bytes_received",
     "tcpi_dsack_dups",
     "tcpi_reordering",
+    "tcpi_advmss",
+    "tcpi_last_data_recv",
+    "tcpi_busy_time",
+    "tcpi_rwnd_limited",
 ];
 
 /// Linux's threshold before the first loss.
 const NO_THRESHOLD: i64 = 0x7fff_ffff;
 
-/// The value of a name.
-pub fn look_up(name: &str, host: Option<&Host>) -> Result<i64, String> {
+/// The value of a name; `mss` is what the endpoint has announced.
+pub fn look_up(name: &str, host: Option<&Host>, now: Time, mss: u16) -> Result<i64, String> {
     if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == name) {
         return Ok(constant.1);
     }
@@ -70,10 +75,10 @@ pub fn look_up(name: &str, host: Option<&Host>) -> Result<i64, String> {
         return Err(format!("unknown name '{name}'"));
     }
     let host = host.ok_or_else(|| format!("'{name}' is asked before there is a connection"))?;
-    field(name, host).ok_or_else(|| format!("unknown name '{name}'"))
+    field(name, host, now, mss).ok_or_else(|| format!("unknown name '{name}'"))
 }
 
-fn field(name: &str, host: &Host) -> Option<i64> {
+fn field(name: &str, host: &Host, now: Time, mss: u16) -> Option<i64> {
     let stack = host.stack();
     let (info, sender) = (stack.info(host.id()), stack.sender_state(host.id()));
     let counters = stack.endpoint(host.id()).counters();
@@ -98,7 +103,11 @@ fn field(name: &str, host: &Host) -> Option<i64> {
         },
         "tcpi_snd_cwnd" => sender.cwnd / segment,
         "tcpi_total_retrans" => u64::from(counters.retransmits),
-        "tcpi_notsent_bytes" => info.unsent,
+        "tcpi_notsent_bytes" => host.unsent(),
+        "tcpi_advmss" => u64::from(mss),
+        "tcpi_last_data_recv" => now.since(host.last_data()).0 / 1_000_000_000,
+        "tcpi_busy_time" => host.limits(now).0.0 / 1_000_000,
+        "tcpi_rwnd_limited" => host.limits(now).1.0 / 1_000_000,
         "tcpi_bytes_received" => info.received,
         "tcpi_reordering" => u64::from(info.reordering),
         "tcpi_dsack_dups" => u64::from(counters.dsacks),

@@ -7,14 +7,22 @@
 //! [`matcher`]. The language follows packetdrill: its syntax document and its public scripts were read,
 //! and the rules of its runner for times, tolerances and defaults. None of its code is copied.
 
+mod buffer;
 mod calls;
+mod cork;
 mod fields;
+mod files;
 mod host;
 pub mod lexer;
+mod limits;
 mod matcher;
+mod messages;
 pub mod mutation;
+mod notifications;
+mod options;
 pub mod parser;
 mod parser_packet;
+mod poll;
 pub mod problem;
 pub mod profile;
 pub mod run;

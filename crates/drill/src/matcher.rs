@@ -9,7 +9,7 @@ use crate::wire::Seen;
 use eastwest_types::flag;
 
 /// Flags that are compared.
-const COMPARED: u8 = flag::FIN | flag::SYN | flag::ACK | flag::ECE | flag::CWR;
+const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
 /// Compares a packet, joined from all segments of a run, with what was expected; returns what differs.
 pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32>) -> Vec<String> {
@@ -105,8 +105,14 @@ pub fn write(p: &Packet) -> String {
 
 fn flags(flags: u8) -> String {
     let flags = flags & COMPARED;
-    let letters =
-        [(flag::FIN, 'F'), (flag::SYN, 'S'), (flag::ECE, 'E'), (flag::CWR, 'W'), (flag::ACK, '.')];
+    let letters = [
+        (flag::FIN, 'F'),
+        (flag::SYN, 'S'),
+        (flag::RST, 'R'),
+        (flag::ECE, 'E'),
+        (flag::CWR, 'W'),
+        (flag::ACK, '.'),
+    ];
     let text: String = letters.iter().filter(|l| flags & l.0 != 0).map(|l| l.1).collect();
     if text.is_empty() { "-".into() } else { text }
 }

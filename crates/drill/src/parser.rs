@@ -335,7 +335,16 @@ impl Parser<'_> {
                 self.advance();
                 self.advance();
             }
-            members.push((name, self.value(depth + 1)?));
+            let value = self.value(depth + 1)?;
+            // `msg_iov(2)=[…]`: the number of elements stands with the name
+            if let Value::Function(function, _) = &value
+                && name.is_none()
+                && self.takes('=')
+            {
+                members.push((Some(function.clone()), self.value(depth + 1)?));
+            } else {
+                members.push((name, value));
+            }
         }
         Ok(Value::Group(members))
     }

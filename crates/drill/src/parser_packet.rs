@@ -99,11 +99,13 @@ impl Parser<'_> {
             'P' => flag::PSH,
             'E' => flag::ECE,
             'W' => flag::CWR,
-            'R' => return Err(self.problem("resets (flag R) are not simulated")),
+            'R' => flag::RST,
             'U' => return Err(self.problem("urgent data (flag U) is not simulated")),
             'A' => return Err(self.problem("accurate ECN (flag A) is not simulated")),
             _ => {
-                return Err(self.problem(format!("unknown flag '{letter}'; known are S F P E W .")));
+                return Err(
+                    self.problem(format!("unknown flag '{letter}'; known are S F R P E W ."))
+                );
             }
         })
     }

@@ -115,7 +115,8 @@ impl<'a> Player<'a> {
             }
             Action::Check(code) => {
                 let host = self.host.as_ref();
-                let look_up = |name: &str| crate::fields::look_up(name, host);
+                let (now, mss) = (self.now, self.setup.mss);
+                let look_up = |name: &str| crate::fields::look_up(name, host, now, mss);
                 let printed = snippet::run(code, &mut self.variables, &look_up)?;
                 for line in printed {
                     self.note(self.now, '%', &line);
@@ -170,7 +171,7 @@ impl<'a> Player<'a> {
                 }
                 host.wake();
                 self.now = self.now.max(at);
-                self.sockets.look(self.host.as_ref(), self.now);
+                self.sockets.look(self.host.as_mut(), self.now);
                 Ok(true)
             }
             _ => Ok(false),
@@ -179,7 +180,7 @@ impl<'a> Player<'a> {
 
     /// A call that blocks must have returned about when the script says.
     fn check_blocked(&mut self) -> Result<(), Problem> {
-        self.sockets.look(self.host.as_ref(), self.now);
+        self.sockets.look(self.host.as_mut(), self.now);
         self.sockets.check_blocked(self.now, START)
     }
 
@@ -188,7 +189,7 @@ impl<'a> Player<'a> {
         if let Some(due) = self.sockets.blocked_until() {
             let place = self.script.events.last().map(|e| e.place).unwrap_or_default();
             self.advance(due, place)?;
-            self.sockets.look(self.host.as_ref(), self.now);
+            self.sockets.look(self.host.as_mut(), self.now);
             self.sockets.check_blocked(Time::NEVER, START)?;
         }
         Ok(())
@@ -224,15 +225,20 @@ impl<'a> Player<'a> {
         host.receive(self.now, inward, sack.as_ref());
         let line = matcher::write(packet);
         self.note(self.now, '<', &line);
-        self.sockets.look(self.host.as_ref(), self.now);
+        self.sockets.look(self.host.as_mut(), self.now);
         Ok(())
     }
 
     pub(crate) fn open(&mut self, active: bool, place: Place) -> Result<(), Problem> {
         let host = Host::open(self.now, self.setup.config.clone(), active);
         self.host = host;
-        match &self.host {
-            Some(_) => Ok(()),
+        self.sockets.buffer.host_lowat = self.setup.notsent_lowat;
+        match &mut self.host {
+            Some(host) => {
+                host.set_user_timeout(self.setup.user_timeout);
+                host.set_cork(self.now, self.setup.cork);
+                Ok(())
+            }
             None => Err(Problem::new(place, "the connection cannot be opened")),
         }
     }

@@ -8,6 +8,7 @@ use eastwest_transport::congestion::rules::{EcnRule, HyStartRule};
 use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
 use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::Span;
+use std::collections::BTreeMap;
 
 /// The host under test before it has a connection.
 #[derive(Clone, Debug)]
@@ -24,6 +25,14 @@ pub struct Setup {
     pub receive_buffer: u64,
     /// How often a SYN, or a SYN-ACK, is sent again.
     pub syn_retries: (u32, u32),
+    /// What may be unsent before writes wait, bytes; `None` is no limit.
+    pub notsent_lowat: Option<u32>,
+    /// How long data may stay unacknowledged after it was first sent again.
+    pub user_timeout: Option<Span>,
+    /// Whether parts of segments wait for more.
+    pub cork: bool,
+    /// Files of zeroes with their sizes, bytes.
+    pub files: BTreeMap<String, u64>,
 }
 
 /// What the public collection's `defaults.sh` sets, as far as it bears on a simulated endpoint.
@@ -49,7 +58,7 @@ const FOR_ALL: usize = 8;
 
 /// Settings that make no difference to a simulated endpoint: what is
 /// remembered between connections, and what it does not do at all.
-const NO_MATTER: [&str; 22] = [
+const NO_MATTER: [&str; 21] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
     "tcp_early_demux",
@@ -63,7 +72,6 @@ const NO_MATTER: [&str; 22] = [
     "tcp_max_syn_backlog",
     "tcp_mtu_probing",
     "tcp_no_metrics_save",
-    "tcp_notsent_lowat",
     "tcp_pacing_ca_ratio",
     "tcp_pacing_ss_ratio",
     "tcp_retries1",
@@ -73,7 +81,7 @@ const NO_MATTER: [&str; 22] = [
     "tcp_wmem",
     "tcp_thin_linear_timeouts",
 ];
-const MATTER: [&str; 21] = [
+const MATTER: [&str; 22] = [
     "tcp_congestion_control",
     "tcp_dsack",
     "tcp_early_retrans",
@@ -81,6 +89,7 @@ const MATTER: [&str; 21] = [
     "tcp_ecn_fallback",
     "tcp_frto",
     "tcp_min_tso_segs",
+    "tcp_notsent_lowat",
     "tcp_recovery",
     "tcp_reordering",
     "tcp_retries2",
@@ -112,6 +121,10 @@ impl Setup {
             window_scaling: true,
             receive_buffer: 6 << 20,
             syn_retries: (retries, 5),
+            notsent_lowat: None,
+            user_timeout: None,
+            cork: false,
+            files: BTreeMap::new(),
         }
     }
 
@@ -139,6 +152,10 @@ impl Setup {
             What::Sysctl(name, value) => self.sysctl(name, value).map_err(wrong),
             What::InitialWindow(segments) => {
                 self.config.initial_window = *segments;
+                Ok(())
+            }
+            What::File(name, size) => {
+                self.files.insert(name.clone(), *size);
                 Ok(())
             }
             What::NoQueue => Err(wrong(
@@ -191,6 +208,10 @@ impl Setup {
             }
             "tcp_tso_win_divisor" => {
                 config.offload.window_divisor = number(name, value, 1, 65_535)? as u32;
+            }
+            "tcp_notsent_lowat" => {
+                let limit = number(name, value, 0, u64::from(u32::MAX))? as u32;
+                self.notsent_lowat = (limit < u32::MAX).then_some(limit);
             }
             "tcp_retries2" => config.max_retries = number(name, value, 1, 255)? as u32,
             "tcp_syn_retries" => self.syn_retries.0 = number(name, value, 1, 127)? as u32,

@@ -1,8 +1,8 @@
 //! Text in back-ticks: its settings are understood, nothing is ever executed.
 //!
 //! `sysctl name=value`, the public collection's `defaults.sh` and `set_sysctls.py` by their documented
-//! meaning, queues of the test device, CUBIC's parameter for HyStart, the initial window of a route. Any
-//! other command fails the script.
+//! meaning, queues of the test device, CUBIC's parameter for HyStart, the initial window of a route, files
+//! of zeroes. Any other command fails the script.
 
 use crate::problem::{Place, Problem};
 
@@ -30,6 +30,8 @@ pub enum What {
     Hystart(u8),
     /// Initial window, segments.
     InitialWindow(u32),
+    /// A file of zeroes: its name and its size in bytes.
+    File(String, u64),
 }
 
 /// A word of a command and where it stands.
@@ -55,8 +57,8 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
             first.place,
             format!(
                 "the command '{}' is not understood (commands are never executed; known are sysctl, \
-                 defaults.sh, set_sysctls.py, tc qdisc, ip route … initcwnd, and echo to \
-                 hystart_detect)",
+                 defaults.sh, set_sysctls.py, tc qdisc, ip route … initcwnd, echo to hystart_detect, \
+                 and dd of zeroes)",
                 command.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ")
             ),
         )
@@ -91,6 +93,9 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
             }
             _ => return Err(unknown()),
         },
+        // a file of an earlier run: here there is none
+        "rm" if matches!(plain[..], ["-f", _]) => {}
+        "dd" => set(first.place, zeroes(&plain).ok_or_else(unknown)?),
         // offload of the test device makes no difference: super-segments match runs of segments
         "ethtool" => {}
         // puts back what set_sysctls.py changed; here every script starts afresh
@@ -98,6 +103,14 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
         _ => return Err(unknown()),
     }
     Ok(())
+}
+
+/// What `dd if=/dev/zero of=… bs=… count=…` writes.
+fn zeroes(words: &[&str]) -> Option<What> {
+    let value = |name: &str| words.iter().find_map(|w| w.strip_prefix(name)?.strip_prefix('='));
+    let size = |name: &str| value(name)?.parse::<u32>().ok().map(u64::from);
+    let file = value("of").filter(|_| value("if") == Some("/dev/zero"))?;
+    Some(What::File(file.to_string(), size("bs")? * size("count")?))
 }
 
 fn queue(words: &[&str]) -> Option<What> {

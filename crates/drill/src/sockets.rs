@@ -1,6 +1,9 @@
-//! Sockets of a script: numbers, what they stand for, and a call that blocks.
+//! Sockets of a script, and a call that blocks.
 
+use crate::buffer::SendBuffer;
 use crate::host::Host;
+use crate::notifications::Notifications;
+use crate::poll::{self, Epolls};
 use crate::problem::{Place, Problem};
 use crate::script::Value;
 use eastwest_transport::tcp::info::ConnectionState;
@@ -27,6 +30,15 @@ pub struct Socket {
     pub nonblocking: bool,
     /// Whether nothing more may be written.
     pub shut: bool,
+    /// Whether the application has said that it reads no more.
+    pub shut_for_reading: bool,
+}
+
+impl Socket {
+    /// A new one.
+    pub fn new(role: Role) -> Socket {
+        Socket { role, nonblocking: false, shut: false, shut_for_reading: false }
+    }
 }
 
 /// What a call waits for.
@@ -34,8 +46,21 @@ pub struct Socket {
 pub enum Wish {
     /// That the connection is there, or has failed.
     Connection,
+    /// That a connection can be accepted; the new socket gets this number.
+    Accept(i64),
     /// That there is something to read, at most so much.
     Data(u64),
+    /// That all is written.
+    Room {
+        /// Bytes of the call.
+        total: u64,
+        /// Bytes that have not fitted yet.
+        left: u64,
+        /// Whether more is to come.
+        more: bool,
+    },
+    /// That a socket is ready.
+    Events(poll::Watch),
 }
 
 /// A call that has not returned, or has and is not yet compared.
@@ -57,6 +82,8 @@ pub enum Outcome {
     Value(i64),
     /// −1, and this error.
     Error(&'static str),
+    /// The number 1, and events of a socket beside those that the script expects.
+    Events(u32, Option<u32>),
 }
 
 /// All sockets.
@@ -70,6 +97,16 @@ pub struct Sockets {
     pub read: u64,
     /// Whether the application has been told that the connection has failed.
     pub told_failure: bool,
+    /// The send buffer of the connection.
+    pub buffer: SendBuffer,
+    /// Whether `recvmsg` tells how much is left to read (`TCP_INQ`).
+    pub tells_rest: bool,
+    /// What the error queue of the connection holds.
+    pub notifications: Notifications,
+    /// Sets of sockets that are watched together.
+    pub epolls: Epolls,
+    /// Open files with their sizes, bytes.
+    pub files: BTreeMap<i64, u64>,
     blocked: Option<Blocked>,
 }
 
@@ -82,13 +119,18 @@ impl Outcome {
         errno: Option<&str>,
         place: Place,
     ) -> Result<(), Problem> {
+        let number = match self {
+            Outcome::Value(n) => Some(n),
+            Outcome::Events(..) => Some(1),
+            Outcome::Error(_) => None,
+        };
         let actual = match self {
-            Outcome::Value(n) => n.to_string(),
             Outcome::Error(e) => format!("-1 {e}"),
+            _ => number.unwrap_or_default().to_string(),
         };
         let (expected, same) = match (result, errno) {
             (Value::Any, _) => return Ok(()),
-            (Value::Number(n), None) => (n.to_string(), self == Outcome::Value(*n)),
+            (Value::Number(n), None) => (n.to_string(), number == Some(*n)),
             (Value::Number(-1), Some(e)) => {
                 (format!("-1 {e}"), matches!(self, Outcome::Error(x) if x == e))
             }
@@ -96,11 +138,18 @@ impl Outcome {
                 return Err(Problem::new(place, format!("the result of {name}() is not a number")));
             }
         };
-        if same {
-            return Ok(());
+        if !same {
+            let message = format!("{name}() returns {actual}, not {expected}");
+            return Err(Problem::new(place, message));
         }
-        let message = format!("{name}() returns {actual}, not {expected}");
-        Err(Problem::new(place, message))
+        if let Outcome::Events(events, Some(wanted)) = self
+            && events != wanted
+        {
+            let (events, wanted) = (poll::write(events), poll::write(wanted));
+            let message = format!("{name}() tells {events}, not {wanted}");
+            return Err(Problem::new(place, message));
+        }
+        Ok(())
     }
 }
 
@@ -108,6 +157,11 @@ impl Sockets {
     /// Whether a socket waits for connections.
     pub fn listens(&self) -> bool {
         self.all.values().any(|s| s.role == Role::Listening)
+    }
+
+    /// Whether a connection can be accepted.
+    pub fn can_accept(&self, host: Option<&Host>) -> bool {
+        host.is_some_and(|h| !is_opening(h.info().connection) && !self.accepted)
     }
 
     /// A call begins that returns at `due`.
@@ -136,34 +190,73 @@ impl Sockets {
         self.blocked.as_ref().map(|b| b.due + b.tolerance)
     }
 
-    /// Whether what the call under way waits for is there.
-    pub fn look(&mut self, host: Option<&Host>, now: Time) {
-        let (Some(blocked), Some(host)) = (&self.blocked, host) else { return };
-        if blocked.returned.is_none()
-            && let Some(outcome) = self.outcome(blocked.wish, host)
-        {
-            if let Outcome::Value(n) = outcome
-                && matches!(blocked.wish, Wish::Data(_))
+    /// Something has happened: whether what the call under way waits for is there.
+    pub fn look(&mut self, host: Option<&mut Host>, now: Time) {
+        let Some(host) = host else {
+            self.end_waiting(now);
+            return;
+        };
+        self.notifications.note(host.acknowledged());
+        let Some(mut blocked) = self.blocked.take() else {
+            poll::note(self, host);
+            return;
+        };
+        if blocked.returned.is_none() {
+            if let Wish::Room { left, more, .. } = &mut blocked.wish
+                && self.buffer.is_writable(host)
             {
-                self.read += n.unsigned_abs();
+                *left -= self.buffer.take(host, now, *left, *more);
             }
-            if let Some(blocked) = &mut self.blocked {
-                blocked.returned = Some((now, outcome));
+            let at = match blocked.wish {
+                Wish::Events(watch) => watch.until().min(now),
+                _ => now,
+            };
+            let outcome = self.outcome(blocked.wish, host, now);
+            blocked.returned = outcome.map(|o| match o {
+                Outcome::Value(0) => (at, o),
+                _ => (now, o),
+            });
+            match (blocked.returned, blocked.wish) {
+                (Some((_, Outcome::Value(n))), Wish::Data(_)) => self.read += n.unsigned_abs(),
+                (Some((_, Outcome::Events(..))), Wish::Events(watch)) => {
+                    watch.has_returned(self, host);
+                }
+                (Some(_), Wish::Accept(number)) => {
+                    self.accepted = true;
+                    self.all.insert(number, Socket::new(Role::Connected));
+                }
+                _ => {}
             }
+        }
+        self.blocked = Some(blocked);
+        poll::note(self, host);
+    }
+
+    /// There is no connection yet: a call that asks for events returns none when its time is over.
+    fn end_waiting(&mut self, now: Time) {
+        if let Some(blocked) = &mut self.blocked
+            && let Wish::Events(watch) = blocked.wish
+            && blocked.returned.is_none()
+            && watch.until() <= now
+        {
+            blocked.returned = Some((watch.until(), Outcome::Value(0)));
         }
     }
 
     /// What a call with this wish returns now; `None` while it has to wait.
-    pub fn outcome(&self, wish: Wish, host: &Host) -> Option<Outcome> {
-        let info = host.stack().info(host.id());
+    pub fn outcome(&self, wish: Wish, host: &Host, now: Time) -> Option<Outcome> {
+        let info = host.info();
         match wish {
-            _ if host.has_failed() && !self.told_failure => Some(Outcome::Error("ETIMEDOUT")),
+            Wish::Events(watch) => watch.outcome(self, host, now),
+            Wish::Accept(number) => self.can_accept(Some(host)).then_some(Outcome::Value(number)),
+            _ if !self.told_failure && host.error().is_some() => host.error().map(Outcome::Error),
             Wish::Connection => (!is_opening(info.connection)).then_some(Outcome::Value(0)),
             Wish::Data(most) => {
                 let available = (info.received - self.read).min(most);
                 let over = is_over(info.connection);
                 (available > 0 || over).then_some(Outcome::Value(available as i64))
             }
+            Wish::Room { total, left, .. } => (left == 0).then_some(Outcome::Value(total as i64)),
         }
     }
 
@@ -197,7 +290,7 @@ pub fn is_opening(state: ConnectionState) -> bool {
 }
 
 /// Whether nothing more will come.
-fn is_over(state: ConnectionState) -> bool {
+pub fn is_over(state: ConnectionState) -> bool {
     use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
     matches!(state, CloseWait | Failed | LastAck | TimeWait)
 }

@@ -34,6 +34,8 @@ pub struct Wire {
     pub offers_timestamps: bool,
     /// Timestamp values as the script has them and when those packets left, microseconds.
     pub stamps: Vec<(u32, u32)>,
+    /// Timestamp of the other end that came last: a segment without one changes nothing.
+    pub their_stamp: Option<Time>,
 }
 
 /// A packet that has left, in the terms of a script.
@@ -95,15 +97,16 @@ impl Wire {
 
     /// A packet of the script as the endpoint gets it.
     pub fn inward(
-        &self,
+        &mut self,
         p: &script::Packet,
         now: Time,
         host: &Host,
     ) -> (Packet, Option<SackBlocks>) {
         let una = host.stack().endpoint(host.id()).acknowledged();
-        let own = |n: u32| Packet::widen(u64::from(n.wrapping_sub(self.local_base)), una);
+        let base = self.local_base;
+        let own = |n: u32| Packet::widen(u64::from(n.wrapping_sub(base)), una);
         let mut packet = Packet::blank(eastwest_types::HostId(0));
-        packet.born = now;
+        packet.born = self.their_stamp.filter(|_| self.timestamps).unwrap_or(now);
         packet.seq = u64::from(p.start.wrapping_sub(self.remote_base));
         packet.ack = p.ack.map_or(0, own);
         let scale = if p.flags & flag::SYN != 0 { 0 } else { self.scales.0 };
@@ -116,14 +119,17 @@ impl Wire {
         for option in p.options.iter().flatten() {
             match option {
                 TcpOption::Sack(blocks) => {
+                    // a block that ends before it begins is left out (Linux, `tcp_is_sackblock_valid`)
+                    let blocks = blocks.iter().map(|(start, end)| (own(*start), own(*end)));
                     let mut all: SackBlocks = [(0, 0); 4];
-                    for (block, (start, end)) in all.iter_mut().zip(blocks) {
-                        *block = (own(*start), own(*end));
+                    for (block, valid) in all.iter_mut().zip(blocks.filter(|b| b.0 < b.1)) {
+                        *block = valid;
                     }
-                    sack = Some(all);
+                    sack = Some(all).filter(|all| all[0].1 > 0);
                 }
                 TcpOption::Timestamp(value, echo) if self.timestamps => {
                     packet.born = Time(u64::from(*value) * 1_000_000);
+                    self.their_stamp = Some(packet.born);
                     packet.ts_echo_us = self.echo(*echo);
                 }
                 _ => {}
@@ -151,7 +157,9 @@ impl Wire {
         let number = |position: u64, base: u32| (position as u32).wrapping_add(base);
         let born_us = (p.born.0 / 1_000_000) as u32;
         let mut options = if syn { self.offered.clone() } else { Vec::new() };
-        if if syn { self.offers_timestamps } else { self.timestamps } {
+        // a reset without ACK comes from a host that has no connection, so that nothing is agreed
+        let bare = p.flags & (flag::RST | flag::ACK) == flag::RST;
+        if if syn { self.offers_timestamps } else { self.timestamps && !bare } {
             options.push(TcpOption::Timestamp(self.value(born_us), p.ts_echo_us));
         }
         let blocks: Vec<(u32, u32)> = (sent.sack.iter().filter(|b| b.1 > 0))

@@ -118,15 +118,38 @@ fn calls_return_what_is_said_and_when() {
     );
     passes("+0...0.1 read(4, ..., 9) = 5\n+.1 < P. 1:6(5) ack 1 win 9\n");
     fails("+0 write(9, ..., 1000) = 1000\n", "1:1: there is no socket 9");
-    fails("+0 accept(3, ..., ...) = 5\n", "1:1: no connection is ready to be accepted");
+    fails("+0 accept(3, ..., ...) = 5\n", "1:1: accept() does not return at once");
     passes("+0 shutdown(4, SHUT_WR) = 0\n+0 write(4, ..., 1) = -1 EPIPE (Broken pipe)\n");
     fails("+0 write(4, ..., 99999999999) = 0\n", "1:1: a script may write from 0 to 1 GiB");
 }
 
 #[test]
+fn events_and_ancillary_data_are_compared() {
+    let poll = |revents: &str, result: i64| {
+        format!("+0 poll([{{fd=4, events=POLLOUT, revents={revents}}}], 1, 0) = {result}\n")
+    };
+    passes(&poll("POLLOUT", 1));
+    fails(&poll("POLLIN", 1), "1:1: poll() tells OUT, not IN");
+    fails(&poll("POLLOUT", 0), "1:1: poll() returns 1, not 0");
+    fails(&poll("POLLUTE", 1), "1:1: the event POLLUTE is not simulated");
+    fails("+0 epoll_wait(9, {events=0, ptr=0}, 1, 0) = 0\n", "1:1: there is no set 9");
+    passes(
+        "+0...0.05 poll([{fd=4, events=POLLIN, revents=0}], 1, 50) = 0\n+.2 write(4, ..., 1) = 1\n",
+    );
+    fails(
+        "+0 setsockopt(4, SOL_TCP, TCP_INQ, [1], 4) = 0\n+0 < P. 1:301(300) ack 1 win 9\n\
+         +0 recvmsg(4, {msg_iov(1)=[{..., 200}], msg_control=[{cmsg_level=SOL_TCP,\
+         cmsg_type=TCP_CM_INQ, cmsg_data=99}]}, 0) = 200\n",
+        "3:1: cmsg_data is 100, not 99",
+    );
+    passes("+0 write(4, NULL, 1) = -1 EFAULT (Bad address)\n");
+    fails("+0 sendfile(4, 9, [0], 5) = 5\n", "1:1: sendfile() needs a socket, an open file");
+}
+
+#[test]
 fn what_is_not_known_is_refused_with_its_place() {
     for (script, message) in [
-        ("+0 < R 1:1(0)\n", "1:6: resets (flag R) are not simulated"),
+        ("+0 < U. 1:1(0) ack 1\n", "1:6: urgent data (flag U) is not simulated"),
         ("+0 < X 1:1(0)\n", "1:6: unknown flag 'X'"),
         ("+0 < . 1:2(2) ack 1\n", "1:8: 1:2 are 1 bytes, not 2"),
         ("+0 < . 1:1(0) ack 1 win 70000\n", "1:25: the window: 70000 is too large"),
@@ -138,8 +161,11 @@ fn what_is_not_known_is_refused_with_its_place() {
         ("+0 < udp (1000)\n", "1:6: only TCP packets are simulated"),
         ("+0 < 53 > 1000 . 1:1(0)\n", "1:6: port numbers are not supported"),
         ("+0 writ(4, ..., 1) = 1\n", "1:4: unknown system call 'writ'; did you mean 'write'?"),
-        ("+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n", "1:1: the socket option TCP_CORK"),
-        ("+0 send(4, ..., 1, MSG_MORE) = 1\n", "1:1: the flag MSG_MORE is not simulated"),
+        (
+            "+0 setsockopt(4, SOL_TCP, TCP_REPAIR, [1], 4) = 0\n",
+            "1:1: the socket option TCP_REPAIR",
+        ),
+        ("+0 send(4, ..., 1, MSG_EOR) = 1\n", "1:1: the flag MSG_EOR is not simulated"),
         ("+0 %{ assert tcpi_snd_cwn == 10 }%\n", "1:14: the simulated endpoint does not keep"),
         ("+0 %{ asert 1 }%\n", "1:7: 'asert': only assert"),
         ("+0 `rm -rf /`\n", "1:5: the command 'rm -rf /' is not understood"),

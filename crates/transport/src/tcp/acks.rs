@@ -27,9 +27,8 @@ impl Endpoint {
                 }
             }
         }
-        if packet.flags & flag::SYN != 0 {
-            // a SYN-ACK that came again: our ACK was lost
-            self.send_ack(now, config, sink);
+        if packet.flags & (flag::SYN | flag::RST | flag::ACK) != flag::ACK {
+            self.on_unusual_flags(now, packet, config, sink);
             return;
         }
         if packet.payload > 0 || packet.flags & flag::FIN != 0 {

@@ -42,6 +42,10 @@ impl Endpoint {
     ) -> bool {
         let syn = packet.flags & flag::SYN != 0;
         let ack = packet.flags & flag::ACK != 0;
+        if packet.flags & flag::RST != 0 {
+            self.on_reset(now, packet, config, sink);
+            return false;
+        }
         match self.state {
             State::Listen if syn => {
                 self.learn_peer(packet, config);

@@ -31,6 +31,7 @@ mod rare;
 mod receiver;
 mod recovery;
 mod reordering;
+mod reset;
 pub mod rtt;
 mod rtt_linux;
 pub mod rules;
@@ -70,7 +71,8 @@ pub trait Sink {
 pub enum Notice {
     /// The bytes up to the position given to [`Stack::expect`] have arrived in order.
     Delivered,
-    /// Too many timeouts in a row: the connection is given up (RFC 9293, 3.8.3).
+    /// The connection is given up: there were too many timeouts in a row (RFC 9293, 3.8.3), or the other
+    /// end has reset it.
     Failed,
     /// A step of noticing and repairing losses, for those who look on: concerns the stream positions
     /// `from..to`, of which the SYN is 0 and the first byte 1.
@@ -258,6 +260,18 @@ impl Stack {
         }
         e.close(now, config, sink);
         e.rearm(sink);
+        self.release(id, sink);
+    }
+
+    /// The application ends a connection at its side at once and tells the other end by a reset. There is
+    /// no [`Notice`] of it at this side.
+    pub fn reset(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+        let config = &self.config;
+        let e = &mut self.endpoints[id.slot()];
+        if e.id != id {
+            return; // the connection is gone already
+        }
+        e.reset(now, config, sink);
         self.release(id, sink);
     }
 

@@ -320,6 +320,14 @@ impl Endpoint {
         sink.send(self.local, packet, None);
     }
 
+    /// A reset that takes no position of the stream: its sequence number is the next to be sent.
+    pub(super) fn send_reset(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+        let mut packet = self.packet(now, self.snd_max, config);
+        packet.flags = flag::RST | flag::ACK;
+        packet.ip_len = config.header() as u16;
+        sink.send(self.local, packet, None);
+    }
+
     /// A pure ACK.
     pub(super) fn send_ack(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
         self.send_ack_with(now, None, config, sink);

@@ -21,5 +21,6 @@ mod rack;
 mod receiving;
 mod recovery;
 mod reduction;
+mod reset;
 mod small_queues;
 mod timeouts;

@@ -1,0 +1,74 @@
+//! Small writes that wait for more, as in Linux: those with `MSG_MORE`, and all while `TCP_CORK` is set.
+//! Full segments leave at once. The rest leaves with the next write that does not wait, with the next ACK
+//! (`MSG_MORE` only), when the option is cleared or `TCP_NODELAY` set; and after one retransmission
+//! timeout where nothing is outstanding.
+
+use eastwest_types::{Span, Time};
+
+/// What waits at an endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cork {
+    /// Whether `TCP_CORK` is set.
+    pub on: bool,
+    /// Bytes that wait.
+    held: u64,
+    due: Option<Time>,
+}
+
+impl Cork {
+    /// Bytes that wait.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// When they leave at the latest, where that is known.
+    pub fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Takes `bytes` more while `unsent` bytes of the connection are not sent; returns how many of all
+    /// that wait make full segments.
+    pub fn add(&mut self, bytes: u64, unsent: u64, segment: u64) -> u64 {
+        self.held += bytes;
+        let full = (unsent + self.held) / segment * segment;
+        let leaves = full.saturating_sub(unsent).min(self.held);
+        self.held -= leaves;
+        leaves
+    }
+
+    /// Sets the latest time to leave, where something waits, nothing is outstanding and there is none.
+    pub fn arm(&mut self, now: Time, outstanding: u64, timeout: Span) {
+        if self.held > 0 && outstanding == 0 && self.due.is_none() {
+            self.due = Some(now + timeout);
+        }
+    }
+
+    /// Takes all that waits.
+    pub fn release(&mut self) -> u64 {
+        self.due = None;
+        std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_segments_leave_and_the_rest_waits_for_a_timeout_at_most() {
+        let mut cork = Cork::default();
+        assert_eq!(cork.add(3_100, 0, 1_000), 3_000);
+        assert_eq!((cork.add(50, 0, 1_000), cork.held()), (0, 150));
+        assert_eq!(
+            cork.add(400, 500, 1_000),
+            500,
+            "they fill the segment that waits for the window"
+        );
+        cork.arm(Time(5), 1, Span(7));
+        assert_eq!(cork.due(), None, "an ACK will come");
+        cork.arm(Time(5), 0, Span(7));
+        cork.arm(Time(6), 0, Span(7));
+        assert_eq!(cork.due(), Some(Time(12)));
+        assert_eq!((cork.release(), cork.held(), cork.due()), (50, 0, None));
+    }
+}

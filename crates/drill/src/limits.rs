@@ -1,0 +1,56 @@
+//! How long a sender was busy and what limited it: `tcpi_busy_time` and `tcpi_rwnd_limited` (Linux,
+//! `tcp_chrono_start`).
+
+use eastwest_transport::tcp::info::Info;
+use eastwest_types::{Span, Time};
+
+/// What a sender waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Waits {
+    /// Nothing: all that was written is acknowledged.
+    #[default]
+    Idle,
+    /// ACKs, or its own window.
+    Busy,
+    /// The window of the other end.
+    Window,
+}
+
+/// Time spent by a sender since the connection opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    waits: Waits,
+    since: Time,
+    busy: Span,
+    window: Span,
+}
+
+impl Limits {
+    /// Something has happened to the connection; `held` bytes wait at the socket, `cwnd` is the
+    /// congestion window.
+    pub fn note(&mut self, now: Time, info: &Info, (held, cwnd, segment): (u64, u64, u64)) {
+        let next = info.unsent.min(segment);
+        let waits = if info.outstanding + info.unsent + held == 0 {
+            Waits::Idle
+        } else if next > 0
+            && info.outstanding + next > u64::from(info.peer_window)
+            && info.outstanding + next <= cwnd
+        {
+            Waits::Window
+        } else {
+            Waits::Busy
+        };
+        (self.busy, self.window) = self.until(now);
+        (self.waits, self.since) = (waits, now);
+    }
+
+    /// How long it was busy, and how long of that the other end's window kept it waiting.
+    pub fn until(&self, now: Time) -> (Span, Span) {
+        let passed = now.since(self.since);
+        match self.waits {
+            Waits::Idle => (self.busy, self.window),
+            Waits::Busy => (Span(self.busy.0 + passed.0), self.window),
+            Waits::Window => (Span(self.busy.0 + passed.0), Span(self.window.0 + passed.0)),
+        }
+    }
+}
