@@ -34,6 +34,10 @@ SHIPPED = find(PAPERS)
 #: run.
 OF_AN_EARLIER_READING = {"eeon_ch4", "eeon_ch5", "eeon_ch6", "eeon_ch7"}
 
+#: Studies of which some claims still wait for full runs under the best-supported reading. The page
+#: shows them as not run.
+AWAITED = {"eeon_ch4"}
+
 SCENARIO = """
 schema = 1
 name = "tiny"
@@ -874,6 +878,9 @@ def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
 @pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
 def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
     kept = record.read(claim)
+    if claim.path.parent.parent.name in AWAITED and not kept.current:
+        assert kept.verdict == "not run"
+        return
     assert kept.content is not None and kept.current
     assert kept.content["quick"] is False
     if kept.verdict == "differs" and not kept.content["explanations"]:
