@@ -66,7 +66,8 @@ fn scenarios_with_pauses_and_congestion_notification_satisfy_all_oracles() {
 #[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
-    let (cases, covered) = judge(3, 80, &always);
+    // of 1,500 cases 208 ran in parts: 80 are too few for a firm share
+    let (cases, covered) = judge(3, 160, &always);
     assert!(covered.in_parts > cases / 12, "{}", said(&covered));
 }
 
