@@ -130,7 +130,7 @@ impl Host {
         self.id
     }
 
-    /// What the endpoint can be asked.
+    /// State and counters of the endpoint.
     pub fn info(&self) -> Info {
         self.stack.info(self.id)
     }

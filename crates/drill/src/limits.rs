@@ -4,7 +4,7 @@
 use eastwest_transport::tcp::info::Info;
 use eastwest_types::{Span, Time};
 
-/// What a sender waits for.
+/// Condition that a blocked sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Waits {
     /// Nothing: all that was written is acknowledged.

@@ -63,7 +63,7 @@ struct Seen {
     writable: bool,
 }
 
-/// What a call waits for that asks for events.
+/// Events that poll() or epoll_wait() waits for, and until when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
     /// The socket, or the set of sockets.
@@ -170,7 +170,7 @@ fn told(sockets: &mut Sockets, set: i64, host: Option<&Host>) {
     sockets.epolls.insert(set, epoll);
 }
 
-/// What a socket is ready for (Linux, `tcp_poll`).
+/// Events for which a socket is ready (Linux, `tcp_poll`).
 fn ready(sockets: &Sockets, number: i64, host: Option<&Host>) -> u32 {
     let Some(socket) = sockets.all.get(&number) else { return 0 };
     let host = match (socket.role, host) {

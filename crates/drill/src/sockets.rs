@@ -101,7 +101,7 @@ pub struct Sockets {
     pub buffer: SendBuffer,
     /// Whether `recvmsg` tells how much is left to read (`TCP_INQ`).
     pub tells_rest: bool,
-    /// What the error queue of the connection holds.
+    /// Notifications in the error queue of the connection (MSG_ERRQUEUE).
     pub notifications: Notifications,
     /// Sets of sockets that are watched together.
     pub epolls: Epolls,
