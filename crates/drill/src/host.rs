@@ -87,7 +87,14 @@ const SERVER: HostId = HostId(1);
 impl Host {
     /// A connection; `active` sends its SYN at once, otherwise it waits for one.
     pub fn open(now: Time, config: TcpConfig, active: bool) -> Option<Host> {
-        let connect = Connect { client: CLIENT, server: SERVER, hashes: (0, 0), dscp: 0, class: 0 };
+        let connect = Connect {
+            client: CLIENT,
+            server: SERVER,
+            hashes: (0, 0),
+            dscp: 0,
+            class: 0,
+            settings: (0, 0),
+        };
         let mut stack = Stack::new(config);
         let mut wires = Wires {
             me: if active { CLIENT } else { SERVER },

@@ -217,6 +217,7 @@ fn main() {
         },
         switch_power: SwitchPower::default(),
         tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
+        tcp_overrides: Vec::new(),
         classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
         rocev2: None,
         workloads: vec![WorkloadPlan {

@@ -38,6 +38,13 @@ impl World {
                 let sender = end_of(self.messages.endpoint(workload, conn.0), from);
                 self.ask_tcp(&Ask::Close(sender));
             }
+            Action::Truncate { conn, from } => {
+                let client = self.messages.endpoint(workload, conn.0);
+                let sender = end_of(client, from);
+                let end = self.stack.truncate(sender);
+                self.messages.truncate(client, from, end);
+                self.watch(sender.peer());
+            }
             Action::Close { conn } => {
                 let client = self.messages.close(workload, conn.0);
                 for end in [client, client.peer()] {
@@ -135,6 +142,7 @@ impl World {
             ),
             dscp: self.classes[usize::from(class.0)].dscp,
             class: class.0,
+            settings: self.endpoint_settings.of(workload, client, server),
         };
         // the slot may be one that lost packets still name
         self.note_losses(Time::NEVER);
@@ -148,7 +156,7 @@ impl World {
         match opened {
             Some(endpoint) => {
                 let number = self.connections.number();
-                self.connections.open(number, endpoint, client, server);
+                self.connections.open(number, endpoint, client, server, connect.settings);
                 self.tracer.open(endpoint, client, server);
                 let opened = self.connections.of(endpoint);
                 self.flow_samples.open(Over::Tcp, endpoint, opened, (workload, class));

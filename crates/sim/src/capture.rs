@@ -10,7 +10,6 @@ use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_measure::pcapng::Pcapng;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::taps::Seen;
-use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{HostId, Packet, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +37,6 @@ pub struct Capture {
     hold: Span,
     /// Hosts whose names are in the file.
     named: BTreeSet<HostId>,
-    options: TcpOptions,
     from: Time,
     until: Time,
     most: u64,
@@ -48,12 +46,7 @@ pub struct Capture {
 
 impl Capture {
     /// Puts taps to the ports to capture; `None` where there are none.
-    pub fn new(
-        config: &CaptureConfig,
-        tcp: &TcpConfig,
-        hold: Span,
-        fabric: &mut Fabric,
-    ) -> Option<Capture> {
+    pub fn new(config: &CaptureConfig, hold: Span, fabric: &mut Fabric) -> Option<Capture> {
         let chosen = |from: u32, to: u32| config.ports.contains(&(from, to));
         let links: Vec<u32> = (0..fabric.links.len() as u32)
             .filter(|&l| chosen(fabric.links[l as usize].from, fabric.links[l as usize].to))
@@ -78,7 +71,6 @@ impl Capture {
             waiting: BTreeMap::new(),
             hold,
             named: BTreeSet::new(),
-            options: TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack),
             from: Time::ZERO + config.from,
             until: config.until.map_or(Time::NEVER, |end| Time::ZERO + end),
             most: config.packets,
@@ -145,7 +137,13 @@ impl World {
             let (src, dst) = connection.stream_of(sender);
             let from_client = sender.side() == Side::Client;
             let direction = Direction { connection: connection.number, src, dst, from_client };
-            let headers = frames::tcp(packet, seen.sack.as_ref(), &direction, &capture.options);
+            let settings = match from_client {
+                true => connection.settings.0,
+                false => connection.settings.1,
+            };
+            let tcp = self.stack.settings(settings);
+            let options = TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack);
+            let headers = frames::tcp(packet, seen.sack.as_ref(), &direction, &options);
             (headers, [src, dst])
         };
         let of_queue_pair = packet.notes & Packet::DATAGRAM != 0 && packet.flags != 0;

@@ -123,8 +123,10 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     let own_queue = own(switch_queue)
         || own(host_queue)
         || classes.iter().filter_map(|class| class.queue.as_ref()).any(own);
-    let own_mechanism =
-        own_queue || matches!(routing, RoutingConfig::Custom(_)) || scenario.tcp.custom.is_some();
+    let mut settings =
+        std::iter::once(&scenario.tcp).chain(scenario.tcp_overrides.iter().map(|o| &o.config));
+    let own_control = settings.any(|config| config.custom.is_some());
+    let own_mechanism = own_queue || matches!(routing, RoutingConfig::Custom(_)) || own_control;
     own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be written down")
 }
 

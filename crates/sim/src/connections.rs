@@ -14,6 +14,8 @@ pub struct Opened {
     pub client: HostId,
     /// Who listened.
     pub server: HostId,
+    /// Numbers of the TCP settings of client and server.
+    pub settings: (u8, u8),
 }
 
 impl Opened {
@@ -45,9 +47,16 @@ impl Connections {
         self.opened - 1
     }
 
-    /// A new connection has this number.
-    pub fn open(&mut self, number: u64, end: EndpointId, client: HostId, server: HostId) {
-        let new = Opened { number, client, server };
+    /// A new connection has this number; `settings` are those of client and server.
+    pub fn open(
+        &mut self,
+        number: u64,
+        end: EndpointId,
+        client: HostId,
+        server: HostId,
+        settings: (u8, u8),
+    ) {
+        let new = Opened { number, client, server, settings };
         let (slot, generation) = place(end);
         if slot >= self.slots.len() {
             self.slots.resize(slot + 1, [new; 2]);
@@ -72,7 +81,8 @@ mod tests {
         for number in 0..300u32 {
             let generation = (2 * number) as u8;
             let next = all.number();
-            all.open(next, EndpointId::new(6, generation), HostId(number), HostId(1));
+            let end = EndpointId::new(6, generation);
+            all.open(next, end, HostId(number), HostId(1), (0, 0));
             let now = all.of(EndpointId::new(7, generation));
             assert_eq!((now.number, now.client), (u64::from(number), HostId(number)));
             let server = EndpointId::new(7, generation);

@@ -32,7 +32,7 @@ impl World {
     /// The row of a message that has arrived.
     pub(crate) fn flow_row(&self, receiver: EndpointId, d: &Delivered) -> FlowRow {
         let sender = self.stack.endpoint(receiver.peer());
-        let config = self.stack.config();
+        let config = self.stack.config_of(receiver.peer());
         let ideal = self.fabric.ideal_time(
             sender.local(),
             sender.remote(),

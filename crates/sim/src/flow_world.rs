@@ -324,8 +324,11 @@ impl FlowWorld {
                 let bytes = self.net.received((client.slot() / 2) as u32);
                 self.tell(workload, Event::Received { conn, bytes });
             }
-            Action::Datagram { .. } | Action::Frame { .. } | Action::Parcel(_) => {
-                unreachable!("the scenario reader refuses datagrams")
+            Action::Datagram { .. }
+            | Action::Frame { .. }
+            | Action::Parcel(_)
+            | Action::Truncate { .. } => {
+                unreachable!("the scenario reader refuses datagrams and transfers for a time")
             }
             Action::Job(_)
             | Action::Task(_)

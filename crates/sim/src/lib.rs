@@ -10,6 +10,7 @@ mod critical_path;
 mod dcb;
 mod delivery;
 mod digest;
+pub mod endpoint_settings;
 mod energy;
 mod flow_energy;
 mod flow_samples;

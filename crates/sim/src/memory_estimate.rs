@@ -88,6 +88,7 @@ fn connections(scenario: &Scenario, hosts: u64) -> u64 {
             hosts.saturating_mul(c.parallel.map_or(others, |limit| others.min(u64::from(limit))))
         }
         WorkloadKind::Incast(c) => c.senders.len() as u64,
+        WorkloadKind::Bulk(c) => c.pairs.len() as u64 * u64::from(c.connections),
         _ => 0,
     };
     let each = if scenario.fidelity == Fidelity::Flow { FLUID_CONNECTION } else { CONNECTION };

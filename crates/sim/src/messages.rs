@@ -145,6 +145,17 @@ impl Messages {
         queue.len() == 1
     }
 
+    /// What `from` has written ends here: its messages are as long as that allows.
+    pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
+        let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
+        for message in &mut c.in_flight[from as usize] {
+            let header = message.end - message.start - message.payload;
+            message.start = message.start.min(end);
+            message.end = message.end.min(end);
+            message.payload = (message.end - message.start).saturating_sub(header);
+        }
+    }
+
     /// Takes the first message that ends at or before `received`.
     pub fn pop(&mut self, receiver: EndpointId, received: u64) -> Option<Delivered> {
         let c = self.connections[receiver.slot() / 2].as_mut()?;

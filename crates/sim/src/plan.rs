@@ -5,6 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+use crate::endpoint_settings::TcpOverride;
 use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::switch_power::SwitchPower;
 use eastwest_engine::random::Stream;
@@ -58,8 +59,10 @@ pub struct Plan {
     pub fabric: FabricConfig,
     /// What switches draw.
     pub switch_power: SwitchPower,
-    /// Settings of all TCP endpoints.
+    /// Settings of all TCP endpoints that no override matches.
     pub tcp: TcpConfig,
+    /// Settings of some endpoints.
+    pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of all queue pairs, where a workload has such.
     pub rocev2: Option<RoceV2Config>,
     /// Traffic classes; actions name them by index.
@@ -96,6 +99,7 @@ impl Plan {
             },
             switch_power: scenario.switch_power,
             tcp: scenario.tcp.clone(),
+            tcp_overrides: scenario.tcp_overrides.clone(),
             rocev2: scenario.rocev2,
             classes: scenario
                 .classes

@@ -150,6 +150,14 @@ impl World {
             }
             // nothing is said at the end of a stream
             Action::Shutdown { .. } => {}
+            Action::Truncate { conn, from } => {
+                let all = self.queue_pairs();
+                let client = all.messages.endpoint(workload, conn.0);
+                let sender = if from == Side::Client { client } else { client.peer() };
+                let end = all.stack.truncate(sender);
+                all.messages.truncate(client, from, end);
+                self.watch_queue_pair(sender.peer());
+            }
             Action::Close { conn } => {
                 let client = self.queue_pairs().messages.close(workload, conn.0);
                 self.with_queue_pairs(|stack, _, out| stack.close(client, out));
@@ -199,7 +207,7 @@ impl World {
         let all = self.queue_pairs();
         match all.stack.open(&connect) {
             Some(end) => {
-                all.connections.open(number, end, client, server);
+                all.connections.open(number, end, client, server, (0, 0));
                 all.messages.open(workload, name, end, class);
                 let opened = all.connections.of(end);
                 self.flow_samples.open(Over::RoceV2, end, opened, (workload, class));

@@ -238,8 +238,8 @@ impl Parts {
         };
         let total = first.workloads.iter().filter_map(|w| w.workload.listed_flows()).sum();
         let first = World::new(first).map_err(RunError::Limit)?;
-        let (lookahead, until, tcp) = (lookahead(&first), first.until, first.stack.config());
-        if lookahead == Span::ZERO || tcp.min_rto.min(tcp.initial_rto) <= lookahead {
+        let (lookahead, until) = (lookahead(&first), first.until);
+        if lookahead == Span::ZERO || first.stack.shortest_timeout() <= lookahead {
             return Ok(Err("cables have no delay, or one beyond the timeouts of TCP"));
         }
         if !first.fabric.can_be_divided() {

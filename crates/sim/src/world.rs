@@ -6,6 +6,7 @@ use crate::capture::Capture;
 use crate::carrier::Carrier;
 use crate::connections::Connections;
 use crate::critical_path::CriticalPaths;
+use crate::endpoint_settings::EndpointSettings;
 use crate::flow_samples::Sampler;
 use crate::lpi;
 use crate::messages::Messages;
@@ -86,6 +87,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) switch_power: SwitchPower,
     pub(crate) stack: Stack,
+    pub(crate) endpoint_settings: EndpointSettings,
     pub(crate) rocev2: Option<Box<RoceV2>>,
     pub(crate) tracer: Tracer,
     pub(crate) paths: CriticalPaths,
@@ -227,7 +229,12 @@ impl World {
             fabric.journeys.keep();
         }
         let jitter = plan.fabric.processing_jitter;
-        let capture = Capture::new(&plan.measure.capture, &plan.tcp, jitter, &mut fabric);
+        let capture = Capture::new(&plan.measure.capture, jitter, &mut fabric);
+        let (endpoint_settings, settings) = EndpointSettings::new(&plan.tcp, plan.tcp_overrides);
+        let mut stack = Stack::new(plan.tcp);
+        for config in settings.into_iter().skip(1) {
+            stack.add_settings(config).expect("the scenario has so few overrides that all fit");
+        }
         Ok(World {
             now: Time::ZERO,
             begun: false,
@@ -236,7 +243,8 @@ impl World {
             sources,
             fabric,
             switch_power: plan.switch_power,
-            stack: Stack::new(plan.tcp),
+            stack,
+            endpoint_settings,
             rocev2: plan.rocev2.map(|config| Box::new(RoceV2::new(config, workloads))),
             capture,
             tracer: Tracer::new(plan.measure.tcp_trace, plan.measure.tcp_trace_rows),
@@ -549,7 +557,7 @@ impl World {
             self.now,
             self.fabric.graph.names[e.local().0 as usize],
             self.fabric.graph.names[e.remote().0 as usize],
-            self.stack.config().max_retries + 1,
+            self.stack.config_of(endpoint).max_retries + 1,
             self.describe_failures(),
         )));
     }

@@ -52,7 +52,7 @@ impl EndpointId {
 pub struct ConnId(pub u32);
 
 /// The two ends of a connection: the client opens it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Side {
     /// The end that sent the SYN.
     Client,

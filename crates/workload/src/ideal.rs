@@ -1,6 +1,7 @@
 //! An ideal network for this crate's tests: every message takes [`Ideal::LATENCY`], whatever its
 //! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
 
+use crate::bulk::ENDLESS;
 use crate::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
     ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Side, Span, Time, TransactionRecord,
@@ -66,6 +67,8 @@ pub(crate) struct Ideal {
     /// Why the workload could not go on.
     pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
+    /// Messages that end only when they are truncated.
+    endless: BTreeMap<(ConnId, Side), (Event, Option<Row>)>,
     /// Sides that write no more.
     shut: Vec<(ConnId, Side)>,
     queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
@@ -134,7 +137,17 @@ impl Ideal {
                 let delivered = now + Self::LATENCY;
                 let row = Row { sent: now, delivered, src, dst, from, payload, tag, purpose };
                 let event = Event::Delivered { conn, from, tag };
-                self.push(delivered, event, record.then_some(row));
+                if payload >= ENDLESS {
+                    self.endless.insert((conn, from), (event, record.then_some(row)));
+                } else {
+                    self.push(delivered, event, record.then_some(row));
+                }
+            }
+            Action::Truncate { conn, from } => {
+                let (event, row) =
+                    self.endless.remove(&(conn, from)).expect("a message without end");
+                let delivered = now + Self::LATENCY;
+                self.push(delivered, event, row.map(|row| Row { delivered, ..row }));
             }
             Action::Shutdown { conn, from } => {
                 assert!(self.conns.contains_key(&conn), "{conn:?} is not open");

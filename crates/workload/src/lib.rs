@@ -5,6 +5,7 @@
 
 pub mod all_to_all;
 pub mod arrivals;
+pub mod bulk;
 pub mod datagrams;
 mod demand;
 pub mod ethernet;
@@ -148,6 +149,14 @@ pub enum Action {
         /// Which side.
         from: Side,
     },
+    /// One side has no more to send now: what it has written and TCP has not sent is dropped, and its last
+    /// message ends with what was sent.
+    Truncate {
+        /// The connection.
+        conn: ConnId,
+        /// Which side.
+        from: Side,
+    },
     /// Close a connection from both sides once all that was written is delivered. Its name is free at once.
     Close {
         /// The connection.
@@ -229,6 +238,8 @@ pub enum Workload {
     Permutation(permutation::Permutation),
     /// Every host to all others.
     AllToAll(all_to_all::AllToAll),
+    /// Connections that send for a time.
+    Bulk(bulk::Bulk),
     /// Open-loop flows at a load.
     Poisson(poisson::Poisson),
     /// Requests and responses.
@@ -255,6 +266,7 @@ impl Workload {
             Workload::Stride(w) => w.handle(now, event, out),
             Workload::Permutation(w) => w.handle(now, event, out),
             Workload::AllToAll(w) => w.handle(now, event, out),
+            Workload::Bulk(w) => w.handle(now, event, out),
             Workload::Poisson(w) => w.handle(now, event, out),
             Workload::Service(w) => w.handle(now, event, out),
             Workload::FlowList(w) => w.handle(now, event, out),
@@ -304,6 +316,7 @@ impl Workload {
             Workload::Stride(w) => w.progress(),
             Workload::Permutation(w) => w.progress(),
             Workload::AllToAll(w) => w.progress(),
+            Workload::Bulk(w) => w.progress(),
             Workload::Poisson(w) => w.progress(),
             Workload::Service(w) => w.progress(),
             Workload::FlowList(w) => w.progress(),

@@ -45,13 +45,16 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         WorkloadKind::Mpi(c) => c.frame.is_some(),
         _ => false,
     };
+    let bulk = |w: &super::WorkloadSpec| matches!(w.kind, WorkloadKind::Bulk(_));
     [
         (own_queue, "fabric", "has a queue of your own, which only packets can meet"),
         (per_packet, "fabric", "has a routing that chooses for every packet"),
         (c.tcp.custom.is_some(), "tcp", "has a congestion control of your own"),
+        (!c.tcp_overrides.is_empty(), "tcp", "has settings of some endpoints (tcp.override)"),
         (c.rocev2.is_some(), "workload", "has queue pairs (transport = \"rocev2\")"),
         (!f.faults.is_empty(), "fault", "happens to packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
+        (c.workloads.iter().any(bulk), "workload", "sends for a time (kind = \"bulk\")"),
         (!c.measure.capture.ports.is_empty(), "measure", "asks for a capture of packets"),
         (!c.measure.tcp_trace.is_empty(), "measure", "asks for a trace of windows"),
         (!c.measure.flow_parts.is_empty(), "measure", "asks where the time of flows went"),

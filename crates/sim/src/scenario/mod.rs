@@ -41,6 +41,7 @@ mod switch_power;
 mod syntax;
 mod tcp;
 mod tcp_congestion;
+mod tcp_overrides;
 mod tcp_rules;
 mod units;
 mod workload;
@@ -59,6 +60,7 @@ pub use queues::read_signal;
 pub use reader::{Choice, Key, Section, key};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
+use crate::endpoint_settings::TcpOverride;
 use crate::plan::Transport;
 use crate::switch_power::SwitchPower;
 use eastwest_engine::random::Stream;
@@ -90,8 +92,10 @@ pub struct Scenario {
     pub fabric: FabricConfig,
     /// What switches draw.
     pub switch_power: SwitchPower,
-    /// Settings of every TCP endpoint.
+    /// Settings of every TCP endpoint that no override matches.
     pub tcp: TcpConfig,
+    /// Settings of some endpoints: the first that matches counts.
+    pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of all queue pairs, where a workload has such.
     pub rocev2: Option<RoceV2Config>,
     /// Traffic classes, by [`eastwest_types::ClassId`].
@@ -129,12 +133,14 @@ pub fn read(
     }
     let (problems, set) = overrides::apply(&mut document.table, overrides);
     state.problems = problems;
+    let inherited = tcp_overrides::inherit(&mut document.table);
     // What stands in these lines is not what is read.
     for path in set {
         state.lines.remove(&path);
     }
     let (scenario, out) =
         read_table(&mut state, "", Some(&document.table), |top| read_top(top, context));
+    tcp_overrides::drop_repeated(&mut state.problems, &inherited);
     if !state.problems.is_empty() {
         return Err(state.into_problems());
     }
@@ -200,23 +206,35 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     if s.all_good() && !s.describing() {
         dcb::note_cycles(&fabric.config, &mut notes);
     }
-    let mut tcp = s.table("tcp", "Settings of every TCP endpoint.", |t| {
-        tcp::read(t, fabric.mtu, context, &mut notes)
+    let (tcp, unplaced) = s.table("tcp", "Settings of every TCP endpoint.", |t| {
+        let tcp = tcp::read(t, fabric.mtu, context, &mut notes);
+        (tcp, tcp_overrides::read(t, fabric.mtu, fabric.nodes.as_ref(), context, &mut notes))
     });
-    tcp.timers.uptime_seed = Some(Stream::new(seed, "timer ticks").next_u64());
-    if let Some(custom) = &mut tcp.custom {
-        custom.seed = seed;
-    }
+    let uptime_seed = Stream::new(seed, "timer ticks").next_u64();
+    let seeded = |mut tcp: TcpConfig| {
+        tcp.timers.uptime_seed = Some(uptime_seed);
+        if let Some(custom) = &mut tcp.custom {
+            custom.seed = seed;
+        }
+        tcp
+    };
+    let tcp = seeded(tcp);
     let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
     notes.extend(energy::note(&fabric.config.energy, hops, tcp.min_rto));
     let mut classes = classes::read(s);
     let ground = workload::Ground::new(&fabric, seed, context);
     let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
+    let all_names = workload::names(s);
+    let running: Vec<&str> = workloads.iter().map(|w| w.name.as_str()).collect();
+    let tcp_overrides = tcp_overrides::place(s, unplaced, &running, &all_names);
+    let tcp_overrides: Vec<TcpOverride> =
+        tcp_overrides.into_iter().map(|o| TcpOverride { config: seeded(o.config), ..o }).collect();
     let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
     let below = rocev2::Below { mtu: fabric.mtu, framing: fabric.config.framing };
     let rocev2 = rocev2::read(s, &below, queue_pairs, &mut notes);
     let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
-    let asks = tcp.rules.ecn.rule == EcnRule::On
+    let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
+    let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
         || (!connections && rocev2.is_some_and(|r| r.dcqcn.is_some()));
     if fabric.asked_to_mark && !asks && !s.describing() {
         notes.push(
@@ -246,6 +264,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         fabric: fabric.config,
         switch_power: fabric.switch_power,
         tcp,
+        tcp_overrides,
         rocev2,
         classes: classes.list,
         workloads,

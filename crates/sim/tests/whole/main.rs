@@ -3,6 +3,7 @@
 
 mod bbr3;
 mod checkpoint;
+mod coexistence;
 mod conservation;
 mod digest;
 mod energy;

@@ -182,6 +182,14 @@ impl Stack {
         self.go_on(now, id, sink);
     }
 
+    /// What was posted and is not sent is dropped, but for one packet, with which the last message ends.
+    /// Returns the bytes that are left.
+    pub fn truncate(&mut self, id: EndpointId) -> u64 {
+        let end = &mut self.ends[id.slot()];
+        debug_assert_eq!(end.id, id);
+        end.truncate(self.config.mtu)
+    }
+
     /// The application wants [`Notice::Delivered`] once `bytes` have arrived in all. Returns whether they
     /// already have.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {

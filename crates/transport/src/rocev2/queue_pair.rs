@@ -151,6 +151,19 @@ impl QueuePair {
         }
     }
 
+    /// Drops what is not sent, but for one packet; returns the bytes that are left.
+    pub(super) fn truncate(&mut self, mtu: u32) -> u64 {
+        let end = (self.highest + u64::from(mtu)).min(self.written);
+        while self.ends.back().is_some_and(|last| *last > end) {
+            self.ends.pop_back();
+        }
+        if self.written > end {
+            self.ends.push_back(end);
+            self.written = end;
+        }
+        self.written
+    }
+
     /// Whether there is something to send, now or when its rate allows.
     pub(super) fn has_to_send(&self) -> bool {
         !self.failed && self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING

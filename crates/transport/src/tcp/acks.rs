@@ -92,11 +92,11 @@ impl Endpoint {
             false => None,
         };
         self.move_on(now, packet, ack, answered, config, sink);
-        if self.controlled {
+        if self.is_controlled() {
             self.inform(now, packet, None, (acked, acked), answered, config);
         }
         self.on_progress(now, (acked, acked), flight_before, config, sink);
-        if self.controlled {
+        if self.is_controlled() {
             self.follow_window(config);
         }
         self.linger_if_finished(now, config);

@@ -1,7 +1,7 @@
 //! Settings of a TCP endpoint.
 
 use super::offload::OffloadRules;
-use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
+use super::rules::{RackRule, ReceiverRules, RecoveryRules, TimerRules};
 use crate::congestion::custom::CustomCongestionConfig;
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
@@ -102,6 +102,26 @@ impl TcpConfig {
     /// Header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
     pub fn header(&self) -> u32 {
         40 + if self.timestamps { 12 } else { 0 }
+    }
+
+    /// These settings where the other end of the connection has those of `peer`. Only what both offer is
+    /// used: timestamps (RFC 7323, 3.2), selective acknowledgements (RFC 2018, 2), and the smaller of the two
+    /// maximum segment sizes, which count options (RFC 9293, 3.7.1). What needs SACK is off without it.
+    pub fn agreed_with(&self, peer: &TcpConfig) -> TcpConfig {
+        let mss = |c: &TcpConfig| c.segment + if c.timestamps { 12 } else { 0 };
+        let mut agreed = self.clone();
+        agreed.timestamps &= peer.timestamps;
+        agreed.segment = mss(self).min(mss(peer)) - if agreed.timestamps { 12 } else { 0 };
+        if !peer.sack {
+            agreed.sack = false;
+            let recovery = &mut agreed.recovery;
+            recovery.rack = RackRule::Off;
+            recovery.probes = false;
+            recovery.dsack = false;
+            recovery.late_sacks = false;
+            agreed.receiver.compress = false;
+        }
+        agreed
     }
 
     /// Whether congestion control needs no more state than the window.

@@ -150,7 +150,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn grow(&mut self, now: Time, acked: u64, after_timeout: bool, config: &TcpConfig) {
         let segment = u64::from(config.segment);
-        if !self.controlled {
+        if !self.is_controlled() {
             new_reno::on_ack(&mut self.window, acked, segment, after_timeout, &config.rules);
         } else {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);

@@ -167,8 +167,9 @@ pub struct Endpoint {
     pub(super) backoff: u8,
     /// See [`ecn`](super::ecn).
     pub(super) ecn: u8,
-    /// Whether there is `control`.
-    pub(super) controlled: bool,
+    /// Twice the number of its [settings](super::Stack), and 1 more where its congestion control has more
+    /// state than the window: `control`.
+    pub(super) settings: u8,
     /// What the timer of the [board](super::board) is for.
     pub(super) probe: Probe,
 
@@ -198,7 +199,7 @@ impl Endpoint {
         remote: HostId,
         hash: u16,
         connect: &Connect,
-        config: &TcpConfig,
+        (settings, config): (u8, &TcpConfig),
     ) -> Endpoint {
         let initial = u64::from(config.initial_window) * u64::from(config.segment);
         Endpoint {
@@ -234,7 +235,7 @@ impl Endpoint {
             peer_window: 0,
             backoff: 0,
             ecn: 0,
-            controlled: !config.is_plain(),
+            settings: settings << 1 | u8::from(!config.is_plain()),
             probe: Probe::None,
             recover: 0,
             inbound: None,
@@ -302,6 +303,18 @@ impl Endpoint {
     /// First position of its stream that is not acknowledged; the SYN is position 0.
     pub fn acknowledged(&self) -> u64 {
         self.snd_una
+    }
+
+    /// Number of its settings.
+    #[inline]
+    pub(super) fn settings(&self) -> u8 {
+        self.settings >> 1
+    }
+
+    /// Whether its congestion control has more state than the window.
+    #[inline]
+    pub(super) fn is_controlled(&self) -> bool {
+        self.settings & 1 != 0
     }
 
     pub(super) fn is_established(&self) -> bool {

@@ -51,7 +51,7 @@ impl Endpoint {
                 self.sacked.remove_below(ack);
             }
         }
-        if self.controlled {
+        if self.is_controlled() {
             let delivered = self.delivered_since(&before, acked, config);
             self.inform(now, packet, sack, (acked, delivered), answered, config);
         }
@@ -155,7 +155,7 @@ impl Endpoint {
             };
             self.follow_model(now, change, config);
         }
-        if self.controlled {
+        if self.is_controlled() {
             self.follow_window(config);
         }
     }
@@ -241,7 +241,7 @@ impl Endpoint {
         if newly_sacked == 0 && news.dsack.is_none() {
             return;
         }
-        if self.controlled {
+        if self.is_controlled() {
             self.inform(now, packet, Some(blocks), (0, newly_sacked), None, config);
         }
         let mut advice = Advice::GoOn;

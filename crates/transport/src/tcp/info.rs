@@ -83,7 +83,7 @@ pub struct Info {
 impl Stack {
     /// The settings, for an application that changes one while its connection is open.
     pub fn config_mut(&mut self) -> &mut TcpConfig {
-        &mut self.config
+        &mut self.settings.first
     }
 
     /// The state of an endpoint, for looking on.
@@ -98,7 +98,7 @@ impl Stack {
             (None, Phase::Open) => (0, 0),
             (None, _) => (held(e.lost_to()), held(e.resent_to())),
         };
-        let sacked = e.arrived(self.config()).min(e.outstanding());
+        let sacked = e.arrived(self.config_of(id)).min(e.outstanding());
         Info {
             connection: e.connection_state(),
             congestion: match e.phase {
@@ -119,7 +119,7 @@ impl Stack {
             retries: if e.waits_for_window() { 0 } else { e.retries },
             probes: if e.waits_for_window() { e.retries } else { 0 },
             backoff: e.backoff,
-            reordering: e.degree_of_reordering(self.config()),
+            reordering: e.degree_of_reordering(self.config_of(id)),
         }
     }
 }

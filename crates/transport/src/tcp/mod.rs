@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 
 use config::TcpConfig;
 use eastwest_engine::memory;
-use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
 
 /// What an endpoint wants to happen next.
 pub trait Sink {
@@ -117,12 +117,34 @@ pub struct Connect {
     pub dscp: u8,
     /// Traffic class, for measuring.
     pub class: u8,
+    /// Numbers of the settings of client and server, see [`Stack::add_settings`].
+    pub settings: (u8, u8),
+}
+
+/// Most settings of a stack: their number takes seven bits of an endpoint.
+pub const MOST_SETTINGS: usize = 128;
+
+/// Settings by number, the first apart: with one only, finding them is one comparison.
+#[derive(Serialize, Deserialize)]
+struct Settings {
+    first: TcpConfig,
+    others: Vec<TcpConfig>,
+}
+
+impl Settings {
+    #[inline]
+    fn get(&self, number: u8) -> &TcpConfig {
+        match number {
+            0 => &self.first,
+            n => &self.others[usize::from(n) - 1],
+        }
+    }
 }
 
 /// All TCP endpoints.
 #[derive(Serialize, Deserialize)]
 pub struct Stack {
-    config: TcpConfig,
+    settings: Settings,
     endpoints: Vec<Endpoint>,
     /// Slots of client ends whose connection is gone.
     free: Vec<u32>,
@@ -135,10 +157,10 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// No connections yet.
+    /// No connections yet; `config` are the settings of number 0.
     pub fn new(config: TcpConfig) -> Stack {
         Stack {
-            config,
+            settings: Settings { first: config, others: Vec::new() },
             endpoints: Vec::new(),
             free: Vec::new(),
             gone: Counters::default(),
@@ -147,16 +169,44 @@ impl Stack {
         }
     }
 
-    /// The settings.
+    /// The settings of number 0.
     pub fn config(&self) -> &TcpConfig {
-        &self.config
+        &self.settings.first
+    }
+
+    /// Adds settings that endpoints may have in place of those of number 0. Returns their number, or
+    /// `None` where there are [`MOST_SETTINGS`] already.
+    pub fn add_settings(&mut self, config: TcpConfig) -> Option<u8> {
+        let number = self.settings.others.len() + 1;
+        if number >= MOST_SETTINGS {
+            return None;
+        }
+        self.settings.others.push(config);
+        Some(number as u8)
+    }
+
+    /// The settings of this number, which [`Stack::add_settings`] gave.
+    pub fn settings(&self, number: u8) -> &TcpConfig {
+        self.settings.get(number)
+    }
+
+    /// The shortest timeout that any settings allow.
+    pub fn shortest_timeout(&self) -> Span {
+        let of = |c: &TcpConfig| c.min_rto.min(c.initial_rto);
+        self.settings.others.iter().map(of).fold(of(&self.settings.first), Span::min)
+    }
+
+    /// The settings of the endpoint that has this slot now.
+    pub fn config_of(&self, id: EndpointId) -> &TcpConfig {
+        self.settings.get(self.endpoints[id.slot()].settings())
     }
 
     /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` where all
     /// slots are in use.
     pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
         let id = self.enter(c)?;
-        self.endpoints[id.slot()].connect(now, &self.config, sink);
+        let e = &mut self.endpoints[id.slot()];
+        e.connect(now, self.settings.get(e.settings()), sink);
         Some(id)
     }
 
@@ -207,16 +257,17 @@ impl Stack {
                 if slot + 2 > self.endpoints.capacity() {
                     memory::grow(&mut self.endpoints);
                 }
-                let blank =
-                    |_| Endpoint::new(EndpointId(0), c.client, c.server, 0, c, &self.config);
+                let config = (0, &self.settings.first);
+                let blank = |_| Endpoint::new(EndpointId(0), c.client, c.server, 0, c, config);
                 self.endpoints.extend([0, 1].map(blank));
                 (slot, 0)
             }
         };
         let id = EndpointId::new(slot, generation);
-        let config = &self.config;
-        let client = Endpoint::new(id, c.client, c.server, c.hashes.0, c, config);
-        let server = Endpoint::new(id.peer(), c.server, c.client, c.hashes.1, c, config);
+        let settings = |number| (number, self.settings.get(number));
+        let (of_client, of_server) = (settings(c.settings.0), settings(c.settings.1));
+        let client = Endpoint::new(id, c.client, c.server, c.hashes.0, c, of_client);
+        let server = Endpoint::new(id.peer(), c.server, c.client, c.hashes.1, c, of_server);
         self.endpoints[slot] = client;
         self.endpoints[slot + 1] = server;
         Some(id)
@@ -224,11 +275,11 @@ impl Stack {
 
     /// The application writes `bytes` to its stream.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
-        let config = &self.config;
         let e = &mut self.endpoints[id.slot()];
+        let config = self.settings.get(e.settings());
         debug_assert_eq!(e.id, id);
         debug_assert!(!e.closing, "written after closing");
-        if e.controlled {
+        if e.is_controlled() {
             if e.control.is_none() {
                 e.begin_control(config);
             }
@@ -242,6 +293,17 @@ impl Stack {
         }
     }
 
+    /// What the application has written and TCP has not sent is dropped. Returns the bytes of the stream
+    /// that are left.
+    pub fn truncate(&mut self, id: EndpointId) -> u64 {
+        let e = &mut self.endpoints[id.slot()];
+        debug_assert_eq!(e.id, id);
+        debug_assert!(!e.closing, "truncated after closing");
+        e.write_end = e.write_end.min(e.snd_max.max(1));
+        e.written_from = e.written_from.min(e.write_end);
+        e.written()
+    }
+
     /// The application wants [`Notice::Delivered`] once `bytes` of the stream have arrived in all.
     /// Returns whether they already have.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
@@ -253,8 +315,8 @@ impl Stack {
 
     /// The application closes its side: a FIN follows what was written.
     pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
-        let config = &self.config;
         let e = &mut self.endpoints[id.slot()];
+        let config = self.settings.get(e.settings());
         if e.id != id {
             return; // the connection is gone already
         }
@@ -266,8 +328,8 @@ impl Stack {
     /// The application ends a connection at its side at once and tells the other end by a reset. There is
     /// no [`Notice`] of it at this side.
     pub fn reset(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
-        let config = &self.config;
         let e = &mut self.endpoints[id.slot()];
+        let config = self.settings.get(e.settings());
         if e.id != id {
             return; // the connection is gone already
         }
@@ -316,8 +378,8 @@ impl Stack {
         sink: &mut impl Sink,
     ) {
         let id = packet.dst_endpoint;
-        let config = &self.config;
         let e = &mut self.endpoints[id.slot()];
+        let config = self.settings.get(e.settings());
         if e.id != id {
             return; // of a connection that is gone
         }
@@ -343,8 +405,8 @@ impl Stack {
 
     /// A wake-up asked for through [`Sink::arm`].
     pub fn on_wake(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
-        let config = &self.config;
         let (e, peer) = pair(&mut self.endpoints, id);
+        let config = self.settings.get(e.settings());
         if e.id != id || e.armed_at != now {
             return; // an earlier wake-up took its place
         }

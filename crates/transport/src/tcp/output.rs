@@ -50,7 +50,7 @@ impl Endpoint {
             if self.snd_max == end {
                 return;
             }
-            if self.snd_una == self.snd_max && self.controlled {
+            if self.snd_una == self.snd_max && self.is_controlled() {
                 self.resume(now);
             }
             self.restart_after_idle(now, config);
@@ -71,7 +71,7 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            if self.controlled {
+            if self.is_controlled() {
                 let room = Room { window: allowance.saturating_sub(pipe), right_edge };
                 match self.gate(now, again, room, config) {
                     Gate::Open => {}
@@ -94,7 +94,7 @@ impl Endpoint {
             }
             pipe += sent;
         }
-        if self.controlled {
+        if self.is_controlled() {
             let held = self.end_burst();
             self.note_usage(before, held || pipe + segment > self.window.cwnd);
         }
@@ -228,7 +228,7 @@ impl Endpoint {
         if config.recovery.uses_rack() {
             self.note_on_board(now, start, stop, again);
         }
-        if self.controlled {
+        if self.is_controlled() {
             self.note_sent(now, start, stop, again, config);
         }
         self.note_ack_sent(now, payload > 0, config);
@@ -239,7 +239,7 @@ impl Endpoint {
             self.rto_at = self.deadline(now, self.rto(config), config);
         }
         sink.send(self.local, packet, None);
-        if self.controlled && config.small_queues.on {
+        if self.is_controlled() && config.small_queues.on {
             self.note_in_card(now, sink.leaves_at(self.local, self.tos >> 2));
         }
     }

@@ -71,7 +71,7 @@ impl Endpoint {
     /// Nothing is sent any more, paced segments included.
     fn end_at_once(&mut self) {
         self.give_up();
-        if self.controlled {
+        if self.is_controlled() {
             self.stop_waiting();
         }
     }

@@ -49,8 +49,8 @@ impl Stack {
             cwnd: e.window.cwnd,
             ssthresh: (e.window.ssthresh < u64::MAX).then_some(e.window.ssthresh),
             srtt: e.rtt.srtt(),
-            rto: e.rto(self.config()),
-            in_flight: e.pipe(self.config()),
+            rto: e.rto(self.config_of(id)),
+            in_flight: e.pipe(self.config_of(id)),
             growth: match e.phase {
                 Phase::Recovery => Growth::Recovery,
                 Phase::Loss => Growth::Loss,

@@ -61,7 +61,7 @@ impl Endpoint {
         if self.probe != Probe::None {
             next = next.min(self.probe_at());
         }
-        if self.controlled {
+        if self.is_controlled() {
             next = next.min(self.pace_at());
         }
         if next < self.armed_at {
@@ -88,7 +88,7 @@ impl Endpoint {
                 Probe::None => {}
             }
         }
-        if self.controlled && self.pace_at() <= now {
+        if self.is_controlled() && self.pace_at() <= now {
             self.stop_waiting();
             self.transmit(now, config, sink);
         }
@@ -210,6 +210,7 @@ mod tests {
             hashes: (0, 0),
             dscp: 0,
             class: 0,
+            settings: (0, 0),
         };
         let config = TcpConfig {
             granularity: tick,
@@ -218,7 +219,7 @@ mod tests {
         };
         let end = |host| {
             let id = EndpointId::new(0, 0);
-            Endpoint::new(id, HostId(host), HostId(9), 0, &connect(host, 9), &config)
+            Endpoint::new(id, HostId(host), HostId(9), 0, &connect(host, 9), (0, &config))
         };
         let now = Time::ZERO + Span::from_us(12_345);
         let mut phases = Vec::new();
@@ -239,10 +240,16 @@ mod tests {
     fn without_ticks_hosts_have_no_phase() {
         let timers = TimerRules { uptime_seed: Some(1), ..TimerRules::default() };
         let config = TcpConfig { timers, ..test_config() };
-        let connect =
-            Connect { client: HostId(0), server: HostId(1), hashes: (0, 0), dscp: 0, class: 0 };
+        let connect = Connect {
+            client: HostId(0),
+            server: HostId(1),
+            hashes: (0, 0),
+            dscp: 0,
+            class: 0,
+            settings: (0, 0),
+        };
         let id = EndpointId::new(0, 0);
-        let end = Endpoint::new(id, HostId(0), HostId(1), 0, &connect, &config);
+        let end = Endpoint::new(id, HostId(0), HostId(1), 0, &connect, (0, &config));
         let now = Time::ZERO + Span::from_us(12_345);
         assert_eq!(end.deadline(now, Span::from_ms(200), &config), now + Span::from_ms(200));
     }

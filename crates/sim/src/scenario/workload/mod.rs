@@ -4,6 +4,7 @@
 //! they object to is reported at the key they name.
 
 mod account;
+mod bulk;
 mod calls;
 mod ethernet;
 mod flow_list;
@@ -29,6 +30,7 @@ use super::reader::{Section, key};
 use crate::plan::Transport;
 use eastwest_types::{ClassId, Rate};
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
+use eastwest_workload::bulk::{Bulk, BulkConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
 use eastwest_workload::ethernet::{Ethernet, EthernetConfig};
 use eastwest_workload::flow_list::{FlowList, FlowListConfig};
@@ -43,6 +45,7 @@ use eastwest_workload::transactions::{Transactions, TransactionsConfig};
 use eastwest_workload::{Cluster, Workload};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use toml::Value;
 
 /// A workload of the scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +73,8 @@ pub enum WorkloadKind {
     AllToAll(AllToAllConfig),
     /// Synchronized reads.
     Incast(IncastConfig),
+    /// Connections that send for a time.
+    Bulk(BulkConfig),
     /// Open-loop flows at a load.
     Poisson(PoissonConfig),
     /// Requests and responses.
@@ -99,6 +104,7 @@ impl WorkloadKind {
             }
             WorkloadKind::AllToAll(c) => Workload::AllToAll(AllToAll::new(c.clone(), cluster)?),
             WorkloadKind::Incast(c) => Workload::Incast(Incast::new(c.clone(), cluster)?),
+            WorkloadKind::Bulk(c) => Workload::Bulk(Bulk::new(c.clone(), cluster)?),
             WorkloadKind::Poisson(c) => Workload::Poisson(Poisson::new(c.clone(), cluster)?),
             WorkloadKind::Service(c) => Workload::Service(Service::new(c.clone(), cluster)?),
             WorkloadKind::FlowList(c) => Workload::FlowList(FlowList::new(c.clone(), cluster)?),
@@ -167,6 +173,7 @@ enum Kind {
     Permutation,
     AllToAll,
     Incast,
+    Bulk,
     Poisson,
     Service,
     FlowList,
@@ -209,6 +216,12 @@ pub fn read(
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
+/// The names of all workloads of the file, those that are off among them; `s` is the top of it.
+pub fn names(s: &Section) -> BTreeSet<String> {
+    let items = s.own("workload").and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()
+}
+
 fn read_kind(w: &mut Section) -> Option<Kind> {
     w.kind(
         "What it does.",
@@ -226,6 +239,11 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 "incast",
                 Kind::Incast,
                 "synchronized reads: one receiver, many senders, rounds (Chen et al. 2012)",
+            ),
+            (
+                "bulk",
+                Kind::Bulk,
+                "connections between given hosts that send for a time (as iperf3)",
             ),
             (
                 "poisson",
@@ -309,6 +327,7 @@ fn read_one(
         Kind::Permutation => WorkloadKind::Permutation(patterns::permutation(w, class)),
         Kind::AllToAll => WorkloadKind::AllToAll(patterns::all_to_all(w, class)),
         Kind::Incast => WorkloadKind::Incast(patterns::incast(w, ground, class)?),
+        Kind::Bulk => WorkloadKind::Bulk(bulk::read(w, ground, class)?),
         Kind::Poisson => WorkloadKind::Poisson(patterns::poisson(w, ground, class, background)?),
         Kind::Service => WorkloadKind::Service(patterns::service(w, ground, class, background)?),
         Kind::FlowList => WorkloadKind::FlowList(flow_list::read(w, ground, files, class)?),

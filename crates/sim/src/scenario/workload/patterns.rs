@@ -26,7 +26,8 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-fn start_window(s: &mut Section) -> Span {
+/// The key `start_window`.
+pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key("start_window", "Width of the uniform start times of the first flows (as in S1).")
             .value(StrideConfig::START_WINDOW)

@@ -232,8 +232,14 @@ impl Net {
     }
 
     pub fn open(&mut self) {
-        let connect =
-            Connect { client: HostId(0), server: HostId(1), hashes: (1, 2), dscp: 0, class: 0 };
+        let connect = Connect {
+            client: HostId(0),
+            server: HostId(1),
+            hashes: (1, 2),
+            dscp: 0,
+            class: 0,
+            settings: (0, 0),
+        };
         self.wires.highest = [0; 2];
         self.wires.told = [Ranges::default(), Ranges::default()];
         let now = self.wires.now;

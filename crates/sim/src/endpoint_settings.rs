@@ -1,0 +1,131 @@
+//! Which TCP settings an endpoint has: those of `[tcp]`, or those of the first `[[tcp.override]]` that
+//! matches it.
+
+use eastwest_transport::tcp::MOST_SETTINGS;
+use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_types::{HostId, Side};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Most overrides of a scenario. Two ends with different settings agree on what both offer, so that a
+/// connection between the i-th and the j-th settings may need two more of them.
+pub const MOST_OVERRIDES: usize = 10;
+const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MOST_SETTINGS);
+
+/// Settings of the endpoints that all filters match; a filter that is `None` matches every endpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpOverride {
+    /// Numbers of the workloads that open the connections.
+    pub workloads: Option<BTreeSet<u16>>,
+    /// Hosts on which the endpoints are.
+    pub hosts: Option<BTreeSet<HostId>>,
+    /// Hosts on which the other ends are.
+    pub peers: Option<BTreeSet<HostId>>,
+    /// Whether it is the end that opens the connection, or the one that accepts it.
+    pub side: Option<Side>,
+    /// The settings.
+    pub config: TcpConfig,
+}
+
+impl TcpOverride {
+    fn matches(&self, workload: u16, side: Side, host: HostId, peer: HostId) -> bool {
+        self.workloads.as_ref().is_none_or(|all| all.contains(&workload))
+            && self.hosts.as_ref().is_none_or(|all| all.contains(&host))
+            && self.peers.as_ref().is_none_or(|all| all.contains(&peer))
+            && self.side.is_none_or(|wanted| wanted == side)
+    }
+}
+
+/// The rules of a run.
+#[derive(Serialize, Deserialize)]
+pub struct EndpointSettings {
+    overrides: Vec<TcpOverride>,
+    /// Numbers, in the stack, of the settings of an end whose own are the i-th while the other end has the
+    /// j-th: `[i][j]`. The first are those of `[tcp]`.
+    agreed: Vec<Vec<u8>>,
+}
+
+impl EndpointSettings {
+    /// The rules, and all settings by their number in the stack; the first are `base`.
+    pub fn new(
+        base: &TcpConfig,
+        overrides: Vec<TcpOverride>,
+    ) -> (EndpointSettings, Vec<TcpConfig>) {
+        let own: Vec<&TcpConfig> =
+            std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();
+        let mut all: Vec<TcpConfig> = Vec::new();
+        let mut number = |config: TcpConfig| {
+            let found = all.iter().position(|c| *c == config);
+            found.unwrap_or_else(|| {
+                all.push(config);
+                all.len() - 1
+            }) as u8
+        };
+        let mut agreed: Vec<Vec<u8>> = Vec::new();
+        for a in &own {
+            agreed.push(own.iter().map(|b| number(a.agreed_with(b))).collect());
+        }
+        (EndpointSettings { overrides, agreed }, all)
+    }
+
+    /// The numbers of the settings of client and server of a connection of this workload.
+    pub fn of(&self, workload: u16, client: HostId, server: HostId) -> (u8, u8) {
+        if self.overrides.is_empty() {
+            return (0, 0);
+        }
+        let first = |side, host, peer| {
+            let matching = |o: &TcpOverride| o.matches(workload, side, host, peer);
+            self.overrides.iter().position(matching).map_or(0, |i| i + 1)
+        };
+        let a = first(Side::Client, client, server);
+        let b = first(Side::Server, server, client);
+        (self.agreed[a][b], self.agreed[b][a])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::tcp_profile;
+    use eastwest_transport::tcp::rules::RackRule;
+
+    fn with(config: TcpConfig) -> TcpOverride {
+        TcpOverride { workloads: None, hosts: None, peers: None, side: None, config }
+    }
+
+    #[test]
+    fn the_first_override_that_matches_an_end_gives_its_settings() {
+        let base = tcp_profile("linux").expect("a profile");
+        let slow = TcpConfig { initial_window: 1, ..base.clone() };
+        let large = TcpConfig { initial_window: 100, ..base.clone() };
+        let overrides = vec![
+            TcpOverride {
+                workloads: Some([1].into()),
+                side: Some(Side::Server),
+                ..with(slow.clone())
+            },
+            TcpOverride { hosts: Some([HostId(3)].into()), ..with(large.clone()) },
+        ];
+        let (rules, all) = EndpointSettings::new(&base, overrides);
+        assert_eq!(all, [base, slow, large]);
+        assert_eq!(rules.of(0, HostId(1), HostId(2)), (0, 0));
+        assert_eq!(rules.of(1, HostId(1), HostId(2)), (0, 1));
+        assert_eq!(rules.of(1, HostId(3), HostId(2)), (2, 1));
+        assert_eq!(rules.of(1, HostId(2), HostId(3)), (0, 1), "the first one wins");
+        assert_eq!(rules.of(0, HostId(2), HostId(3)), (0, 2));
+    }
+
+    #[test]
+    fn ends_use_what_both_offer() {
+        let base = tcp_profile("linux").expect("a profile");
+        let old = TcpConfig { sack: false, timestamps: false, segment: 536, ..base.clone() };
+        let overrides = vec![TcpOverride { side: Some(Side::Server), ..with(old.clone()) }];
+        let (rules, all) = EndpointSettings::new(&base, overrides);
+        let (client, server) = rules.of(0, HostId(0), HostId(1));
+        let (client, server) = (&all[usize::from(client)], &all[usize::from(server)]);
+        assert_eq!((client.sack, client.timestamps, client.segment), (false, false, 536));
+        assert!(client.recovery.rack == RackRule::Off && !client.recovery.probes);
+        assert_eq!(client.initial_window, base.initial_window);
+        assert_eq!(server.segment, 536);
+    }
+}

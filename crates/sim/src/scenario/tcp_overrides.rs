@@ -1,0 +1,141 @@
+//! `[[tcp.override]]`: other settings for the endpoints of some workloads, hosts or sides.
+
+use super::hosts;
+use super::nodes::Nodes;
+use super::problem::{Problem, nearest};
+use super::quantity::Name;
+use super::reader::{Section, key};
+use super::{Context, tcp};
+use crate::endpoint_settings::{MOST_OVERRIDES, TcpOverride};
+use eastwest_types::{HostId, Side};
+use std::collections::BTreeSet;
+use toml::{Table, Value};
+
+/// Keys of an override that are no settings.
+const OWN: [&str; 6] = ["name", "inherit", "workloads", "hosts", "peers", "side"];
+
+/// An override whose workloads are still names.
+pub struct Unplaced {
+    /// Names of workloads.
+    workloads: Option<Vec<String>>,
+    settings: TcpOverride,
+}
+
+/// Adds to every override what `[tcp]` itself gives and the override does not. Returns the paths of what
+/// was added.
+pub fn inherit(document: &mut Table) -> BTreeSet<String> {
+    let mut added = BTreeSet::new();
+    let Some(Value::Table(tcp)) = document.get_mut("tcp") else { return added };
+    let Some(Value::Array(mut overrides)) = tcp.remove("override") else { return added };
+    for (i, item) in overrides.iter_mut().enumerate() {
+        let Value::Table(table) = item else { continue };
+        if table.get("inherit") == Some(&Value::Boolean(false)) {
+            continue;
+        }
+        // parameters belong to the congestion control beside which they stand
+        let other_control = table.contains_key("congestion");
+        for (name, value) in tcp.iter() {
+            let fits = name != "parameters" || !other_control;
+            if fits && !table.contains_key(name) && !OWN.contains(&name.as_str()) {
+                table.insert(name.clone(), value.clone());
+                added.insert(format!("tcp.override.{i}.{name}"));
+            }
+        }
+    }
+    tcp.insert("override".to_owned(), Value::Array(overrides));
+    added
+}
+
+/// Leaves out the problems of inherited keys that `[tcp]` itself has.
+pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) {
+    let original = |path: &str| {
+        let name = path.splitn(4, '.').nth(3)?;
+        inherited.contains(path).then(|| format!("tcp.{name}"))
+    };
+    let own: BTreeSet<String> = problems.iter().map(|p| p.path.clone()).collect();
+    problems.retain(|p| original(&p.path).is_none_or(|path| !own.contains(&path)));
+}
+
+/// Reads the overrides; `s` is `[tcp]`.
+pub fn read(
+    s: &mut Section,
+    mtu: Option<u32>,
+    nodes: Option<&Nodes>,
+    context: &Context,
+    notes: &mut Vec<String>,
+) -> Vec<Unplaced> {
+    let doc = "Other settings for some endpoints: any key of [tcp] besides these. A key that it does not give \
+               is as in [tcp], and where [tcp] does not give it either, as in the profile. The first override that matches an endpoint \
+               counts, by all its filters.";
+    s.tables("override", doc, MOST_OVERRIDES, |o, _| {
+        let name = o.find(
+            key::<Name>("name", "Its name, for --set and sweeps: tcp.override.NAME.congestion.")
+                .optional("it has a number only, from 0"),
+        );
+        drop(name);
+        // `inherit` has seen to it; the resolved text gives every key
+        let inherits = o.get::<bool>(
+            key("inherit", "Whether keys that it does not give are as in [tcp].").default("true"),
+        );
+        if inherits {
+            o.resolve_as("inherit", "false".to_owned());
+        }
+        let workloads = o.find(
+            key::<Vec<Name>>("workloads", "Endpoints of the connections of these workloads.")
+                .optional("of all"),
+        );
+        let doc = "Endpoints on these hosts.";
+        let on = hosts::read_list(o, "hosts", doc, Some("on all"), nodes);
+        let doc = "Endpoints whose other end is on these hosts.";
+        let peers = hosts::read_list(o, "peers", doc, Some("on all"), nodes);
+        let side = o.choice(
+            "side",
+            "Which end of a connection.",
+            Some("both"),
+            &[
+                ("both", None, "both ends"),
+                ("client", Some(Side::Client), "the end that opens the connection"),
+                (
+                    "server",
+                    Some(Side::Server),
+                    "the end that accepts it; in Hadoop's shuffle it sends the map output",
+                ),
+            ],
+        );
+        let filtered = ["workloads", "hosts", "peers", "side"].iter().any(|name| o.has(name));
+        o.demand(filtered, &["workloads", "hosts", "peers", "side"], || {
+            "is required, or hosts, peers or side: without a filter these are settings of [tcp]"
+                .to_owned()
+        });
+        let config = tcp::read(o, mtu, context, notes);
+        let set = |hosts: Option<Vec<HostId>>| hosts.map(|all| all.into_iter().collect());
+        let settings =
+            TcpOverride { workloads: None, hosts: set(on), peers: set(peers), side, config };
+        let names = workloads.map(|all| all.into_iter().map(|n| n.0).collect());
+        Unplaced { workloads: names, settings }
+    })
+}
+
+/// Finds the workloads that overrides name. `running` are the names of those that run, in order, `all`
+/// those of the file; `s` is the top of it.
+pub fn place(
+    s: &mut Section,
+    unplaced: Vec<Unplaced>,
+    running: &[&str],
+    all: &BTreeSet<String>,
+) -> Vec<TcpOverride> {
+    let mut placed = Vec::new();
+    for (i, Unplaced { workloads, settings }) in unplaced.into_iter().enumerate() {
+        for name in workloads.iter().flatten().filter(|name| !all.contains(*name)) {
+            let path = format!("tcp.override.{i}.workloads");
+            let near = nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
+            s.state().problem(&path, None, format!("there is no workload named {name}"), near);
+        }
+        let numbers = workloads.map(|names| {
+            let named = |(_, running): &(u16, &&str)| names.iter().any(|n| n == *running);
+            (0..).zip(running).filter(named).map(|(number, _)| number).collect()
+        });
+        placed.push(TcpOverride { workloads: numbers, ..settings });
+    }
+    placed
+}

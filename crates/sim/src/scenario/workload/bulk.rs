@@ -1,0 +1,55 @@
+//! `kind = "bulk"`: connections that send for a time.
+
+use super::{Ground, patterns};
+use crate::scenario::places::{self, Places};
+use crate::scenario::reader::{Section, key};
+use eastwest_types::{ClassId, HostId};
+use eastwest_workload::bulk::BulkConfig;
+
+/// Settings of bulk transfers.
+pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConfig> {
+    let doc = "Who sends to whom, such as [\"h0->h4\", \"h1->h4\"].";
+    let given: Option<Places> = s.find(key("pairs", doc));
+    let connections = s.get(
+        key("connections", "Connections of each pair (iperf3 -P).")
+            .default("1")
+            .range("1", "100000"),
+    );
+    let start = s.get(
+        key("start", "When the first may open its connection.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let start_window = patterns::start_window(s);
+    let duration = s.get(
+        key("duration", "How long after start all stop sending (iperf3 -t: 10 s).")
+            .default("10 s")
+            .range("1 us", "480 h"),
+    );
+    s.demand(start_window < duration, &["duration", "start_window"], || {
+        format!("must be above start_window ({start_window}), so that each connection sends")
+    });
+    let (given, nodes) = (given?, ground.nodes?);
+    let mut pairs = Vec::new();
+    for text in &given.0 {
+        let pair = places::ends(text).ok_or_else(|| {
+            let message = format!("has {text}, which is no pair; write one as \"h0->h4\"");
+            (message, None)
+        });
+        let hosts = pair.and_then(|(from, to)| {
+            Ok((HostId(places::host(from, nodes)?), HostId(places::host(to, nodes)?)))
+        });
+        match hosts {
+            Ok(pair) => pairs.push(pair),
+            Err((message, hint)) => s.wrong_hint("pairs", message, hint),
+        }
+    }
+    s.good(&["pairs"]).then_some(BulkConfig {
+        pairs,
+        connections,
+        start,
+        start_window,
+        duration,
+        class,
+    })
+}

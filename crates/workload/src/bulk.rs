@@ -1,0 +1,182 @@
+//! Bulk transfers that last for a time, whatever they get through: what `iperf3 -t 20` does.
+//!
+//! Each connection has data to send from its start until all stop. Then its application writes no more:
+//! what TCP has sent arrives, what it has not sent is dropped with the sender's buffer. The flow's bytes are
+//! those that were sent, so that bytes over time is its goodput.
+
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
+
+use crate::demand::Objections;
+use crate::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Bytes that a connection has to send: more than any link carries in the longest run.
+pub(crate) const ENDLESS: u64 = 1 << 60;
+
+/// The wake-up at which all stop; those before start the connection of their number.
+const STOP: u64 = u64::MAX;
+
+/// Settings of bulk transfers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BulkConfig {
+    /// Who sends to whom.
+    pub pairs: Vec<(HostId, HostId)>,
+    /// Connections of each pair.
+    pub connections: u32,
+    /// When the first may start.
+    pub start: Span,
+    /// Width of the uniform times after `start` at which connections open.
+    pub start_window: Span,
+    /// How long after `start` all stop.
+    pub duration: Span,
+    /// Class of all packets.
+    pub class: ClassId,
+}
+
+impl BulkConfig {
+    /// Most connections of a workload.
+    pub const MOST_CONNECTIONS: u64 = 1_000_000;
+}
+
+/// Bulk transfers in progress. The connection of number `i` is of pair `i / connections` and has the name
+/// `i`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Bulk {
+    config: BulkConfig,
+    starts: Stream,
+    done: u64,
+}
+
+impl Bulk {
+    /// Bulk transfers, or why there cannot be any.
+    pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
+        let hosts = cluster.rack_of.len();
+        let mut no = Objections::new();
+        no.require(!config.pairs.is_empty(), || "pairs: at least one is needed".into());
+        let beyond = config.pairs.iter().find(|(a, b)| a.0.max(b.0) as usize >= hosts);
+        no.require(beyond.is_none(), || {
+            format!("pairs: one names a host beyond the {hosts} there are")
+        });
+        no.require(config.pairs.iter().all(|(a, b)| a != b), || {
+            "pairs: a host cannot send to itself".into()
+        });
+        no.require(config.connections > 0, || "connections: at least one is needed".into());
+        let all = config.pairs.len() as u64 * u64::from(config.connections);
+        no.require(all <= BulkConfig::MOST_CONNECTIONS, || {
+            let most = BulkConfig::MOST_CONNECTIONS;
+            format!("connections: come to {all} with all pairs; at most {most} are possible")
+        });
+        no.require(config.start_window < config.duration, || {
+            "duration: must be above start_window, so that each connection sends".into()
+        });
+        no.unless_any(|| Bulk { starts: Stream::new(cluster.seed, "bulk/start"), config, done: 0 })
+    }
+
+    fn all(&self) -> u64 {
+        self.config.pairs.len() as u64 * u64::from(self.config.connections)
+    }
+
+    /// Connections that have stopped, and connections in all.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.done, self.all())
+    }
+
+    fn name(number: u64) -> ConnId {
+        ConnId(u32::try_from(number).expect("there are fewer connections"))
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Begin => {
+                let start = now + self.config.start;
+                for number in 0..self.all() {
+                    let wait = self.starts.within(self.config.start_window);
+                    out.push(Action::Wake { at: start + wait, token: number });
+                }
+                out.push(Action::Wake { at: start + self.config.duration, token: STOP });
+            }
+            Event::Wake { token: STOP } => {
+                for number in 0..self.all() {
+                    out.push(Action::Truncate { conn: Self::name(number), from: Side::Client });
+                }
+            }
+            Event::Wake { token: number } => {
+                let pair = usize::try_from(number / u64::from(self.config.connections));
+                let (client, server) = self.config.pairs[pair.expect("a number of a connection")];
+                let conn = Self::name(number);
+                out.push(Action::Open { conn, client, server, class: self.config.class });
+                out.push(Action::Send {
+                    conn,
+                    from: Side::Client,
+                    payload: ENDLESS,
+                    header: 0,
+                    tag: number,
+                    purpose: Purpose::Flow,
+                    job: None,
+                    record: true,
+                });
+            }
+            Event::Delivered { conn, .. } => {
+                out.push(Action::Close { conn });
+                self.done += 1;
+                if self.done == self.all() {
+                    out.push(Action::Finished);
+                }
+            }
+            Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+
+    fn config() -> BulkConfig {
+        BulkConfig {
+            pairs: vec![(HostId(0), HostId(3)), (HostId(1), HostId(2))],
+            connections: 2,
+            start: Span::from_ms(5),
+            start_window: Span::from_ms(1),
+            duration: Span::from_ms(20),
+            class: ClassId(0),
+        }
+    }
+
+    #[test]
+    fn connections_start_within_the_window_and_stop_together() {
+        let mut bulk = Bulk::new(config(), &cluster(4)).expect("possible");
+        let run = Ideal::run(|now, event, out| bulk.handle(now, event, out));
+        assert!(run.finished);
+        assert_eq!((run.opened, run.open, bulk.progress()), (4, 0, (4, 4)));
+        let stop = Time::ZERO + Span::from_ms(25);
+        for row in &run.rows {
+            assert!(row.sent >= Time::ZERO + Span::from_ms(5));
+            assert!(row.sent < Time::ZERO + Span::from_ms(6));
+            assert_eq!(row.delivered, stop + Ideal::LATENCY, "what was sent last arrives after");
+        }
+        let pairs: Vec<_> = run.rows.iter().map(|r| (r.src.0, r.dst.0)).collect();
+        assert_eq!(pairs, [(0, 3), (0, 3), (1, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_all_reasons() {
+        let impossible = BulkConfig {
+            pairs: vec![(HostId(0), HostId(0)), (HostId(1), HostId(9))],
+            connections: 0,
+            duration: Span::from_ms(1),
+            ..config()
+        };
+        let reasons = Bulk::new(impossible, &cluster(4)).expect_err("impossible");
+        assert_eq!(reasons.len(), 4, "{reasons:?}");
+    }
+}
