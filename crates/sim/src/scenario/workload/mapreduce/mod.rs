@@ -53,6 +53,14 @@ pub fn read(
     );
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
+    if framework == Framework::Yarn {
+        for slots in ["map_slots", "reduce_slots"].into_iter().filter(|name| s.own(name).is_some()) {
+            notes.push(format!(
+                "{slots} is ignored: with framework = \"yarn\" containers are counted by the memory that \
+                 the table yarn gives nodes and tasks"
+            ));
+        }
+    }
     let tables = read_tables(s, ground, framework);
     if tables.coarse.is_on() {
         notes
@@ -181,7 +189,11 @@ struct Slots {
 fn read_slots(s: &mut Section) -> Slots {
     let usual = MapReduceConfig::default();
     let map_slots = s.get(
-        key("map_slots", "Map tasks a worker runs at once (mapred.tasktracker.map.tasks.maximum).")
+        key(
+            "map_slots",
+            "Map tasks a worker runs at once, whatever memory they need; not with framework = yarn \
+             (mapred.tasktracker.map.tasks.maximum).",
+        )
             .value(usual.map_slots)
             .range("1", "1000"),
     );
