@@ -51,7 +51,7 @@ from hadoop_real_measures import (
 )
 from hadoop_real_runs import CONGESTION, IP_SHARE, MeasuredRun
 
-__all__ = ["Comparison", "Outcome", "Run", "compare", "show", "verdicts"]
+__all__ = ["Comparison", "InputError", "Outcome", "Run", "compare", "show", "verdicts"]
 
 PAPER = Path(__file__).resolve().parents[1] / "papers" / "hadoop_real"
 SCENARIO = PAPER / "scenarios" / "terasort.toml"
@@ -229,7 +229,7 @@ def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
     for _ in range(len(properties)):
         case = Case(case.text, {"job_conf.xml": configuration_xml(kept)}, case.settings, said)
         with tempfile.TemporaryDirectory() as folder:
-            scenario = _written(case, None, Path(folder))
+            scenario = written(case, None, Path(folder))
             problems = [p["message"] for p in ew.check(scenario, set=case.settings)]
         unknown = [
             name
@@ -248,7 +248,7 @@ def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
     return case
 
 
-def _written(case: Case, profile: str | None, folder: Path) -> Path:
+def written(case: Case, profile: str | None, folder: Path) -> Path:
     """The scenario in a folder, with its files and with a machine profile if there is one."""
     for name, content in case.files.items():
         (folder / name).write_bytes(content)
@@ -266,7 +266,7 @@ def simulate(case: Case, profile: str | None, seed: int) -> tuple[Outcome, list[
     """One simulated run, with or without a machine profile: its outcome and its notes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        scenario = _written(case, profile, folder)
+        scenario = written(case, profile, folder)
         result = ew.run(scenario, set=case.settings, seed=seed, out=folder / "result")
         return simulated_outcome(result), list(result.summary["notes"])
 

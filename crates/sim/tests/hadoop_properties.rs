@@ -87,9 +87,8 @@ fn slots_that_ignore_the_memory_of_containers_are_noted() {
     let said = |lines: &str| config(lines, &files).1.join("\n");
     let slots = said("framework = 'mr1'\nhadoop_files = ['job_conf.xml.gz']");
     assert!(
-        slots.contains(
-            "yarn.nodemanager.resource.memory-mb in job_conf.xml.gz, line "
-        ) && slots.contains("(and 3 more) is ignored: with framework = \"mr1\""),
+        slots.contains("yarn.nodemanager.resource.memory-mb in job_conf.xml.gz, line ")
+            && slots.contains("(and 3 more) is ignored: with framework = \"mr1\""),
         "{slots}"
     );
     let one = said("hadoop = { 'mapreduce.reduce.memory.mb' = 1024 }");

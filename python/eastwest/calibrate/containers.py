@@ -14,7 +14,12 @@ after its shuffle; during the shuffle it waits for the network and counts as idl
                       to its first byte, less ``yarn.container_launch``. Where the first byte was
                       not seen: of the shortest time from the start of a reduce to the end of its
                       shuffle, less the time its bytes from other nodes take on its link
+``costs.task_start_jitter`` width of the uniform time that starts take beyond that: √12 times the
+                      standard deviation of the maps' core times up to the end of their function,
+                      for maps of equal splits differ by their start alone in the model. The
+                      earliest of n starts takes 1 / (n + 1) of it, taken off ``task_start``
 ``costs.map_rate``    bytes a map read by its core time up to the end of its function, without start
+                      and half of the jitter
 ``costs.sort_rate``   bytes of a map's output by its core time after the end of its function
 ``costs.merge_rate``  bytes a reduce shuffled by the core time of its merge
 ``costs.reduce_rate`` bytes a reduce shuffled by its core time after the merge, without commit. The
@@ -29,6 +34,7 @@ after its shuffle; during the shuffle it waits for the network and counts as idl
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -127,22 +133,22 @@ def phases(
     return [
         (
             "costs.map_rate",
-            "map function, core time",
+            "map function",
             pairs("map", read, lambda a: (launched(a), a.input_done_s), start_core_s),
         ),
         (
             "costs.sort_rate",
-            "sort and spill of a map, core time",
+            "sort and spill of a map",
             pairs("map", output, lambda a: (a.input_done_s, a.finished_s)),
         ),
         (
             "costs.merge_rate",
-            "merge of a reduce, core time",
+            "merge of a reduce",
             pairs("reduce", shuffled, lambda a: (a.input_done_s, a.sorted_s)),
         ),
         (
             "costs.reduce_rate",
-            "reduce function with write, core time",
+            "reduce function and write",
             pairs("reduce", shuffled, _reducing),
         ),
     ]
@@ -166,6 +172,19 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
         if h.inited_s is not None:
             starts.append(max(0.0, h.inited_s - h.master_s))
     return {"control.job_setup": setups, "yarn.am_start": starts}
+
+
+def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
+    """For each history the width of a uniform time that spreads maps as they were."""
+    found = []
+    for attempts, machine in zip(trusted, cores, strict=True):
+        times = [
+            machine.time(a.host, a.started_s, a.input_done_s) for a in attempts if a.kind == "map"
+        ]
+        known = [time for time in times if time is not None]
+        if len(known) > 1:
+            found.append(math.sqrt(12) * statistics.pstdev(known))
+    return found
 
 
 def stretch(a: Attempt, machine: Cores) -> float:

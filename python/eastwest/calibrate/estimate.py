@@ -189,13 +189,20 @@ def _on_yarn(
         known = _known(begins)
         # without reduces the shortest map tells, as wall time
         start_s = statistics.median(known) if known else wall_s
-        found.add("costs.task_start", "start of a virtual machine, core time", start_s, *start[1:])
-    for key, meaning, pairs in containers.phases(trusted, machines, start_s):
+    widths = containers.jitters(trusted, machines)
+    jitter_s = min(statistics.median(widths), 2 * start_s) if widths else 0.0
+    if start is not None:
+        counts = [sum(a.kind == "reduce" for a in attempts) for attempts in trusted]
+        start_s = max(0.0, start_s - jitter_s / (1 + max(1.0, statistics.median(counts))))
+        found.add("costs.task_start", "start of a virtual machine", start_s, *start[1:])
+        apart = [width / jitter_s - 1 for width in widths if jitter_s > 0]
+        found.add("costs.task_start_jitter", "spread of the starts", jitter_s, apart, len(widths))
+    for key, meaning, pairs in containers.phases(trusted, machines, start_s + jitter_s / 2):
         found.rate(key, meaning, containers.median_rate(pairs))
     observed = containers.delays(histories, heartbeat_s)
     found.delay("yarn.am_start", "application master's start", observed["yarn.am_start"])
     setups = observed["control.job_setup"]
-    found.delay("control.job_setup", "submission to application master", setups)
+    found.delay("control.job_setup", "submission to its master", setups)
     ends = [_between(_last_end(h), h.finished_s) for h in histories]
     found.delay("control.job_cleanup", "last task to end of job", _known(ends))
     maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
@@ -216,7 +223,7 @@ def _job_on_yarn(values: dict[str, float], history: History, machine: Cores) -> 
     launch = containers.CONTAINER_LAUNCH_S
     ends = []
     for a in history.of("map"):
-        core = values.get("costs.task_start", 0.0)
+        core = values.get("costs.task_start", 0.0) + values.get("costs.task_start_jitter", 0.0) / 2
         core += _at(_read(a), values.get("costs.map_rate"))
         core += _at(_spilled(a), values.get("costs.sort_rate"))
         ends.append((a.started_s or 0.0) + launch + core * containers.stretch(a, machine))

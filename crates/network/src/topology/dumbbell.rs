@@ -33,7 +33,8 @@ mod tests {
         let shape = Shape::of(&topology);
         assert_eq!((shape.hosts, shape.switches(), shape.cables()), (5, 2, 6));
         assert_eq!((shape.paths(0, 4), shape.paths(0, 2), shape.diameter()), (1, 1, 3));
-        assert_eq!(shape.bisection_of_hosts(), 1);
+        let even = Shape::of(&build(2, 2, host, trunk));
+        assert_eq!(even.bisection_of_hosts(), 1, "one cable between the halves");
         let graph = Graph::build(&topology);
         let between = graph.cables.iter().filter(|c| c.a >= graph.hosts);
         assert_eq!(between.map(|c| c.config).collect::<Vec<_>>(), [trunk]);

@@ -152,7 +152,8 @@ fn read_dcell(s: &mut Section) -> Option<Topology> {
 
 fn read_dumbbell(s: &mut Section) -> Option<Topology> {
     let most = "100000";
-    let left = s.get(key("hosts_left", "Hosts at the left switch, numbered first.").range("1", most));
+    let left =
+        s.get(key("hosts_left", "Hosts at the left switch, numbered first.").range("1", most));
     let right = s.get(key("hosts_right", "Hosts at the right switch.").range("1", most));
     let (host, trunk) = (read_host_cable(s), read_uplink_cable(s));
     let hosts: u64 = u64::from(left) + u64::from(right);

@@ -54,7 +54,8 @@ pub fn read(
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
     if framework == Framework::Yarn {
-        for slots in ["map_slots", "reduce_slots"].into_iter().filter(|name| s.own(name).is_some()) {
+        for slots in ["map_slots", "reduce_slots"].into_iter().filter(|name| s.own(name).is_some())
+        {
             notes.push(format!(
                 "{slots} is ignored: with framework = \"yarn\" containers are counted by the memory that \
                  the table yarn gives nodes and tasks"
@@ -194,8 +195,8 @@ fn read_slots(s: &mut Section) -> Slots {
             "Map tasks a worker runs at once, whatever memory they need; not with framework = yarn \
              (mapred.tasktracker.map.tasks.maximum).",
         )
-            .value(usual.map_slots)
-            .range("1", "1000"),
+        .value(usual.map_slots)
+        .range("1", "1000"),
     );
     let reduce_slots = s.get(
         key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")
