@@ -133,8 +133,8 @@ def test_the_first_bytes_on_a_link_tell_the_start_where_they_were_seen() -> None
 
 def test_the_command_estimates_for_containers(tmp_path: Path) -> None:
     out = tmp_path / "machine.toml"
-    options = ["--containers", "--cores", "2", "--workers-per-machine", "4", "--out", out]
-    assert run("--jhist", TERASORT[1], *options).exit_code == 0
+    options = ["--containers", "--cores", "2", "--workers-per-machine", "4"]
+    assert run("--jhist", TERASORT[1], *options, "--out", out).exit_code == 0
     assert "merge_rate" in out.read_text("utf-8")
     refused = run("--jhist", TERASORT[1], "--cores", "2")
     assert refused.exit_code == 2

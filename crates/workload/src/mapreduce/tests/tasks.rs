@@ -49,7 +49,8 @@ fn starts_of_tasks_differ_by_no_more_than_their_jitter() {
     config.costs.task_start = Span::from_ms(500);
     let spread = |config: &MapReduceConfig, seed| {
         let seen = run(config, &cluster(2, 2, seed));
-        let starts = seen.tasks_of(0, TaskKind::Map).into_iter().map(|t| t.started - t.assigned);
+        let starts =
+            seen.tasks_of(0, TaskKind::Map).into_iter().map(|t| t.started.since(t.assigned));
         let starts: Vec<Span> = starts.collect();
         (*starts.iter().min().unwrap(), *starts.iter().max().unwrap())
     };
