@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from eastwest.calibrate import HistoryError, calibrate, read, toml_text
+from eastwest.calibrate import Containers, HistoryError, calibrate, read, toml_text
+from eastwest.calibrate.containers import Cores
 from eastwest.cli import app
 
 DATA = Path(__file__).resolve().parent / "data" / "jhist"
@@ -84,6 +85,60 @@ def test_a_phase_that_is_twice_as_long_has_half_the_rate(altered: Callable[..., 
     once = calibrate([TERASORT[1]]).value("costs.disk_rate")
     twice = calibrate([altered(slower)]).value("costs.disk_rate")
     assert twice == pytest.approx(once / 2)
+
+
+def test_tasks_on_few_cores_get_less_core_time_than_time() -> None:
+    history = read(TERASORT[1])
+    first = history.of("map")[0]
+    own = Cores(history, Containers(), 2.4).time(first.host, 5.0, 9.0)
+    assert own == 4
+    # eight maps run between 5 and 9 s: four workers of two on one machine, or two on each of four
+    together = Cores(history, Containers(2, 4), 2.4)
+    assert together.time(first.host, 5.0, 9.0) == pytest.approx(4 * 2 / 8)
+    assert Cores(history, Containers(2), 2.4).time(first.host, 5.0, 9.0) == 4
+    assert Cores(history, Containers(1), 2.4).time(first.host, 5.0, 9.0) == 2
+    # reduces start from 21.562 s on and wait for the network from 2.4 s later on
+    assert together.time("w2", 22.0, 23.0) == pytest.approx(2 / 4)
+    assert together.time("w2", 30.0, 40.0) == 10
+
+
+def test_costs_in_core_time_make_the_jobs_they_are_from() -> None:
+    found = calibrate(TERASORT, RATES, cluster=Containers(2, 4))
+    assert 0.8 < found.value("costs.task_start") < 1.5
+    assert 0.5 < found.value("costs.task_start_jitter") < 1
+    assert 30e6 < found.value("costs.sort_rate") < 50e6
+    assert 120e6 < found.value("costs.merge_rate") < 170e6
+    assert 80e6 < found.value("costs.reduce_rate") < 140e6
+    assert 1 < found.value("yarn.am_start") < 1.6
+    assert 0.3 < found.value("control.job_setup") < 1
+    assert [abs(job.residual) < 0.05 for job in found.jobs] == [True] * 3
+    # core time describes the reduces, whose number on the cores differed, better than time does
+    worst = {e.key: abs(e.residual_median) for e in found.estimates}
+    assert worst["costs.reduce_rate"] < 0.1
+    assert "[yarn]" in toml_text(found)
+    with pytest.raises(KeyError):
+        found.value("costs.disk_rate")
+
+
+def test_the_first_bytes_on_a_link_tell_the_start_where_they_were_seen() -> None:
+    one = Containers(4, 4)
+    seen = calibrate([TERASORT[1]], [50e6], cluster=one, first_percents_s=[2.6])
+    # 1 % of the 105 MB that a worker gets from the others takes 0.175 s; 0.2 s are the launch; the
+    # earliest of four starts has a fifth of the jitter; four cores are enough for four tasks
+    start = seen.value("costs.task_start") + seen.value("costs.task_start_jitter") / 5
+    assert start == pytest.approx(2.6 - 0.175 - 0.2, abs=0.01)
+    with pytest.raises(ValueError, match="2 first bytes are given for 1 histories"):
+        calibrate([TERASORT[1]], [50e6], cluster=one, first_percents_s=[2.6, 2.5])
+
+
+def test_the_command_estimates_for_containers(tmp_path: Path) -> None:
+    out = tmp_path / "machine.toml"
+    options = ["--containers", "--cores", "2", "--workers-per-machine", "4"]
+    assert run("--jhist", TERASORT[1], *options, "--out", out).exit_code == 0
+    assert "merge_rate" in out.read_text("utf-8")
+    refused = run("--jhist", TERASORT[1], "--cores", "2")
+    assert refused.exit_code == 2
+    assert "--cores and --workers-per-machine go with --containers" in refused.stderr
 
 
 def test_clock_skew_is_said_and_left_out(altered: Callable[..., Path]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hadoop_real
+import hadoop_real_measures
 from eastwest.calibrate import read
 from hadoop_check import __main__ as check
 from hadoop_check import compare, configuration, jars, network, wire
@@ -67,11 +68,23 @@ def test_ports_and_wire_time() -> None:
         "Inter-| Receive\n face |bytes\n  p-m: 9 0 0 0 0 0 0 0 1000 1 0 0 0 0 0 0\n"
         " p-w1: 7 0 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n p-w4:7 0 0 0 0 0 0 0 22 1 0 0 0 0 0 0\n"
     )
-    assert wire.bytes_to_workers(text) == 33
-    samples = [(float(t), 1000 * min(max(t - 10, 0), 20)) for t in range(60)]
-    assert wire.wire_time(samples, 5.0, 50.0) == (19.0, 20_000)
-    with pytest.raises(ValueError, match="nothing was sampled"):
-        wire.wire_time(samples, 100.0, 200.0)
+    assert wire.bytes_to_workers(text) == {"p-w1": 11, "p-w4": 22}
+    sent = [(float(t), {"p-w1": 1000 * min(max(t - 10, 0), 20)}) for t in range(60)]
+    ports = wire.by_port(sent, 0.0)
+    found = hadoop_real_measures.wire(ports, 5.0, 50.0)
+    assert found is not None
+    assert found.time_s == 19.0
+    assert hadoop_real_measures.wire(ports, 100.0, 200.0) is None, "nothing was sampled"
+
+
+def test_drops_are_told_by_port() -> None:
+    shown = (
+        "qdisc tbf 1: dev p-m root refcnt 2 rate 50Mbit\n"
+        " Sent 9 bytes 1 pkt (dropped 617, overlimits 1 requeues 0)\n"
+        "qdisc tbf 2: dev p-w1 root refcnt 2\n Sent 9 bytes 1 pkt (dropped 5, overlimits 0)\n"
+        "qdisc noqueue 0: dev br0 root\n Sent 0 bytes 0 pkt (dropped 3, overlimits 0)\n"
+    )
+    assert check.drops_by_node(shown) == {"m": 617, "w1": 5, "w2": 0, "w3": 0, "w4": 0}
 
 
 def test_a_measured_run_is_compared() -> None:
@@ -88,7 +101,8 @@ def test_a_measured_run_is_compared() -> None:
     start, end = history.submitted_at_s + 24.0, history.submitted_at_s + 43.0
     for t in range(400):
         at = history.submitted_at_s + t / 5
-        run.samples.append((at, round(450e6 * min(max((at - start) / (end - start), 0), 1))))
+        sent = round(112.5e6 * min(max((at - start) / (end - start), 0), 1))
+        run.samples.append((at, {f"p-w{worker}": sent for worker in range(1, 5)}))
     outcome = compare.outcome(run)
     assert outcome.job_s == pytest.approx(46.971)
     assert outcome.wire_s == pytest.approx(18.6, abs=0.3)

@@ -20,9 +20,9 @@ def test_a_measured_setting_is_predicted(setting: str) -> None:
     assert found.predicted
     assert abs(found.error("wire_s")) < 0.15
     assert abs(found.error("job_s")) < hadoop_real.JOB_BAND
-    # Of the measured retransmissions 600 to 1,200 are those of the master before the job begins;
-    # drops are counted at the workers' ports on both sides.
-    assert 0.5 < found.simulated.drops / found.measured.drops < 2
+    # Of the measured retransmissions 617 to 1,079 were of packets to the master before the job
+    # began: these are left out. Drops are counted at the workers' ports on both sides.
+    assert 0.5 < 1 + found.error("drops") < 2
 
 
 def test_a_job_is_predicted_by_its_own_configuration() -> None:

@@ -1,8 +1,14 @@
-"""Predicts measured runs of a real Hadoop and writes what came out (papers/hadoop_real/results).
+"""Predicts measured runs of a real Hadoop.
 
 ``python tools/hadoop_real.py`` calibrates on the unshaped run and on the 50 Mbit/s runs with deep
-buffers, predicts all others, and writes ``machine.toml``, ``predictions.csv``, ``predictions.json``
-and the figures. With ``--check`` nothing is written: exit code 1 if a band is missed.
+buffers of papers/hadoop_real/data, predicts all others, and writes papers/hadoop_real/results:
+``machine.toml``, ``predictions.csv``, ``predictions.json`` and the figures. With ``--check``
+nothing is written. Exit code 1 if a band is missed.
+
+``python tools/hadoop_real.py --data FOLDER`` predicts the runs of a folder in the form of
+``shared/data/hadoop-terasort`` (``hadoop_real_runs`` says what it holds), or a single run's folder.
+Nothing under papers/ is written; ``--out DIR`` takes tables and figures. What is compared, and how
+each number is defined, says ``hadoop_real_measures``.
 """
 
 from __future__ import annotations
@@ -16,8 +22,9 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -25,39 +32,55 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 import eastwest as ew
-from eastwest.calibrate import calibrate, toml_text
+import hadoop_real_runs as folders
+from eastwest.calibrate import Containers, calibrate, toml_text
+from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.plot.style import BLUE, INK, ORANGE, style
 from eastwest.run import Setting
+from hadoop_real_measures import (
+    NUMBERS,
+    Attempt,
+    Network,
+    Outcome,
+    Samples,
+    first_percent,
+    mean,
+    outcome,
+    retransmissions,
+)
+from hadoop_real_runs import CONGESTION, IP_SHARE, MeasuredRun
+
+__all__ = ["Comparison", "InputError", "Outcome", "Run", "compare", "show", "verdicts"]
 
 PAPER = Path(__file__).resolve().parents[1] / "papers" / "hadoop_real"
 SCENARIO = PAPER / "scenarios" / "terasort.toml"
-#: The deep model, by the job's own configuration and without calibration.
-YARN = PAPER / "scenarios" / "terasort_yarn.toml"
+CONFIGURATION = PAPER / "scenarios" / "job_conf.xml.gz"
 #: Settings whose runs the machine is calibrated on; all others are predictions.
 CALIBRATED = ("unshaped", "r50-deep")
+#: The measured machine: two cores that all four workers share.
+CLUSTER = Containers(cores=2, workers_per_machine=4)
 SEEDS = 10
 #: Bands asked: wire time and job time in mean absolute error, retransmissions as a factor.
 WIRE_BAND, JOB_BAND, RETRANSMIT_BAND = 0.10, 0.15, 2.0
-#: IP bytes of a full packet by its bytes with an Ethernet header.
-_IP_SHARE = 1500 / 1514
-_CONGESTION = {"reno": ("new-reno", "off"), "cubic": ("cubic", "linux")}
+#: Time between two samples of the simulated ports, as of the measured ones.
+_SAMPLE_S = 0.25
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run did, measured or simulated."""
+class Case:
+    """A scenario for one setting: its text, the files beside it, and what is set in it."""
 
-    job_s: float
-    wire_s: float
-    drops: float
-    retransmits: float
-    timeouts: float
+    text: str
+    files: dict[str, bytes]
+    settings: dict[str, Setting]
+    #: What a reader of the prediction must know.
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One measured run."""
+    """One measured run of the paper."""
 
     name: str
     rate_mbit: float
@@ -66,6 +89,7 @@ class Run:
     maps: int
     shuffle_mb: float
     measured: Outcome
+    reduce_memory_mb: int = 2048
 
     @property
     def setting(self) -> str:
@@ -74,22 +98,28 @@ class Run:
 
     def settings(self) -> dict[str, Setting]:
         """What it changes in the scenario."""
-        congestion, hystart = _CONGESTION[self.congestion]
         changed: dict[str, Setting] = {
             "fabric.host_rate": f"{self.rate_mbit:g} Mbit/s",
-            "fabric.queue.limit": f"{round(self.switch_buffer_bytes * _IP_SHARE)} B",
-            "tcp.congestion": congestion,
-            "tcp.hystart": hystart,
+            "fabric.queue.limit": f"{round(self.switch_buffer_bytes * IP_SHARE)} B",
+            **CONGESTION[self.congestion],
         }
         if self.maps != 8:
             # 1 GB: splits of 67.1 MB and 57.9 MB, on the average 62.5 MB
             changed |= {"workload.hadoop.job.0.input": "1 GB"}
             changed |= {"workload.hadoop.job.0.maps": self.maps}
+        if self.reduce_memory_mb != 2048:
+            memory = "workload.hadoop.hadoop.mapreduce.reduce.memory.mb"
+            changed |= {memory: self.reduce_memory_mb}
         return changed
+
+    def case(self, extra: Mapping[str, Setting]) -> Case:
+        """Its scenario; ``extra`` changes it."""
+        files = {CONFIGURATION.name: CONFIGURATION.read_bytes()}
+        return Case(SCENARIO.read_text("utf-8"), files, self.settings() | dict(extra))
 
 
 def measured_runs() -> list[Run]:
-    """All measured runs."""
+    """All measured runs of the paper."""
     with (PAPER / "data" / "runs.csv").open(encoding="utf-8", newline="") as stream:
         return [
             Run(
@@ -99,10 +129,36 @@ def measured_runs() -> list[Run]:
                 row["congestion"],
                 int(row["maps"]),
                 float(row["shuffle_mb"]),
-                Outcome(*(float(row[name]) for name in Outcome.__annotations__)),
+                _kept_outcome({name: float(v) for name, v in row.items() if _is_number(v)}),
+                int(row["reduce_memory_mb"]),
             )
             for row in csv.DictReader(stream)
         ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _kept_outcome(row: Mapping[str, float]) -> Outcome:
+    """The numbers of a row of runs.csv, whose times count from the job's submission."""
+    return Outcome(
+        job_s=row["job_s"],
+        wire_s=row["wire_s"],
+        drops=row["drops"],
+        retransmits=retransmissions(row["retransmits"], row["master_drops"]),
+        timeouts=row["timeouts"],
+        first_map_s=row["first_map_s"],
+        maps_s=row["last_map_s"] - row["first_map_s"],
+        last_map_to_reduce_s=row["first_reduce_s"] - row["last_map_s"],
+        last_map_to_byte_s=row["first_byte_s"] - row["last_map_s"],
+        shuffle_s=row["shuffle_mean_s"],
+        shuffle_to_end_s=row["job_s"] - row["last_shuffle_s"],
+    )
 
 
 def machine(runs: Sequence[Run]) -> str:
@@ -110,55 +166,148 @@ def machine(runs: Sequence[Run]) -> str:
     used = [run for run in runs if run.setting in CALIBRATED]
     files = [PAPER / "data" / f"{run.name}.jhist.gz" for run in used]
     rates = [run.rate_mbit * 1e6 or None for run in used]
-    return toml_text(calibrate(files, rates))
+    firsts = [first_percent(run.measured) for run in used]
+    return toml_text(calibrate(files, rates, cluster=CLUSTER, first_percents_s=firsts))
 
 
-def simulate(settings: Mapping[str, Setting], profile: str | None, seed: int) -> Outcome:
-    """One simulated run: with a machine profile, or else by the job's own configuration."""
-    with tempfile.TemporaryDirectory() as folder:
-        scenario = YARN
-        if profile is not None:
-            (Path(folder) / "machine.toml").write_text(profile, "utf-8")
-            text = SCENARIO.read_text("utf-8")
-            head, hadoop, rest = text.partition('kind = "mapreduce"\n')
-            scenario = Path(folder) / "terasort.toml"
-            scenario.write_text(f'{head}{hadoop}machine = "machine.toml"\n{rest}', "utf-8")
-        result = ew.run(scenario, set=dict(settings), seed=seed, out=Path(folder) / "result")
-        summary = result.summary
-        drops = result.links.filter(pl.col("src") == "switch0")["drops"].sum()
-        return Outcome(
-            float(result.jobs["runtime_s"][0]),
-            wire_time(result),
-            float(drops),
-            float(summary["tcp"]["retransmits"]),
-            float(summary["tcp"]["timeouts"]),
+def data_case(run: MeasuredRun) -> Case:
+    """The scenario of a measured run that was read from a folder."""
+    rate = f"{run.rate_mbit:g} Mbit/s"
+    fabric = f'kind = "star"\nhosts = {len(run.workers) + 1}'
+    if len(run.racks) == 2:
+        left, right = (len(rack) for rack in run.racks)
+        fabric = (
+            f'kind = "dumbbell"\nhosts_left = {left + 1}\nhosts_right = {right}\n'
+            f'uplink_rate = "{float(run.keys["TRUNK"]):g} Mbit/s"\nuplink_delay = "20 us"'
         )
-
-
-def wire_time(result: ew.Result) -> float:
-    """From 1 % to 99 % of the bytes on the ports to the workers during the shuffle, in seconds."""
-    reduces = result.tasks.filter(pl.col("kind") == "reduce")
-    start, end = reduces["started_s"].min(), reduces["input_done_s"].max()
-    ports = result.links.filter(
-        (pl.col("src") == "switch0") & pl.col("dst").is_in([f"h{i}" for i in range(1, 5)])
-    )["link"]
-    bins = (
-        result.link_samples.filter(
-            pl.col("link").is_in(ports.to_list()) & pl.col("time_s").is_between(start, end)
+    text = SCENARIO.read_text("utf-8")
+    head, _, rest = text.partition('kind = "star"\n')
+    text = head + fabric + "\n" + rest.partition("\n")[2]
+    text = text.replace(CONFIGURATION.name, "job_conf.xml")
+    workers = len(run.workers)
+    output = int(run.properties.get(folders.REPLICATION, "1"))
+    copies = workers if run.all_local else min(workers, run.input_replication)
+    job = "workload.hadoop.job.0"
+    settings: dict[str, Setting] = {
+        "fabric.host_rate": rate,
+        "fabric.queue.limit": f"{round(int(run.keys['SWBUF']) * IP_SHARE)} B",
+        "fabric.host_queue.limit": f"{round(int(run.keys['HOSTBUF']) * IP_SHARE)} B",
+        "tcp.min_rto": f"{float(run.keys['MINRTO']):g} ms",
+        **CONGESTION[run.keys["CC"]],
+        "workload.hadoop.node.cores": round(run.cores or CLUSTER.cores or 2),
+        "workload.hadoop.node.workers_per_machine": workers,
+        "workload.hadoop.hadoop.dfs.replication": copies,
+        "workload.hadoop.hadoop.mapreduce.terasort.output.replication": output,
+        f"{job}.input": f"{run.input_bytes} B",
+        f"{job}.shuffle_ratio": round(run.shuffle_bytes / run.input_bytes, 9),
+        f"{job}.output_ratio": round(run.output_bytes / run.input_bytes, 9),
+        f"{job}.maps": run.maps,
+        f"{job}.reduces": run.reduces,
+    }
+    remarks = list(run.remarks)
+    if not run.all_local:
+        remarks.append(
+            "not all maps had their split on their node: the simulated ones draw where theirs lie, "
+            "and may read more or fewer of them over the network"
         )
-        .group_by("time_s")
-        .agg(pl.col("bytes").sum())
-        .sort("time_s")
-        .with_columns(share=pl.col("bytes").cum_sum() / pl.col("bytes").sum())
+    files = {"job_conf.xml": configuration_xml(run.properties)}
+    return _without_unknown(Case(text, files, settings, remarks), run.properties)
+
+
+def configuration_xml(properties: Mapping[str, str]) -> bytes:
+    """Properties as a configuration file of Hadoop."""
+    lines = [
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in properties.items()
+    ]
+    return "\n".join(["<configuration>", *lines, "</configuration>"]).encode()
+
+
+def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
+    """The case without properties that the simulator does not know, with a remark of each."""
+    kept, said = dict(properties), list(case.remarks)
+    for _ in range(len(properties)):
+        case = Case(case.text, {"job_conf.xml": configuration_xml(kept)}, case.settings, said)
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = written(case, None, Path(folder))
+            problems = [p["message"] for p in ew.check(scenario, set=case.settings)]
+        unknown = [
+            name
+            for name in kept
+            if any(
+                m.startswith(f"{name} in job_conf.xml") and "is not a property that is known" in m
+                for m in problems
+            )
+        ]
+        if not unknown:
+            break
+        for name in unknown:
+            said.append(f"{name}={kept.pop(name)} is not known to the simulator and left out")
+    if problems:
+        raise InputError("the scenario of this setting is refused: " + "; ".join(problems))
+    return case
+
+
+def written(case: Case, profile: str | None, folder: Path) -> Path:
+    """The scenario in a folder, with its files and with a machine profile if there is one."""
+    for name, content in case.files.items():
+        (folder / name).write_bytes(content)
+    text = case.text
+    if profile is not None:
+        (folder / "machine.toml").write_text(profile, "utf-8")
+        head, hadoop, rest = text.partition('kind = "mapreduce"\n')
+        text = f'{head}{hadoop}machine = "machine.toml"\n{rest}'
+    path = folder / "terasort.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def simulate(case: Case, profile: str | None, seed: int) -> tuple[Outcome, list[str]]:
+    """One simulated run, with or without a machine profile: its outcome and its notes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        scenario = written(case, profile, folder)
+        result = ew.run(scenario, set=case.settings, seed=seed, out=folder / "result")
+        return simulated_outcome(result), list(result.summary["notes"])
+
+
+def simulated_outcome(result: ew.Result) -> Outcome:
+    """The numbers of a simulated run, by the definitions of ``hadoop_real_measures``."""
+    tasks = result.tasks.select("kind", "assigned_s", "finished_s", "input_done_s")
+    attempts = [
+        Attempt(kind, start, end, shuffled if kind == "reduce" else None)
+        for kind, start, end, shuffled in tasks.iter_rows()
+    ]
+    links = result.links
+    from_switch = links.filter(~pl.col("src").str.starts_with("h"))
+    to_workers = from_switch.filter(pl.col("dst").str.contains(r"^h[1-9]\d*$"))
+    trunk = from_switch.filter(~pl.col("dst").str.starts_with("h"))
+    tcp = result.summary["tcp"]
+    network = Network(
+        retransmits=float(tcp["retransmits"]),
+        timeouts=float(tcp["timeouts"]),
+        worker_port_drops=float(to_workers["drops"].sum()),
+        master_port_drops=float(from_switch.filter(pl.col("dst") == "h0")["drops"].sum()),
+        trunk_drops=float(trunk["drops"].sum()) if trunk.height else None,
     )
-    reached = [float(bins.filter(pl.col("share") >= share)["time_s"][0]) for share in (0.01, 0.99)]
-    return reached[1] - reached[0]
+    job = result.jobs.row(0, named=True)
+    return outcome(float(job["runtime_s"]), attempts, _sent(result, to_workers), network)
 
 
-def mean(outcomes: Sequence[Outcome]) -> Outcome:
-    """The mean of each number."""
-    names = Outcome.__annotations__
-    return Outcome(*(statistics.mean(getattr(o, name) for o in outcomes) for name in names))
+def _sent(result: ew.Result, ports: pl.DataFrame) -> dict[str, Samples]:
+    """Bytes sent so far on each port at the end of every sample, as the measured ports have it."""
+    samples = result.link_samples.filter(pl.col("link").is_in(ports["link"].to_list()))
+    last = round(float(samples["time_s"].max() or 0) / _SAMPLE_S)  # type: ignore[arg-type]
+    found: dict[str, Samples] = {}
+    for link, name in ports.select("link", "name").iter_rows():
+        own = samples.filter(pl.col("link") == link)
+        grown = {round(t / _SAMPLE_S): b for t, b in own.select("time_s", "bytes").iter_rows()}
+        so_far, series = 0.0, []
+        for number in range(last + 1):
+            so_far += grown.get(number, 0)
+            series.append((number * _SAMPLE_S, so_far))
+        found[name] = series
+    return found
 
 
 @dataclass(frozen=True)
@@ -171,10 +320,15 @@ class Comparison:
     simulated: Outcome
     measured_runs: list[Outcome]
     simulated_runs: list[Outcome]
+    #: What a reader must know of the prediction.
+    remarks: list[str] = field(default_factory=list)
 
     def error(self, name: str) -> float:
-        """Simulated over measured, less one."""
-        return float(getattr(self.simulated, name) / getattr(self.measured, name) - 1)
+        """Simulated over measured, less one; not a number where one of them is not known or 0."""
+        measured, simulated = getattr(self.measured, name), getattr(self.simulated, name)
+        if measured is None or simulated is None or measured == 0:
+            return float("nan")
+        return float(simulated / measured - 1)
 
 
 def compare(
@@ -189,33 +343,116 @@ def compare(
     for run in runs:
         if run.rate_mbit:
             settings.setdefault(run.setting, []).append(run)
+    return [
+        _compared(
+            name,
+            name not in calibrated,
+            [member.measured for member in members],
+            members[0].case(extra or {}),
+            profile,
+            seeds,
+        )
+        for name, members in settings.items()
+    ]
+
+
+def _compared(
+    name: str,
+    predicted: bool,
+    measured: list[Outcome],
+    case: Case,
+    profile: str | None,
+    seeds: int,
+) -> Comparison:
+    ran = [simulate(case, profile, seed) for seed in range(1, seeds + 1)]
+    simulated = [found for found, _ in ran]
+    ignored = sorted({note for _, notes in ran for note in notes if "is ignored" in note})
+    remarks = [*case.remarks, *ignored]
+    return Comparison(
+        name, predicted, mean(measured), mean(simulated), measured, simulated, remarks
+    )
+
+
+def compare_data(
+    runs: Sequence[MeasuredRun], profile: str | None, seeds: int, calibrated: Sequence[str]
+) -> list[Comparison]:
+    """All settings of runs read from folders; ``calibrated`` are names of runs."""
+    settings: dict[str, list[MeasuredRun]] = {}
+    for run in runs:
+        if run.rate_mbit:
+            settings.setdefault(run.setting, []).append(run)
     found = []
     for name, members in settings.items():
-        changed = members[0].settings() | dict(extra or {})
-        simulated = [simulate(changed, profile, seed) for seed in range(1, seeds + 1)]
+        for other in members[1:]:
+            apart = members[0].same_as(other)
+            if apart is not None:
+                raise InputError(
+                    f"{members[0].folder} and {other.folder}: one setting by their names, "
+                    f"but {apart}"
+                )
+        case = data_case(members[0])
+        remarks = [*case.remarks, *(f"{m.name}: {r}" for m in members[1:] for r in m.remarks)]
+        case = Case(case.text, case.files, case.settings, remarks)
+        predicted = not any(member.name in calibrated for member in members)
         measured = [member.measured for member in members]
-        predicted = name not in calibrated
-        found.append(
-            Comparison(name, predicted, mean(measured), mean(simulated), measured, simulated)
-        )
+        found.append(_compared(name, predicted, measured, case, profile, seeds))
     return found
 
 
+def chosen(runs: Sequence[MeasuredRun], names: Sequence[str] | None) -> list[MeasuredRun]:
+    """The runs to calibrate on: those of these runs or settings, else of the paper's settings."""
+    wanted = CALIBRATED if names is None else names
+    found = [run for run in runs if run.name in wanted or run.setting in wanted]
+    for name in names or ():
+        if not any(name in (run.name, run.setting) for run in runs):
+            known = ", ".join(sorted({run.name for run in runs}))
+            raise InputError(
+                f"--calibrate {name}: there is no such run or setting; there are {known}"
+            )
+    return found
+
+
+def data_machine(used: Sequence[MeasuredRun]) -> tuple[str, str]:
+    """A profile from these runs, or the paper's where there are none; and what to say of it."""
+    if not used:
+        path = PAPER / "results" / "machine.toml"
+        said = (
+            "no run to calibrate on: the machine is that of "
+            "papers/hadoop_real/results/machine.toml; --calibrate NAME names runs of this folder"
+        )
+        return path.read_text("utf-8"), said
+    workers = {len(run.workers) for run in used}
+    if len(workers) > 1:
+        raise InputError("--calibrate: all runs must have as many workers")
+    cluster = Containers(used[0].cores or CLUSTER.cores, workers.pop())
+    rates = [run.rate_mbit * 1e6 or None for run in used]
+    paths = [run.history.path for run in used]
+    firsts = [first_percent(run.measured) for run in used]
+    found = calibrate(paths, rates, cluster=cluster, first_percents_s=firsts)
+    return toml_text(found), "calibrated on " + ", ".join(run.name for run in used)
+
+
 def verdicts(found: Sequence[Comparison]) -> dict[str, tuple[float, float]]:
-    """Each number asked and its band, over the settings that are predictions."""
-    predicted = [c for c in found if c.predicted]
-    factors = [c.simulated.retransmits / c.measured.retransmits for c in predicted]
-    return {
-        "wire time, mean absolute error": (
-            statistics.mean(abs(c.error("wire_s")) for c in predicted),
-            WIRE_BAND,
-        ),
-        "job time, mean absolute error": (
-            statistics.mean(abs(c.error("job_s")) for c in predicted),
-            JOB_BAND,
-        ),
-        "retransmissions, worst factor": (max(max(f, 1 / f) for f in factors), RETRANSMIT_BAND),
-    }
+    """Each number asked and its band, over the settings that are predictions and have it."""
+    verdict = {}
+    for what, name, band in (
+        ("wire time", "wire_s", WIRE_BAND),
+        ("job time", "job_s", JOB_BAND),
+    ):
+        errors = [abs(c.error(name)) for c in found if c.predicted and _has(c, name)]
+        if errors:
+            verdict[f"{what}, mean absolute error"] = (statistics.mean(errors), band)
+    factors = [1 + c.error("retransmits") for c in found if c.predicted and _has(c, "retransmits")]
+    if factors:
+        worst = max(max(f, 1 / f) if f > 0 else float("inf") for f in factors)
+        verdict["retransmissions, worst factor"] = (worst, RETRANSMIT_BAND)
+    return verdict
+
+
+def _has(c: Comparison, name: str) -> bool:
+    """Whether a number is known on both sides, so that an error can be told."""
+    measured, simulated = getattr(c.measured, name), getattr(c.simulated, name)
+    return measured is not None and simulated is not None and measured > 0
 
 
 def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
@@ -231,6 +468,8 @@ def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
         if one not in by_name or other not in by_name:
             continue
         for number in ("wire_s", "retransmits"):
+            if not all(_has(by_name[name], number) for name in (one, other)):
+                continue
             factors = [
                 getattr(getattr(by_name[one], side), number)
                 / getattr(getattr(by_name[other], side), number)
@@ -249,12 +488,13 @@ def show(found: Sequence[Comparison]) -> str:
     ]
     for c in found:
         name = c.setting if c.predicted else f"{c.setting} (calibrated)"
-        m, s = c.measured, c.simulated
-        lines.append(
-            f"| {name} | {m.wire_s:.2f} | {s.wire_s:.2f} | {c.error('wire_s'):+.1%} "
-            f"| {m.job_s:.1f} | {s.job_s:.1f} | {c.error('job_s'):+.1%} "
-            f"| {m.retransmits:.0f} | {s.retransmits:.0f} |"
-        )
+        cells = [
+            name,
+            *_cells(c, "wire_s", 2),
+            *_cells(c, "job_s", 1),
+            *_cells(c, "retransmits", 0)[:2],
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     for what, (value, band) in verdicts(found).items():
         lines.append(f"\n{what}: {value:.3f} (band {band})")
     for said, number, measured, simulated in effects(found):
@@ -263,6 +503,30 @@ def show(found: Sequence[Comparison]) -> str:
             f"\n{said}, {number}: × {measured:.2f} measured, × {simulated:.2f} simulated"
             f" ({'same' if same else 'OTHER'} sign)"
         )
+    return "\n".join(lines)
+
+
+def _cells(c: Comparison, number: str, digits: int) -> list[str]:
+    """Measured, simulated and error of a number, as a table shows them."""
+    measured, simulated = getattr(c.measured, number), getattr(c.simulated, number)
+    said = ["–" if v is None else f"{v:.{digits}f}" for v in (measured, simulated)]
+    return [*said, f"{c.error(number):+.1%}" if _has(c, number) else "–"]
+
+
+def show_all(found: Sequence[Comparison]) -> str:
+    """Every number of every setting, a table each, with what must be known of it."""
+    lines: list[str] = []
+    for c in found:
+        said = f"{len(c.measured_runs)} measured, {len(c.simulated_runs)} simulated"
+        name = c.setting if c.predicted else f"{c.setting} (calibrated)"
+        lines += [f"\n{name}: {said}", "", "| number | measured | simulated | error |"]
+        lines.append("|---|---|---|---|")
+        for number, meaning in NUMBERS.items():
+            if getattr(c.measured, number) is None and getattr(c.simulated, number) is None:
+                continue
+            digits = 1 if number in ("drops", "retransmits", "timeouts", "trunk_drops") else 2
+            lines.append(f"| {meaning} | {' | '.join(_cells(c, number, digits))} |")
+        lines += ["", *(f"note: {remark}" for remark in c.remarks)]
     return "\n".join(lines)
 
 
@@ -296,6 +560,8 @@ def draw(found: Sequence[Comparison]) -> Figure:
 def _panel(axes: Axes, found: Sequence[Comparison], number: str, band: float) -> None:
     for place, c in enumerate(found):
         middle = getattr(c.measured, number)
+        if middle is None:
+            continue
         low = middle / (1 + band) if number == "retransmits" else middle * (1 - band)
         first = place == 0
         axes.barh(
@@ -310,7 +576,7 @@ def _panel(axes: Axes, found: Sequence[Comparison], number: str, band: float) ->
             (c.measured_runs, -0.14, "D", ORANGE),
             (c.simulated_runs, 0.14, "o", BLUE),
         ):
-            values = [getattr(run, number) for run in side]
+            values = [v for v in (getattr(run, number) for run in side) if v is not None]
             said = "measured" if mark == "D" else "simulated, a seed each"
             axes.plot(
                 values,
@@ -329,27 +595,30 @@ def table(found: Sequence[Comparison]) -> str:
     """All runs as CSV."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["setting", "predicted", "side", "run", *Outcome.__annotations__])
+    writer.writerow(["setting", "predicted", "side", "run", *(f.name for f in fields(Outcome))])
     for c in found:
         for side, outcomes in (("measured", c.measured_runs), ("simulated", c.simulated_runs)):
-            for number, outcome in enumerate(outcomes, 1):
-                values = (f"{value:.6g}" for value in asdict(outcome).values())
+            for number, of_run in enumerate(outcomes, 1):
+                values = ("" if v is None else f"{v:.6g}" for v in asdict(of_run).values())
                 writer.writerow([c.setting, str(c.predicted).lower(), side, number, *values])
     return stream.getvalue()
 
 
 def write(
-    found: Sequence[Comparison], own: Sequence[Comparison], profile: str, command: str
+    found: Sequence[Comparison],
+    own: Sequence[Comparison],
+    profile: str,
+    command: str,
+    results: Path = PAPER / "results",
 ) -> None:
-    """Write everything of papers/hadoop_real/results."""
-    results = PAPER / "results"
+    """Write profile, predictions and figures into a folder."""
     summary = {
         "command": command,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "version": ew.__version__,
-        "bands": {what: {"value": v, "band": b} for what, (v, b) in verdicts(found).items()},
+        "bands": _bands(found),
         "own_configuration": {
-            "bands": {what: {"value": v, "band": b} for what, (v, b) in verdicts(own).items()},
+            "bands": _bands(own),
             "settings": [{"setting": c.setting, "simulated": asdict(c.simulated)} for c in own],
         },
         "effects": [
@@ -363,9 +632,11 @@ def write(
                 "measured": asdict(c.measured),
                 "simulated": asdict(c.simulated),
             }
+            | ({"notes": c.remarks} if c.remarks else {})
             for c in found
         ],
     }
+    results.mkdir(parents=True, exist_ok=True)
     write_whole(results / "machine.toml", profile.encode())
     write_whole(results / "predictions.csv", table(found).encode())
     write_whole(results / "predictions.json", (json.dumps(summary, indent=1) + "\n").encode())
@@ -378,18 +649,83 @@ def write(
         write_whole(results / f"predictions.{kind}", picture.getvalue())
 
 
-def main() -> int:
+def _bands(found: Sequence[Comparison]) -> dict[str, dict[str, float]]:
+    return {what: {"value": v, "band": b} for what, (v, b) in verdicts(found).items()}
+
+
+OWN = "By the job's own configuration, nothing calibrated:"
+
+
+def predict_data(arguments: argparse.Namespace) -> int:
+    """Predict the runs of a folder: prints tables, and writes them where ``--out`` says."""
+    out: Path | None = arguments.out
+    if out is not None and out.resolve().is_relative_to(PAPER.parent):
+        raise InputError(f"--out {out}: nothing under {PAPER.parent} is written with --data")
+    given: dict[str, str] = {}
+    for text in arguments.set or ():
+        given |= folders.parse_settings(text, "--set")
+    runs = folders.load(arguments.data, given, CONFIGURATION)
+    used = chosen(runs, arguments.calibrate)
+    profile, said = data_machine(used)
+    shaped = [run for run in runs if run.rate_mbit]
+    for run in runs:
+        if not run.rate_mbit:
+            print(
+                f"{run.name}: RATE=0, nothing was shaped: its network is the machine's own, "
+                "which is not predicted"
+            )
+    if not shaped:
+        raise InputError(f"{arguments.data}: has no run with a rate")
+    print(said, end="\n\n")
+    found = compare_data(shaped, profile, arguments.seeds, [run.name for run in used])
+    print(show(found) + "\n" + show_all(found))
+    own = compare_data(shaped, None, arguments.seeds, ())
+    print(f"\n{OWN}\n\n{show(own)}\n{show_all(own)}")
+    if out is not None:
+        command = f"python tools/hadoop_real.py --data {arguments.data} --seeds {arguments.seeds}"
+        write(found, own, profile, command, out)
+    held = all(value <= band for value, band in verdicts(found).values())
+    return 1 if arguments.check and not held else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Calibrate, predict, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="without --data: write nothing; exit code 1: a band missed",
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="predict the runs of this folder"
+    )
+    parser.add_argument(
+        "--calibrate", nargs="+", metavar="NAME",
+        help="runs or settings of --data to calibrate the machine on (default: unshaped, r50-deep)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", metavar="KEY=VALUE",
+        help="a key of settings.txt, for all runs of --data: " + ", ".join(folders.KEYS),
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write the predictions of --data here"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.data is not None:
+        try:
+            return predict_data(arguments)
+        except InputError as error:
+            print(f"hadoop_real: {error}", file=sys.stderr)
+            return 2
+    if arguments.calibrate or arguments.set or arguments.out:
+        parser.error("--calibrate, --set and --out go with --data")
     runs = measured_runs()
     profile = machine(runs)
     found = compare(runs, profile, arguments.seeds)
     print(show(found))
     own = compare(runs, None, arguments.seeds, calibrated=())
-    print("\nBy the job's own configuration, nothing calibrated:\n\n" + show(own))
+    print(f"\n{OWN}\n\n" + show(own))
     held = all(value <= band for value, band in verdicts(found).values())
     if not arguments.check:
         write(found, own, profile, f"python tools/hadoop_real.py --seeds {arguments.seeds}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ from types import FrameType
 
 from eastwest.run import Setting
 from hadoop_check import cluster, compare, jars, network, wire
-from hadoop_check.network import NODES, SWITCH, Shape
+from hadoop_check.network import MASTER, NODES, SWITCH, WORKERS, Shape
 
 _TOOLS = ("ip", "tc", "ss", "nstat", "unshare", "sysctl", "java", "mvn")
 _ROW_BYTES = 100
@@ -163,7 +164,7 @@ def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, b
                 into = work / "history" / str(number)
                 measured.append(_sort(hadoop, shape, options, into))
         _say("simulating the same")
-        return compare.report(measured, options.seeds, _scenario(options))
+        return compare.report(measured, options.seeds, _scenario(options), os.cpu_count() or 2)
 
 
 def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
@@ -171,13 +172,12 @@ def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
     size = options.blocks * _BLOCK // _ROW_BYTES * _ROW_BYTES
     changed: dict[str, Setting] = {
         "workload.hadoop.job.0.input": f"{size} B",
-        "workload.hadoop.shuffle.parallel_copies": options.copies,
+        "workload.hadoop.hadoop.mapreduce.reduce.shuffle.parallelcopies": options.copies,
     }
     if options.pack:
         changed |= {
-            "workload.hadoop.reduce_slots": 2,
+            "workload.hadoop.hadoop.mapreduce.reduce.memory.mb": 1024,
             "workload.hadoop.control.reduces_per_heartbeat": 2,
-            "workload.hadoop.control.spread": False,
         }
     return changed
 
@@ -205,19 +205,31 @@ def _sort(
         shape,
         history,
         meter.samples,
-        dropped_after - dropped,
+        sum(dropped_after[worker] - dropped[worker] for worker in WORKERS),
         after["retransmits"] - before["retransmits"],
         after["timeouts"] - before["timeouts"],
         options.blocks,
+        dropped_after[MASTER] - dropped[MASTER],
     )
 
 
-def _drops() -> int:
-    """Packets the ports of the switch have dropped since they were shaped."""
+def _drops() -> dict[str, int]:
+    """Packets that the switch's port towards each node has dropped since it was shaped."""
     command = ["ip", "netns", "exec", SWITCH, "tc", "-s", "qdisc", "show"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return drops_by_node(shown)
+
+
+def drops_by_node(shown: str) -> dict[str, int]:
+    """The drops that ``tc -s qdisc show`` tells of the ports towards the nodes."""
+    drops, node = dict.fromkeys(NODES, 0), ""
     words = shown.replace(",", " ").split()
-    return sum(int(words[i + 1]) for i, word in enumerate(words) if word == "(dropped")
+    for word, following in itertools.pairwise(words):
+        if word == "dev":
+            node = following.removeprefix("p-")
+        elif word == "(dropped" and node in drops:
+            drops[node] += int(following)
+    return drops
 
 
 if __name__ == "__main__":

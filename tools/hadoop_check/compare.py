@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hadoop_real
-from eastwest.calibrate import calibrate, read, toml_text
+from eastwest.calibrate import Containers, calibrate, read, toml_text
 from eastwest.run import Setting
-from hadoop_check.network import Shape
-from hadoop_check.wire import Sample, wire_time
+from hadoop_check.network import WORKERS, Shape
+from hadoop_check.wire import Sample, by_port
+from hadoop_real_measures import Attempt, Network, first_percent
+from hadoop_real_measures import outcome as made
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,21 @@ class Measured:
     retransmits: int
     timeouts: int
     maps: int
+    #: Drops at the port towards the master.
+    master_drops: int = 0
 
 
 def outcome(run: Measured) -> hadoop_real.Outcome:
     """The job's numbers, by its history and the switch's counters."""
     history = read(run.history)
-    reduces = history.of("reduce")
-    begins = min(r.started_s or 0.0 for r in reduces) + history.submitted_at_s
-    ends = max(r.input_done_s or 0.0 for r in reduces) + history.submitted_at_s
-    wire_s, _ = wire_time(run.samples, begins, ends)
-    return hadoop_real.Outcome(history.finished_s, wire_s, run.drops, run.retransmits, run.timeouts)
+    attempts = [
+        Attempt(kind, a.started_s or 0.0, a.finished_s or 0.0, a.input_done_s)
+        for kind in ("map", "reduce")
+        for a in history.of(kind)
+    ]
+    network = Network(run.retransmits, run.timeouts, run.drops, run.master_drops)
+    ports = by_port(run.samples, history.submitted_at_s)
+    return made(history.finished_s, attempts, ports, network)
 
 
 def as_runs(runs: Sequence[Measured]) -> list[hadoop_real.Run]:
@@ -56,15 +63,22 @@ def as_runs(runs: Sequence[Measured]) -> list[hadoop_real.Run]:
     ]
 
 
-def report(runs: Sequence[Measured], seeds: int, extra: Mapping[str, Setting]) -> tuple[str, bool]:
-    """The table, and whether all bands are held; ``extra`` changes the scenario."""
+def report(
+    runs: Sequence[Measured], seeds: int, extra: Mapping[str, Setting], cores: int = 2
+) -> tuple[str, bool]:
+    """The table, and whether all bands are held; ``extra`` changes the scenario.
+
+    ``cores`` are those of the machine that runs all nodes.
+    """
     first = runs[0]
-    profile = toml_text(calibrate([first.history], [first.shape.rate_mbit * 1e6]))
     compared = as_runs(runs)
+    cluster = Containers(cores, len(WORKERS))
+    rates, seen = [first.shape.rate_mbit * 1e6], [first_percent(compared[0].measured)]
+    found = calibrate([first.history], rates, cluster=cluster, first_percents_s=seen)
+    profile = toml_text(found)
     # the devices take no burst of more than a segment (gso_max_segs)
-    extra = {"tcp.segmentation_offload": False, **extra}
-    found = hadoop_real.compare(compared, profile, seeds, extra, calibrated=(compared[0].setting,))
-    if len(runs) == 1:
-        found = hadoop_real.compare(compared, profile, seeds, extra, calibrated=())
-    held = all(value <= band for value, band in hadoop_real.verdicts(found).values())
-    return hadoop_real.show(found), held
+    extra = {"tcp.segmentation_offload": False, "workload.hadoop.node.cores": cores, **extra}
+    calibrated = () if len(runs) == 1 else (compared[0].setting,)
+    results = hadoop_real.compare(compared, profile, seeds, extra, calibrated)
+    held = all(value <= band for value, band in hadoop_real.verdicts(results).values())
+    return hadoop_real.show(results), held

@@ -9,14 +9,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import hadoop_real_measures
 from hadoop_check.network import SWITCH, WORKERS
 
 _PERIOD_S = 0.25
 #: Kind of a network namespace for ``setns``.
 _CLONE_NEWNET = 0x40000000
 
-#: A sample: seconds since 1970, and bytes sent to all workers so far.
-Sample = tuple[float, int]
+#: A sample: seconds since 1970, and bytes sent on the port towards each worker so far.
+Sample = tuple[float, dict[str, int]]
 
 
 class Meter:
@@ -48,26 +49,21 @@ class Meter:
             self.samples.append((time.time(), bytes_to_workers(text)))
 
 
-def bytes_to_workers(text: str) -> int:
-    """Bytes sent on the ports towards workers, by ``/proc/net/dev``."""
+def bytes_to_workers(text: str) -> dict[str, int]:
+    """Bytes sent on the port towards each worker, by ``/proc/net/dev``."""
     ports = {f"p-{worker}" for worker in WORKERS}
-    total = 0
+    sent = {}
     for line in text.splitlines():
         name, colon, numbers = line.partition(":")
         if colon and name.strip() in ports:
-            total += int(numbers.split()[8])
-    return total
+            sent[name.strip()] = int(numbers.split()[8])
+    return sent
 
 
-def wire_time(samples: Sequence[Sample], start_s: float, end_s: float) -> tuple[float, int]:
-    """From 1 % to 99 % of the bytes between two times: how long that took, and all bytes."""
-    within = [(at, total) for at, total in samples if start_s <= at <= end_s]
-    if len(within) < 2:
-        raise ValueError("nothing was sampled in that time")
-    first, last = within[0][1], within[-1][1]
-    total = last - first
-
-    def reached(share: float) -> float:
-        return next(at for at, sent in within if sent - first >= share * total)
-
-    return reached(0.99) - reached(0.01), total
+def by_port(samples: Sequence[Sample], since_s: float) -> dict[str, hadoop_real_measures.Samples]:
+    """What each port had sent at the times of the samples, in seconds since a time."""
+    ports = {port for _, sent in samples for port in sent}
+    return {
+        port: [(at - since_s, float(sent[port])) for at, sent in samples if port in sent]
+        for port in sorted(ports)
+    }

@@ -82,6 +82,31 @@ fn the_configuration_of_a_real_job_is_understood() {
 }
 
 #[test]
+fn slots_that_ignore_the_memory_of_containers_are_noted() {
+    let files: [(&str, &[u8]); 1] = [("job_conf.xml.gz", JOB)];
+    let said = |lines: &str| config(lines, &files).1.join("\n");
+    let memory = site(
+        "<property name='yarn.nodemanager.resource.memory-mb' value='2560'/>
+         <property name='mapreduce.map.memory.mb' value='1024'/>",
+    );
+    let files_of_slots: [(&str, &[u8]); 1] = [("a.xml", memory.as_bytes())];
+    let slots =
+        config("framework = 'mr1'\nhadoop_files = ['a.xml']", &files_of_slots).1.join("\n");
+    assert!(
+        slots.contains("yarn.nodemanager.resource.memory-mb in a.xml, line ")
+            && slots.contains("(and 1 more) is ignored: with framework = \"mr1\""),
+        "{slots}"
+    );
+    let one = said("hadoop = { 'mapreduce.reduce.memory.mb' = 1024 }");
+    assert!(one.contains("mapreduce.reduce.memory.mb"), "{one}");
+    assert!(one.contains("is ignored: with framework = \"mr1\""), "{one}");
+    let containers = said("hadoop_files = ['job_conf.xml.gz']");
+    assert!(!containers.contains("is ignored: "), "{containers}");
+    let both = said("hadoop_files = ['job_conf.xml.gz']\nreduce_slots = 1");
+    assert!(both.contains("reduce_slots is ignored: with framework = \"yarn\""), "{both}");
+}
+
+#[test]
 fn later_files_replace_earlier_ones_but_not_what_is_final() {
     let first = site(
         "<property><name>dfs.replication</name><value>1</value><final>true</final></property>\n\

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from eastwest.calibrate.containers import Containers
 from eastwest.calibrate.estimate import (
     Calibration,
     Estimate,
@@ -24,6 +25,7 @@ from eastwest.calibrate.profile import toml_text, written
 __all__ = [
     "Attempt",
     "Calibration",
+    "Containers",
     "Estimate",
     "History",
     "HistoryError",
@@ -41,10 +43,16 @@ def calibrate(
     histories: Sequence[str | Path],
     link_rates_bps: Sequence[float | None] = (),
     heartbeat_s: float = 1.0,
+    cluster: Containers | None = None,
+    first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
     """Estimate rates and delays from files of job histories.
 
     ``link_rates_bps`` has the rate of a node's link in each of them, where it is known;
-    ``heartbeat_s`` the time between two heartbeats of a node.
+    ``heartbeat_s`` the time between two heartbeats of a node. With a ``cluster`` the profile is for
+    ``framework = "yarn"``: its costs are core time, which tasks share; without, it is for slots.
+    ``first_percents_s`` has the time from the start of the first reduce until 1 % of the bytes to
+    some node had passed on its link, for each history whose network was watched.
     """
-    return estimate([read(path) for path in histories], link_rates_bps, heartbeat_s)
+    read_all = [read(path) for path in histories]
+    return estimate(read_all, link_rates_bps, heartbeat_s, cluster, first_percents_s)

@@ -8,17 +8,21 @@ said as residuals: how far phases lie from what the estimate makes of them, medi
 =================  ============================================================================
 ``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time
                    its bytes from other nodes take on its link where the link's rate is known: what
-                   a container and its virtual machine need before the first byte
+                   a container and its virtual machine need before the first byte. Losses and slow
+                   starts of the network are in it; where the first bytes on a link were seen
+                   (``first_percents_s``), they tell instead
 ``disk_rate``      bytes a reduce shuffled by the time its merge took
 ``map_rate``       bytes a map read by what is left of its time without start and spill
 ``reduce_rate``    bytes a reduce shuffled by what is left of its time after the merge without
-                   writing the output at ``disk_rate``
+                   writing the last piece of the output, at most 16 MiB, at ``disk_rate``: the
+                   model writes the pieces before while the function runs
 ``job_setup``      from submission to the first map, less half a heartbeat
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
 
 Where tasks share cores the rates are what a task got of them under the load of the histories: they
-predict runs with that load, and say so.
+predict runs with that load, and say so. ``containers`` has the estimates for clusters on YARN, in
+core time.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from eastwest.calibrate import containers
+from eastwest.calibrate.containers import Containers, Cores
 from eastwest.calibrate.jhist import Attempt, History
 from eastwest.errors import InputError
 
@@ -34,6 +40,8 @@ from eastwest.errors import InputError
 _PAYLOAD = 1448 / 1514
 #: Shortest phase that is taken as one: Hadoop tells times in milliseconds.
 _LEAST_S = 0.001
+#: Largest piece of output that the model writes after the function has run on it.
+_PIECE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -102,11 +110,16 @@ def estimate(
     histories: Sequence[History],
     link_rates_bps: Sequence[float | None] = (),
     heartbeat_s: float = 1.0,
+    cluster: Containers | None = None,
+    first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
     """Estimate a machine's parameters from histories of jobs that succeeded.
 
     ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it does not
-    matter or is not known; ``heartbeat_s`` is the time between two heartbeats of a node.
+    matter or is not known; ``heartbeat_s`` is the time between two heartbeats of a node. With a
+    ``cluster`` the estimates are those of a workload on YARN; without, of slots (Hadoop 1).
+    ``first_percents_s`` has, for each history whose network was watched, the time from the start of
+    the first reduce until 1 % of the bytes to some node had passed on its link.
     """
     if not histories:
         raise InputError("no history was given")
@@ -118,11 +131,16 @@ def estimate(
     rates = list(link_rates_bps) or [None] * len(histories)
     if len(rates) != len(histories):
         raise InputError(f"{len(rates)} link rates are given for {len(histories)} histories")
+    firsts = list(first_percents_s) or [None] * len(histories)
+    if len(firsts) != len(histories):
+        raise InputError(f"{len(firsts)} first bytes are given for {len(histories)} histories")
     trusted = [_without_skew(history) for history in histories]
     maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
     reduces = [a for attempts in trusted for a in attempts if a.kind == "reduce"]
     found = _Estimates()
-    start = _task_start(trusted, rates, maps)
+    start = _seen_start(trusted, rates, firsts) or _task_start(trusted, rates, maps)
+    if cluster is not None:
+        return _on_yarn(histories, trusted, start, heartbeat_s, cluster)
     if start is not None:
         found.add("costs.task_start", "container and JVM start", *start)
     disk = _rate(reduces, _shuffled, lambda a: _between(a.input_done_s, a.sorted_s))
@@ -134,7 +152,8 @@ def estimate(
         return _less(_whole(a), start_s, _at(_spilled(a), disk_bps))
 
     def reduce_time(a: Attempt) -> float | None:
-        return _less(_between(a.sorted_s, a.finished_s), _at(_written(a), disk_bps))
+        last_piece = min(_written(a), _PIECE_BYTES)
+        return _less(_between(a.sorted_s, a.finished_s), _at(last_piece, disk_bps))
 
     found.rate("costs.map_rate", "map with sort", _rate(maps, _read, map_time))
     found.rate("costs.reduce_rate", "reduce function", _rate(reduces, _shuffled, reduce_time))
@@ -146,6 +165,79 @@ def estimate(
     calibration = Calibration(list(histories), found.list, observations, [], _warnings(histories))
     calibration.jobs.extend(_job_residual(calibration, h, heartbeat_s) for h in histories)
     return calibration
+
+
+def _on_yarn(
+    histories: Sequence[History],
+    trusted: Sequence[Sequence[Attempt]],
+    start: tuple[float, list[float], int] | None,
+    heartbeat_s: float,
+    cluster: Containers,
+) -> Calibration:
+    """The estimates of a workload on YARN, in core time: see ``containers``."""
+    found = _Estimates()
+    wall_s = start[0] if start else 0.0
+    machines = [Cores(history, cluster, wall_s) for history in histories]
+    start_s = 0.0
+    if start is not None:
+        begins = [
+            machine.time(a.host, a.started_s + containers.CONTAINER_LAUNCH_S, a.started_s + wall_s)
+            for attempts, machine in zip(trusted, machines, strict=True)
+            for a in attempts
+            if a.kind == "reduce" and a.started_s is not None
+        ]
+        known = _known(begins)
+        # without reduces the shortest map tells, as wall time
+        start_s = statistics.median(known) if known else wall_s
+    widths = containers.jitters(trusted, machines)
+    jitter_s = min(statistics.median(widths), 2 * start_s) if widths else 0.0
+    if start is not None:
+        counts = [sum(a.kind == "reduce" for a in attempts) for attempts in trusted]
+        start_s = max(0.0, start_s - jitter_s / (1 + max(1.0, statistics.median(counts))))
+        found.add("costs.task_start", "start of a virtual machine", start_s, *start[1:])
+        apart = [width / jitter_s - 1 for width in widths if jitter_s > 0]
+        found.add("costs.task_start_jitter", "spread of the starts", jitter_s, apart, len(widths))
+    for key, meaning, pairs in containers.phases(trusted, machines, start_s + jitter_s / 2):
+        found.rate(key, meaning, containers.median_rate(pairs))
+    observed = containers.delays(histories, heartbeat_s)
+    found.delay("yarn.am_start", "application master's start", observed["yarn.am_start"])
+    setups = observed["control.job_setup"]
+    found.delay("control.job_setup", "submission to its master", setups)
+    ends = [_between(_last_end(h), h.finished_s) for h in histories]
+    found.delay("control.job_cleanup", "last task to end of job", _known(ends))
+    maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
+    reduces = [a for attempts in trusted for a in attempts if a.kind == "reduce"]
+    calibration = Calibration(
+        list(histories), found.list, _observe(histories, maps, reduces), [], _warnings(histories)
+    )
+    values = {e.key: e.value for e in found.list}
+    calibration.jobs.extend(
+        JobResidual(h, h.finished_s, _job_on_yarn(values, h, machine))
+        for h, machine in zip(histories, machines, strict=True)
+    )
+    return calibration
+
+
+def _job_on_yarn(values: dict[str, float], history: History, machine: Cores) -> float:
+    """The job with estimates in place of the phases of its tasks, stretched as sharing did."""
+    launch = containers.CONTAINER_LAUNCH_S
+    ends = []
+    for a in history.of("map"):
+        core = values.get("costs.task_start", 0.0) + values.get("costs.task_start_jitter", 0.0) / 2
+        core += _at(_read(a), values.get("costs.map_rate"))
+        core += _at(_spilled(a), values.get("costs.sort_rate"))
+        ends.append((a.started_s or 0.0) + launch + core * containers.stretch(a, machine))
+    last_map = max(_known(a.finished_s for a in history.of("map")))
+    shift = max(ends) - last_map
+    for a in history.of("reduce"):
+        core = _at(_shuffled(a), values.get("costs.merge_rate"))
+        core += _at(_shuffled(a), values.get("costs.reduce_rate"))
+        after = machine.time(a.host, a.input_done_s, a.finished_s)
+        wall = _between(a.input_done_s, a.finished_s)
+        slower = wall / after if wall and after else 1.0
+        done = (a.input_done_s or 0.0) + core * slower + containers.TASK_COMMIT_S
+        ends.append(done + (shift if _gap(history) is not None else 0.0))
+    return max(ends) + values.get("control.job_cleanup", 0.0)
 
 
 class _Estimates:
@@ -175,6 +267,28 @@ def _without_skew(history: History) -> list[Attempt]:
     return [
         a for kind in ("map", "reduce") for a in history.of(kind) if a.host not in history.skews_s
     ]
+
+
+def _seen_start(
+    trusted: Sequence[Sequence[Attempt]],
+    rates: Sequence[float | None],
+    firsts: Sequence[float | None],
+) -> tuple[float, list[float], int] | None:
+    """The median of the starts that the network told, less the time of 1 % of a node's bytes."""
+    starts = []
+    for attempts, rate_bps, first_s in zip(trusted, rates, firsts, strict=True):
+        if first_s is None:
+            continue
+        hosts = len({a.host for a in attempts if a.kind == "map"})
+        shuffled = sum(_shuffled(a) for a in attempts if a.kind == "reduce")
+        # of what a node shuffles, all but its own part comes over its link
+        per_node = shuffled * (hosts - 1) / hosts**2 if hosts else 0.0
+        passing_s = 0.01 * 8 * per_node / (_PAYLOAD * rate_bps) if rate_bps else 0.0
+        starts.append(max(0.0, first_s - passing_s))
+    if not starts:
+        return None
+    middle = statistics.median(starts)
+    return middle, [s / middle - 1 for s in starts if middle > 0], len(starts)
 
 
 def _task_start(
@@ -319,7 +433,7 @@ def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> J
         end = max(
             end
             + ((a.input_done_s or 0.0) - first_reduce)
-            + _at(_shuffled(a) + _written(a), rates["disk_rate"])
+            + _at(_shuffled(a) + min(_written(a), _PIECE_BYTES), rates["disk_rate"])
             + _at(_shuffled(a), rates["reduce_rate"])
             for a in reduces
         )

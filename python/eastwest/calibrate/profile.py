@@ -15,6 +15,10 @@ def toml_text(found: Calibration) -> str:
         '# workload of kind "mapreduce": machine = "machine.toml". Keys given there come first.',
         "# Behind each value: tasks or jobs it is the median of; residual, median and worst.",
     ]
+    if any(estimate.key == "yarn.am_start" for estimate in found.estimates):
+        lines.append(
+            '# For framework = "yarn": costs are core time, which the tasks of a machine share.'
+        )
     tables: dict[str, list[Estimate]] = {}
     for estimate in found.estimates:
         tables.setdefault(estimate.key.partition(".")[0], []).append(estimate)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.calibrate import Calibration, calibrate, written
+from eastwest.calibrate import Calibration, Containers, calibrate, written
 from eastwest.calibrate.profile import toml_text
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.files import write_whole
@@ -46,6 +46,26 @@ def command(
     heartbeat: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two heartbeats of a node.")
     ] = "1 s",
+    containers: Annotated[
+        bool,
+        typer.Option(
+            "--containers", help='For framework = "yarn": costs are core time, which tasks share.'
+        ),
+    ] = False,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="With --containers: cores of a machine; else one for each task.",
+        ),
+    ] = None,
+    workers_per_machine: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="With --cores: workers, in order of names, on a machine."
+        ),
+    ] = 1,
     details: Annotated[
         bool, typer.Option("--details", help="Show also what is no parameter of the model.")
     ] = False,
@@ -61,7 +81,10 @@ def command(
     files = [*jhist, *(more or [])]
     rates = _rates(link_rate or [], len(files))
     heartbeat_s = _quantity("--heartbeat", heartbeat, "time") / 1e12
-    found = calibrate(files, rates, heartbeat_s)
+    if not containers and (cores is not None or workers_per_machine != 1):
+        fail("--cores and --workers-per-machine go with --containers")
+    cluster = Containers(cores, workers_per_machine) if containers else None
+    found = calibrate(files, rates, heartbeat_s, cluster)
     if out is not None:
         write_whole(out, toml_text(found).encode())
     if as_json:

@@ -6,6 +6,7 @@
 )]
 
 pub mod dcell;
+pub mod dumbbell;
 mod fat_tree;
 mod leaf_spine;
 pub mod regular;

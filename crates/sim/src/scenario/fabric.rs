@@ -284,6 +284,12 @@ fn read_kind(s: &mut Section) -> Option<Kind> {
                 "servers that forward for each other (Guo et al. 2008); nodes h0…, relay0…, mini0…",
             ),
             (
+                "dumbbell",
+                Kind::Shape(Shape::Dumbbell),
+                "two switches joined by one cable, the trunk, which is the uplink; nodes h0…, left, \
+                 right",
+            ),
+            (
                 "two-groups",
                 Kind::Shape(Shape::TwoGroups),
                 "two groups of hosts with several paths between them, which static routing by the \

@@ -1,10 +1,11 @@
-//! Fabrics that are laid out as graphs from a few numbers: trees, tori, DCell, two groups of hosts.
+//! Fabrics that are laid out as graphs from a few numbers: trees, tori, DCell, a
+//! dumbbell, two groups of hosts.
 
 use super::fabric::{read_host_cable, read_uplink_cable};
 use super::reader::{Section, key};
 use eastwest_network::config::{CableConfig, Topology};
 use eastwest_network::topology::xgft::Xgft;
-use eastwest_network::topology::{dcell, torus, two_groups};
+use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
 use eastwest_types::Span;
 
 /// Most nodes and cables of such a fabric.
@@ -26,6 +27,8 @@ pub enum Shape {
     Torus,
     /// DCell.
     DCell,
+    /// Dumbbell.
+    Dumbbell,
     /// Two groups of hosts.
     TwoGroups,
 }
@@ -37,6 +40,7 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
         Shape::Xgft => read_xgft(s),
         Shape::Torus => read_torus(s),
         Shape::DCell => read_dcell(s),
+        Shape::Dumbbell => read_dumbbell(s),
         Shape::TwoGroups => read_two_groups(s),
     }
 }
@@ -143,6 +147,18 @@ fn read_dcell(s: &mut Section) -> Option<Topology> {
     let nodes = servers.saturating_mul(2).saturating_add(minis);
     lay_out(s, &["n", "levels"], (nodes, dcell::cables(n, levels)), || {
         dcell::build(n, levels, host, uplink)
+    })
+}
+
+fn read_dumbbell(s: &mut Section) -> Option<Topology> {
+    let most = "100000";
+    let left =
+        s.get(key("hosts_left", "Hosts at the left switch, numbered first.").range("1", most));
+    let right = s.get(key("hosts_right", "Hosts at the right switch.").range("1", most));
+    let (host, trunk) = (read_host_cable(s), read_uplink_cable(s));
+    let hosts: u64 = u64::from(left) + u64::from(right);
+    lay_out(s, &["hosts_left", "hosts_right"], (hosts + 2, hosts + 1), || {
+        dumbbell::build(left, right, host, trunk)
     })
 }
 

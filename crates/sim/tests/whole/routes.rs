@@ -3,12 +3,13 @@
 
 use crate::harness::{Outcome, attempt, context_with, finish, outcome, scenario, scenario_in};
 
-const SHAPES: [&str; 5] = [
+const SHAPES: [&str; 6] = [
     "kind = 'two-groups'",
     "kind = 'k-ary-n-tree'\nk = 2\nlevels = 3",
     "kind = 'xgft'\nchildren = [3, 3]\nparents = [1, 2]",
     "kind = 'torus'\nsizes = [3, 4]",
     "kind = 'dcell'\nn = 2\nlevels = 1",
+    "kind = 'dumbbell'\nhosts_left = 3\nhosts_right = 2",
 ];
 
 const ROUTINGS: [&str; 7] = [

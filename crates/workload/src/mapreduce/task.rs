@@ -206,9 +206,16 @@ impl MapReduce {
     /// At the worker: the task's virtual machine starts.
     pub(super) fn launch(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
         self.count_launched(task);
-        let cpu = self.config.costs.task_start;
+        let (start, jitter) = (self.config.costs.task_start, self.config.costs.task_start_jitter);
         let t = self.tasks.get(task);
         t.stage = Stage::Starting;
+        let (job, index, kind) = (t.job, t.index, t.kind);
+        let drawn = match (jitter, kind) {
+            (Span::ZERO, _) => Span::ZERO,
+            (width, TaskKind::Map) => self.stream("map-start", job, index).within(width),
+            (width, TaskKind::Reduce) => self.stream("reduce-start", job, index).within(width),
+        };
+        let cpu = start + drawn;
         self.step(now, task, Step { cpu, ..Step::default() }, out);
     }
 

@@ -6,9 +6,11 @@
 //! 1. A submitted job waits for a container of its application master. One is given on the heartbeat
 //!    of a node with room, in order of submission, as long as masters take no more than `am_share`
 //!    of the cluster (a first one always may). The resource manager tells the node to launch it.
-//! 2. The master calls the resource manager every `am_heartbeat` and asks for all maps at once. When
-//!    the slow start is reached it asks for reduces: for all when no map waits, before for as many
-//!    as RMContainerAllocator's ramp-up allows.
+//! 2. The master calls the resource manager every `am_heartbeat`, the first time one `am_heartbeat`
+//!    after its start (RMCommunicator's thread sleeps before it calls), and asks for all maps at once.
+//!    When the slow start is reached it plans reduces: all when no map waits, before as many as
+//!    RMContainerAllocator's ramp-up allows. It plans after each call, so that the next call asks for
+//!    them (RMContainerAllocator.heartbeat: getResources, then scheduleReduces).
 //! 3. A node's heartbeat reports the containers that have ended and makes the resource manager fill
 //!    the node's memory: reduces first, since they have the higher priority, then maps. The next
 //!    call of the master brings it the containers; it calls their nodes, which launch them.
@@ -121,6 +123,8 @@ pub struct Master {
     calls: u32,
     /// Reduces the call on its way asks for in all.
     asks: u32,
+    /// Reduces the next call asks for in all.
+    planned: u32,
     /// The job is committed: the last call unregisters.
     leaving: bool,
     /// When it acts next: earlier wake-ups are of a master before it.
@@ -198,6 +202,7 @@ impl MapReduce {
                 answered: Vec::new(),
                 calls: 0,
                 asks: 0,
+                planned: 0,
                 leaving: false,
                 due: Time::NEVER,
             };
@@ -231,7 +236,7 @@ impl MapReduce {
         self.hardware.compute(now, worker, self.config.yarn.am_start, Work::Master(job), out);
     }
 
-    /// The master runs: it registers, and asks for its maps.
+    /// The master runs: it registers, and calls for the first time one `am_heartbeat` later.
     pub(super) fn master_started(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
         let state = self.jobs[job as usize].as_ref().and_then(|state| state.master.as_ref());
         if state.is_none_or(|master| master.conn.is_some()) {
@@ -241,8 +246,10 @@ impl MapReduce {
         let ends = (self.host(worker), self.master);
         let class = self.config.control_class;
         let conn = self.conns.open(Use::Application { job }, ends, class, out);
-        self.app(job).conn = Some(conn);
-        self.master_calls(now, job, out);
+        let due = now + self.config.yarn.am_heartbeat;
+        let master = self.app(job);
+        (master.conn, master.due) = (Some(conn), due);
+        out.push(Timer::Master(job).at(due));
     }
 
     fn app(&mut self, job: u32) -> &mut Master {
@@ -269,7 +276,8 @@ impl MapReduce {
         if master.leaving {
             return;
         }
-        master.asks = wanted.max(master.asks);
+        master.asks = master.planned;
+        master.planned = wanted.max(master.planned);
         master.calls += 1;
         let conn = master.conn.expect("it runs");
         let bytes = u64::from(self.config.control.heartbeat_bytes);

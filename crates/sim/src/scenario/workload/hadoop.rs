@@ -226,7 +226,11 @@ fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>)
 /// Says of every property whether it is known, and takes over those that are settings.
 fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     let (mut elsewhere, mut strange) = (0usize, Vec::new());
-    let of_yarn = if on_yarn(s, layers) { OF_YARN } else { &[] };
+    let yarn = on_yarn(s, layers);
+    let of_yarn = if yarn { OF_YARN } else { &[] };
+    if !yarn {
+        notes.extend(memory_ignored(layers));
+    }
     for setting in MODELLED.iter().chain(of_yarn) {
         if let Some(given) = layers.given(setting.name) {
             take(s, layers, setting, given);
@@ -288,6 +292,21 @@ fn on_yarn(s: &Section, layers: &Layers) -> bool {
         Some(own) => own.as_str() == Some("yarn"),
         None => layers.value("mapreduce.framework.name") == Some(Ok("yarn".to_owned())),
     }
+}
+
+/// What to say where slots give out tasks although the properties say how much memory containers have.
+fn memory_ignored(layers: &Layers) -> Option<String> {
+    let mut given = names::CONTAINER_MEMORY.iter().filter_map(|name| layers.given(name));
+    let first = given.next()?;
+    let others = match given.count() {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    Some(format!(
+        "{}{others} is ignored: with framework = \"mr1\" a worker runs as many tasks as map_slots and \
+         reduce_slots say, whatever memory they need; framework = \"yarn\" counts containers' memory",
+        first.said()
+    ))
 }
 
 /// Takes over a setting.

@@ -200,6 +200,14 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
+/// Properties that say how much memory nodes and containers have: what slots do not look at.
+pub const CONTAINER_MEMORY: [&str; 4] = [
+    "yarn.nodemanager.resource.memory-mb",
+    "mapreduce.map.memory.mb",
+    "mapreduce.reduce.memory.mb",
+    "yarn.app.mapreduce.am.resource.mb",
+];
+
 /// Settings of YARN: they count where the framework is YARN.
 pub const OF_YARN: &[Modelled] = &[
     setting("yarn.resourcemanager.scheduler.class", Form::Scheduler, &["scheduler"]),

@@ -124,6 +124,9 @@ pub struct CostConfig {
     /// From the arrival of an assignment until the task starts to read or fetch (start of a Java
     /// virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).
     pub task_start: Span,
+    /// Width of the uniform time a task's start takes beyond `task_start`, drawn for each task. Real
+    /// starts differ: with none, tasks of one heartbeat begin to fetch within a millisecond.
+    pub task_start_jitter: Span,
     /// Map function with sort (measured: 31 ms of CPU per MB, sort and spill included).
     pub map_rate: Rate,
     /// Sorting and serializing a spill; `None`: inside `map_rate`. Measured: 56 % of a map's time
@@ -142,6 +145,7 @@ impl Default for CostConfig {
     fn default() -> Self {
         CostConfig {
             task_start: Span::from_secs(1),
+            task_start_jitter: Span::ZERO,
             map_rate: Rate::megabytes(32),
             sort_rate: None,
             merge_rate: None,
@@ -159,6 +163,8 @@ impl CostConfig {
             sort_rate: Some(Rate::megabytes(73)),
             merge_rate: Some(Rate::megabytes(140)),
             task_commit: Span::from_ms(100),
+            // measured: maps' core times up to the end of their function spread over 0.4 to 1.0 s
+            task_start_jitter: Span::from_ms(700),
             ..CostConfig::default()
         }
     }

@@ -42,6 +42,28 @@ fn tasks_share_cores() {
 }
 
 #[test]
+fn starts_of_tasks_differ_by_no_more_than_their_jitter() {
+    // Eight maps of one heartbeat: without jitter they start at once, with it within its width.
+    let bytes = JobBytes { input: 80_000_000, shuffle: 8, output: 0 };
+    let mut config = lone(bytes, 8, 1);
+    config.costs.task_start = Span::from_ms(500);
+    let spread = |config: &MapReduceConfig, seed| {
+        let seen = run(config, &cluster(2, 2, seed));
+        let starts =
+            seen.tasks_of(0, TaskKind::Map).into_iter().map(|t| t.started.since(t.assigned));
+        let starts: Vec<Span> = starts.collect();
+        (*starts.iter().min().unwrap(), *starts.iter().max().unwrap())
+    };
+    assert_eq!(spread(&config, 1), (Span::from_ms(500), Span::from_ms(500)));
+    config.costs.task_start_jitter = Span::from_ms(400);
+    let (least, most) = spread(&config, 1);
+    assert!(least >= Span::from_ms(500) && most < Span::from_ms(900), "{least} {most}");
+    assert!(most - least > Span::from_ms(100), "{least} {most}");
+    assert_eq!(spread(&config, 1), (least, most), "a seed draws the same again");
+    assert_ne!(spread(&config, 2), (least, most));
+}
+
+#[test]
 fn workers_of_one_machine_share_it() {
     let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
     let mut config = lone(bytes, 4, 1);

@@ -49,10 +49,11 @@ fn the_first_map_waits_for_master_and_heartbeats() {
     let config = with(vec![terasort(0, 640, 5, 2)]);
     let seen = run(&config, &cluster(6, 3, 1));
     memory_is_respected(&config, &seen);
-    // Half a second of the client, a heartbeat for the master, its start of 1.7 s, then its next
-    // call after a heartbeat of a node, at most two seconds later.
+    // Half a second of the client, at most a second until a node's heartbeat gives the master a
+    // container, its start of 1.7 s, a second until its first call asks for maps, and a second until
+    // the next one brings them: every node has sent a heartbeat in between. Measured: 4.1 to 5.0 s.
     let first = starts(&seen, TaskKind::Map)[0];
-    assert!((2.2..5.2).contains(&first), "{first}");
+    assert!((4.2..5.3).contains(&first), "{first}");
     assert_eq!(seen.jobs.len(), 1);
 }
 
@@ -64,7 +65,9 @@ fn slow_start_holds_reduces_back() {
     let last = seen.tasks_of(0, TaskKind::Map).iter().map(|t| t.finished).max().unwrap();
     let reduces = starts(&seen, TaskKind::Reduce);
     let wait = reduces[0] - last.as_secs_f64();
-    assert!(wait > 0.0 && wait < 3.1, "call, heartbeat, call: {wait}");
+    // A call plans the reduces, the next one asks for them, the one after that brings them.
+    // Measured: 2.1 to 3.1 s.
+    assert!((2.0..3.1).contains(&wait), "three calls, a second apart: {wait}");
     memory_is_respected(&config, &seen);
 }
 

@@ -53,6 +53,20 @@ pub fn read(
     );
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
+    if framework == Framework::Yarn {
+        // The resolved text gives the defaults too: only another value is one that somebody wrote.
+        let usual = MapReduceConfig::default();
+        let slots = [
+            ("map_slots", map_slots, usual.map_slots),
+            ("reduce_slots", reduce_slots, usual.reduce_slots),
+        ];
+        for (name, _, _) in slots.into_iter().filter(|(_, given, usual)| given != usual) {
+            notes.push(format!(
+                "{name} is ignored: with framework = \"yarn\" containers are counted by the memory that \
+                 the table yarn gives nodes and tasks"
+            ));
+        }
+    }
     let tables = read_tables(s, ground, framework);
     if tables.coarse.is_on() {
         notes
@@ -181,9 +195,13 @@ struct Slots {
 fn read_slots(s: &mut Section) -> Slots {
     let usual = MapReduceConfig::default();
     let map_slots = s.get(
-        key("map_slots", "Map tasks a worker runs at once (mapred.tasktracker.map.tasks.maximum).")
-            .value(usual.map_slots)
-            .range("1", "1000"),
+        key(
+            "map_slots",
+            "Map tasks a worker runs at once, whatever memory they need; not with framework = yarn \
+             (mapred.tasktracker.map.tasks.maximum).",
+        )
+        .value(usual.map_slots)
+        .range("1", "1000"),
     );
     let reduce_slots = s.get(
         key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")

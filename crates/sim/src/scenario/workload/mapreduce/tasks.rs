@@ -177,6 +177,14 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
             .value(usual.task_start)
             .range("0 s", "1 h"),
         ),
+        task_start_jitter: span(
+            s,
+            "task_start_jitter",
+            "Width of the uniform time that a task's start takes beyond task_start, drawn for each \
+             task: starts of real virtual machines differ.",
+            usual.task_start_jitter,
+            ("0 s", "1 h"),
+        ),
         map_rate: s
             .get(
                 key("map_rate", "Map function with sort (measured: 31 ms of CPU per MB).")

@@ -1,0 +1,203 @@
+"""Costs of tasks in YARN's containers, as core time where the tasks of a machine share its cores.
+
+A history tells how long a phase took, not how much of a core it got. Where n tasks compute on a
+machine of c cores at a time, each gets min(1, c / n) of a core, as in the model
+(docs/mechanisms/cores-and-disks.md). The core time of a phase is the integral of that share over
+the phase. A cost in core time holds for other numbers of tasks on the machine too; a cost in wall
+time holds for the load of the histories only.
+
+A map computes from its start to its end. A reduce computes while its virtual machine starts and
+after its shuffle; during the shuffle it waits for the network and counts as idle.
+
+====================  =========================================================================
+``costs.task_start``  core time of a virtual machine's start: of the time from the start of a reduce
+                      to its first byte, less ``yarn.container_launch``. Where the first byte was
+                      not seen: of the shortest time from the start of a reduce to the end of its
+                      shuffle, less the time its bytes from other nodes take on its link
+``costs.task_start_jitter`` width of the uniform time that starts take beyond that: √12 times the
+                      standard deviation of the maps' core times up to the end of their function,
+                      for maps of equal splits differ by their start alone in the model. The
+                      earliest of n starts takes 1 / (n + 1) of it, taken off ``task_start``
+``costs.map_rate``    bytes a map read by its core time up to the end of its function, without start
+                      and half of the jitter
+``costs.sort_rate``   bytes of a map's output by its core time after the end of its function
+``costs.merge_rate``  bytes a reduce shuffled by the core time of its merge
+``costs.reduce_rate`` bytes a reduce shuffled by its core time after the merge, without commit. The
+                      model writes while the function runs, so no time of a disk is taken off
+``yarn.am_start``     from the start of the application master to the job's initialisation
+``control.job_setup`` from submission to the start of the application master, less the mean wait
+                      for the first heartbeat of a node, less ``yarn.container_launch``
+``control.job_cleanup`` from the end of the last task to the end of the job
+====================  =========================================================================
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eastwest.calibrate.jhist import Attempt, History
+
+#: Defaults of the model that estimates take off: ``yarn.container_launch``, ``costs.task_commit``.
+CONTAINER_LAUNCH_S = 0.2
+TASK_COMMIT_S = 0.1
+
+
+@dataclass(frozen=True)
+class Containers:
+    """How a cluster runs tasks on YARN: what its histories do not tell."""
+
+    #: Cores of a machine that its tasks share; ``None``: every task has a core of its own.
+    cores: float | None = None
+    #: Consecutive workers, in the order of their names, that are processes of one machine.
+    workers_per_machine: int = 1
+
+
+class Cores:
+    """Who computes when on the machines of one history."""
+
+    def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
+        self._cores = cluster.cores
+        hosts = sorted({a.host for a in history.attempts}, key=_numbered)
+        self._machine = {h: i // cluster.workers_per_machine for i, h in enumerate(hosts)}
+        self._busy: dict[int, list[tuple[float, float]]] = {}
+        for a in history.attempts:
+            if a.started_s is None or a.finished_s is None:
+                continue
+            spans = [(a.started_s, a.finished_s)]
+            if a.kind == "reduce":
+                shuffled = a.finished_s if a.input_done_s is None else a.input_done_s
+                started = min(a.started_s + start_s, shuffled)
+                spans = [(a.started_s, started), (shuffled, a.finished_s)]
+            self._busy.setdefault(self._machine[a.host], []).extend(spans)
+
+    def time(self, host: str, start: float | None, end: float | None) -> float | None:
+        """Core time that one task of a host gets between two times of the history."""
+        if start is None or end is None or end <= start:
+            return None
+        if self._cores is None:
+            return end - start
+        busy = self._busy.get(self._machine[host], [])
+        edges = sorted({start, end, *(t for span in busy for t in span if start < t < end)})
+        total = 0.0
+        for left, right in itertools.pairwise(edges):
+            middle = (left + right) / 2
+            running = sum(1 for a, b in busy if a <= middle < b)
+            total += (right - left) * min(1.0, self._cores / max(1, running))
+        return total
+
+
+def _numbered(name: str) -> tuple[str, int, str]:
+    """A key that puts w2 before w10."""
+    digits = name[len(name.rstrip("0123456789")) :]
+    return (name.rstrip("0123456789"), int(digits or 0), name)
+
+
+#: A phase: the attempts that have it, its bytes, and its core time.
+Phase = tuple[str, str, list[tuple[float, float]]]
+
+
+def phases(
+    trusted: Sequence[Sequence[Attempt]],
+    cores: Sequence[Cores],
+    start_core_s: float,
+) -> list[Phase]:
+    """Bytes and core times of each phase of the model: key, meaning, pairs."""
+
+    def pairs(
+        kind: str,
+        size: Callable[[Attempt], float],
+        span: Callable[[Attempt], tuple[float | None, float | None]],
+        less: float = 0.0,
+    ) -> list[tuple[float, float]]:
+        found = []
+        for attempts, machine in zip(trusted, cores, strict=True):
+            for a in attempts:
+                got = machine.time(a.host, *span(a)) if a.kind == kind else None
+                if got is not None and got - less > 0 and size(a) > 0:
+                    found.append((size(a), got - less))
+        return found
+
+    def counter(name: str) -> Callable[[Attempt], float]:
+        return lambda a: float(a.counters.get(name, 0))
+
+    read, output = counter("HDFS_BYTES_READ"), counter("MAP_OUTPUT_MATERIALIZED_BYTES")
+    shuffled = counter("REDUCE_SHUFFLE_BYTES")
+
+    def launched(a: Attempt) -> float | None:
+        return None if a.started_s is None else a.started_s + CONTAINER_LAUNCH_S
+
+    return [
+        (
+            "costs.map_rate",
+            "map function",
+            pairs("map", read, lambda a: (launched(a), a.input_done_s), start_core_s),
+        ),
+        (
+            "costs.sort_rate",
+            "sort and spill of a map",
+            pairs("map", output, lambda a: (a.input_done_s, a.finished_s)),
+        ),
+        (
+            "costs.merge_rate",
+            "merge of a reduce",
+            pairs("reduce", shuffled, lambda a: (a.input_done_s, a.sorted_s)),
+        ),
+        (
+            "costs.reduce_rate",
+            "reduce function and write",
+            pairs("reduce", shuffled, _reducing),
+        ),
+    ]
+
+
+def _reducing(a: Attempt) -> tuple[float | None, float | None]:
+    """When a reduce's function runs and writes: after its merge, before its commit."""
+    return a.sorted_s, None if a.finished_s is None else a.finished_s - TASK_COMMIT_S
+
+
+def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
+    """Observed fixed delays of the jobs, by key."""
+    setups, starts = [], []
+    for h in histories:
+        if h.master_s is None:
+            continue
+        nodes = max(1, len({a.host for a in h.attempts}))
+        # of n nodes whose heartbeats are spread evenly the first comes after 1 / (n + 1) of one
+        wait = heartbeat_s / (nodes + 1)
+        setups.append(max(0.0, h.master_s - wait - CONTAINER_LAUNCH_S))
+        if h.inited_s is not None:
+            starts.append(max(0.0, h.inited_s - h.master_s))
+    return {"control.job_setup": setups, "yarn.am_start": starts}
+
+
+def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
+    """For each history the width of a uniform time that spreads maps as they were."""
+    found = []
+    for attempts, machine in zip(trusted, cores, strict=True):
+        times = [
+            machine.time(a.host, a.started_s, a.input_done_s) for a in attempts if a.kind == "map"
+        ]
+        known = [time for time in times if time is not None]
+        if len(known) > 1:
+            found.append(math.sqrt(12) * statistics.pstdev(known))
+    return found
+
+
+def stretch(a: Attempt, machine: Cores) -> float:
+    """Wall time over core time of an attempt: how many times longer sharing made it."""
+    got = machine.time(a.host, a.started_s, a.finished_s)
+    if not got or a.started_s is None or a.finished_s is None:
+        return 1.0
+    return (a.finished_s - a.started_s) / got
+
+
+def median_rate(pairs: Sequence[tuple[float, float]]) -> tuple[float, list[float]] | None:
+    """The median of bytes by core time, and how far each core time is from what that gives."""
+    if not pairs:
+        return None
+    rate = statistics.median(size / time for size, time in pairs)
+    return rate, [time / (size / rate) - 1 for size, time in pairs]
