@@ -229,9 +229,9 @@ def test_numbers_of_a_measured_flow_end_where_the_simulated_one_does() -> None:
         {**row, "time_s": 0.5 * number, "acked_bytes": 1000 * number, "resent": 2 * number}
         for number in range(11)
     ]
-    found = derive["flow"](rows, 8500)
+    found = derive["flow"](rows, 8500, 100)
     assert found["goodput-mbps"] == pytest.approx(8500 * 8e-6 / 4.25)
-    assert found["retransmissions"] == pytest.approx(17)
+    assert found["retransmissions"] == pytest.approx(17) and found["marks"] == 85
     assert found["median-window"] == 50 and found["slow-start-end"] == 40
     assert found["median-round-trip-ms"] == 1.2
     both = derive["pair"](rows, rows[:6])

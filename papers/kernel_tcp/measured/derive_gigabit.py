@@ -54,8 +54,12 @@ def _until(rows: Sequence[Mapping[str, float]], count: int, key: str) -> float:
     return before[key] + share * (now[key] - before[key])
 
 
-def flow(rows: Sequence[Mapping[str, float]], count: int) -> Numbers:
-    """Numbers of a flow that was alone, by name."""
+def flow(rows: Sequence[Mapping[str, float]], count: int, marked: float = 0.0) -> Numbers:
+    """Numbers of a flow that was alone, by name.
+
+    ``marked`` is what the switch has marked in the whole run. The kernel's own count is no number of
+    marks: it counts all that an ACK with ECE acknowledges, and receivers repeat ECE until a CWR.
+    """
     windows = Windows(
         [row["time_s"] for row in rows],
         [row["window"] for row in rows],
@@ -70,7 +74,7 @@ def flow(rows: Sequence[Mapping[str, float]], count: int) -> Numbers:
         "goodput-mbps": count * 8e-6 / _until(rows, count, "time_s"),
         "median-round-trip-ms": statistics.median(steady) / 1e3,
         "retransmissions": _until(rows, count, "resent"),
-        "marks": _until(rows, count, "marked"),
+        "marks": marked * count / rows[-1]["acked_bytes"],
     }
     kept = ("largest-window", "slow-start-end", "median-window")
     return {**found, **{name: numbers[name] for name in kept if name in numbers}}
@@ -93,7 +97,8 @@ def numbers_of(run: Mapping[str, Any], folder: Path) -> Numbers:
     found: Numbers = {}
     paths = sorted(folder.glob(f"{stem}_*.csv.gz"))
     if len(paths) == 1 and not run["case"].startswith("rate_"):
-        found |= flow(_samples(paths[0]), BYTES[run["case"].partition("_")[0]])
+        marked = run.get("switch", {}).get("marked", 0)
+        found |= flow(_samples(paths[0]), BYTES[run["case"].partition("_")[0]], marked)
     elif len(paths) == 2:
         found |= pair(*map(_samples, paths))
     if "rounds_ms" in run:
