@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from eastwest.claims.beside import reads
@@ -96,7 +97,7 @@ def test_bands_of_flows_are_shares_of_what_was_measured() -> None:
     flows = {(row["case"], row["number"]): float(row["mean"]) for row in table("flows.csv")}
     seen = 0
     for claim in claims():
-        if claim.name.startswith("incast"):
+        if claim.name.startswith(("incast", "half_gigabit")):
             continue
         for metric in claim.metrics:
             mean = flows[claim.name, NUMBERS[metric.name]]
@@ -112,7 +113,7 @@ def test_bands_of_reads_are_those_of_what_was_measured() -> None:
     seen = 0
     for claim in claims():
         for metric in claim.metrics:
-            if metric.measure != "reads-goodput":
+            if metric.measure != "reads-goodput" or "gigabit" in claim.name:
                 continue
             row = rows[metric.arguments["case"], metric.arguments["senders"]]
             mean = float(row["goodput_mbps"])
@@ -149,3 +150,89 @@ def test_tables_beside_lie_in_the_study_and_are_tables(tmp_path: Path) -> None:
     part = Part(Metric("m", ("r",), "mean", {}, "", 1, 3, 0, 1), Measured(1.0, rows=[row]))
     with pytest.raises(InputError, match=r"wrong\.csv"):
         reads(Wanted("reads", "", "", ("m",), (("a", wrong),)), [part])
+
+
+#: Number in gigabit_flows.csv by the end of a metric's name.
+GIGABIT = {
+    "goodput": "goodput-mbps",
+    "median window": "median-window",
+    "drops": "retransmissions",
+    "marks": "marks",
+    "first flow": "goodput-of-first-mbps",
+    "second flow": "goodput-of-second-mbps",
+    "both": "goodput-of-both-mbps",
+}
+#: The measured case by the claim and the congestion control.
+GIGABIT_CASES = {
+    "half_gigabit_marking": "switch500_{}_marking",
+    "half_gigabit_codel": "switch500_{}_codel",
+    "half_gigabit_pair": "switch500_reno_pair",
+    "half_gigabit_droptail": "kernel500_{}",
+}
+
+
+def test_bands_at_a_gigabit_are_those_of_what_was_measured() -> None:
+    flows = {(row["case"], row["number"]): row for row in table("gigabit_flows.csv")}
+    rows = {(row["case"], int(row["senders"])): row for row in table("gigabit_reads.csv")}
+    seen = 0
+    for claim in claims():
+        for metric in claim.metrics if "gigabit" in claim.name else ():
+            congestion, _, name = metric.name.rpartition(", ")
+            if metric.measure == "reads-goodput":
+                row = rows[metric.arguments["case"], metric.arguments["senders"]]
+                mean, share = float(row["goodput_mbps"]), 0.15
+            else:
+                case = GIGABIT_CASES[claim.name].format(congestion.lower())
+                row = flows[case, GIGABIT[name]]
+                mean, share = float(row["mean"]), 0.1 if name in {"drops", "marks"} else 0.03
+            spread = 0.0 if name in {"goodput", "both"} else float(row["sd"])
+            width = max(share * mean, spread)
+            assert (metric.low, metric.high) == pytest.approx((mean - width, mean + width), 1e-3)
+            seen += 1
+    assert seen == 28
+
+
+class Sampled:
+    """A result with samples of what two senders' receivers got, a second each."""
+
+    path = Path("made")
+    summary: Mapping[str, Any] = {"flow_samples": {"interval_s": 1.0}}
+
+    def __init__(self, rows: list[tuple[float, int, int]]) -> None:
+        self.flow_samples = pl.DataFrame(rows, schema=["time_s", "src", "bytes"], orient="row")
+
+
+def test_two_flows_have_their_own_time() -> None:
+    found: Any = Sampled([(1.0, 7, 100), (2.0, 7, 100), (3.0, 7, 100), (3.0, 2, 50)])
+    assert kernel.goodput_of_first_bps(found) == 800
+    assert kernel.goodput_of_second_bps(found) == 400
+    assert kernel.goodput_of_both_bps(found) == pytest.approx(350 * 8 / 3)
+    alone: Any = Sampled([(1.0, 7, 100)])
+    with pytest.raises(MeasureError, match="1 senders"):
+        kernel.goodput_of_second_bps(alone)
+
+
+def test_the_lab_names_its_cases_without_root(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = runpy.run_path(str(STUDY / "lab" / "measure.py"))
+    assert lab["main"](["--into", str(tmp_path), "list"]) == 0
+    named = capsys.readouterr().out
+    assert "switch500_reno_marking 5 missing" in named and "rate_1000 3 missing" in named
+    assert lab["main"](["--into", str(tmp_path), "run", "no such case"]) == 2
+
+
+def test_numbers_of_a_measured_flow_end_where_the_simulated_one_does() -> None:
+    derive = runpy.run_path(str(STUDY / "measured" / "derive_gigabit.py"))
+    row = {"window": 50, "threshold": 40, "state": 0, "marked": 0, "srtt_us": 1200}
+    rows = [
+        {**row, "time_s": 0.5 * number, "acked_bytes": 1000 * number, "resent": 2 * number}
+        for number in range(11)
+    ]
+    found = derive["flow"](rows, 8500, 100)
+    assert found["goodput-mbps"] == pytest.approx(8500 * 8e-6 / 4.25)
+    assert found["retransmissions"] == pytest.approx(17) and found["marks"] == 85
+    assert found["median-window"] == 50 and found["slow-start-end"] == 40
+    assert found["median-round-trip-ms"] == 1.2
+    both = derive["pair"](rows, rows[:6])
+    assert both["goodput-of-both-mbps"] == pytest.approx(15000 * 8e-6 / 5)

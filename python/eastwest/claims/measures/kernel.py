@@ -261,3 +261,41 @@ def reversed_pairs(
 
 def _words(settings: Settings) -> str:
     return ", ".join(str(value) for value in settings.values())
+
+
+def _received(result: Result, place: int | None) -> float:
+    """Bits per second of one of two senders, in order of their first bytes, or of both.
+
+    From its first sample, or the first one of all, to the last sample of all.
+    """
+    table = result.flow_samples
+    starts: dict[int, float] = {}
+    for src, time_s in zip(table["src"].to_list(), table["time_s"].to_list(), strict=True):
+        starts.setdefault(src, time_s)
+    senders = sorted(starts, key=lambda src: starts[src])
+    if len(senders) != 2:
+        raise MeasureError(f"{result.path} has {len(senders)} senders in flow_samples, not two")
+    if place is not None:
+        table = table.filter(table["src"] == senders[place])
+    interval_s = float(result.summary["flow_samples"]["interval_s"])
+    end_s = max(result.flow_samples["time_s"].to_list())
+    took_s = end_s - (starts[senders[place or 0]] - interval_s)
+    return float(sum(table["bytes"].to_list())) * 8.0 / took_s
+
+
+@run_value("goodput-of-first-bps")
+def goodput_of_first_bps(result: Result) -> float:
+    """Payload bits per second of the first of two senders, from its start to the last sample."""
+    return _received(result, 0)
+
+
+@run_value("goodput-of-second-bps")
+def goodput_of_second_bps(result: Result) -> float:
+    """Payload bits per second of the second of two senders, from its start to the last sample."""
+    return _received(result, 1)
+
+
+@run_value("goodput-of-both-bps")
+def goodput_of_both_bps(result: Result) -> float:
+    """Payload bits per second of two senders, from the start of the first to the last sample."""
+    return _received(result, None)
