@@ -57,8 +57,9 @@ def _until(rows: Sequence[Mapping[str, float]], count: int, key: str) -> float:
 def flow(rows: Sequence[Mapping[str, float]], count: int, marked: float = 0.0) -> Numbers:
     """Numbers of a flow that was alone, by name.
 
-    ``marked`` is what the switch has marked in the whole run. The kernel's own count is no number of
-    marks: it counts all that an ACK with ECE acknowledges, and receivers repeat ECE until a CWR.
+    ``marked`` counts the packets that the switch has marked in the whole run. The kernel's own
+    count is larger: it counts all segments that an ACK with ECE acknowledges, and a receiver
+    repeats ECE until it sees CWR.
     """
     windows = Windows(
         [row["time_s"] for row in rows],

@@ -256,7 +256,9 @@ def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[
         name = cell(_label(other.claim))
         kept = os.path.relpath(folder_of(other.claim), study.parent).replace(os.sep, "/")
         kept += f"/{record.claim.name}"
-        links = f"[figure]({kept}.png), [JSON]({kept}.json), [CSV]({kept}.csv)"
+        links = f"[JSON]({kept}.json), [CSV]({kept}.csv)"
+        if (folder_of(other.claim) / f"{record.claim.name}.png").is_file():
+            links = f"[figure]({kept}.png), {links}"
         verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
         if other.verdict == DIFFERS:
             verdicts += [f"`{name}`: {cell(each.text)}" for each in other.claim.explanations]

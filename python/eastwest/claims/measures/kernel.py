@@ -278,7 +278,7 @@ def _received(result: Result, place: int | None) -> float:
     if place is not None:
         table = table.filter(table["src"] == senders[place])
     interval_s = float(result.summary["flow_samples"]["interval_s"])
-    end_s = max(result.flow_samples["time_s"].to_list())
+    end_s = float(max(result.flow_samples["time_s"].to_list()))
     took_s = end_s - (starts[senders[place or 0]] - interval_s)
     return float(sum(table["bytes"].to_list())) * 8.0 / took_s
 
