@@ -4,7 +4,8 @@
 
 The measurement itself is not part of this repository. ``flows.csv`` has what the claims compare,
 over runs; ``windows.csv.gz`` the windows of all runs, thinned, for the figures; ``reads.csv`` the
-goodput of synchronized reads with what was counted, over repeats.
+goodput of synchronized reads with what was counted, over repeats; ``pairs.csv`` the goodput and
+retransmissions of two flows that share a queue, each over its own 20 s, over runs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ HERE = Path(__file__).parent
 _BYTES = 115_000_000
 #: Linux's state of fast recovery (TCP_CA_Recovery), and a threshold that was never set.
 _RECOVERY, _UNSET = 3, 2**31 - 1
+#: Seconds that each flow of a pair sends.
+_PAIR_S = 20.0
 _READS = {
     "goodput_mbps": "goodput_mbps",
     "timeouts": "timeouts",
@@ -114,7 +117,29 @@ def write_reads(path: Path, out: Path) -> None:
     table.write_csv(out / "reads.csv")
 
 
+def write_pairs(folder: Path, out: Path) -> None:
+    """Write pairs.csv of all pairs of flows in a folder."""
+    runs: dict[str, list[dict[str, float]]] = {}
+    for first in sorted(folder.glob("*_r*.a.csv.gz")):
+        numbers: dict[str, float] = {}
+        both = 0.0
+        for name, path in (("first", first), ("second", Path(str(first).replace(".a.", ".b.")))):
+            last = pl.read_csv(path).row(-1, named=True)
+            goodput = last["bytes_acked"] * 8e-6 / _PAIR_S
+            numbers[f"{name}-goodput"] = goodput
+            numbers[f"{name}-retransmits"] = last["total_retrans"]
+            both += goodput
+        numbers["both-goodput"] = both
+        case = re.sub(r"_r\d+\.a\.csv\.gz$", "", first.name)
+        runs.setdefault(case, []).append(numbers)
+    lines = ["case,number,mean,sd,least,greatest,runs"]
+    for case, found in runs.items():
+        lines += over_runs(case, found)
+    (out / "pairs.csv").write_text("\n".join(lines) + "\n")
+
+
 if __name__ == "__main__":
     source = Path(sys.argv[1])
     write_flows(source / "single_flow", HERE)
     write_reads(source / "incast.csv", HERE)
+    write_pairs(source / "pairs", HERE)

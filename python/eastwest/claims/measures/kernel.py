@@ -299,3 +299,29 @@ def goodput_of_second_bps(result: Result) -> float:
 def goodput_of_both_bps(result: Result) -> float:
     """Payload bits per second of two senders, from the start of the first to the last sample."""
     return _received(result, None)
+
+
+def _of_flow(result: Result, place: int) -> float:
+    """Bits per second of one of two flows of ``flows``, in order of start, over its own time."""
+    flows = result.flows.sort("start_s")
+    if flows.height != 2:
+        raise MeasureError(f"{result.path} has {flows.height} flows that have arrived, not two")
+    return float(flows["bytes"][place]) * 8e6 / float(flows["fct_us"][place])
+
+
+@run_value("first-flow-goodput-bps")
+def first_flow_goodput_bps(result: Result) -> float:
+    """Payload bits per second of the flow that begins first, from its start to its end."""
+    return _of_flow(result, 0)
+
+
+@run_value("second-flow-goodput-bps")
+def second_flow_goodput_bps(result: Result) -> float:
+    """Payload bits per second of the flow that begins second, from its start to its end."""
+    return _of_flow(result, 1)
+
+
+@run_value("both-flows-goodput-bps")
+def both_flows_goodput_bps(result: Result) -> float:
+    """Sum of the payload bits per second of two flows, each from its start to its end."""
+    return _of_flow(result, 0) + _of_flow(result, 1)
