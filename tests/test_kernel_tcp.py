@@ -97,7 +97,7 @@ def test_bands_of_flows_are_shares_of_what_was_measured() -> None:
     flows = {(row["case"], row["number"]): float(row["mean"]) for row in table("flows.csv")}
     seen = 0
     for claim in claims():
-        if claim.name.startswith(("incast", "half_gigabit")):
+        if claim.name.startswith(("incast", "half_gigabit")) or claim.name.endswith("_pair"):
             continue
         for metric in claim.metrics:
             mean = flows[claim.name, NUMBERS[metric.name]]
@@ -106,6 +106,21 @@ def test_bands_of_flows_are_shares_of_what_was_measured() -> None:
             assert band == pytest.approx((mean * (1 - share), mean * (1 + share)), rel=1e-3)
             seen += 1
     assert seen == 40
+
+
+def test_bands_of_pairs_are_shares_of_what_was_measured() -> None:
+    rows = {(row["case"], row["number"]): float(row["mean"]) for row in table("pairs.csv")}
+    cases = {"reno_pair": "reno_reno_d100", "cubic_reno_pair": "cubic_reno_d100"}
+    numbers = {"first flow": ("first", 0.1), "second flow": ("second", 0.1), "sum": ("both", 0.03)}
+    pairs = [claim for claim in claims() if claim.name in cases]
+    assert len(pairs) == 2
+    for claim in pairs:
+        assert [metric.name for metric in claim.metrics] == list(numbers)
+        for metric in claim.metrics:
+            name, share = numbers[metric.name]
+            mean = rows[cases[claim.name], f"{name}-goodput"]
+            band = (metric.low, metric.high)
+            assert band == pytest.approx((mean * (1 - share), mean * (1 + share)), rel=1e-3)
 
 
 def test_bands_of_reads_are_those_of_what_was_measured() -> None:
