@@ -90,8 +90,7 @@ fn slots_that_ignore_the_memory_of_containers_are_noted() {
          <property name='mapreduce.map.memory.mb' value='1024'/>",
     );
     let files_of_slots: [(&str, &[u8]); 1] = [("a.xml", memory.as_bytes())];
-    let slots =
-        config("framework = 'mr1'\nhadoop_files = ['a.xml']", &files_of_slots).1.join("\n");
+    let slots = config("framework = 'mr1'\nhadoop_files = ['a.xml']", &files_of_slots).1.join("\n");
     assert!(
         slots.contains("yarn.nodemanager.resource.memory-mb in a.xml, line ")
             && slots.contains("(and 1 more) is ignored: with framework = \"mr1\""),
