@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.patches import Rectangle
 from typer.testing import CliRunner
 
 import eastwest as ew
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
-from eastwest.claims.figures import draw
+from eastwest.claims.figures import draw, figure_of
 from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
 from eastwest.claims.measures import incast as curves
 from eastwest.claims.measures.base import Measured, Row
@@ -429,6 +430,34 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
         assert draw(shown(claim, kind, parts)) == pictures, "drawn again, the same"
         assert b"nothing was measured" in draw(shown(claim, kind, []))[".svg"]
     assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]))[".svg"]
+
+
+def test_metrics_of_different_units_have_axes_of_their_own(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    parts = [
+        Part(metric(name="goodput", unit="Mbit/s", factor=1, low=400, high=500), Measured(450.0)),
+        Part(
+            metric(name="window", unit="segments", factor=1, low=None, high=60),
+            Measured(72.0, 70.0, 74.0),
+        ),
+    ]
+    figure = figure_of(shown(claim, "intervals", parts))
+    assert figure is not None
+    assert [axes.get_xlabel() for axes in figure.axes] == ["Mbit/s", "segments"]
+    goodput, window = figure.axes
+    assert goodput.get_xlim()[0] < 400 and goodput.get_xlim()[1] > 500
+    (band,) = [bar for bar in window.patches if isinstance(bar, Rectangle)]
+    assert band.get_x() == window.get_xlim()[0], "a band without a lower end begins at the edge"
+    assert band.get_x() + band.get_width() == pytest.approx(60)
+
+
+def test_goodput_of_any_rate_lies_within_the_figure_of_reads(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    row: Row = {"case": "a", "senders": 2, "goodput_bps": 4.7e8, "low": None, "high": None}
+    figure = figure_of(shown(claim, "reads", [Part(metric(), Measured(4.7e8, rows=[row]))]))
+    assert figure is not None
+    low, high = figure.axes[0].get_ylim()
+    assert low == 0 and high > 470
 
 
 # Profiles

@@ -93,11 +93,11 @@ class Run:
 
     @property
     def setting(self) -> str:
-        """Its name without the number of the repetition."""
+        """Name of the case: the run's name without the number of the repetition."""
         return self.name.rpartition("-")[0]
 
     def settings(self) -> dict[str, Setting]:
-        """What it changes in the scenario."""
+        """Scenario keys and values that differ from the template, for this case."""
         changed: dict[str, Setting] = {
             "fabric.host_rate": f"{self.rate_mbit:g} Mbit/s",
             "fabric.queue.limit": f"{round(self.switch_buffer_bytes * IP_SHARE)} B",
@@ -113,7 +113,7 @@ class Run:
         return changed
 
     def case(self, extra: Mapping[str, Setting]) -> Case:
-        """Its scenario; ``extra`` changes it."""
+        """Read the scenario of this case; the keys of ``extra`` replace its own."""
         files = {CONFIGURATION.name: CONFIGURATION.read_bytes()}
         return Case(SCENARIO.read_text("utf-8"), files, self.settings() | dict(extra))
 

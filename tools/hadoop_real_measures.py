@@ -1,4 +1,4 @@
-"""What a run of a real Hadoop and a simulated one are compared by: each number defined once.
+"""The numbers by which a real and a simulated run of Hadoop are compared, each defined once.
 
 Both sides give the same raw observations, and the functions here make the numbers of them:
 
@@ -26,13 +26,13 @@ from dataclasses import dataclass, fields
 #: How long after the end of the last shuffle bytes still count: two samples of the ports.
 AFTER_S = 0.5
 
-#: What a port had sent at some times: seconds, and bytes so far.
+#: Samples of a port's counter: time in seconds, and bytes sent up to then.
 Samples = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did, measured or simulated. ``None``: nothing tells."""
+    """The numbers of one run, measured or simulated. ``None``: the run has no data for it."""
 
     job_s: float
     wire_s: float | None
@@ -116,7 +116,7 @@ def retransmissions(all_nodes: float, master_port_drops: float | None) -> float 
 
 @dataclass(frozen=True)
 class Network:
-    """Counts of a run's network: ``None`` where nothing tells."""
+    """Packet and timeout counts of a run's network. ``None``: the run has no data for it."""
 
     retransmits: float | None
     timeouts: float | None

@@ -195,7 +195,7 @@ class MeasuredRun:
 
     @property
     def setting(self) -> str:
-        """Its name without the number of the repetition."""
+        """Name of the case: the run's name without the number of the repetition."""
         return setting_of(self.name)
 
     @property
@@ -503,7 +503,7 @@ def _sizes(folder: Path, history: History) -> tuple[int, int, int]:
 
 
 def _splits(folder: Path, history: History) -> tuple[int, bool]:
-    """How many copies each split had, and whether every map had one on its node."""
+    """Copies of each split, and whether every map read a copy on its own node."""
     text = opened(_histories(folder)[0]).decode("utf-8", "replace")
     places = [p for p in re.findall(r'"splitLocations":\s*"([^"]*)"', text) if p]
     copies = min((len(p.split(",")) for p in places), default=1)
@@ -556,7 +556,7 @@ def _cores(rows: Sequence[Mapping[str, str]], times: Sequence[float]) -> float |
 
 
 def _counters(folder: Path, remarks: list[str]) -> dict[str, dict[str, int]]:
-    """What each node's counters grew by during the run; nothing without both files."""
+    """Growth of each node's counters during the run; empty if one of the two files is missing."""
     sides = []
     for name in ("counters.before", "counters.after"):
         path = folder / name

@@ -61,7 +61,7 @@ def bytes_to_workers(text: str) -> dict[str, int]:
 
 
 def by_port(samples: Sequence[Sample], since_s: float) -> dict[str, hadoop_real_measures.Samples]:
-    """What each port had sent at the times of the samples, in seconds since a time."""
+    """Samples of each port's byte counter, with times in seconds since the given start."""
     ports = {port for _, sent in samples for port in sent}
     return {
         port: [(at - since_s, float(sent[port])) for at, sent in samples if port in sent]

@@ -149,8 +149,8 @@ pub enum Action {
         /// Which side.
         from: Side,
     },
-    /// One side has no more to send now: what it has written and TCP has not sent is dropped, and its last
-    /// message ends with what was sent.
+    /// One side stops sending. The transport drops the bytes that the side has written and that are not
+    /// sent yet; the side's last message ends at the last byte sent.
     Truncate {
         /// The connection.
         conn: ConnId,

@@ -48,7 +48,7 @@ TASK_COMMIT_S = 0.1
 
 @dataclass(frozen=True)
 class Containers:
-    """How a cluster runs tasks on YARN: what its histories do not tell."""
+    """Properties of a YARN cluster that its job histories do not contain."""
 
     #: Cores of a machine that its tasks share; ``None``: every task has a core of its own.
     cores: float | None = None
@@ -57,7 +57,7 @@ class Containers:
 
 
 class Cores:
-    """Who computes when on the machines of one history."""
+    """Times at which tasks compute on the machines of one history, to find the cores they share."""
 
     def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
         self._cores = cluster.cores

@@ -124,7 +124,7 @@ def _reads_panel(axes: Axes, wanted: Wanted, rows: Sequence[Row], case: str) -> 
     axes.xaxis.set_major_locator(FixedLocator(sorted(ticks)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_ylim(0, 100)
+    axes.set_ylim(bottom=0)
     axes.set_xlabel("senders")
     axes.set_ylabel("goodput (Mbit/s)")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,9 @@ def figure_of(outcome: Outcome) -> Figure | None:
     shown = [part for part in outcome.parts if part.metric.name in wanted.metrics and part.measured]
     with style():
         figure = _KINDS[wanted.kind](wanted, shown)
-        figure.suptitle(wanted.title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        # some eleven bold letters of this size are an inch wide
+        title = textwrap.fill(wanted.title, int(11 * figure.get_figwidth()))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure
 
 
@@ -162,15 +165,26 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
 
 
 def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
-    figure = Figure(figsize=(2 * _PANEL[0], 0.9 + 0.7 * max(1, len(shown))), layout="constrained")
-    axes = figure.subplots()
+    """Draw metrics with their bands, one below the other, with an axis for each unit."""
+    units: dict[str, list[Part]] = {}
+    for part in shown:
+        units.setdefault(part.metric.unit, []).append(part)
+    rows = [len(parts) for parts in units.values()] or [1]
+    height = 0.7 * sum(rows) + 0.5 * len(rows) + 0.4
+    figure = Figure(figsize=(2 * _PANEL[0], height), layout="constrained")
+    grid = figure.subplots(len(rows), 1, squeeze=False, height_ratios=rows).flatten()
     if not shown:
-        nothing(axes, "nothing was measured")
-    for place, part in enumerate(reversed(shown)):
+        nothing(grid[0], "nothing was measured")
+    for axes, (unit, parts) in zip(grid, units.items(), strict=False):
+        _interval_panel(axes, unit, parts)
+    return figure
+
+
+def _interval_panel(axes: Axes, unit: str, parts: Sequence[Part]) -> None:
+    bands = []
+    for place, part in enumerate(reversed(parts)):
         value, low, high = part.numbers()
-        band = (part.metric.low, part.metric.high)
-        if band[0] is not None and band[1] is not None:
-            axes.barh(place, band[1] - band[0], 0.6, left=band[0], color=AMBER, alpha=0.25)
+        bands.append((part.metric.low, part.metric.high))
         axes.plot([value or 0.0], [place], "o", color=BLUE)
         if low is not None and high is not None:
             axes.plot([low, high], [place, place], color=BLUE, lw=2)
@@ -178,11 +192,20 @@ def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
             part.text(), (value or 0.0, place), (0, 9), textcoords="offset points", ha="center",
             color=INK, fontsize=8,
         )  # fmt: skip
-    axes.set_yticks(range(len(shown)), [part.metric.name for part in reversed(shown)])
-    axes.set_ylim(-0.6, len(shown) - 0.3)
-    axes.set_xlabel(shown[0].metric.unit if shown else "", color=MUTED)
+        ends = [end for end in bands[-1] if end is not None]
+        axes.plot(ends, [place] * len(ends), alpha=0)  # so that the axis reaches them
     axes.margins(x=0.15)
-    return figure
+    left, right = axes.get_xlim()
+    for place, (low, high) in enumerate(bands):
+        if low is None and high is None:
+            continue
+        # a band without one of its ends goes on to the edge
+        begin, end = left if low is None else low, right if high is None else high
+        axes.barh(place, end - begin, 0.6, left=begin, color=AMBER, alpha=0.25)
+    axes.set_xlim(left, right)
+    axes.set_yticks(range(len(parts)), [part.metric.name for part in reversed(parts)])
+    axes.set_ylim(-0.6, len(parts) - 0.3)
+    axes.set_xlabel(unit, color=MUTED)
 
 
 def _power(_: Wanted, shown: Sequence[Part]) -> Figure:

@@ -219,16 +219,16 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         tcp
     };
     let tcp = seeded(tcp);
-    let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
-    notes.extend(energy::note(&fabric.config.energy, hops, tcp.min_rto));
     let mut classes = classes::read(s);
     let ground = workload::Ground::new(&fabric, seed, context);
     let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
     let all_names = workload::names(s);
-    let running: Vec<&str> = workloads.iter().map(|w| w.name.as_str()).collect();
-    let tcp_overrides = tcp_overrides::place(s, unplaced, &running, &all_names);
+    let tcp_overrides = tcp_overrides::place(s, unplaced, &workloads, &all_names, &mut notes);
     let tcp_overrides: Vec<TcpOverride> =
         tcp_overrides.into_iter().map(|o| TcpOverride { config: seeded(o.config), ..o }).collect();
+    let shortest = tcp_overrides.iter().map(|o| o.config.min_rto).fold(tcp.min_rto, Span::min);
+    let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
+    notes.extend(energy::note(&fabric.config.energy, hops, shortest));
     let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
     let below = rocev2::Below { mtu: fabric.mtu, framing: fabric.config.framing };
     let rocev2 = rocev2::read(s, &below, queue_pairs, &mut notes);

@@ -617,6 +617,11 @@ impl<'s, 't> Section<'s, 't> {
         self.unspoilt() && !self.describing()
     }
 
+    /// Where it stands in the file, such as `workload.0`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Replaces what the resolved text says of a key.
     pub fn resolve_as(&mut self, name: &'static str, text: String) {
         self.out.replace(name, text);

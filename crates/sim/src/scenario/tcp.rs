@@ -213,8 +213,9 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     });
     if min_rto < granularity && s.good(&["min_rto", "granularity"]) {
         notes.push(format!(
-            "tcp.min_rto ({min_rto}) is below the timer granularity: timeouts last at \
-             least {granularity}"
+            "{}.min_rto ({min_rto}) is below the timer granularity: timeouts last at \
+             least {granularity}",
+            s.path()
         ));
     }
     let time_wait = s.get(

@@ -5,7 +5,7 @@ use super::nodes::Nodes;
 use super::problem::{Problem, nearest};
 use super::quantity::Name;
 use super::reader::{Section, key};
-use super::{Context, tcp};
+use super::{Context, Transport, WorkloadSpec, tcp};
 use crate::endpoint_settings::{MOST_OVERRIDES, TcpOverride};
 use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
@@ -65,14 +65,23 @@ pub fn read(
     notes: &mut Vec<String>,
 ) -> Vec<Unplaced> {
     let doc = "Other settings for some endpoints: any key of [tcp] besides these. A key that it does not give \
-               is as in [tcp], and where [tcp] does not give it either, as in the profile. The first override that matches an endpoint \
-               counts, by all its filters.";
+               is as in [tcp], and where [tcp] does not give it either, as in the profile. The first \
+               override all of whose filters match an endpoint counts.";
+    let mut names: Vec<String> = Vec::new();
     s.tables("override", doc, MOST_OVERRIDES, |o, _| {
         let name = o.find(
-            key::<Name>("name", "Its name, for --set and sweeps: tcp.override.NAME.congestion.")
-                .optional("it has a number only, from 0"),
+            key::<Name>(
+                "name",
+                "Its name, unlike all others, for --set and sweeps: tcp.override.NAME.congestion.",
+            )
+            .optional("it has a number only, from 0"),
         );
-        drop(name);
+        if let Some(Name(name)) = name {
+            o.demand(!names.contains(&name), &["name"], || {
+                "is the name of another override".to_owned()
+            });
+            names.push(name);
+        }
         // `inherit` has seen to it; the resolved text gives every key
         let inherits = o.get::<bool>(
             key("inherit", "Whether keys that it does not give are as in [tcp].").default("true"),
@@ -107,7 +116,11 @@ pub fn read(
             "is required, or hosts, peers or side: without a filter these are settings of [tcp]"
                 .to_owned()
         });
-        let config = tcp::read(o, mtu, context, notes);
+        let mut own_notes = Vec::new();
+        let config = tcp::read(o, mtu, context, &mut own_notes);
+        // what [tcp] has been told already need not be told of what is inherited
+        own_notes.retain(|note| !notes.contains(&note.replacen(o.path(), "tcp", 1)));
+        notes.append(&mut own_notes);
         let set = |hosts: Option<Vec<HostId>>| hosts.map(|all| all.into_iter().collect());
         let settings =
             TcpOverride { workloads: None, hosts: set(on), peers: set(peers), side, config };
@@ -116,13 +129,14 @@ pub fn read(
     })
 }
 
-/// Finds the workloads that overrides name. `running` are the names of those that run, in order, `all`
+/// Finds the workloads that overrides name. `running` are those that run, in order, `all` the names of
 /// those of the file; `s` is the top of it.
 pub fn place(
     s: &mut Section,
     unplaced: Vec<Unplaced>,
-    running: &[&str],
+    running: &[WorkloadSpec],
     all: &BTreeSet<String>,
+    notes: &mut Vec<String>,
 ) -> Vec<TcpOverride> {
     let mut placed = Vec::new();
     for (i, Unplaced { workloads, settings }) in unplaced.into_iter().enumerate() {
@@ -132,8 +146,14 @@ pub fn place(
             s.state().problem(&path, None, format!("there is no workload named {name}"), near);
         }
         let numbers = workloads.map(|names| {
-            let named = |(_, running): &(u16, &&str)| names.iter().any(|n| n == *running);
-            (0..).zip(running).filter(named).map(|(number, _)| number).collect()
+            let named = (0..).zip(running).filter(|(_, w)| names.contains(&w.name));
+            let named: Vec<(u16, &WorkloadSpec)> = named.collect();
+            if !named.is_empty() && named.iter().all(|(_, w)| w.transport != Transport::Tcp) {
+                notes.push(format!(
+                    "tcp.override.{i} changes nothing: none of its workloads has connections over TCP"
+                ));
+            }
+            named.into_iter().map(|(number, _)| number).collect()
         });
         placed.push(TcpOverride { workloads: numbers, ..settings });
     }

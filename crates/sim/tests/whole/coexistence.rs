@@ -154,6 +154,34 @@ fn what_is_wrong_with_an_override_is_told_once() {
 }
 
 #[test]
+fn names_of_overrides_differ() {
+    let text = format!(
+        "{TWO}[[tcp.override]]\nname = 'x'\nhosts = 'h0'\n[[tcp.override]]\nname = 'x'\n\
+         hosts = 'h1'\n"
+    );
+    let problems = refused(&text, &[]);
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(problems[0].contains("tcp.override.1.name"), "{problems:#?}");
+    assert!(problems[0].contains("is the name of another override"), "{problems:#?}");
+}
+
+#[test]
+fn notes_name_the_override_and_are_told_once() {
+    let notes = |more: &str, sets: &[(&str, &str)]| scenario(&format!("{TWO}{more}"), sets).notes;
+    let about = |notes: &[String], what: &str| notes.iter().filter(|n| n.contains(what)).count();
+    let inherited = "[[tcp.override]]\nhosts = 'h0'\ncongestion = 'cubic'\n";
+    let said = notes(inherited, &[("tcp.min_rto", "1 ms"), ("tcp.granularity", "4 ms")]);
+    assert_eq!(about(&said, "min_rto"), 1, "{said:#?}");
+    let own = "[[tcp.override]]\nhosts = 'h0'\nmin_rto = '1 ms'\ngranularity = '4 ms'\n";
+    let said = notes(own, &[]);
+    assert_eq!(about(&said, "tcp.override.0.min_rto (1 ms) is below"), 1, "{said:#?}");
+    let roce = "[[tcp.override]]\nworkloads = ['a']\ncongestion = 'cubic'\n";
+    let said = notes(roce, &[("workload.a.transport", "rocev2")]);
+    assert_eq!(about(&said, "tcp.override.0 changes nothing"), 1, "{said:#?}");
+    assert_eq!(about(&notes(roce, &[]), "changes nothing"), 0);
+}
+
+#[test]
 fn a_transfer_for_a_time_needs_packets() {
     let problems = refused(TWO, &[("fidelity", "flow")]);
     assert!(problems.iter().any(|p| p.contains("for a time")), "{problems:?}");

@@ -182,8 +182,8 @@ impl Stack {
         self.go_on(now, id, sink);
     }
 
-    /// What was posted and is not sent is dropped, but for one packet, with which the last message ends.
-    /// Returns the bytes that are left.
+    /// Drops the bytes that were posted and not sent, except one packet, which ends the last message.
+    /// Returns the length of the remaining stream in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id, id);

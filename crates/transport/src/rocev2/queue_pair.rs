@@ -151,7 +151,7 @@ impl QueuePair {
         }
     }
 
-    /// Drops what is not sent, but for one packet; returns the bytes that are left.
+    /// Drops the bytes that were not sent, except one packet. Returns the bytes of the remaining stream.
     pub(super) fn truncate(&mut self, mtu: u32) -> u64 {
         let end = (self.highest + u64::from(mtu)).min(self.written);
         while self.ends.back().is_some_and(|last| *last > end) {

@@ -293,8 +293,8 @@ impl Stack {
         }
     }
 
-    /// What the application has written and TCP has not sent is dropped. Returns the bytes of the stream
-    /// that are left.
+    /// Drops the bytes that the application has written and TCP has not sent. Returns the length of the
+    /// remaining stream in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.id, id);
