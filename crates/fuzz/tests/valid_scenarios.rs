@@ -64,6 +64,13 @@ fn scenarios_with_pauses_and_congestion_notification_satisfy_all_oracles() {
 }
 
 #[test]
+fn scenarios_with_tcp_overrides_and_bulk_transfers_satisfy_all_oracles() {
+    let always = [("tcp.override", GIVEN), ("workload.*.kind", "bulk")];
+    let (cases, covered) = judge(4, 80, &always);
+    assert!(covered.cases > cases * 6 / 10, "{}", said(&covered));
+}
+
+#[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
     // of 1,500 cases 208 ran in parts: 80 are too few for a firm share

@@ -55,6 +55,16 @@ fn one_connection_stops_where_it_has_come_to() {
 }
 
 #[test]
+fn a_connection_that_stops_in_its_handshake_delivers_a_byte() {
+    let text = TWO.split("[[workload]]\nname = 'b'").next().expect("the first workload");
+    let done =
+        outcome(text, &[("workload.a.duration", "1 us"), ("workload.a.start_window", "0 s")]);
+    assert_eq!(bytes(&done)[0], 1);
+    // two links of 50 us each way: SYN, SYN-ACK, then the byte
+    assert!(done.f64s("flows", "finish_s")[0] > 300e-6);
+}
+
+#[test]
 fn queue_pairs_stop_too() {
     let sets = [("workload.a.transport", "rocev2"), ("workload.b.transport", "rocev2")];
     let lossless = "[fabric.pfc]\nbuffer = '500 KB'\n[[class]]\nname = 'a'\npriority = 3\n\

@@ -293,13 +293,15 @@ impl Stack {
         }
     }
 
-    /// Drops the bytes that the application has written and TCP has not sent. Returns the length of the
-    /// remaining stream in bytes.
+    /// Drops the bytes that the application has written and TCP has not sent, except the first byte of the
+    /// stream: a connection that stops during its handshake still delivers something, so that its flow ends
+    /// with an arrival. Returns the length of the remaining stream in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.id, id);
         debug_assert!(!e.closing, "truncated after closing");
-        e.write_end = e.write_end.min(e.snd_max.max(1));
+        const AFTER_FIRST_BYTE: u64 = 2; // the SYN has sequence number 0
+        e.write_end = e.write_end.min(e.snd_max.max(AFTER_FIRST_BYTE));
         e.written_from = e.written_from.min(e.write_end);
         e.written()
     }
