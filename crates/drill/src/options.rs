@@ -5,7 +5,6 @@ use crate::calls::{Does, told};
 use crate::problem::{Place, Problem, hint};
 use crate::run::Player;
 use crate::script::{Call, Value};
-use crate::setup::congestion;
 use crate::sockets::Outcome;
 use eastwest_types::Span;
 
@@ -72,7 +71,7 @@ impl Player<'_> {
         }
         match (name, value) {
             ("TCP_CONGESTION", Some(Value::Text(kind))) => {
-                self.setup.config.congestion = congestion(kind).map_err(problem)?;
+                self.setup.set_congestion(kind).map_err(problem)?;
             }
             ("TCP_MAXSEG", Some(Value::Number(n @ 88..=32_767))) => self.setup.mss = *n as u16,
             ("TCP_SYNCNT", Some(Value::Number(n @ 1..=127))) => {

@@ -33,6 +33,8 @@ pub struct Setup {
     pub cork: bool,
     /// Files of zeroes with their sizes, bytes.
     pub files: BTreeMap<String, u64>,
+    /// HyStart of CUBIC (Linux, `tcp_cubic.c`); other algorithms go without.
+    hystart: HyStartRule,
 }
 
 /// What the public collection's `defaults.sh` sets, as far as it bears on a simulated endpoint.
@@ -113,6 +115,7 @@ impl Setup {
         let mut config = TcpConfig { nagle: true, ..profile.config() };
         // a kernel hands bursts down whatever its card can do; what is behind it is not seen here
         config.offload.on = profile == Profile::Linux;
+        let hystart = config.rules.hystart;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
         Setup {
             profile,
@@ -125,6 +128,7 @@ impl Setup {
             user_timeout: None,
             cork: false,
             files: BTreeMap::new(),
+            hystart,
         }
     }
 
@@ -166,11 +170,11 @@ impl Setup {
                 Ok(())
             }
             What::Hystart(3) => {
-                self.config.rules.hystart = HyStartRule::Linux;
+                self.set_hystart(HyStartRule::Linux);
                 Ok(())
             }
             What::Hystart(0) => {
-                self.config.rules.hystart = HyStartRule::Off;
+                self.set_hystart(HyStartRule::Off);
                 Ok(())
             }
             What::Hystart(n) => {
@@ -179,13 +183,36 @@ impl Setup {
         }
     }
 
+    /// Takes an algorithm by the name it has in Linux.
+    pub fn set_congestion(&mut self, name: &str) -> Result<(), String> {
+        self.config.congestion = match name {
+            "reno" => CongestionKind::NewReno,
+            "cubic" => CongestionKind::Cubic,
+            "dctcp" => CongestionKind::Dctcp,
+            "bbr" => CongestionKind::Bbr,
+            "bbr3" => CongestionKind::Bbr3,
+            other => {
+                let near = hint(other, ["reno", "cubic", "dctcp", "bbr", "bbr3"]);
+                return Err(format!("the congestion control '{other}' is not simulated{near}"));
+            }
+        };
+        self.set_hystart(self.hystart);
+        Ok(())
+    }
+
+    fn set_hystart(&mut self, of_cubic: HyStartRule) {
+        self.hystart = of_cubic;
+        let cubic = self.config.congestion == CongestionKind::Cubic;
+        self.config.rules.hystart = if cubic { of_cubic } else { HyStartRule::Off };
+    }
+
     fn sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
         let config = &mut self.config;
         match name {
             "tcp_sack" => config.sack = flag(name, value)?,
             "tcp_timestamps" => config.timestamps = number(name, value, 0, 2)? > 0,
             "tcp_window_scaling" => self.window_scaling = flag(name, value)?,
-            "tcp_congestion_control" => config.congestion = congestion(value)?,
+            "tcp_congestion_control" => self.set_congestion(value)?,
             "tcp_slow_start_after_idle" => config.idle_restart = flag(name, value)?,
             "tcp_ecn" => {
                 config.rules.ecn.rule = match number(name, value, 0, 2)? {
@@ -253,20 +280,5 @@ fn largest(name: &str, value: &str) -> Result<u64, String> {
     match numbers[..] {
         [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
         _ => Err(format!("{name} = {value}: it must be three numbers of bytes that do not fall")),
-    }
-}
-
-/// An algorithm by the name it has in Linux.
-pub fn congestion(name: &str) -> Result<CongestionKind, String> {
-    match name {
-        "reno" => Ok(CongestionKind::NewReno),
-        "cubic" => Ok(CongestionKind::Cubic),
-        "dctcp" => Ok(CongestionKind::Dctcp),
-        "bbr" => Ok(CongestionKind::Bbr),
-        "bbr3" => Ok(CongestionKind::Bbr3),
-        other => {
-            let near = hint(other, ["reno", "cubic", "dctcp", "bbr", "bbr3"]);
-            Err(format!("the congestion control '{other}' is not simulated{near}"))
-        }
     }
 }

@@ -138,6 +138,17 @@ pub enum Limit {
     Bytes(u64),
 }
 
+impl Limit {
+    /// One packet, or one byte, more.
+    #[must_use]
+    pub fn plus_one(self) -> Limit {
+        match self {
+            Limit::Packets(n) => Limit::Packets(n.saturating_add(1)),
+            Limit::Bytes(n) => Limit::Bytes(n.saturating_add(1)),
+        }
+    }
+}
+
 /// Queue discipline of a port.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
@@ -182,9 +193,10 @@ impl QueueConfig {
                 Level::Packets(n) => n * f64::from(full),
                 Level::Bytes(n) => n,
             },
-            QueueConfig::StepMarking(c) => match c.threshold {
-                Limit::Packets(n) => f64::from(n) * f64::from(full),
-                Limit::Bytes(n) => n as f64,
+            // what may wait unmarked
+            QueueConfig::StepMarking(c) => match c.mark_from {
+                Limit::Packets(n) => f64::from(n.saturating_sub(1)) * f64::from(full),
+                Limit::Bytes(n) => n.saturating_sub(1) as f64,
             },
             QueueConfig::DropTail(_) | QueueConfig::Custom(_) => return None,
         };

@@ -123,9 +123,9 @@ fn queue(args: &[String]) -> QueueConfig {
     let signal = Signal { ecn: true, protection: Protection::Default };
     let named = |name: &str| args.iter().any(|a| a == name);
     if named("step") {
-        let (threshold, protection) = (Limit::Packets(65), Protection::Bypass);
+        let (mark_from, protection) = (Limit::Packets(66), Protection::Bypass);
         QueueConfig::StepMarking(StepMarkingConfig {
-            threshold,
+            mark_from,
             at_dequeue: false,
             protection,
             limit,

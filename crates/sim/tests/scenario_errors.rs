@@ -707,7 +707,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
         ("kind='red', min='400 KB', max='800 KB'", "never acts: its lower threshold is 400000 B"),
         ("kind='red', min='150 packets', max='250 packets'", "has gone 50 % of its way"),
         ("kind='adaptive-red', target='10 ms'", "1250 packets"),
-        ("kind='step-marking', threshold='300 KB'", "never marks: its threshold is 300000 B"),
+        ("kind='step-marking', threshold='300 KB'", "never marks: it would mark from 300001 B on"),
         ("kind='codel', limit='40 packets'", "are sent in 492.16 us, and its target is 5 ms"),
         ("kind='pie', limit='60 KB'", "its target is 15 ms"),
         ("kind='fq-codel'", "its target is 5 ms"),

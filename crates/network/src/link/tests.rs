@@ -146,7 +146,8 @@ fn queues() -> Vec<(QueueConfig, bool)> {
         (packets(4), Limit::Bytes(9_001), Protection::Bypass),
         (Limit::Bytes(300), packets(9), Protection::AckSyn),
     ] {
-        let config = StepMarkingConfig { threshold, at_dequeue: false, protection, limit };
+        let mark_from = threshold.plus_one();
+        let config = StepMarkingConfig { mark_from, at_dequeue: false, protection, limit };
         queues.push((QueueConfig::StepMarking(config), true));
     }
     for (weight, ecn, limit) in
@@ -231,8 +232,8 @@ fn queues_at_dequeue() -> Vec<(QueueConfig, bool)> {
         let (target, interval) = (Span::from_us(4), Span::from_us(interval));
         queues.push((QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit }), ecn));
     }
-    let (threshold, protection) = (Limit::Packets(2), Protection::Bypass);
-    let config = StepMarkingConfig { threshold, at_dequeue: true, protection, limit };
+    let (mark_from, protection) = (Limit::Packets(3), Protection::Bypass);
+    let config = StepMarkingConfig { mark_from, at_dequeue: true, protection, limit };
     queues.push((QueueConfig::StepMarking(config), true));
     queues
 }
@@ -570,10 +571,10 @@ fn disciplines_see_only_what_waits_in_the_queue() {
     let policy =
         Policy { hold: Span::from_ms(1), trigger: Trigger::Packets(200), ..Policy::STANDARD };
     let limit = Limit::Packets(1_000);
-    let threshold = Limit::Packets(20);
+    let mark_from = Limit::Packets(21);
     let step = |at_dequeue| {
         let protection = Protection::Bypass;
-        QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
+        QueueConfig::StepMarking(StepMarkingConfig { mark_from, at_dequeue, protection, limit })
     };
     let (min, max) = (Level::Packets(20.0), Level::Packets(20.0));
     let red = QueueConfig::Red(RedConfig { min, max, gentle: false, ..red(1.0, true, limit) });

@@ -54,12 +54,12 @@ impl Backlog {
         Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 
-    /// Whether more than this waits.
+    /// Whether this or more waits.
     #[inline]
-    pub fn exceeds(self, limit: Limit) -> bool {
-        match limit {
-            Limit::Packets(n) => self.packets > n as usize,
-            Limit::Bytes(n) => self.bytes > n,
+    pub fn reaches(self, threshold: Limit) -> bool {
+        match threshold {
+            Limit::Packets(n) => self.packets >= n as usize,
+            Limit::Bytes(n) => self.bytes >= n,
         }
     }
 }

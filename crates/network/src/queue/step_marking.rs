@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMarkingConfig {
-    /// So much may wait before marking begins.
-    pub threshold: Limit,
+    /// A packet that finds so much or more waiting is marked; zero marks every packet. "More than K"
+    /// is [`Limit::plus_one`] of K.
+    pub mark_from: Limit,
     /// Mark what leaves instead of what comes.
     pub at_dequeue: bool,
     /// What is not dropped behind the threshold though it cannot be marked.
@@ -42,14 +43,14 @@ impl StepMarking {
     }
 
     pub(super) fn surely_lets_in(&self, mtu: u32) -> u32 {
-        let StepMarkingConfig { threshold, limit, .. } = self.config;
-        least_packets(threshold, mtu).min(least_packets(limit, mtu))
+        let StepMarkingConfig { mark_from, limit, .. } = self.config;
+        least_packets(mark_from, mtu).min(least_packets(limit, mtu))
     }
 
     pub(super) fn at_enqueue(&self, arrival: &Arrival) -> Verdict {
         let c = &self.config;
         match arrival.fits(c.limit) {
-            Verdict::Enqueue if !c.at_dequeue && arrival.backlog.exceeds(c.threshold) => {
+            Verdict::Enqueue if !c.at_dequeue && arrival.backlog.reaches(c.mark_from) => {
                 self.signal().verdict(arrival.packet)
             }
             verdict => verdict,
@@ -65,7 +66,7 @@ impl StepMarking {
     pub(super) fn at_dequeue<'p>(&self, heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let mut plan = Plan::default();
         for head in heads {
-            if !head.left.exceeds(self.config.threshold) {
+            if !head.left.reaches(self.config.mark_from) {
                 break;
             }
             match self.signal().verdict(head.packet) {
@@ -85,9 +86,9 @@ mod tests {
     use super::super::tests::{Port, arrive};
     use super::*;
 
-    fn verdict(threshold: Limit, packets: usize, bytes: u64) -> Verdict {
+    fn verdict(mark_from: Limit, packets: usize, bytes: u64) -> Verdict {
         let config = StepMarkingConfig {
-            threshold,
+            mark_from,
             at_dequeue: false,
             protection: Protection::Default,
             limit: Limit::Packets(100),
@@ -99,7 +100,7 @@ mod tests {
     // the packet is not ECT and nothing is protected: where another is marked it is dropped
     #[test]
     fn signals_behind_more_than_the_threshold_and_drops_behind_the_limit() {
-        let at = |packets| verdict(Limit::Packets(20), packets, packets as u64 * 1500);
+        let at = |packets| verdict(Limit::Packets(20).plus_one(), packets, packets as u64 * 1500);
         assert_eq!(at(20), Verdict::Enqueue);
         assert_eq!(at(21), Verdict::DropEarly);
         assert_eq!(at(99), Verdict::DropEarly);
@@ -108,8 +109,15 @@ mod tests {
 
     #[test]
     fn the_threshold_may_count_bytes() {
-        let at = |bytes| verdict(Limit::Bytes(30_000), 1, bytes);
+        let at = |bytes| verdict(Limit::Bytes(30_000).plus_one(), 1, bytes);
         assert_eq!(at(30_000), Verdict::Enqueue);
         assert_eq!(at(30_001), Verdict::DropEarly);
+    }
+
+    #[test]
+    fn from_zero_on_every_packet_is_signalled() {
+        assert_eq!(verdict(Limit::Packets(0), 0, 0), Verdict::DropEarly);
+        assert_eq!(verdict(Limit::Bytes(0), 0, 0), Verdict::DropEarly);
+        assert_eq!(verdict(Limit::Packets(0).plus_one(), 0, 0), Verdict::Enqueue);
     }
 }

@@ -115,15 +115,15 @@ pub fn note(queue: &QueueConfig, ports: &Ports, room: Room, notes: &mut Vec<Stri
     match queue {
         QueueConfig::DropTail(_) | QueueConfig::Custom(_) => {}
         QueueConfig::StepMarking(c) => {
-            let threshold = match c.threshold {
+            let mark_from = match c.mark_from {
                 Limit::Packets(n) => Level::Packets(f64::from(n)),
                 Limit::Bytes(n) => Level::Bytes(n as f64),
             };
             let most = most(c.limit);
-            if most.stays_below(threshold) {
+            if most.stays_below(mark_from) {
                 notes.push(format!(
-                    "step-marking never marks: its threshold is {}, and {}",
-                    show(threshold),
+                    "step-marking never marks: it would mark from {} on, and {}",
+                    show(mark_from),
                     most.why
                 ));
             }

@@ -228,13 +228,8 @@ fn read_step_marking(s: &mut Section, limit: Limit, ports: &Ports) -> QueueConfi
     s.demand(k.0 != room.0 || k.1 < room.1, &["threshold", "limit"], || {
         "never marks: it is not below the limit".to_owned()
     });
-    // lengths are whole numbers: "K or more" is "more than K − 1"
-    let threshold = match threshold {
-        Limit::Packets(n) if from => Limit::Packets(n.saturating_sub(1)),
-        Limit::Bytes(n) if from => Limit::Bytes(n.saturating_sub(1)),
-        above => above,
-    };
-    QueueConfig::StepMarking(StepMarkingConfig { threshold, at_dequeue, protection, limit })
+    let mark_from = if from { threshold } else { threshold.plus_one() };
+    QueueConfig::StepMarking(StepMarkingConfig { mark_from, at_dequeue, protection, limit })
 }
 
 fn read_red(s: &mut Section, limit: Limit) -> QueueConfig {
