@@ -25,6 +25,12 @@ from eastwest.files import write_whole
 #: Name of the page in the folder of the studies.
 PAGE = "README.md"
 
+#: How the classes in the table of counts add up.
+_CLASSES = (
+    "A claim whose numbers have several classes counts under each of them, so the classes of a "
+    "line can add up to more than *differ*."
+)
+
 _HEAD = """\
 # Claims
 
@@ -51,7 +57,7 @@ def text(papers: Path) -> str:
     """Give the text of the page."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
-    lines = [_HEAD, *_counts(records, others), "", *_overview(records, others)]
+    lines = [_HEAD, *_counts(records, others), "", _CLASSES, "", *_overview(records, others)]
     for study, group in groupby(records, key=_study):
         lines += ["", f"## {_title(papers, study)}"]
         if (papers / study / "README.md").is_file():
