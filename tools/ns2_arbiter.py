@@ -67,6 +67,10 @@ class Fabric:
     mark_below: float | None = 0.1
     ns2_tcp: str = "FullTcp"
     ns2_wait: bool = False
+    #: Most that our hosts add to an arriving packet; ns-2 has no such thing.
+    jitter_us: float = 0.0
+    #: Most that ns-2's senders wait before each packet (``overhead_``); ours have no such thing.
+    overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:
         """Return directed links: from, to, Gbit/s, whether it leaves a switch; hosts come first."""
@@ -137,6 +141,7 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
     lines += [
         f"Agent/TCP/FullTcp set segsize_ {SEGMENT}",
         f"Agent/TCP set window_ {WINDOW}",
+        f"Agent/TCP set overhead_ {fabric.overhead_us * 1e-6}",
         f"Agent/TCP set ecn_ {int(fabric.ecn)}",
         "Agent/TCP/FullTcp instproc done {} {}",
         "Agent/TCP/FullTcp instproc done_data {} {global ns no left",
@@ -289,7 +294,8 @@ def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> 
             queue += f", mark_below = {fabric.mark_below}"
     return (
         f"schema = 1\nname = 'arbiter'\nseed = 1\n[fabric]\n{shape}framing = '0 B'\n"
-        f"mtu = {SEGMENT + HEADER}\nhost_rate = '{fabric.host_gbit} Gbit/s'\n"
+        f"processing_jitter = '{fabric.jitter_us} us'\nmtu = {SEGMENT + HEADER}\n"
+        f"host_rate = '{fabric.host_gbit} Gbit/s'\n"
         f"host_delay = '{fabric.delay_us} us'\nqueue = {{ {queue} }}\n"
         f"host_queue = {{ limit = '{HOST_LIMIT} packets' }}\n[tcp]\n{tcp_text(fabric, sets)}"
         "[[workload]]\nname = 'flows'\nkind = 'flow-list'\n"
@@ -384,6 +390,8 @@ def main() -> None:
     parser.add_argument("--ecn", action="store_true")
     parser.add_argument("--ns2-tcp", choices=["FullTcp", "FullTcp/Newreno"], default="FullTcp")
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
+    parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
+    parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
     parser.add_argument("--runs", type=int, default=1, help="their means are printed")
     parser.add_argument(
@@ -409,6 +417,8 @@ def main() -> None:
         mark_below=None if a.mark_below > 1 else a.mark_below,
         ns2_tcp=a.ns2_tcp,
         ns2_wait=a.ns2_wait,
+        jitter_us=a.jitter_us,
+        overhead_us=a.overhead_us,
     )
     if fabric.hosts % fabric.leaves:
         parser.error("--hosts is not a multiple of --leaves")
