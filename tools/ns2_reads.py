@@ -179,7 +179,7 @@ def run_ours(reads: Reads, seed: int) -> Outcome:
         times = result.rounds.sort("round").select("started_s", "finished_s").rows()
         rounds = [(float(start), float(end)) for start, end in times]
         rest = [
-            as_float(result.flows["timeouts"].sum()),
+            float(result.events.filter(pl.col("what") == "timeout").height),
             as_float(result.links.filter(pl.col("src").str.starts_with("s"))["drops"].sum()),
             longest_mean_queue(result, rounds[-1][1]),
         ]
