@@ -1,8 +1,9 @@
 """ns-2 as the arbiter: one list of flows on one fabric, in ns-2 and here.
 
 ``python tools/ns2_arbiter.py LIST.csv --hosts 4`` writes one Tcl program for Debian's ``ns`` (2.35)
-and one scenario with a TCP as near to it as settings allow, runs both and prints them side by side:
-makespan, mean time of flows, drops, marks and mean queues.
+and one scenario with our TCP profile ``ns2``, runs both and prints them side by side: makespan,
+mean time of flows, drops, drops of packets without payload, marks, timeouts, flows that took 2.9 s
+or more, and the mean queue of the port where it is longest.
 ``papers/ns2_arbiter`` holds its results.
 
 Names reach neither a shell nor Tcl: of the list only numbers do, hosts as their positions.
@@ -28,6 +29,12 @@ import eastwest as ew
 SEGMENT, HEADER = 1460, 40
 #: Both sides' largest window, in segments.
 WINDOW = 700
+#: A flow that takes as long has waited for the first timeout of a connection, 3 s.
+LATE_S = 2.9
+#: Kinds of packets without payload in our table of links.
+BARE = ("syn", "syn_ack", "ack", "ece_ack")
+#: Ports that note how long packets wait.
+MEASURE = "[measure]\nports = '*'\n"
 #: Hosts never lose packets: packets that wait there.
 HOST_LIMIT = 100_000
 
@@ -55,10 +62,15 @@ class Fabric:
     red: tuple[int, int] | None = None
     max_probability: float = 0.1
     weight: float = 1.0
+    gentle: bool = True
     ecn: bool = False
     mark_below: float | None = 0.1
     ns2_tcp: str = "FullTcp"
     ns2_wait: bool = False
+    #: Most that our hosts add to an arriving packet; ns-2 has no such thing.
+    jitter_us: float = 0.0
+    #: Most that ns-2's senders wait before each packet (``overhead_``); ours have no such thing.
+    overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:
         """Return directed links: from, to, Gbit/s, whether it leaves a switch; hosts come first."""
@@ -109,7 +121,7 @@ def red_lines(fabric: Fabric) -> list[str]:
         "bytes_": "false",
         "queue_in_bytes_": "false",
         "mean_pktsize_": SEGMENT + HEADER,
-        "gentle_": "true",
+        "gentle_": str(fabric.gentle).lower(),
         "q_weight_": fabric.weight,
         "thresh_": fabric.red[0],
         "maxthresh_": fabric.red[1],
@@ -129,6 +141,7 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
     lines += [
         f"Agent/TCP/FullTcp set segsize_ {SEGMENT}",
         f"Agent/TCP set window_ {WINDOW}",
+        f"Agent/TCP set overhead_ {fabric.overhead_us * 1e-6}",
         f"Agent/TCP set ecn_ {int(fabric.ecn)}",
         "Agent/TCP/FullTcp instproc done {} {}",
         "Agent/TCP/FullTcp instproc done_data {} {global ns no left",
@@ -152,14 +165,18 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
         "proc finish {} {global ns m links; set t [$ns now]",
         "  for {set i 0} {$i < $links} {incr i} {",
         "    set area [[$m($i) get-pkts-integrator] set sum_]",
-        '    puts "link $i [$m($i) set pdrops_] [$m($i) set pmarks_] [expr $area/$t]"}',
+        '    puts "link $i [$m($i) set pdrops_] [$m($i) set bdrops_] [$m($i) set pmarks_] '
+        '[expr $area/$t]"}',
+        '  global senders; foreach a $senders {puts "sender [$a set nrexmit_]"}',
         '  puts "end"; flush stdout; exit 0}',
+        "set senders {}",
     ]
     for number, flow in enumerate(flows):
         lines += [
             f"set a [new Agent/TCP/{fabric.ns2_tcp}]; set b [new Agent/TCP/{fabric.ns2_tcp}]",
             f"$ns attach-agent $n({flow.src}) $a; $ns attach-agent $n({flow.dst}) $b",
             f"$ns connect $a $b; $b listen; set no($a) {number}",
+            "lappend senders $a",
             f'$ns at {flow.start_s:.9f} "$a sendmsg {flow.size} DAT_EOF"',
         ]
     lines += [f"$ns at {until_s:.3f} finish", "$ns run"]
@@ -174,7 +191,13 @@ class Outcome:
     makespan_s: float
     mean_fct_s: float
     drops: int
+    #: … of packets without payload: SYNs and ACKs (of ours, FINs left out).
+    bare_drops: int
     marks: int
+    timeouts: int
+    #: Flows that took `LATE_S` or longer.
+    late: int
+    #: Packets waiting, over time, at the port of a switch where that is most.
     mean_queue: float
 
 
@@ -184,7 +207,7 @@ def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
     A flow ends when its last byte arrives: the way of the last ACK, unloaded, is taken off.
     """
     ends: dict[int, float] = {}
-    drops = marks = 0
+    drops = lost_bytes = marks = timeouts = 0
     queues = [0.0]
     links = fabric.links()
     if "end" not in text.splitlines():
@@ -196,14 +219,20 @@ def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
                 cables = fabric.cables_between(flow.src, flow.dst)
                 wire = 2 * HEADER * 8e-9 / fabric.host_gbit
                 ends[int(number)] = float(at) - cables * fabric.delay_us * 1e-6 - wire
-            case ["link", number, lost, marked, length]:
+            case ["link", number, lost, gone, marked, length]:
                 drops, marks = drops + int(lost), marks + int(marked)
+                lost_bytes += int(gone)
                 if links[int(number)][3]:
                     queues.append(float(length))
+            case ["sender", struck]:
+                timeouts += int(struck)
     fcts = [end - flows[n].start_s for n, end in ends.items()]
     last = max(ends.values(), default=0.0)
     mean = sum(fcts) / max(1, len(fcts))
-    return Outcome(len(ends), last, mean, drops, marks, max(queues))
+    # all packets are of two sizes: with a whole segment, or without
+    bare = round((drops * (SEGMENT + HEADER) - lost_bytes) / SEGMENT)
+    late = sum(fct >= LATE_S for fct in fcts)
+    return Outcome(len(ends), last, mean, drops, bare, marks, timeouts, late, max(queues))
 
 
 def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
@@ -225,25 +254,15 @@ def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
 
 
 def tcp_text(fabric: Fabric, sets: list[str]) -> str:
-    """Return our TCP as near to ns-2's as settings allow, with what the command line changes."""
-    keys = {
-        "sack": "false",
-        "timestamps": "false",
-        "ack_every": "1",
-        "initial_window": "2",
-        "initial_rto": "'3 s'",
-        "min_rto": "'200 ms'",
-        "max_rto": "'60 s'",
-        "backoff_ends": "'ack'",
-        "granularity": "'10 ms'",
-        "counting": "'acks'",
-        "reduced_from": "'window'",
-        "limited_transmit": "false",
-        "partial_acks": str(fabric.ns2_tcp != "FullTcp").lower(),
-        "max_retries": "100",
-        "max_window": f"'{WINDOW * SEGMENT} B'",
-        "ecn": "'on'" if fabric.ecn else "'off'",
-    }
+    """Return our TCP: the profile ``ns2`` and what the program for ns-2 sets beside its defaults.
+
+    The command line may change more.
+    """
+    keys = {"profile": "'ns2'", "max_window": f"'{WINDOW * SEGMENT} B'"}
+    if fabric.ecn:
+        keys["ecn"] = "'on'"
+    if fabric.ns2_tcp != "FullTcp":
+        keys["partial_acks"] = "true"
     for line in sets:
         key, _, value = line.partition("=")
         keys[key] = value
@@ -266,15 +285,17 @@ def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> 
     if fabric.red is not None:
         low, high = fabric.red
         queue += (
-            f", kind = 'red', min = '{low} packets', max = '{high} packets', gentle = true,"
-            f" weight = {fabric.weight}, max_probability = {fabric.max_probability},"
-            f" mean_packet = {SEGMENT + HEADER}, wait = {str(fabric.ns2_wait).lower()}"
+            f", kind = 'red', min = '{low} packets', max = '{high} packets',"
+            f" gentle = {str(fabric.gentle).lower()}, weight = {fabric.weight},"
+            f" max_probability = {fabric.max_probability}, mean_packet = {SEGMENT + HEADER},"
+            f" wait = {str(fabric.ns2_wait).lower()}"
         )
         if fabric.mark_below is not None and fabric.ecn:
             queue += f", mark_below = {fabric.mark_below}"
     return (
         f"schema = 1\nname = 'arbiter'\nseed = 1\n[fabric]\n{shape}framing = '0 B'\n"
-        f"mtu = {SEGMENT + HEADER}\nhost_rate = '{fabric.host_gbit} Gbit/s'\n"
+        f"processing_jitter = '{fabric.jitter_us} us'\nmtu = {SEGMENT + HEADER}\n"
+        f"host_rate = '{fabric.host_gbit} Gbit/s'\n"
         f"host_delay = '{fabric.delay_us} us'\nqueue = {{ {queue} }}\n"
         f"host_queue = {{ limit = '{HOST_LIMIT} packets' }}\n[tcp]\n{tcp_text(fabric, sets)}"
         "[[workload]]\nname = 'flows'\nkind = 'flow-list'\n"
@@ -283,24 +304,44 @@ def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> 
 
 
 def run_ours(fabric: Fabric, flows: list[Flow], sets: list[str]) -> Outcome:
-    """Run ours; a mean queue over time is not among its numbers yet."""
+    """Run ours.
+
+    The mean queue is Little's law: what packets waited in all, over the time of the run.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "arbiter.toml"
-        text = scenario(fabric, flows, Path(folder) / "flows.csv", sets)
+        text = scenario(fabric, flows, Path(folder) / "flows.csv", sets) + MEASURE
         path.write_text(text, encoding="utf-8")
         result = ew.run(path)
         done = result.flows.filter(pl.col("finish_s").is_finite())
+        fct = done["finish_s"] - done["start_s"]
+        last = as_float(done["finish_s"].max())
         links = result.links
-        fct = (done["finish_s"] - done["start_s"]).mean()
-        last = done["finish_s"].max()
-    return Outcome(
-        len(done),
-        float(last if isinstance(last, (int, float)) else 0.0),
-        float(fct if isinstance(fct, (int, float)) else 0.0),
-        int(links["drops"].sum()),
-        int(links["marks"].sum()),
-        float("nan"),
-    )
+        bare = sum(int(links[f"drops_{kind}"].sum()) for kind in BARE)
+        return Outcome(
+            len(done),
+            last,
+            as_float(fct.mean()),
+            int(links["drops"].sum()),
+            bare,
+            int(links["marks"].sum()),
+            int(result.flows["timeouts"].sum()),
+            int((fct >= LATE_S).sum()),
+            longest_mean_queue(result, last),
+        )
+
+
+def as_float(value: object) -> float:
+    """Return a number of a column, 0 where there is none."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def longest_mean_queue(result: ew.Result, seconds: float) -> float:
+    """Return the packets that wait at a port of a switch, over time, where that is most."""
+    ports = result.links.filter(~pl.col("src").str.starts_with("h")).select("link")
+    waits = result.sojourn.join(ports, on="link", how="semi")
+    sums = waits.group_by("link").agg((pl.col("upper_us") * pl.col("count")).sum().alias("us"))
+    return as_float(sums["us"].max()) * 1e-6 / seconds if seconds > 0 else 0.0
 
 
 def shifted(flows: list[Flow], most_us: float, seed: int) -> list[Flow]:
@@ -320,8 +361,8 @@ def mean_of(outcomes: list[Outcome]) -> dict[str, float]:
 def show(ns2: dict[str, float], ours: dict[str, float]) -> str:
     """Return both sides and our ratio to ns-2's."""
     rows = [f"{'':12} {'ns-2':>12} {'ours':>12} {'ratio':>7}"]
-    for name in ("finished", "makespan_s", "mean_fct_s", "drops", "marks", "mean_queue"):
-        a, b = ns2[name], ours[name]
+    for name, a in ns2.items():
+        b = ours[name]
         ratio = f"{b / a:7.3f}" if a else "      –"
         rows.append(f"{name:12} {a:12.6g} {b:12.6g} {ratio}")
     return "\n".join(rows)
@@ -337,12 +378,20 @@ def main() -> None:
     parser.add_argument("--delay-us", type=float, default=5.0)
     parser.add_argument("--uplink-gbit", type=float, default=10.0)
     parser.add_argument("--red", type=int, nargs=2, metavar=("MIN", "MAX"))
+    parser.add_argument(
+        "--step",
+        type=int,
+        metavar="PACKETS",
+        help="as DCTCP has it: RED that marks all that find so many, by the queue of the moment",
+    )
     parser.add_argument("--max-probability", type=float, default=0.1)
     parser.add_argument("--weight", type=float, default=1.0)
     parser.add_argument("--mark-below", type=float, default=0.1, help="2 marks always")
     parser.add_argument("--ecn", action="store_true")
     parser.add_argument("--ns2-tcp", choices=["FullTcp", "FullTcp/Newreno"], default="FullTcp")
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
+    parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
+    parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
     parser.add_argument("--runs", type=int, default=1, help="their means are printed")
     parser.add_argument(
@@ -352,6 +401,8 @@ def main() -> None:
     parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
     parser.add_argument("--json", action="store_true", help="one line for each side")
     a = parser.parse_args()
+    if a.step is not None:
+        a.red, a.ecn, a.weight, a.mark_below = [a.step, a.step], True, 1.0, 2.0
     fabric = Fabric(
         a.hosts,
         a.leaves,
@@ -361,10 +412,13 @@ def main() -> None:
         red=tuple(a.red) if a.red else None,
         max_probability=a.max_probability,
         weight=a.weight,
+        gentle=a.step is None,
         ecn=a.ecn,
         mark_below=None if a.mark_below > 1 else a.mark_below,
         ns2_tcp=a.ns2_tcp,
         ns2_wait=a.ns2_wait,
+        jitter_us=a.jitter_us,
+        overhead_us=a.overhead_us,
     )
     if fabric.hosts % fabric.leaves:
         parser.error("--hosts is not a multiple of --leaves")
