@@ -99,7 +99,7 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
         "late_sacks",
         "SACK blocks of ACKs that a later ACK has overtaken are heeded (on in Linux); needs sack.",
     );
-    RecoveryRules {
+    let mut rules = RecoveryRules {
         rack,
         probes,
         dsack,
@@ -150,16 +150,27 @@ pub fn read_recovery(s: &mut Section, sack: bool) -> RecoveryRules {
             .default("false"),
         ),
         prr: read_prr(s),
-        partial_acks: s.get(
-            key(
-                "partial_acks",
-                "Without SACK an ACK of a part of what was under way at the loss shows the next \
-                 loss, and recovery goes on (NewReno, RFC 6582); false: it ends recovery (Reno, \
-                 RFC 2581, 3.2).",
-            )
-            .default("true"),
-        ),
-    }
+        partial_acks: true,
+    };
+    rules.partial_acks = read_partial_acks(s, rules.prr);
+    rules
+}
+
+/// Whether recovery without SACK is NewReno's.
+fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
+    let on = s.get(
+        key(
+            "partial_acks",
+            "Without SACK an ACK of a part of what was under way at the loss shows the next \
+             loss, and recovery goes on (NewReno, RFC 6582); false: it ends recovery (Reno as in \
+             ns-2's FullTcp; RFC 2581, 3.2), for prr = \"off\" only.",
+        )
+        .default("true"),
+    );
+    s.demand(on || prr == PrrRule::Off, &["partial_acks", "prr"], || {
+        "false needs prr = \"off\"".to_owned()
+    });
+    on
 }
 
 /// A switch that does nothing without SACK.

@@ -19,6 +19,7 @@ use super::Sink;
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use super::prr::Prr;
+use super::reno::Cut;
 use super::rules::PrrRule;
 use crate::congestion::rules::EcnRule;
 use eastwest_types::{Packet, Time, ecn, flag};
@@ -104,10 +105,12 @@ impl Endpoint {
         told || (marked && !echoed)
     }
 
-    /// An ACK with ECE has arrived; `flight` was outstanding before it.
+    /// An ACK with ECE has arrived that acknowledges `acked` bytes; `flight` was outstanding before it.
     #[cold]
-    pub(super) fn on_echo(&mut self, flight: u64, config: &TcpConfig) {
-        if self.ecn & (IN_USE | HELD) != IN_USE || self.phase != Phase::Open {
+    pub(super) fn on_echo(&mut self, flight: u64, acked: u64, config: &TcpConfig) {
+        let reno = self.is_reno(config);
+        let heeded = if reno { self.heeds_echo(acked) } else { self.phase == Phase::Open };
+        if self.ecn & (IN_USE | HELD) != IN_USE || !heeded {
             return;
         }
         // RFC 3168 halves the window; one that is not used has grown for nothing
@@ -120,7 +123,10 @@ impl Endpoint {
         rare.held_to = held_to;
         rare.counters.ecn_reductions += 1;
         rare.undo = None; // a mark is no mistake
-        if config.recovery.prr == PrrRule::Off {
+        if reno {
+            rare.last_cut = Cut::Mark;
+            self.window.cwnd = (cwnd / 2).max(u64::from(config.segment));
+        } else if config.recovery.prr == PrrRule::Off {
             self.window.cwnd = cwnd.min(threshold);
         } else {
             rare.prr = Prr::new(cwnd);

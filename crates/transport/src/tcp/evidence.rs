@@ -56,7 +56,7 @@ impl Endpoint {
             self.inform(now, packet, sack, (acked, delivered), answered, config);
         }
         if packet.flags & flag::ECE != 0 {
-            self.on_echo(before.flight, config);
+            self.on_echo(before.flight, acked, config);
         }
         let duplicate = acked == 0
             && before.flight > 0
@@ -70,13 +70,19 @@ impl Endpoint {
             advice = self.reconsider(packet, evidence, config, sink);
         }
         if acked > 0 {
+            if self.is_reno(config) {
+                self.deflate(config);
+            }
             let counted = self.counted(acked, before.arrived, config);
             resend_first = self.on_progress(now, (acked, counted), before.flight, config, sink);
             self.linger_if_finished(now, config);
         } else if duplicate && !self.is_held_in_recovery(config) {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
             self.dup_acks += 1;
-            self.limit_duplicates(0, config);
+            match self.is_reno(config) {
+                true => self.inflate(config),
+                false => self.limit_duplicates(0, config),
+            }
         }
         if config.recovery.probes && self.probe_is_out() {
             let dsack = news.dsack.is_some_and(|d| d.1 == self.rare().probe_end);

@@ -30,6 +30,7 @@ pub mod ranges;
 mod rare;
 mod receiver;
 mod recovery;
+mod reno;
 mod reordering;
 mod reset;
 pub mod rtt;

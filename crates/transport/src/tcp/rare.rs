@@ -4,6 +4,7 @@
 use super::cause::Row;
 use super::endpoint::{Counters, Endpoint};
 use super::prr::Prr;
+use super::reno::Cut;
 use super::undo::Undo;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,7 @@ pub(super) struct Rare {
     pub(super) probe_end: u64,
     /// Whether that probe was the last segment again, not a new one.
     pub(super) probe_again: bool,
+    pub(super) last_cut: Cut,
 }
 
 impl Endpoint {

@@ -8,6 +8,7 @@
 //! and sent again in slow start.
 
 use super::config::TcpConfig;
+use super::ecn::HELD;
 use super::endpoint::{Endpoint, Phase, Probe};
 use super::prr::Prr;
 use super::rules::PrrRule;
@@ -114,7 +115,8 @@ impl Endpoint {
             self.lost_to() > self.snd_una || self.dup_acks >= self.degree_of_reordering(config);
         // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
         // may answer what was sent again needlessly
-        if !lost || (!config.sack && self.snd_una <= self.recover) {
+        let guarded = !config.sack && self.snd_una <= self.recover;
+        if !lost || (guarded && !self.may_recover_again(config)) {
             return false;
         }
         self.begin_recovery(config, sink)
@@ -137,6 +139,10 @@ impl Endpoint {
         self.set_resent_to(self.resent_to().max(self.snd_una));
         self.set_lost_to(self.lost_to().max((self.snd_una + segment).min(self.snd_max)));
         self.rare().rescue_above = self.snd_una + segment;
+        if self.is_reno(config) && self.recover_after_mark(config) {
+            self.window.credit = 0;
+            return true;
+        }
         self.window.ssthresh = self.threshold_after_loss(flight, config);
         match config.recovery.prr {
             PrrRule::Off => self.window.cwnd = self.window.ssthresh,
@@ -191,12 +197,17 @@ impl Endpoint {
             self.set_resent_to(self.snd_una);
             return false;
         }
-        if self.phase == Phase::Loss {
-            self.grow(now, acked, true, config);
-        } else if !config.sack && !over && !config.recovery.partial_acks {
-            // RFC 2581, 3.2 step 6: any new ACK. `recover` stays: duplicates below it do not begin
-            // another recovery (RFC 2582, section 5; ns-2's `bugFix_`)
+        if self.phase == Phase::Recovery && self.is_reno(config) {
+            // RFC 2581, 3.2 step 6: any new ACK
             self.leave_recovery(acked, config, sink);
+            self.grow(now, acked, false, config);
+            return false;
+        }
+        if self.phase == Phase::Loss {
+            let held = self.is_reno(config) && self.ecn & HELD != 0 && self.is_held(config);
+            if !held {
+                self.grow(now, acked, true, config);
+            }
         } else if !config.sack && !over {
             // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
             partial = true;
@@ -237,9 +248,11 @@ impl Endpoint {
         // fast recovery must not raise the threshold.
         let before = self.phase;
         let recovering = before == Phase::Recovery && self.snd_una < self.recover;
-        if self.retries == 1 && !(recovering && config.recovery.one_cut) {
+        let flight = self.flight_without_limited_transmit(segment);
+        if self.is_reno(config) {
+            self.lower_threshold_of_reno(flight, config);
+        } else if self.retries == 1 && !(recovering && config.recovery.one_cut) {
             self.note_for_undo(true, config);
-            let flight = self.flight_without_limited_transmit(segment);
             let threshold = self.threshold_after_loss(flight, config);
             self.window.ssthresh = match self.phase {
                 Phase::Recovery => threshold.min(self.window.ssthresh),

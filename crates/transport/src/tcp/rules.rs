@@ -148,7 +148,7 @@ pub struct RecoveryRules {
     /// SACK blocks of ACKs that a later one has overtaken are heeded (Linux); needs SACK.
     pub late_sacks: bool,
     /// Without SACK a partial ACK shows the next loss and recovery goes on (NewReno, RFC 6582); off, it
-    /// ends the recovery (Reno, RFC 2581, 3.2).
+    /// ends the recovery ([Reno](super::reno), RFC 2581, 3.2), with `prr` off only.
     pub partial_acks: bool,
 }
 

@@ -2,6 +2,7 @@
 //! (RFC 3168), and what DCTCP does otherwise (RFC 8257).
 
 use super::super::config::{CongestionKind, TcpConfig};
+use super::super::rules::RecoveryRules;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use crate::congestion::Algorithm;
 use crate::congestion::rules::{CongestionRules, EcnRule, EcnRules};
@@ -258,4 +259,24 @@ fn dctcp_halves_the_window_after_a_loss() {
     assert_eq!(net.stack.totals().fast_recoveries, 1);
     let e = net.end(Side::Client);
     assert!(e.ssthresh() >= 19 * SEGMENT / 2 && e.ssthresh() <= 21 * SEGMENT, "{}", e.ssthresh());
+}
+
+#[test]
+fn in_reno_a_timeout_after_a_mark_leaves_the_threshold() {
+    // The mark halves the window of ten. It has grown to eight when everything is lost; NewReno halves that.
+    for (partial_acks, threshold) in [(false, 5), (true, 4)] {
+        let recovery = RecoveryRules { partial_acks, ..RecoveryRules::default() };
+        let mut net = Net::established(TcpConfig { sack: false, recovery, ..with(EcnRule::On) });
+        net.mark(&[1]);
+        net.write_segments(100);
+        net.run_to(59);
+        assert_eq!(net.stack.totals().ecn_reductions, 1);
+        net.wires.fate =
+            Box::new(|s| if s.from == Side::Client { Fate::Drop } else { Fate::Deliver });
+        net.run_to(150);
+        assert_eq!(net.end(Side::Client).cwnd(), 8 * SEGMENT);
+        net.run_to(300);
+        assert_eq!(net.stack.totals().timeouts, 1);
+        assert_eq!(net.end(Side::Client).ssthresh(), threshold * SEGMENT, "{partial_acks}");
+    }
 }

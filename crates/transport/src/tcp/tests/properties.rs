@@ -103,7 +103,7 @@ fn recovery() -> impl Strategy<Value = RecoveryRules> {
         reordering: n,
         adapt_reordering: on[6],
         late_sacks: on[7],
-        partial_acks: on[8],
+        partial_acks: on[8] || prr != PrrRule::Off,
         ..RecoveryRules::default()
     })
 }

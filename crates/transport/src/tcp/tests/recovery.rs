@@ -239,6 +239,64 @@ fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer
 }
 
 #[test]
+fn in_reno_duplicates_below_the_last_recovery_begin_another() {
+    // Duplicates for 2 to 5 and 7 to 10 come, so that 11, 12 and 13 go out; the repair of 1 is answered
+    // with an ACK for 6, which ends the recovery, and these three with duplicates.
+    let recovery = RecoveryRules { partial_acks: false, ..RecoveryRules::default() };
+    let reno = TcpConfig { sack: false, limited_transmit: false, recovery, ..settings() };
+    let mut net = after_loss(reno, 30, &[1, 6]);
+    net.run_to(60);
+    assert_dialogue(
+        &net,
+        Some(Side::Client),
+        "34 > 1:1001* ack 1
+         38 > 10001:11001 ack 1
+         39 > 11001:12001 ack 1
+         40 > 12001:13001 ack 1
+         51 > 5001:6001* ack 1",
+    );
+    let steps = [
+        (34, Repair::Recovery, 1, 10001),
+        (45, Repair::Recovered, 1, 5001),
+        (51, Repair::Recovery, 5001, 13001),
+    ];
+    assert_eq!(net.repairs(Side::Client)[..3], steps);
+    finish(&mut net, 30);
+    assert_eq!((net.stack.totals().fast_recoveries, net.stack.totals().timeouts), (2, 0));
+}
+
+#[test]
+fn in_reno_duplicates_after_a_timeout_inflate_the_window() {
+    // The timeout at 248 comes after a recovery. Segments 5, 6, 9 (late), 10, 11 and 12, sent at 270 and
+    // 271, are answered with five duplicates, of which the fourth and fifth let out a segment each. With
+    // the ACK of 14000 the window is two segments again, the threshold.
+    let recovery = RecoveryRules { partial_acks: false, ..RecoveryRules::default() };
+    let reno = TcpConfig { sack: false, limited_transmit: false, recovery, ..settings() };
+    let mut net = Net::established(reno);
+    net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
+    net.wires.fate = Box::new(|s| match (s.from, s.packet.seq / SEGMENT + 1, s.is_again()) {
+        (Side::Client, 1 | 2 | 3 | 4 | 9, false) => Fate::Drop,
+        (Side::Client, 9, true) => Fate::Late(Span::from_ms(20)),
+        _ => Fate::Deliver,
+    });
+    net.write_segments(60);
+    net.run_to(271);
+    net.wires.log.clear();
+    net.run_to(306);
+    assert_dialogue(
+        &net,
+        Some(Side::Client),
+        "285 > 12001:13001 ack 1
+         286 > 13001:14001 ack 1
+         296 > 14001:15001 ack 1
+         297 > 15001:16001 ack 1
+         303 > 16001:17001 ack 1",
+    );
+    finish(&mut net, 60);
+    assert_eq!((net.stack.totals().fast_recoveries, net.stack.totals().timeouts), (1, 1));
+}
+
+#[test]
 fn what_one_recovery_has_sent_again_the_next_does_not_repeat() {
     // Segment 13, new in the recovery from the losses of 1 and 8, is lost, known to be lost and sent
     // again before that recovery ends: the repair of 8 comes late.
