@@ -1,54 +1,106 @@
 #!/bin/sh
-# Instructions per packet-hop of a short S1, against the newest entry of benches/instructions.txt.
+# Instructions per packet-hop of short runs, against the newest entry of each in benches/instructions.txt.
 # Counts do not depend on the machine's load, so that a slower commit shows in CI.
 #
-#   benches/instructions.sh [FILE]
+#   benches/instructions.sh [-l PERCENT] [-f FILE] [CASE...]
 #
-# A rise above 5 % fails. Where it has a reason, append an entry with the new number and a note:
-#   instructions_per_hop <n> # <yyyy-mm-dd> <rustc version>: <what has changed and why it is worth it>
-# Exit codes: 0 within 5 %, 1 above, 2 the file or the run is not as expected, 3 Valgrind is missing.
+# A rise above PERCENT (default: 5) in any case fails. Where it has a reason, append an entry with the
+# new number and a note:
+#   <case> <instructions per hop> # <yyyy-mm-dd> <rustc version>: <what has changed and why it is worth it>
+# Exit codes: 0 within the limit, 1 above, 2 the file or a run is not as expected, 3 Valgrind is missing.
 cd "$(dirname "$0")/.." || exit 2
-entries=${1:-benches/instructions.txt}
+entries=benches/instructions.txt
+limit=5
+while getopts l:f: option; do
+    case $option in
+        l) limit=$OPTARG ;;
+        f) entries=$OPTARG ;;
+        *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
 
 if ! command -v valgrind >/dev/null; then
     echo "benches/instructions.sh counts with Valgrind, which is not here: apt-get install valgrind" >&2
     exit 3
 fi
 
-form='^instructions_per_hop [0-9]+(\.[0-9]+)? # [0-9]{4}-[0-9]{2}-[0-9]{2} .*[[:alpha:]]'
+form='^[A-Za-z0-9+-]+ [0-9]+(\.[0-9]+)? # [0-9]{4}-[0-9]{2}-[0-9]{2} .*[[:alpha:]]'
 if ! grep -q . "$entries" || grep -Evn "$form" "$entries"; then
-    echo "every line of $entries must be: instructions_per_hop <n> # <yyyy-mm-dd> <note>" >&2
+    echo "every line of $entries must be: <case> <n> # <yyyy-mm-dd> <note>" >&2
     exit 2
 fi
-expected=$(tail -n 1 "$entries" | cut -d ' ' -f 2)
 
-cargo build --quiet --release --locked -p eastwest-sim --example s1 || exit 2
-program=${CARGO_TARGET_DIR:-target}/release/examples/s1
+cargo build --quiet --release --locked -p eastwest-sim --example s1 --example modes || exit 2
+programs=${CARGO_TARGET_DIR:-target}/release/examples
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
-if ! valgrind --tool=callgrind --callgrind-out-file="$scratch/profile" "$program" short \
-    >"$scratch/output" 2>"$scratch/errors"; then
-    cat "$scratch/output" "$scratch/errors" >&2
-    exit 2
-fi
-instructions=$(awk '$1 == "totals:" { print $2 }' "$scratch/profile")
-hops=$(awk '$1 == "hops" { print $2 }' "$scratch/output")
 
-awk -v instructions="$instructions" -v hops="$hops" -v expected="$expected" 'BEGIN {
-    if (!(instructions > 0 && hops > 0)) {
-        print "no instructions or packet-hops counted" > "/dev/stderr"
-        exit 2
+# The trace of the ring: an allreduce of 2 MiB between 64 ranks.
+cp benches/roce_ring.toml "$scratch/ring.toml" && mkdir "$scratch/ring" || exit 2
+for rank in $(seq 0 63); do
+    printf '%d init\n%d allreduce 2097152 0 6\n%d finalize\n' "$rank" "$rank" "$rank" \
+        >"$scratch/ring/rank-$rank.txt"
+done
+
+# Runs the program of a case.
+run() {
+    case $1 in
+        S1) count s1 short ;;
+        S1x10) count s1 short x10 ;;
+        S1-linux) count modes python/eastwest/scenarios/s1-linux.toml packet 'workload.bulk.bytes=200 KB' ;;
+        PFC+QCN) count s1 short pfc qcn ;;
+        RED) count s1 short red ;;
+        RoCE-ring) count modes "$scratch/ring.toml" packet ;;
+        *) echo "no such case: $1" >&2 && return 2 ;;
+    esac
+}
+
+count() {
+    program=$programs/$1
+    shift
+    valgrind --tool=callgrind --callgrind-out-file="$scratch/profile" "$program" "$@" \
+        >"$scratch/output" 2>"$scratch/errors" || {
+        cat "$scratch/output" "$scratch/errors" >&2
+        return 2
     }
-    measured = instructions / hops
-    change = 100 * (measured / expected - 1)
-    printf "short S1: %d instructions, %d packet-hops\n", instructions, hops
-    printf "instructions_per_hop %.1f, committed %s: %+.1f %%\n", measured, expected, change
-    if (change > 5) {
-        print "more than 5 % above the newest entry; if that has a reason, append one with a note"
-        print "0 passed, 1 failed"
-        exit 1
-    }
-    if (change < -5)
-        print "more than 5 % below: append an entry, so that the gain is kept"
-    print "1 passed, 0 failed"
-}'
+}
+
+[ $# -gt 0 ] || set -- $(cut -d ' ' -f 1 "$entries" | sort -u)
+passed=0
+failed=0
+for name; do
+    expected=$(awk -v name="$name" '$1 == name { n = $2 } END { print n }' "$entries")
+    run "$name" || exit 2
+    instructions=$(awk '$1 == "totals:" { print $2 }' "$scratch/profile")
+    hops=$(sed -nE 's/^hops ([0-9]+) .*/\1/p; s/^ *"packet_hops": ([0-9]+),?$/\1/p' "$scratch/output")
+    awk -v name="$name" -v instructions="$instructions" -v hops="$hops" -v expected="$expected" \
+        -v limit="$limit" 'BEGIN {
+        if (!(instructions > 0 && hops > 0)) {
+            print name ": no instructions or packet-hops counted" > "/dev/stderr"
+            exit 2
+        }
+        measured = instructions / hops
+        printf "%-10s %.1f instructions per hop (%d over %d hops)", name, measured, instructions, hops
+        if (!(expected > 0)) {
+            print ", no entry yet"
+            exit 0
+        }
+        change = 100 * (measured / expected - 1)
+        printf ", committed %s: %+.1f %%\n", expected, change
+        if (change > limit) {
+            printf "more than %s %% above the newest entry; ", limit
+            print "if that has a reason, append one with a note"
+            exit 1
+        }
+        if (change < -5)
+            print "more than 5 % below: append an entry, so that the gain is kept"
+    }'
+    case $? in
+        0) passed=$((passed + 1)) ;;
+        1) failed=$((failed + 1)) ;;
+        *) exit 2 ;;
+    esac
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

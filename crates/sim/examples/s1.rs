@@ -171,8 +171,12 @@ fn main() {
     let short = args.iter().any(|a| a == "short");
     let profile = args.iter().find(|a| ["classic", "linux"].contains(&a.as_str()));
     let big = args.iter().any(|a| a == "x10");
-    let (leaves, spines, bytes) =
-        if big { (40, 8, 1_000_000) } else { (4, 2, if short { 200_000 } else { 4_000_000 }) };
+    let (leaves, spines, bytes) = match (big, short) {
+        (true, true) => (40, 8, 20_000),
+        (true, false) => (40, 8, 1_000_000),
+        (false, true) => (4, 2, 200_000),
+        (false, false) => (4, 2, 4_000_000),
+    };
     let hosts = leaves * 40;
     let cable = |rate| CableConfig { rate, delay: Span::from_us(5) };
     let queue = queue(&args);

@@ -469,7 +469,9 @@ pub fn random_fabric(random: &mut Stream) -> (String, String) {
 
 #[test]
 fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named_with_its_cycle() {
-    // thousands of them: EASTWEST_CASES=3000
+    // Thousands of them: EASTWEST_CASES=3000. EASTWEST_DIGESTS=FILE keeps each digest
+    // (benches/digests.py).
+    let mut digests = String::new();
     let cases = std::env::var("EASTWEST_CASES").map_or(100, |n| n.parse().expect("a number"));
     let (mut whole, mut stuck, mut paused) = (0, 0, 0u64);
     for case in 0..cases {
@@ -479,6 +481,7 @@ fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named_with_its_cycle() {
         let results = run(&scenario, false, &mut |_| true)
             .unwrap_or_else(|e| panic!("case {case}: {e}\n{text}\n{topology}"));
         let summary = &results.summary;
+        digests.push_str(&format!("fabric {case} {}\n", summary["digest"].as_str().unwrap()));
         let dropped = summary["packets"]["dropped"].as_u64().unwrap();
         let messages = summary["dcb"]["qcn_messages"].as_u64().unwrap();
         let lost = summary["streams"]["frames_lost"].as_u64().unwrap();
@@ -492,6 +495,9 @@ fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named_with_its_cycle() {
             assert_is_cycle(&summary["dcb"]["deadlock"]);
             stuck += 1;
         }
+    }
+    if let Ok(file) = std::env::var("EASTWEST_DIGESTS") {
+        std::fs::write(file, digests).expect("the digests can be written");
     }
     assert!(paused > 10 * cases, "{paused} pauses");
     println!("{whole} whole, {stuck} stuck, {paused} pauses");
