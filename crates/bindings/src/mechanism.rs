@@ -8,11 +8,11 @@ pub use eastwest_types::{HostId, PacketKind, Rate, Span, Time, ecn, flag};
 
 /// Queue disciplines.
 pub mod queue {
-    pub use eastwest_network::config::Limit;
     pub use eastwest_network::pool::Stored;
     pub use eastwest_network::queue::{
         Arrival, Backlog, CustomQueue, Head, Place, Plan, Protection, QueueModel, Signal, Verdict,
     };
+    pub use eastwest_types::Limit;
 }
 
 /// Choices among equal paths.

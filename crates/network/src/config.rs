@@ -10,7 +10,7 @@ use crate::queue::{
 use crate::routing::CustomRoutingConfig;
 use crate::shared_buffer::SharedBufferConfig;
 use crate::topology::regular::Regular;
-use eastwest_types::{Rate, Span};
+use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -127,26 +127,6 @@ pub enum Topology {
         /// The rule by which they are laid out, if there is one.
         regular: Option<Regular>,
     },
-}
-
-/// The room a queue has for waiting packets; the packet being sent does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Limit {
-    /// A number of packets.
-    Packets(u32),
-    /// A number of IP bytes.
-    Bytes(u64),
-}
-
-impl Limit {
-    /// One packet, or one byte, more.
-    #[must_use]
-    pub fn plus_one(self) -> Limit {
-        match self {
-            Limit::Packets(n) => Limit::Packets(n.saturating_add(1)),
-            Limit::Bytes(n) => Limit::Bytes(n.saturating_add(1)),
-        }
-    }
 }
 
 /// Queue discipline of a port.

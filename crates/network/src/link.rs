@@ -29,7 +29,7 @@ mod tests;
 mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::config::{CableConfig, Limit, PortClass, QueueConfig};
+use crate::config::{CableConfig, PortClass, QueueConfig};
 use crate::dcb::port::Bridge;
 use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
@@ -45,7 +45,7 @@ pub(crate) use conditions::ps_per_byte_q16;
 pub(crate) use divided::Divided;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{HostId, Packet, Span, Time};
+use eastwest_types::{HostId, Limit, Packet, Span, Time};
 use meter::Meter;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -5,14 +5,14 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::config::{
-    CableConfig, EqualPaths, FabricConfig, Limit, PortSet, QueueConfig, RoutingConfig,
-    SchedulerConfig, Topology,
+    CableConfig, EqualPaths, FabricConfig, PortSet, QueueConfig, RoutingConfig, SchedulerConfig,
+    Topology,
 };
 use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::losses::Cause;
-use eastwest_types::{HostId, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
+use eastwest_types::{HostId, Limit, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
 
 fn cable(rate: Rate) -> CableConfig {
     CableConfig { rate, delay: Span::from_us(1) }

@@ -11,11 +11,11 @@ use eastwest_engine::random::mix;
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Delivered, Network, Pace};
 use eastwest_fluid::transfer::Rules;
-use eastwest_network::config::{FabricConfig, Limit, QueueConfig};
+use eastwest_network::config::{FabricConfig, QueueConfig};
 use eastwest_network::energy::eee::StateTimes;
 use eastwest_network::energy::{ClassEnergy, LinkPolicy};
 use eastwest_transport::tcp::config::TcpConfig;
-use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Side, Span, Time};
+use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
 /// How many events pass between two looks at the caller's wishes: rates of all flows may change with one.

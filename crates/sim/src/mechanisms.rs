@@ -8,10 +8,10 @@
 
 use crate::parameters::Section;
 use crate::scenario::built_in;
-use eastwest_network::config::Limit;
 use eastwest_network::queue::QueueModel;
 use eastwest_network::routing::RoutingModel;
 use eastwest_transport::congestion::custom::CongestionModel;
+use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@
 //! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets how many are tried.
 
 use eastwest_engine::random::Stream;
-use eastwest_sim::scenario::{Context, Problem, Scenario, read};
+use eastwest_settings::problem::Problem;
+use eastwest_sim::scenario::{Context, Scenario, read};
 use std::path::Path;
 
 /// Inputs tried unless the environment says otherwise.

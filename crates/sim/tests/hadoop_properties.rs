@@ -5,7 +5,8 @@
 //! history keeps it: 1,500 properties.
 
 use eastwest_engine::random::Stream;
-use eastwest_sim::scenario::{Context, Problem, Scenario, WorkloadKind, read};
+use eastwest_settings::problem::Problem;
+use eastwest_sim::scenario::{Context, Scenario, WorkloadKind, read};
 use eastwest_types::{Rate, Span};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, ReplaceDatanode, SchedulerKind};
 

@@ -1,9 +1,8 @@
 //! Scenario files as users meet them: shipped ones that read back as themselves, wrong ones that
 //! list all their problems, and a reference page that is up to date.
 
-use eastwest_sim::scenario::{
-    Context, Problem, Scenario, WorkloadKind, read, reference_page, schema,
-};
+use eastwest_settings::problem::Problem;
+use eastwest_sim::scenario::{Context, Scenario, WorkloadKind, read, reference_page, schema};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

@@ -3,6 +3,7 @@
 
 mod counters;
 mod ids;
+mod limit;
 mod mpi;
 pub mod name;
 mod packet;
@@ -13,6 +14,7 @@ mod transaction;
 
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
+pub use limit::Limit;
 pub use mpi::{Activity, MpiMessage, MpiRank, MpiState};
 pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag, rocev2};
 pub use rate::Rate;

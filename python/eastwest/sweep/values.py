@@ -18,7 +18,7 @@ from typing import Any
 
 from eastwest.run import Setting
 
-#: Units by kind, in the smallest one of the kind (see crates/sim/src/scenario/units.rs).
+#: Units by kind, in the smallest one of the kind (see crates/settings/src/units.rs).
 _TIMES = {
     "ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12,
     "min": 60 * 10**12, "h": 3600 * 10**12,

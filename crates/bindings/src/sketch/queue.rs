@@ -1,10 +1,9 @@
 //! Queue disciplines in Python.
 
 use super::{Object, Origin};
-use eastwest_network::config::Limit;
 use eastwest_network::pool::Stored;
 use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Verdict};
-use eastwest_types::{PacketKind, Time, flag};
+use eastwest_types::{Limit, PacketKind, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

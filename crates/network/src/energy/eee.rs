@@ -20,9 +20,8 @@
 //! became idle and when it woke, whenever one asks.
 
 use super::phy::Phy;
-use crate::config::Limit;
 use crate::queue::Backlog;
-use eastwest_types::{Span, Time};
+use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// How much has to be held for waking to begin at once.

@@ -306,9 +306,10 @@ impl Link {
 mod tests {
     use super::super::{LinkSpec, Mode, Offer};
     use super::*;
-    use crate::config::{CableConfig, Limit, QueueConfig};
+    use crate::config::{CableConfig, QueueConfig};
     use crate::fault::{Degraded, LossModel};
     use crate::pool::PacketPool;
+    use eastwest_types::Limit;
     use eastwest_types::{HostId, Packet};
 
     const DELAY: Span = Span::from_us(5);

@@ -193,9 +193,10 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{calm_red, packet, red, spec};
-    use super::super::{Limit, LinkSpec, Mode, QueueConfig};
+    use super::super::{LinkSpec, Mode, QueueConfig};
     use super::*;
     use eastwest_engine::random::Stream;
+    use eastwest_types::Limit;
 
     /// What a port did: arrivals, losses, queues before each offer.
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);

@@ -101,7 +101,7 @@ mod tests {
     use super::super::red::Spread;
     use super::super::tests::{Port, arrive};
     use super::*;
-    use crate::config::Limit;
+    use eastwest_types::Limit;
 
     fn config(target: Span, adapt: bool) -> AdaptiveRedConfig {
         let red = RedConfig {

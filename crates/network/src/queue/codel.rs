@@ -11,8 +11,7 @@
 
 use super::protection::Signal;
 use super::{Head, Plan, Verdict};
-use crate::config::Limit;
-use eastwest_types::{Span, Time};
+use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.

@@ -6,8 +6,7 @@
 //! the limit of the queue is lost, and no more packets are dropped from a queue than wait in it.
 
 use super::{Arrival, Head, Place, Plan, Verdict};
-use crate::config::Limit;
-use eastwest_types::Time;
+use eastwest_types::{Limit, Time};
 use std::fmt;
 use std::sync::Arc;
 

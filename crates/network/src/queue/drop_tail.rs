@@ -1,7 +1,7 @@
 //! First in, first out; a packet that does not fit is lost, nothing else is.
 
 use super::{Backlog, Verdict};
-use crate::config::Limit;
+use eastwest_types::Limit;
 
 pub(super) fn at_enqueue(limit: Limit, backlog: Backlog, ip_len: u32) -> Verdict {
     let fits = match limit {

@@ -10,12 +10,11 @@
 
 use super::codel::{CoDel, CoDelConfig};
 use super::{Backlog, Head};
-use crate::config::Limit;
 use crate::link::Passage;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use eastwest_engine::random::mix;
-use eastwest_types::Time;
+use eastwest_types::{Limit, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

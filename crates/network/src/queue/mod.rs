@@ -15,14 +15,14 @@ mod protection;
 mod red;
 mod step_marking;
 
-use crate::config::{Limit, QueueConfig};
+use crate::config::QueueConfig;
 use crate::losses::Cause;
 use crate::pool::Stored;
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
 pub use codel::{CoDel, CoDelConfig};
 pub use custom::{Custom, CustomQueue, CustomQueueConfig, QueueModel};
 use eastwest_engine::random::Stream;
-use eastwest_types::{Rate, Span, Time};
+use eastwest_types::{Limit, Rate, Span, Time};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
 pub use protection::{Protection, Signal};

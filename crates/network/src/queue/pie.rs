@@ -20,9 +20,8 @@
 
 use super::protection::Signal;
 use super::{Arrival, Verdict};
-use crate::config::Limit;
 use eastwest_engine::random::Stream;
-use eastwest_types::{Span, Time};
+use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.

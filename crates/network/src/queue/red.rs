@@ -24,9 +24,8 @@
 
 use super::protection::Signal;
 use super::{Arrival, Verdict, least_packets};
-use crate::config::Limit;
 use eastwest_engine::random::Stream;
-use eastwest_types::Span;
+use eastwest_types::{Limit, Span};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.

@@ -9,7 +9,7 @@
 
 use super::protection::{Protection, Signal};
 use super::{Arrival, Head, Plan, Verdict, least_packets};
-use crate::config::Limit;
+use eastwest_types::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.

@@ -4,11 +4,11 @@
 //! DSCP. A priority is the class selector of the same number (RFC 2474, 4.2.2).
 
 use super::dscp::Dscp;
-use super::quantity::{Name, Quantity};
-use super::reader::{Section, key};
-use super::resolve::{Body, Out};
-use crate::scenario::narrow::at_most;
 use eastwest_network::config::{FabricConfig, SchedulerConfig};
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::quantity::{Name, Quantity};
+use eastwest_settings::reader::{Section, key};
+use eastwest_settings::resolve::{Body, Out};
 use eastwest_types::ClassId;
 
 /// A traffic class.

@@ -6,17 +6,17 @@
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
 use super::classes::TrafficClassConfig;
-use super::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
 use super::queues::Room;
-use super::reader::{Section, key};
 use super::workload::WorkloadSpec;
 use crate::plan::Transport;
-use crate::scenario::narrow::{at_most, whole_part};
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, QueueConfig, SchedulerConfig};
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::{EnergyConfig, LinkPolicy};
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};
 
 /// What a host may hold that nobody takes from it: a bound for the memory of a simulation, no more.

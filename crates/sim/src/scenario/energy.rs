@@ -2,14 +2,14 @@
 //!
 //! Settings and their sources are those of `eastwest_network::energy`.
 
-use super::quantity::{Fraction, Ratio};
-use super::reader::{Section, key};
-use crate::scenario::narrow::{at_most, whole_part};
-use eastwest_network::config::{Limit, PortSet};
+use eastwest_network::config::PortSet;
 use eastwest_network::energy::eee::{Policy, SleepBuffer, Trigger};
 use eastwest_network::energy::phy::{KNOWN, Phy};
 use eastwest_network::energy::{Adaptive, ClassEnergy, EnergyConfig, LinkPolicy, OwnPhy};
-use eastwest_types::{Rate, Span};
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::quantity::{Fraction, Ratio};
+use eastwest_settings::reader::{Section, key};
+use eastwest_types::{Limit, Rate, Span};
 
 #[derive(Clone, Copy)]
 enum Kind {

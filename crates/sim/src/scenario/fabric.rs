@@ -10,15 +10,15 @@ use super::dcb;
 use super::energy::{self, LinkRates};
 use super::graph;
 use super::nodes::Nodes;
-use super::quantity::Octets;
 use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
-use super::reader::{Section, key};
 use super::shapes::Shape;
 use super::{Context, Files, routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
 use eastwest_network::dcb::pfc::Wire;
 use eastwest_network::footprint::Sizes;
+use eastwest_settings::quantity::Octets;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};
 use std::cell::Cell;
 

@@ -8,12 +8,12 @@
 use super::fabric::Fabric;
 use super::nodes::Nodes;
 use super::places::{self, Places};
-use super::quantity::{Fraction, Ratio};
-use super::reader::{Section, key};
-use crate::scenario::narrow::whole_part;
 use eastwest_network::config::Topology;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::topology::Graph;
+use eastwest_settings::narrow::whole_part;
+use eastwest_settings::quantity::{Fraction, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span, Time};
 use std::collections::BTreeMap;
 

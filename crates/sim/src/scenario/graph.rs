@@ -1,11 +1,12 @@
 //! Fabrics of any shape, from a file of hosts, switches and cables.
 
-use super::quantity::{FileName, Name, Quantity};
-use super::reader::{Section, State, key, read_table};
-use super::syntax::parse_within;
+use super::reference;
 use super::{Context, Files};
-use crate::scenario::narrow::at_most;
 use eastwest_network::config::{CableConfig, Topology};
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::quantity::{FileName, Name, Quantity};
+use eastwest_settings::reader::{Section, State, key, read_table};
+use eastwest_settings::syntax::parse_within;
 use std::collections::BTreeMap;
 
 /// Most bytes of a topology file, and most hosts, switches and cables in it.
@@ -49,7 +50,7 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
     };
     let lines =
         document.lines.into_iter().map(|(path, line)| (format!("{prefix}{path}"), line)).collect();
-    let mut state = State { lines, ..State::default() };
+    let mut state = State { lines, schema: Some(reference::rows), ..State::default() };
     let (topology, _) = read_table(&mut state, &prefix, Some(&document.table), read_graph);
     let good = state.problems.is_empty();
     s.state().problems.append(&mut state.problems);
@@ -128,7 +129,8 @@ fn read_cable(
     let mut end = |key: &'static str, name: &Name| {
         let number = numbers.get(name.0.as_str()).copied();
         if number.is_none() && c.good(&[key]) {
-            let near = super::problem::nearest(&name.0, numbers.keys().copied()).map(str::to_owned);
+            let near = eastwest_settings::problem::nearest(&name.0, numbers.keys().copied())
+                .map(str::to_owned);
             c.wrong_hint(key, "is not among the hosts and switches", near);
         }
         number

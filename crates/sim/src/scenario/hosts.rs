@@ -1,8 +1,8 @@
 //! Hosts in workloads: by name, and many at once as a range such as `"h1..h32"`.
 
 use super::nodes::Nodes;
-use super::quantity::{Name, Quantity, instead};
-use super::reader::{Section, key};
+use eastwest_settings::quantity::{Name, Quantity, instead};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::HostId;
 use toml::Value;
 

@@ -5,10 +5,10 @@
 //! queues of 200 packets, and for targets meant for the Internet at the speeds of a data centre.
 
 use super::queues::{Ports, Room};
-use crate::scenario::narrow::whole_part;
-use eastwest_network::config::{Limit, QueueConfig};
+use eastwest_network::config::QueueConfig;
 use eastwest_network::queue::Level;
-use eastwest_types::Span;
+use eastwest_settings::narrow::whole_part;
+use eastwest_types::{Limit, Span};
 
 /// The most a queue ever holds, in full packets.
 struct Most {

@@ -2,8 +2,8 @@
 
 use super::nodes::Nodes;
 use super::places::{self, Places};
-use super::reader::{Section, key};
 use eastwest_network::config::PortSet;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

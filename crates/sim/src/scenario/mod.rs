@@ -11,7 +11,6 @@
 
 mod classes;
 mod dcb;
-mod describe;
 mod dscp;
 mod energy;
 mod ets;
@@ -23,41 +22,31 @@ mod graph;
 mod hosts;
 mod inert;
 mod measure;
-mod narrow;
 mod nodes;
-mod overrides;
 mod places;
-mod problem;
 mod profiles;
-mod quantity;
 mod queues;
-mod reader;
-mod resolve;
+mod reference;
 mod rocev2;
 mod routes;
 mod rows;
 mod shapes;
 mod switch_power;
-mod syntax;
 mod tcp;
 mod tcp_congestion;
 mod tcp_overrides;
 mod tcp_rules;
-mod units;
 mod workload;
 
 pub use classes::TrafficClassConfig;
-pub use describe::{KeyDoc, reference_page, rows_with, schema};
 pub use fidelity::Fidelity;
 pub use files::{Attached, Context};
 pub use measure::{
     CaptureConfig, FlowSamplesConfig, LpiConfig, MeasureConfig, PausesConfig, Senders,
 };
 pub use nodes::{Nodes, racks};
-pub use problem::Problem;
-pub use quantity::{ByteRate, Bytes, Fraction, Name, Octets, Quantity, Ratio};
 pub use queues::read_signal;
-pub use reader::{Choice, Key, Section, key};
+pub use reference::{reference_page, rows_with, schema};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
 use crate::endpoint_settings::TcpOverride;
@@ -65,12 +54,15 @@ use crate::plan::Transport;
 use crate::switch_power::SwitchPower;
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
+use eastwest_settings::problem::Problem;
+use eastwest_settings::quantity::Name;
+use eastwest_settings::reader::{Section, State, key, read_table};
+use eastwest_settings::{overrides, syntax};
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 use files::Files;
-use reader::{State, read_table};
 
 /// Version of the scenario format this program reads.
 pub const SCHEMA: u32 = 1;
@@ -127,7 +119,8 @@ pub fn read(
     overrides: &[(String, String)],
 ) -> Result<Scenario, Vec<Problem>> {
     let mut document = syntax::parse(text)?;
-    let mut state = State { lines: document.lines, ..State::default() };
+    let mut state =
+        State { lines: document.lines, schema: Some(reference::rows), ..State::default() };
     if is_newer(&mut state, &document.table) {
         return Err(state.into_problems());
     }

@@ -9,10 +9,10 @@
 //!
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
-use super::problem::nearest;
-use crate::scenario::narrow::at_most;
 use eastwest_engine::interrupt;
 use eastwest_network::config::Topology;
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::problem::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most switches an explicit route may pass.

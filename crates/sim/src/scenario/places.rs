@@ -2,8 +2,8 @@
 //! direction of a cable, or the stream from one host to another.
 
 use super::nodes::Nodes;
-use super::problem::shorten;
-use super::quantity::{Quantity, instead};
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{Quantity, instead};
 use toml::Value;
 
 /// Places as the file names them: a list, or a single one.

@@ -1,7 +1,7 @@
 //! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file
 //! in `profiles/`, with the source of every value; without one the keys' own defaults hold.
 
-use super::reader::Section;
+use eastwest_settings::reader::Section;
 use toml::{Table, Value};
 
 const LINUX: &str = include_str!("profiles/linux.toml");

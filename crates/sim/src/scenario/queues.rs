@@ -7,16 +7,16 @@
 use super::dscp::Dscp;
 use super::ets;
 use super::inert;
-use super::quantity::{Bytes, Fraction, Octets, Ratio};
-use super::reader::{Choice, Section, key};
 use crate::mechanisms::Mechanisms;
-use eastwest_network::config::{Limit, PortClass, QueueConfig, SchedulerConfig};
+use eastwest_network::config::{PortClass, QueueConfig, SchedulerConfig};
 use eastwest_network::queue::{
     AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, Level, PieConfig, Protection,
     RedConfig, Signal, Spread, StepMarkingConfig,
 };
 use eastwest_network::shared_buffer::SharedBufferConfig;
-use eastwest_types::{Rate, Span};
+use eastwest_settings::quantity::{Bytes, Fraction, Octets, Ratio};
+use eastwest_settings::reader::{Choice, Section, key};
+use eastwest_types::{Limit, Rate, Span};
 use std::cell::Cell;
 
 /// What queues are read for.

@@ -5,8 +5,8 @@
 //! software RoCE (acknowledgements); each line names its source.
 
 use super::dscp::Dscp;
-use super::quantity::{Bytes, Octets, Ratio};
-use super::reader::{Section, key};
+use eastwest_settings::quantity::{Bytes, Octets, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_transport::congestion::dcqcn::DcqcnConfig;
 use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_types::{Rate, Span};

@@ -5,15 +5,15 @@
 //! names of switches in their order, with spaces between them.
 
 use super::nodes::{MAX_HOPS, Nodes};
-use super::problem::shorten;
-use super::quantity::{FileName, Name, Quantity};
-use super::reader::{Choice, Section, key};
 use super::{Context, Files};
 use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{
     AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, Persistence, RoutingConfig,
 };
 use eastwest_network::routing::{CustomRoutingConfig, MOST_ROUTES};
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{FileName, Name, Quantity};
+use eastwest_settings::reader::{Choice, Section, key};
 use eastwest_types::Span;
 use std::collections::BTreeSet;
 use std::io::Read;

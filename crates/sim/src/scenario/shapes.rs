@@ -2,10 +2,10 @@
 //! dumbbell, two groups of hosts.
 
 use super::fabric::{read_host_cable, read_uplink_cable};
-use super::reader::{Section, key};
 use eastwest_network::config::{CableConfig, Topology};
 use eastwest_network::topology::xgft::Xgft;
 use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
 /// Most nodes and cables of such a fabric.

@@ -2,9 +2,9 @@
 //!
 //! The model and its source are in [`crate::switch_power`].
 
-use super::quantity::Ratio;
-use super::reader::{Section, key};
 use crate::switch_power::SwitchPower;
+use eastwest_settings::quantity::Ratio;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 
 /// Reads the table; without it switches draw nothing.

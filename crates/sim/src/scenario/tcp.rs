@@ -2,9 +2,9 @@
 //!
 //! Defaults follow Linux where it has a number for it, RFCs otherwise; each line names its source.
 
-use super::quantity::{Bytes, Octets};
-use super::reader::{Section, key};
 use super::{Context, profiles, tcp_congestion, tcp_rules};
+use eastwest_settings::quantity::{Bytes, Octets};
+use eastwest_settings::reader::{Section, key};
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 

@@ -1,10 +1,10 @@
 //! `[tcp]`, continued: congestion control and explicit congestion notification, one key for each
 //! mechanism.
 
-use super::quantity::Fraction;
-use super::reader::{Choice, Section, key};
 use crate::mechanisms::Mechanisms;
-use crate::scenario::narrow::{at_most, whole_part};
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::quantity::Fraction;
+use eastwest_settings::reader::{Choice, Section, key};
 use eastwest_transport::congestion::custom::CustomCongestionConfig;
 use eastwest_transport::congestion::dctcp;
 use eastwest_transport::congestion::rules::{

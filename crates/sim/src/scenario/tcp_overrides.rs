@@ -2,11 +2,11 @@
 
 use super::hosts;
 use super::nodes::Nodes;
-use super::problem::{Problem, nearest};
-use super::quantity::Name;
-use super::reader::{Section, key};
 use super::{Context, Transport, WorkloadSpec, tcp};
 use crate::endpoint_settings::{MOST_OVERRIDES, TcpOverride};
+use eastwest_settings::problem::{Problem, nearest};
+use eastwest_settings::quantity::Name;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
 use toml::{Table, Value};

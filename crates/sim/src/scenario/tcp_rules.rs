@@ -1,7 +1,7 @@
 //! `[tcp]`, continued: rules of timers and loss recovery, one key for each mechanism.
 
-use super::quantity::Bytes;
-use super::reader::{Section, key};
+use eastwest_settings::quantity::Bytes;
+use eastwest_settings::reader::{Section, key};
 use eastwest_transport::congestion::small_queue::SmallQueueRules;
 use eastwest_transport::tcp::offload::OffloadRules;
 use eastwest_transport::tcp::rules::{

@@ -3,21 +3,21 @@
 
 use crate::harness::{context, finish};
 use eastwest_engine::random::Stream;
-use eastwest_network::config::Limit;
 use eastwest_network::queue::{
     Arrival, CustomQueue, Head, Place, Plan, QueueModel, Signal, Verdict,
 };
 use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
+use eastwest_settings::problem::Problem;
 use eastwest_sim::mechanisms::Mechanisms;
 use eastwest_sim::parameters::{Section, key, read_signal};
-use eastwest_sim::scenario::{Context, Problem, Scenario, read};
+use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_transport::congestion::Window;
 use eastwest_transport::congestion::cubic::Cubic;
 use eastwest_transport::congestion::custom::{
     Ack, CongestionModel, CustomCongestion, Seen, SenderPlace,
 };
 use eastwest_transport::congestion::rules::CongestionRules;
-use eastwest_types::{Span, Time};
+use eastwest_types::{Limit, Span, Time};
 
 /// RED by the queue of the moment, without spreading.
 #[derive(Clone, Debug)]

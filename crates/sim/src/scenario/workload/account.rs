@@ -2,7 +2,7 @@
 //! A run repeats it among its notes, so that whoever reads a result knows what the trace lacks.
 
 use crate::scenario::files::find_below;
-use crate::scenario::problem::{shorten, shorten_to};
+use eastwest_settings::problem::{shorten, shorten_to};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::{Ground, patterns};
 use crate::scenario::places::{self, Places};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::bulk::BulkConfig;
 

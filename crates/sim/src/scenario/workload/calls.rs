@@ -18,10 +18,10 @@
 //! below, and nothing is quoted. In names, an apostrophe before a sign with which a formula of a
 //! spreadsheet begins is no part of the name ([`plain`]).
 
-use crate::scenario::narrow::at_most;
-use crate::scenario::problem::shorten;
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::problem::shorten;
 use eastwest_types::Span;
 use eastwest_workload::transactions::{Book, Call, Recorded};
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@
 use super::Ground;
 use super::patterns::read_count;
 use crate::scenario::hosts;
-use crate::scenario::narrow::{at_most, whole_part};
-use crate::scenario::quantity::{Fraction, Octets};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::quantity::{Fraction, Octets};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId, Rate, Span};
 use eastwest_workload::arrivals::Arrivals;
 use eastwest_workload::ethernet::{BurstSpread, EthernetConfig, Pattern};

@@ -7,11 +7,11 @@
 use super::Ground;
 use crate::scenario::files::Files;
 use crate::scenario::nodes::Nodes;
-use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{FileName, Quantity};
-use crate::scenario::reader::{Section, key};
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{FileName, Quantity};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::flow_list::{FlowListConfig, ListedFlow};
 use std::io::Read;

@@ -10,9 +10,9 @@
 use super::hadoop_names::{self as names, Form, MODELLED, Modelled, OF_YARN};
 use super::{Ground, hadoop_rules, hadoop_xml};
 use crate::scenario::files::Files;
-use crate::scenario::problem::{nearest, shorten};
-use crate::scenario::quantity::{Bytes, FileName, Fraction, Properties, Quantity, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::problem::{nearest, shorten};
+use eastwest_settings::quantity::{Bytes, FileName, Fraction, Properties, Quantity, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use std::collections::BTreeMap;
 use toml::Value;

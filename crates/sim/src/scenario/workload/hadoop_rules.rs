@@ -2,7 +2,7 @@
 //! wait for in vain.
 
 use super::hadoop::Layers;
-use crate::scenario::narrow::whole_part;
+use eastwest_settings::narrow::whole_part;
 
 /// Properties that contradict others, with the reason.
 pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {

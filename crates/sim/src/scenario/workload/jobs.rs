@@ -2,10 +2,10 @@
 
 use super::{Ground, account, kinds};
 use crate::scenario::files::{Files, find_below, read_below};
-use crate::scenario::narrow::whole_part;
-use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{Bytes, FileName, Name, Quantity, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::whole_part;
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{Bytes, FileName, Name, Quantity, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};

@@ -3,9 +3,9 @@
 use super::Ground;
 use super::jobs::Cluster;
 use crate::scenario::hosts;
-use crate::scenario::narrow::whole_part;
-use crate::scenario::quantity::{Bytes, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::whole_part;
+use eastwest_settings::quantity::{Bytes, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::{Clients, JobBytes, SizeRule};
 
 /// What a job computes.

@@ -6,11 +6,11 @@
 
 use super::Ground;
 use crate::scenario::files::Files;
-use crate::scenario::narrow::at_most;
-use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{FileName, Quantity};
-use crate::scenario::reader::{Section, key};
 use crate::scenario::syntax;
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{FileName, Quantity};
+use eastwest_settings::reader::{Section, key};
 use toml::Value;
 
 /// Most bytes of a profile.

@@ -7,11 +7,11 @@
 use super::{Ground, account};
 use crate::plan::Transport;
 use crate::scenario::files::{Files, find_below};
-use crate::scenario::narrow::at_most;
-use crate::scenario::problem::shorten;
-use crate::scenario::quantity::{ByteRate, Bytes, FileName, Octets, Quantity, Ratio};
-use crate::scenario::reader::{Choice, Section, key};
 use eastwest_engine::random::Stream;
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::problem::shorten;
+use eastwest_settings::quantity::{ByteRate, Bytes, FileName, Octets, Quantity, Ratio};
+use eastwest_settings::reader::{Choice, Section, key};
 use eastwest_types::{ClassId, HostId, Rate, Span};
 use eastwest_workload::ethernet::EthernetConfig;
 use eastwest_workload::mpi::cg::CgConfig;

@@ -4,9 +4,9 @@
 
 use super::Ground;
 use crate::scenario::hosts;
-use crate::scenario::narrow::at_most;
-use crate::scenario::quantity::{Bytes, Fraction, Octets, Quantity, instead};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity, instead};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::all_to_all::AllToAllConfig;
 use eastwest_workload::arrivals::Arrivals;

@@ -3,9 +3,9 @@
 //!
 //! Defaults are those of `eastwest-workload`'s scheduling settings, which name Hadoop's properties.
 
-use crate::scenario::narrow::{at_most, whole_part};
-use crate::scenario::quantity::{Fraction, Name, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::quantity::{Fraction, Name, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,

@@ -1,6 +1,6 @@
 //! `detail` and the table `coarse`: what of Hadoop's traffic is left out in runs of thousands of nodes.
 
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::CoarseConfig;
 

@@ -1,8 +1,8 @@
 //! `control`: heartbeats, assignment, set-up and clean-up of jobs.
 
 use super::fields::small;
-use crate::scenario::quantity::Fraction;
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::Fraction;
+use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::ControlConfig;
 
 /// Reads the table.

@@ -2,8 +2,8 @@
 //! network loses. Failures of nodes, links and switches are `[[fault]]`.
 
 use super::fields::{Range, count, share, span};
-use crate::scenario::quantity::Name;
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::Name;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Span, TaskKind};
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 

@@ -1,7 +1,7 @@
 //! Fields of Hadoop's settings: keys whose default is the usual value of the model.
 
-use crate::scenario::quantity::{Bytes, Fraction, Octets, Quantity};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
 /// Least and most, as they are written.

@@ -2,8 +2,8 @@
 
 use super::fields::{ANY_BYTES, Range, bytes, count, flag, small, span};
 use super::recovery;
-use crate::scenario::quantity::Octets;
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::Octets;
+use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::HdfsConfig;
 
 const COPIES: Range = ("1", "1000");

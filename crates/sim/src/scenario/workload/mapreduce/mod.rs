@@ -18,9 +18,9 @@ use super::{Ground, hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
-use crate::scenario::narrow::at_most;
-use crate::scenario::quantity::{Name, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::quantity::{Name, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 

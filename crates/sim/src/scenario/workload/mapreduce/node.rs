@@ -1,7 +1,7 @@
 //! `node`: cores, disks and page cache of a worker.
 
-use crate::scenario::quantity::{ByteRate, Bytes};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::{ByteRate, Bytes};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 

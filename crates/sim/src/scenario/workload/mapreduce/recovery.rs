@@ -1,8 +1,8 @@
 //! Keys of `hdfs` about datanodes that are lost.
 
 use super::fields::{Range, count, flag, span};
-use crate::scenario::quantity::Quantity;
-use crate::scenario::reader::Section;
+use eastwest_settings::quantity::Quantity;
+use eastwest_settings::reader::Section;
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::{RecoveryConfig, ReplaceDatanode};
 use toml::Value;

@@ -1,8 +1,8 @@
 //! `speculation`: second attempts at slow tasks.
 
 use super::fields::{Range, count, flag, share, span};
-use crate::scenario::quantity::Ratio;
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::Ratio;
+use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::SpeculationConfig;
 
 const WAIT: Range = ("0 s", "100 h");

@@ -1,8 +1,8 @@
 //! `shuffle`, `sort` and `costs`: what tasks move, sort and compute.
 
 use super::fields::{count, flag, share, small, span};
-use crate::scenario::quantity::{ByteRate, Bytes, Octets, Ratio};
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::{ByteRate, Bytes, Octets, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::{CostConfig, ShuffleConfig, SortConfig};
 

@@ -1,8 +1,8 @@
 //! `yarn`: containers and application masters.
 
 use super::fields::{Range, bytes, count, flag, share, span};
-use crate::scenario::quantity::Fraction;
-use crate::scenario::reader::{Section, key};
+use eastwest_settings::quantity::Fraction;
+use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::YarnConfig;
 
 const MEMORY: Range = ("1 MB", "1000 TB");

@@ -4,10 +4,10 @@
 //! default spelled out, and (in describing mode, where nothing is read) the rows of the schema.
 //! A section is read inside a closure; when the closure returns, keys nobody declared are reported.
 
-use super::describe::{KeyDoc, misplaced};
-use super::problem::{Problem, nearest, quote, shorten};
-use super::quantity::{Quantity, constant, instead};
-use super::resolve::{Body, Out};
+use crate::describe::{KeyDoc, misplaced};
+use crate::problem::{Problem, nearest, quote, shorten};
+use crate::quantity::{Quantity, constant, instead};
+use crate::resolve::{Body, Out};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -23,6 +23,8 @@ pub struct State {
     pub lines: BTreeMap<String, usize>,
     /// Set in describing mode.
     pub describing: Option<Describing>,
+    /// All rows of the schema, for keys that stand in a section where they do not belong.
+    pub schema: Option<fn() -> &'static [KeyDoc]>,
 }
 
 /// Describing mode: which kinds to walk through, and what was seen.
@@ -711,7 +713,8 @@ impl<'s, 't> Section<'s, 't> {
                 }
                 let path = join(&self.path, &shorten(name));
                 let near = nearest(name, self.declared.iter().copied());
-                let (message, hint) = match misplaced(&self.place, self.kind, name) {
+                let rows = self.state.schema.map_or(&[][..], |rows| rows());
+                let (message, hint) = match misplaced(rows, &self.place, self.kind, name) {
                     Some(elsewhere) if near.is_none() => {
                         (format!("is not known here: {elsewhere}"), None)
                     }

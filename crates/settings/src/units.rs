@@ -4,7 +4,7 @@
 //! Rates are powers of 1000 bits (or bytes, for disks) per second. Nothing passes through floating
 //! point, so `"12.5 ns"` is 12,500 ps and a value finer than the smallest unit is refused.
 
-use crate::scenario::narrow::at_most;
+use crate::narrow::at_most;
 
 /// A family of units: name and size in the smallest unit, from large to small.
 pub struct Units {

@@ -1,6 +1,6 @@
 //! From text to TOML tables: all syntax errors with their place, and the line of every key.
 
-use super::problem::Problem;
+use crate::problem::Problem;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};

@@ -1,10 +1,9 @@
 //! The types of values a scenario can hold: how each is read, printed and described.
 
-use super::problem::{quote, shorten};
-use super::units::{BYTE_RATE, RATE, SIZE, SPAN, Units};
-use crate::scenario::narrow::at_most;
-use eastwest_network::config::Limit;
-use eastwest_types::{Rate, Span};
+use crate::narrow::at_most;
+use crate::problem::{quote, shorten};
+use crate::units::{BYTE_RATE, RATE, SIZE, SPAN, Units};
+use eastwest_types::{Limit, Rate, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 

@@ -1,8 +1,8 @@
 //! `--set path=value`: values put into the table before it is read, so that they are checked like
 //! any other. Members of arrays are named by number or by the value of their key `name`.
 
-use super::problem::{Problem, nearest, shorten};
-use super::quantity::literal;
+use crate::problem::{Problem, nearest, shorten};
+use crate::quantity::literal;
 use toml::{Table, Value};
 
 /// Puts the overrides into the table, in order. Gives the problems, and the paths that were set,

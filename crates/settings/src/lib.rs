@@ -1,0 +1,24 @@
+//! A declarative reader of settings in TOML: each key is declared once, where it is read, with its
+//! default, its range and one line of meaning.
+//!
+//! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The rest serves whoever reads a
+//! whole file: [`syntax`] gives tables with the lines of their keys, [`overrides`] replaces values,
+//! [`describe`] collects the schema, [`resolve`] writes the file with every default spelled out.
+
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
+
+pub mod describe;
+pub mod narrow;
+pub mod overrides;
+pub mod problem;
+pub mod quantity;
+pub mod reader;
+pub mod resolve;
+pub mod syntax;
+pub mod units;
+
+pub use quantity::{ByteRate, Bytes, Fraction, Name, Octets, Quantity, Ratio};
+pub use reader::{Choice, Key, Section, key};
