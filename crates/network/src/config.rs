@@ -3,14 +3,11 @@
 use crate::dcb::DcbConfig;
 use crate::energy::EnergyConfig;
 use crate::fault::Fault;
-use crate::queue::{
-    AdaptiveRedConfig, CoDelConfig, CustomQueueConfig, FqCoDelConfig, Level, PieConfig, RedConfig,
-    StepMarkingConfig,
-};
+use crate::queue::QueueConfig;
 use crate::routing::CustomRoutingConfig;
 use crate::shared_buffer::SharedBufferConfig;
 use crate::topology::regular::Regular;
-use eastwest_types::{Limit, Rate, Span};
+use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -129,63 +126,12 @@ pub enum Topology {
     },
 }
 
-/// Queue discipline of a port.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueConfig {
-    /// First in, first out; what does not fit is lost.
-    DropTail(Limit),
-    /// The same, and packets are marked behind a threshold (RFC 8257, 3.1).
-    StepMarking(StepMarkingConfig),
-    /// Drops or marks at the head while packets wait too long (RFC 8289).
-    CoDel(CoDelConfig),
-    /// Random early detection (Floyd and Jacobson 1993).
-    Red(RedConfig),
-    /// The same with thresholds from a delay.
-    AdaptiveRed(AdaptiveRedConfig),
-    /// A controller holds the delay (RFC 8033).
-    Pie(PieConfig),
-    /// CoDel for every flow, flows in turn (RFC 8290).
-    FqCoDel(FqCoDelConfig),
-    /// One from outside.
-    Custom(CustomQueueConfig),
-}
-
-impl QueueConfig {
-    /// Whether it decides about packets when they leave, which eager ports cannot.
-    pub fn decides_at_dequeue(&self) -> bool {
-        match self {
-            QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) => true,
-            QueueConfig::StepMarking(c) => c.at_dequeue,
-            QueueConfig::Custom(c) => c.model.decides_at_dequeue(),
-            _ => false,
-        }
-    }
-
-    /// The delay at which it begins to signal congestion, if it does; thresholds are taken in full
-    /// packets of so many bytes.
-    pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
-        let bytes = match self {
-            QueueConfig::CoDel(c) => return Some(c.target),
-            QueueConfig::FqCoDel(c) => return Some(c.codel.target),
-            QueueConfig::Pie(c) => return Some(c.target),
-            QueueConfig::AdaptiveRed(c) => return Some(c.target),
-            QueueConfig::Red(c) => match c.min {
-                Level::Packets(n) => n * f64::from(full),
-                Level::Bytes(n) => n,
-            },
-            // what may wait unmarked
-            QueueConfig::StepMarking(c) => match c.mark_from {
-                Limit::Packets(n) => f64::from(n.saturating_sub(1)) * f64::from(full),
-                Limit::Bytes(n) => n.saturating_sub(1) as f64,
-            },
-            QueueConfig::DropTail(_) | QueueConfig::Custom(_) => return None,
-        };
-        Some(rate.time_for(bytes as u64))
-    }
-
-    /// Whether packets leave in the order in which they came.
-    pub fn is_one_fifo(&self) -> bool {
-        !matches!(self, QueueConfig::FqCoDel(_))
+impl FabricConfig {
+    /// Whether a queue can do nothing but mark packets.
+    pub fn only_marks(&self) -> bool {
+        let classes = self.scheduler.classes();
+        let own = classes.iter().filter_map(|class| class.queue.as_ref());
+        own.chain([&self.switch_queue, &self.host_queue]).any(QueueConfig::only_marks)
     }
 }
 

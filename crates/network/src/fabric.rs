@@ -1,6 +1,6 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, QueueConfig, RoutingConfig, Topology};
+use crate::config::{FabricConfig, RoutingConfig, Topology};
 use crate::cut::Cut;
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
@@ -15,6 +15,7 @@ use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::pool::PacketPool;
+use crate::queue::QueueConfig;
 use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;

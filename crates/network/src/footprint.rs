@@ -3,13 +3,12 @@
 //! Structures are counted by their sizes, what they hold elsewhere by what that is when no packet has been sent.
 //! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
 
-use crate::config::{FabricConfig, QueueConfig, Topology};
+use crate::config::{FabricConfig, Topology};
 use crate::dcb::port::Bridge;
 use crate::energy::LinkPolicy;
 use crate::energy::eee::Sleeper;
 use crate::fault::Effect;
 use crate::link::{Link, Waiting};
-use crate::queue::Queue;
 use crate::routing;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
@@ -17,9 +16,7 @@ use crate::topology::regular::Regular;
 
 /// Bytes of a name: its place in a list, and its text, which the allocator rounds up.
 const NAME: u64 = (size_of::<String>() + 16) as u64;
-/// Bytes of a queue discipline with a state of its own, and of the further state of a port that holds its
-/// packets in queues of classes, for every class.
-const DISCIPLINE: u64 = 128;
+/// Bytes of the further state of a port that holds its packets in queues of classes, for every class.
 const CLASS: u64 = 256;
 
 /// How many there are of what in a fabric.
@@ -137,9 +134,9 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
         || config.dcb.is_on()
         || classes > 1
         || !queue.is_one_fifo();
-    let mut bytes = (size_of::<Link>() + size_of::<bool>()) as u64 + discipline(queue);
+    let mut bytes = (size_of::<Link>() + size_of::<bool>()) as u64 + queue.memory();
     if waits {
-        bytes += size_of::<Waiting>() as u64 + classes * (CLASS + discipline(queue));
+        bytes += size_of::<Waiting>() as u64 + classes * (CLASS + queue.memory());
     }
     if config.dcb.is_on() {
         bytes += size_of::<Bridge>() as u64 + 8 * CLASS;
@@ -149,13 +146,4 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
         bytes += size_of::<Sleeper>() as u64;
     }
     bytes
-}
-
-/// Bytes of a discipline besides its place in the port.
-fn discipline(queue: &QueueConfig) -> u64 {
-    match queue {
-        QueueConfig::DropTail(_) => 0,
-        QueueConfig::FqCoDel(c) => u64::from(c.flows) * size_of::<usize>() as u64,
-        _ => DISCIPLINE.max(size_of::<Queue>() as u64),
-    }
 }

@@ -29,13 +29,13 @@ mod tests;
 mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::config::{CableConfig, PortClass, QueueConfig};
+use crate::config::{CableConfig, PortClass};
 use crate::dcb::port::Bridge;
 use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
 use crate::pool::{PacketPool, Stored};
-use crate::queue::{Arrival, Backlog, Place, Queue, Verdict};
+use crate::queue::{Arrival, Backlog, Discipline, DropTail, Place, Queue, QueueConfig, Verdict};
 use crate::ring::Ring;
 use crate::shared_buffer::SharedBuffer;
 use begun::Late;
@@ -264,8 +264,8 @@ impl Link {
         });
         let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
         let mut queue = match waiting {
-            None => Queue::new(&spec.queue, &place),
-            Some(_) => Queue::DropTail(Limit::Packets(0)),
+            None => spec.queue.start(&place),
+            Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
         let counted = eager && queue.sees_all() && sleeper.is_none();
         Link {

@@ -5,13 +5,13 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::config::{
-    CableConfig, EqualPaths, FabricConfig, PortSet, QueueConfig, RoutingConfig, SchedulerConfig,
-    Topology,
+    CableConfig, EqualPaths, FabricConfig, PortSet, RoutingConfig, SchedulerConfig, Topology,
 };
 use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::losses::Cause;
+use eastwest_network::queue::{DropTail, QueueConfig};
 use eastwest_types::{HostId, Limit, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
 
 fn cable(rate: Rate) -> CableConfig {
@@ -24,8 +24,8 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         mtu: 1500,
         framing: 38,
         min_frame: 84,
-        switch_queue: QueueConfig::DropTail(limit),
-        host_queue: QueueConfig::DropTail(Limit::Packets(30)),
+        switch_queue: QueueConfig::DropTail(DropTail(limit)),
+        host_queue: QueueConfig::DropTail(DropTail(Limit::Packets(30))),
         shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
         dcb: Default::default(),

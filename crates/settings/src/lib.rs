@@ -16,9 +16,11 @@ pub mod overrides;
 pub mod problem;
 pub mod quantity;
 pub mod reader;
+pub mod registry;
 pub mod resolve;
 pub mod syntax;
 pub mod units;
 
 pub use quantity::{ByteRate, Bytes, Fraction, Name, Octets, Quantity, Ratio};
 pub use reader::{Choice, Key, Section, key};
+pub use registry::Entry;

@@ -9,7 +9,8 @@ use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
 use eastwest_network::queue::{
-    CoDelConfig, Level, PieConfig, Protection, RedConfig, Signal, Spread, StepMarkingConfig,
+    CoDelConfig, DropTail, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
+    StepMarkingConfig,
 };
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
@@ -161,7 +162,7 @@ fn queue(args: &[String]) -> QueueConfig {
         let (target, interval) = (Span::from_us(500), Span::from_ms(10));
         QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit })
     } else {
-        QueueConfig::DropTail(limit)
+        QueueConfig::DropTail(DropTail(limit))
     }
 }
 

@@ -19,7 +19,8 @@
 use crate::scenario::{Fidelity, Scenario};
 use crate::threads::{Parts, PartsNow};
 use crate::world::World;
-use eastwest_network::config::{FabricConfig, QueueConfig, RoutingConfig, SchedulerConfig};
+use eastwest_network::config::{FabricConfig, RoutingConfig, SchedulerConfig};
+use eastwest_network::queue::QueueConfig;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -11,9 +11,10 @@ use eastwest_engine::random::mix;
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Delivered, Network, Pace};
 use eastwest_fluid::transfer::Rules;
-use eastwest_network::config::{FabricConfig, QueueConfig};
+use eastwest_network::config::FabricConfig;
 use eastwest_network::energy::eee::StateTimes;
 use eastwest_network::energy::{ClassEnergy, LinkPolicy};
+use eastwest_network::queue::QueueConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
@@ -43,17 +44,7 @@ pub struct FlowWorld {
 
 /// Bytes that a queue has room for.
 fn room(queue: &QueueConfig, packet: u64) -> u64 {
-    let limit = match queue {
-        QueueConfig::DropTail(limit) => *limit,
-        QueueConfig::StepMarking(c) => c.limit,
-        QueueConfig::CoDel(c) => c.limit,
-        QueueConfig::Red(c) => c.limit,
-        QueueConfig::AdaptiveRed(c) => c.red.limit,
-        QueueConfig::Pie(c) => c.limit,
-        QueueConfig::FqCoDel(c) => c.codel.limit,
-        QueueConfig::Custom(c) => c.limit,
-    };
-    match limit {
+    match queue.limit() {
         Limit::Packets(n) => u64::from(n) * packet,
         Limit::Bytes(n) => n,
     }

@@ -6,34 +6,17 @@
 //! Who runs a scenario says which mechanisms there are; the scenario itself only names them. So a
 //! scenario file alone can never make a program run code that its user has not asked for.
 
-use crate::parameters::Section;
 use crate::scenario::built_in;
-use eastwest_network::queue::QueueModel;
+use eastwest_network::queue::{QueueModel, ReadQueue};
 use eastwest_network::routing::RoutingModel;
+use eastwest_settings::{Entry, Section};
 use eastwest_transport::congestion::custom::CongestionModel;
 use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
 
-type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
 type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Send + Sync;
 type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
-
-/// A mechanism by its name.
-pub(crate) struct Entry<T: ?Sized> {
-    /// Its name in scenarios.
-    pub name: &'static str,
-    /// One line of explanation.
-    pub doc: &'static str,
-    /// Reads its settings.
-    pub read: Arc<T>,
-}
-
-impl<T: ?Sized> Clone for Entry<T> {
-    fn clone(&self) -> Entry<T> {
-        Entry { name: self.name, doc: self.doc, read: self.read.clone() }
-    }
-}
 
 /// All mechanisms from outside.
 #[derive(Clone, Default)]

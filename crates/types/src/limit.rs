@@ -20,4 +20,9 @@ impl Limit {
             Limit::Bytes(n) => Limit::Bytes(n.saturating_add(1)),
         }
     }
+
+    /// Whether both count packets, or both bytes.
+    pub fn counts_same_as(self, other: Limit) -> bool {
+        matches!(self, Limit::Packets(_)) == matches!(other, Limit::Packets(_))
+    }
 }

@@ -9,11 +9,10 @@ use super::cnm::Cnm;
 use super::limits::Limits;
 use super::pfc::PRIORITIES;
 use super::qcn::QcnConfig;
-use crate::config::QueueConfig;
 use crate::link::Passage;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Arrival, Backlog, Head, Place, Queue, Verdict};
+use crate::queue::{Arrival, Backlog, Discipline, Head, Place, Queue, QueueConfig, Verdict};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -76,7 +75,7 @@ impl Lanes {
     pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> Lanes {
         let lane = |priority: usize| {
             let place = Place { number: place.number | (priority as u64) << 40, ..*place };
-            let queue = Queue::new(config, &place);
+            let queue = config.start(&place);
             Lane {
                 packets: VecDeque::new(),
                 surely: match &queue {

@@ -8,11 +8,11 @@ use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, he
 use super::qcn::{CongestionPoint, Countdown};
 use super::quiet::after;
 use super::{DcbConfig, pfc};
-use crate::config::QueueConfig;
 use crate::link::{Link, Passage, ps_per_byte_q16};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::Place;
+use crate::queue::QueueConfig;
 use eastwest_engine::memory;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;

@@ -13,7 +13,7 @@ use super::{Link, Offer, Passage};
 use crate::energy::eee::{NapLog, Sleeper, StateTimes};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Arrival, Backlog, Verdict};
+use crate::queue::{Arrival, Backlog, Discipline, Verdict};
 use eastwest_types::{Span, Time};
 
 impl Link {

@@ -13,7 +13,7 @@
 use super::{Link, Offer, Passage};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Backlog, Head, Plan};
+use crate::queue::{Backlog, Discipline, Head, Plan};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 

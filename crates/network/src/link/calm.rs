@@ -10,7 +10,7 @@
 //! before an arrival follows from the notes. It learns it again from its ring where it must decide.
 
 use super::{Link, Passage};
-use crate::queue::{Queue, Red};
+use crate::queue::{Average, Discipline, Queue};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +52,8 @@ pub(super) struct Calm {
 impl Calm {
     /// For a port with this discipline, if it can ever be calm.
     pub fn new(queue: &mut Queue, mtu: u32) -> Option<Box<Calm>> {
-        let red = queue.steady_red()?;
-        let (notes_all, most) = (red.follows(), red.calm_below(mtu));
+        let average = queue.steady_average()?;
+        let (notes_all, most) = (average.follows(), average.calm_below(mtu));
         let (left, told, notes) = (0, 0, Vec::new());
         (most > 1).then(|| Box::new(Calm { is_calm: false, notes_all, left, most, told, notes }))
     }
@@ -72,7 +72,7 @@ impl Calm {
     }
 
     /// Tells RED what it has not been told. Notes of packets that wait no more are dropped.
-    fn tell(&mut self, red: &mut Red) {
+    fn tell(&mut self, average: &mut Average) {
         let mut begun = 0;
         for place in self.told as usize..self.notes.len() {
             let Note { now, clear_at } = self.notes[place];
@@ -80,7 +80,7 @@ impl Calm {
                 begun += 1;
             }
             let idle = (clear_at <= now).then(|| now.since(clear_at));
-            red.follow((place - begun) as f64, idle);
+            average.follow((place - begun) as f64, idle);
         }
         self.notes.drain(..begun);
         self.told = self.notes.len() as u32;
@@ -108,9 +108,9 @@ impl Link {
     /// calm where the average allows it, and otherwise knows again what has begun.
     pub(super) fn look_up(&mut self) {
         let Some(calm) = self.calm.as_mut().filter(|c| c.is_calm) else { return };
-        let red = self.queue.steady_red().expect("only ports with RED are calm");
-        calm.tell(red);
-        calm.left = red.calm_for(calm.most).min(MOST_NOTES);
+        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        calm.tell(average);
+        calm.left = average.calm_for(calm.most).min(MOST_NOTES);
         if calm.left >= LEAST_NOTES && self.on_wire.len() < calm.most as usize {
             return;
         }
@@ -128,8 +128,8 @@ impl Link {
         if self.on_wire.len() as u32 > most / 2 {
             return; // where it comes and goes, both ways cost
         }
-        let red = self.queue.steady_red().expect("only ports with RED are calm");
-        let left = red.calm_for(most);
+        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        let left = average.calm_for(most);
         if left >= LEAST_NOTES {
             self.begin_calm(left);
         }

@@ -306,9 +306,10 @@ impl Link {
 mod tests {
     use super::super::{LinkSpec, Mode, Offer};
     use super::*;
-    use crate::config::{CableConfig, QueueConfig};
+    use crate::config::CableConfig;
     use crate::fault::{Degraded, LossModel};
     use crate::pool::PacketPool;
+    use crate::queue::{DropTail, QueueConfig};
     use eastwest_types::Limit;
     use eastwest_types::{HostId, Packet};
 
@@ -321,7 +322,7 @@ mod tests {
             from: 0,
             to: 1,
             cable: CableConfig { rate: Rate::gbit(1), delay },
-            queue: QueueConfig::DropTail(Limit::Packets(limit)),
+            queue: QueueConfig::DropTail(DropTail(Limit::Packets(limit))),
             framing: 38,
             min_frame: 84,
             mtu: 1500,

@@ -8,7 +8,7 @@
 use super::{Link, Offer, Passage};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::Backlog;
+use crate::queue::{Backlog, Discipline};
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
@@ -195,6 +195,7 @@ mod tests {
     use super::super::tests::{calm_red, packet, red, spec};
     use super::super::{LinkSpec, Mode, QueueConfig};
     use super::*;
+    use crate::queue::DropTail;
     use eastwest_engine::random::Stream;
     use eastwest_types::Limit;
 
@@ -254,8 +255,8 @@ mod tests {
         for case in 0..200 {
             let packets = Limit::Packets(1 + random.below(9) as u32);
             let queue = match case % 5 {
-                0 => QueueConfig::DropTail(packets),
-                1 => QueueConfig::DropTail(Limit::Bytes(1_500 + random.below(9_000))),
+                0 => QueueConfig::DropTail(DropTail(packets)),
+                1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
                 // undivided, it is calm now and then
                 3 => QueueConfig::Red(calm_red(1.0, false)),

@@ -18,7 +18,7 @@ pub(super) fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         from: 0,
         to: 1,
         cable: CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) },
-        queue: QueueConfig::DropTail(limit),
+        queue: QueueConfig::DropTail(DropTail(limit)),
         framing: 38,
         min_frame: 84,
         mtu: 1500,
@@ -140,7 +140,8 @@ fn queues() -> Vec<(QueueConfig, bool)> {
         Limit::Bytes(1_500),
         Limit::Bytes(9_001),
     ];
-    let mut queues: Vec<_> = drop_tail.map(|limit| (QueueConfig::DropTail(limit), false)).to_vec();
+    let mut queues: Vec<_> =
+        drop_tail.map(|limit| (QueueConfig::DropTail(DropTail(limit)), false)).to_vec();
     for (threshold, limit, protection) in [
         (packets(0), packets(9), Protection::Bypass),
         (packets(4), Limit::Bytes(9_001), Protection::Bypass),

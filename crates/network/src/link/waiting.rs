@@ -5,15 +5,16 @@
 //! packet and pays back before its next turn. A packet that is being sent is never interrupted.
 
 use super::Passage;
-use crate::config::{PortClass, QueueConfig};
+use crate::config::PortClass;
 use crate::dcb::lanes::{Came, Held, Lanes};
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::Bridge;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Arrival, Backlog, FqCoDel, Head, Place, Queue, Verdict};
+use crate::queue::{
+    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
+};
 use crate::shared_buffer::SharedBuffer;
-use eastwest_engine::random::mix;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -367,14 +368,9 @@ impl Waiting {
 
 impl Store {
     fn new(config: &QueueConfig, place: &Place) -> Store {
-        match config {
-            QueueConfig::FqCoDel(c) => {
-                let seed = mix(place.seed ^ mix(0x6671_0000 ^ place.number));
-                Store::Flows(Box::new(FqCoDel::new(*c, place.mtu, seed)))
-            }
-            config => {
-                Store::Fifo { queue: Queue::new(config, place), packets: VecDeque::new(), bytes: 0 }
-            }
+        match config.start(place) {
+            Queue::FqCoDel(flows) => Store::Flows(flows),
+            queue => Store::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
         }
     }
 

@@ -9,10 +9,14 @@
 //! half second it grows by min(0.01, a quarter of itself) while the average is above the middle fifth
 //! between the thresholds, and shrinks to 0.9 of itself while it is below, within 0.01 and 0.5.
 
-use super::red::{Level, Red, RedConfig};
-use super::{Arrival, Verdict};
+use super::average::Average;
+use super::decision::{Arrival, Level, Place, Ports, Verdict};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
+use super::red::{Red, RedConfig};
 use eastwest_engine::random::Stream;
-use eastwest_types::{Rate, Span, Time};
+use eastwest_settings::{Section, key};
+use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Time between two adaptations.
@@ -37,6 +41,63 @@ impl AdaptiveRedConfig {
         let bits = 8.0 * f64::from(self.red.mean_packet);
         let min = self.target.0 as f64 * 1e-12 * rate.0 as f64 / bits;
         (min, 3.0 * min)
+    }
+}
+
+impl BuiltIn for AdaptiveRedConfig {
+    const NAME: &'static str = "adaptive-red";
+    const DOC: &'static str =
+        "RED with thresholds from a delay (Floyd et al. 2001; E-EON, table 5.2)";
+
+    fn read(s: &mut Section, limit: Limit, _: &Ports) -> AdaptiveRedConfig {
+        let target = s.get(
+            key::<Span>(
+                "target",
+                "Delay that packets may find: the lower threshold is what the port sends in this time, \
+                 the upper one three times that (E-EON, tables 5.2 and 6.4: 100 us to 4 ms).",
+            )
+            .range("1 us", "10 s"),
+        );
+        let adapt = s.get(
+            key(
+                "adapt",
+                "The probability at the upper threshold follows the average queue (Floyd et al. 2001); \
+                 E-EON's does not.",
+            )
+            .default("true"),
+        );
+        let red = RedConfig::read_rest(s, limit);
+        AdaptiveRedConfig { target, adapt, red }
+    }
+}
+
+impl QueueSettings for AdaptiveRedConfig {
+    type Queue = Box<AdaptiveRed>;
+
+    fn limit(&self) -> Limit {
+        self.red.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<AdaptiveRed> {
+        let packet_ps = place.packet_ps(self.red.mean_packet);
+        Box::new(AdaptiveRed::new(*self, place.rate, packet_ps, place.random("red")))
+    }
+
+    fn target(&self, _: Rate, _: u32) -> Option<Span> {
+        Some(self.target)
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        let of_rate = |&rate: &Rate| {
+            let (min, max) = self.thresholds(rate);
+            let name = format!(
+                "adaptive-red with a target of {} (packets of {} B) at {rate}",
+                self.target, self.red.mean_packet
+            );
+            let (min, max) = (Level::Packets(min), Level::Packets(max));
+            inert.thresholds(&name, min, max, self.red.limit)
+        };
+        inert.ports.rates.iter().filter_map(of_rate).collect()
     }
 }
 
@@ -70,9 +131,9 @@ impl AdaptiveRed {
     fn adapt(&mut self, now: Time) {
         let steps = now.since(self.adapted).0 / INTERVAL.0;
         self.adapted += INTERVAL * steps;
-        let (average, fifth) = (self.red.average(), (self.max - self.min) / 5.0);
+        let (average, fifth) = (self.red.average().value(), (self.max - self.min) / 5.0);
         let (low, high) = (self.min + 2.0 * fifth, self.min + 3.0 * fifth);
-        let p = &mut self.red.config_mut().max_probability;
+        let p = self.red.max_probability();
         for _ in 0..steps.min(MOST_STEPS) {
             if average > high && *p <= 0.5 {
                 *p += (*p / 4.0).min(0.01);
@@ -81,13 +142,19 @@ impl AdaptiveRed {
             }
         }
     }
+}
 
-    /// What it is where nothing is adapted.
-    pub(super) fn steady(&mut self) -> Option<&mut Red> {
-        (!self.adapt).then_some(&mut self.red)
+impl Discipline for AdaptiveRed {
+    fn sees_all(&self) -> bool {
+        true
     }
 
-    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+    #[inline]
+    fn steady_average(&mut self) -> Option<&mut Average> {
+        (!self.adapt).then(|| self.red.average())
+    }
+
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         if self.adapt {
             self.adapt(arrival.now);
         }
@@ -97,9 +164,9 @@ impl AdaptiveRed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decision::tests::{Port, arrive};
     use super::super::protection::Signal;
     use super::super::red::Spread;
-    use super::super::tests::{Port, arrive};
     use super::*;
     use eastwest_types::Limit;
 
@@ -156,7 +223,7 @@ mod tests {
     fn the_probability_follows_the_average_within_its_bounds() {
         let config = config(Span::from_ms(1), true);
         let mut red = AdaptiveRed::new(config, Rate::gbit(1), 8_000_000, Stream::new(1, "red"));
-        let p = |red: &mut AdaptiveRed| red.red.config_mut().max_probability;
+        let p = |red: &mut AdaptiveRed| *red.red.max_probability();
         let at = |red: &mut AdaptiveRed, ms, queue| {
             let port = Port { now: Time::ZERO + Span::from_ms(ms), ..Port::waiting(queue) };
             arrive(&port, |a| red.at_enqueue(a));

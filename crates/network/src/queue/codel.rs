@@ -9,9 +9,12 @@
 //! packets of transports that understand marks are marked instead (Linux, `sch_codel`). A packet that is
 //! [spared](super::protection) leaves and changes nothing: the next one is looked at in its place.
 
-use super::protection::Signal;
-use super::{Head, Plan, Verdict};
-use eastwest_types::{Limit, Span, Time};
+use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
+use super::protection::{Signal, read_signal};
+use eastwest_settings::{Section, key};
+use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
@@ -25,6 +28,57 @@ pub struct CoDelConfig {
     pub signal: Signal,
     /// What does not fit is lost.
     pub limit: Limit,
+}
+
+impl BuiltIn for CoDelConfig {
+    const NAME: &'static str = "codel";
+    const DOC: &'static str =
+        "drops at the head while packets wait too long (RFC 8289); lazy ports";
+
+    fn read(s: &mut Section, limit: Limit, _: &Ports) -> CoDelConfig {
+        CoDelConfig {
+            target: s.get(
+                key("target", "How long a packet may wait (RFC 8289, 4.4; E-EON takes 300 to 800 us).")
+                    .default("5 ms")
+                    .range("1 us", "10 s"),
+            ),
+            interval: s.get(
+                key(
+                    "interval",
+                    "A packet is dropped once all have waited for longer during this time (RFC 8289, \
+                     4.3: a round trip of the longer kind; E-EON takes 0.75 to 20 ms).",
+                )
+                .default("100 ms")
+                .range("10 us", "100 s"),
+            ),
+            signal: read_signal(s),
+            limit,
+        }
+    }
+}
+
+impl QueueSettings for CoDelConfig {
+    type Queue = Box<CoDel>;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<CoDel> {
+        Box::new(CoDel::new(*self, place.mtu))
+    }
+
+    fn decides_at_dequeue(&self) -> bool {
+        true
+    }
+
+    fn target(&self, _: Rate, _: u32) -> Option<Span> {
+        Some(self.target)
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        inert.target(Self::NAME, self.target, self.limit)
+    }
 }
 
 /// Settings and state of one queue.
@@ -55,11 +109,6 @@ impl CoDel {
         }
     }
 
-    /// What does not fit is lost.
-    pub fn limit(&self) -> Limit {
-        self.config.limit
-    }
-
     fn fate(&self, head: Option<Head>) -> Verdict {
         head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
     }
@@ -84,19 +133,8 @@ impl CoDel {
         false
     }
 
-    /// Whether the next packet leaves without further ado, having waited since then; if so that is
-    /// noted.
-    #[inline]
-    pub fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
-        let calm = !self.dropping && now.since(since) < self.config.target;
-        if calm {
-            self.above_at = Time::NEVER;
-        }
-        calm
-    }
-
     /// The port takes the next packet of the queue, whose packets `heads` gives in turn.
-    pub fn at_dequeue<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
+    pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();
         let late = self.is_late(now, head);
         if self.dropping {
@@ -155,9 +193,41 @@ impl CoDel {
     }
 }
 
+impl Discipline for CoDel {
+    #[inline]
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        arrival.fits(self.config.limit)
+    }
+
+    #[inline]
+    fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
+        &mut self,
+        now: Time,
+        heads: impl FnOnce() -> I,
+    ) -> Plan {
+        self.next(now, heads())
+    }
+
+    fn surely_lets_in(&self, mtu: u32) -> u32 {
+        least_packets(self.config.limit, mtu)
+    }
+
+    /// Whether the next packet leaves without further ado, having waited since then; if so that is
+    /// noted.
+    #[inline]
+    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
+        let calm = !self.dropping && now.since(since) < self.config.target;
+        if calm {
+            self.above_at = Time::NEVER;
+        }
+        calm
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Backlog, Protection};
+    use super::super::decision::Backlog;
+    use super::super::protection::Protection;
     use super::*;
     use crate::pool::Stored;
     use eastwest_types::{HostId, Packet, ecn};
@@ -188,7 +258,7 @@ mod tests {
         let (ect, mut times) = (stored(ecn::ECT0), Vec::new());
         for step in 0..until_ms * 10 {
             let now = at(1_000_000 + step * 100);
-            let plan = c.at_dequeue(now, std::iter::repeat(head(now, 10, left, &ect)));
+            let plan = c.next(now, std::iter::repeat(head(now, 10, left, &ect)));
             times.extend(std::iter::repeat_n(step, plan.drop));
         }
         times
@@ -218,14 +288,14 @@ mod tests {
         assert!(drops(&mut c, 100_000, 400).len() >= 4);
         let ect = stored(ecn::ECT0);
         let short = head(at(1_400_100), 0, 100_000, &ect);
-        let plan = c.at_dequeue(at(1_400_100), std::iter::repeat(short));
+        let plan = c.next(at(1_400_100), std::iter::repeat(short));
         assert_eq!(plan, Plan::default());
         // above again: after an interval the pace is the one where it ended, not the first
         let count = c.count;
         let mut times = Vec::new();
         for step in 0..1_600 {
             let now = at(1_400_200 + step * 100);
-            let plan = c.at_dequeue(now, std::iter::repeat(head(now, 10, 9_000, &ect)));
+            let plan = c.next(now, std::iter::repeat(head(now, 10, 9_000, &ect)));
             times.extend(std::iter::repeat_n(step, plan.drop));
         }
         assert_eq!(times[0], 1_000);
@@ -238,7 +308,7 @@ mod tests {
         let (ect, mut marks) = (stored(ecn::ECT0), 0);
         for step in 0..4_800 {
             let now = at(1_000_000 + step * 100);
-            let plan = c.at_dequeue(now, std::iter::repeat(head(now, 10, 100_000, &ect)));
+            let plan = c.next(now, std::iter::repeat(head(now, 10, 100_000, &ect)));
             assert_eq!(plan.drop, 0);
             marks += usize::from(plan.mark);
         }
@@ -254,7 +324,7 @@ mod tests {
             let now = at(1_000_000 + step * 100);
             // from 90 to 110 ms after the crossing, when the first drop is due
             let packet = if (900..1_100).contains(&step) { &other } else { &ect };
-            if c.at_dequeue(now, std::iter::repeat(head(now, 10, 9_000, packet))).drop > 0 {
+            if c.next(now, std::iter::repeat(head(now, 10, 9_000, packet))).drop > 0 {
                 drops.push(step);
             }
         }

@@ -5,7 +5,9 @@
 //! [`Verdict`] and [`Plan`]. Two things are kept whatever it answers: a packet that does not fit into
 //! the limit of the queue is lost, and no more packets are dropped from a queue than wait in it.
 
-use super::{Arrival, Head, Place, Plan, Verdict};
+use super::decision::{Arrival, Head, Place, Plan, Verdict};
+use super::discipline::{Discipline, QueueSettings};
+use eastwest_settings::Section;
 use eastwest_types::{Limit, Time};
 use std::fmt;
 use std::sync::Arc;
@@ -56,17 +58,36 @@ impl PartialEq for CustomQueueConfig {
     }
 }
 
+impl QueueSettings for CustomQueueConfig {
+    type Queue = Box<Custom>;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<Custom> {
+        Box::new(Custom::new(self, place))
+    }
+
+    fn decides_at_dequeue(&self) -> bool {
+        self.model.decides_at_dequeue()
+    }
+}
+
+/// Reads the settings of a discipline from outside.
+pub type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
+
 /// A discipline from outside at work.
 #[derive(Debug)]
 pub struct Custom {
     queue: Box<dyn CustomQueue>,
-    pub(super) decides_at_dequeue: bool,
-    pub(super) sees_all: bool,
+    decides_at_dequeue: bool,
+    sees_all: bool,
     limit: Limit,
 }
 
 impl Custom {
-    pub(super) fn new(config: &CustomQueueConfig, place: &Place) -> Custom {
+    fn new(config: &CustomQueueConfig, place: &Place) -> Custom {
         Custom {
             queue: config.model.start(place),
             decides_at_dequeue: config.model.decides_at_dequeue(),
@@ -74,8 +95,10 @@ impl Custom {
             limit: config.limit,
         }
     }
+}
 
-    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+impl Discipline for Custom {
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         let verdict = self.queue.at_enqueue(arrival);
         if verdict.loss().is_none() && arrival.fits(self.limit) != Verdict::Enqueue {
             return Verdict::Drop;
@@ -83,23 +106,31 @@ impl Custom {
         verdict
     }
 
-    pub(super) fn at_dequeue<'p>(
+    fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
         now: Time,
-        mut heads: impl Iterator<Item = Head<'p>>,
+        heads: impl FnOnce() -> I,
     ) -> Plan {
+        if !self.decides_at_dequeue {
+            return Plan::default();
+        }
+        let mut heads = heads();
         let (_, most) = heads.size_hint();
         let plan = self.queue.at_dequeue(now, &mut heads);
         Plan { drop: plan.drop.min(most.unwrap_or(0)), ..plan }
+    }
+
+    fn sees_all(&self) -> bool {
+        self.sees_all
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Port, arrive};
+    use super::super::decision::Backlog;
+    use super::super::decision::tests::{Port, arrive};
+    use super::super::{Queue, QueueConfig};
     use super::*;
-    use crate::config::QueueConfig;
-    use crate::queue::{Backlog, Queue};
     use eastwest_types::Rate;
 
     /// Lets everything in and, at dequeue, drops everything.
@@ -129,7 +160,7 @@ mod tests {
         let limit = Limit::Packets(packets);
         let place = Place { rate: Rate::gbit(1), mtu: 1500, framing: 38, seed: 1, number: 0 };
         let config = CustomQueueConfig { model: Arc::new(Careless), limit };
-        Queue::new(&QueueConfig::Custom(config), &place)
+        QueueConfig::Custom(config).start(&place)
     }
 
     #[test]

@@ -1,12 +1,47 @@
 //! First in, first out; a packet that does not fit is lost, nothing else is.
 
-use super::{Backlog, Verdict};
+use super::decision::{Arrival, Place, Ports, Verdict, least_packets};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use eastwest_settings::Section;
 use eastwest_types::Limit;
+use serde::{Deserialize, Serialize};
 
-pub(super) fn at_enqueue(limit: Limit, backlog: Backlog, ip_len: u32) -> Verdict {
-    let fits = match limit {
-        Limit::Packets(n) => backlog.packets < n as usize,
-        Limit::Bytes(b) => backlog.bytes + u64::from(ip_len) <= b,
-    };
-    if fits { Verdict::Enqueue } else { Verdict::Drop }
+/// The limit of one port; it has no state.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DropTail(pub Limit);
+
+impl BuiltIn for DropTail {
+    const NAME: &'static str = "drop-tail";
+    const DOC: &'static str = "first in, first out; what does not fit is lost";
+
+    fn read(_: &mut Section, limit: Limit, _: &Ports) -> DropTail {
+        DropTail(limit)
+    }
+}
+
+impl QueueSettings for DropTail {
+    type Queue = DropTail;
+
+    fn limit(&self) -> Limit {
+        self.0
+    }
+
+    fn start(&self, _: &Place) -> DropTail {
+        *self
+    }
+
+    fn memory(&self) -> u64 {
+        0
+    }
+}
+
+impl Discipline for DropTail {
+    #[inline]
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        arrival.fits(self.0)
+    }
+
+    fn surely_lets_in(&self, mtu: u32) -> u32 {
+        least_packets(self.0, mtu)
+    }
 }

@@ -9,12 +9,15 @@
 //! as Linux does.
 
 use super::codel::{CoDel, CoDelConfig};
-use super::{Backlog, Head};
+use super::decision::{Arrival, Backlog, Head, Place, Ports, Verdict};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
 use crate::link::Passage;
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use eastwest_engine::random::mix;
-use eastwest_types::{Limit, Time};
+use eastwest_settings::{Octets, Section, key};
+use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -27,6 +30,60 @@ pub struct FqCoDelConfig {
     pub quantum: u32,
     /// The CoDel of every queue; its limit is that of all together.
     pub codel: CoDelConfig,
+}
+
+impl BuiltIn for FqCoDelConfig {
+    const NAME: &'static str = "fq-codel";
+    const DOC: &'static str =
+        "a CoDel queue for every flow, served in turn (RFC 8290); two-event ports";
+
+    fn read(s: &mut Section, limit: Limit, ports: &Ports) -> FqCoDelConfig {
+        let flows: u32 = s.get(
+            key("flows", "Queues that flows are hashed to (RFC 8290, 5.2.3).")
+                .default("1024")
+                .range("1", "65536"),
+        );
+        let quantum = s.get(
+            key::<Octets>("quantum", "IP bytes a queue may send in its turn (RFC 8290, 5.2.4).")
+                .computed("fabric.mtu", Octets(ports.mtu.unwrap_or(1500)))
+                .range("40", "65536"),
+        );
+        let quantum = quantum.0;
+        FqCoDelConfig { flows, quantum, codel: CoDelConfig::read(s, limit, ports) }
+    }
+}
+
+impl QueueSettings for FqCoDelConfig {
+    type Queue = Box<FqCoDel>;
+
+    fn limit(&self) -> Limit {
+        self.codel.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<FqCoDel> {
+        let seed = mix(place.seed ^ mix(0x6671_0000 ^ place.number));
+        Box::new(FqCoDel::new(*self, place.mtu, seed))
+    }
+
+    fn decides_at_dequeue(&self) -> bool {
+        true
+    }
+
+    fn is_one_fifo(&self) -> bool {
+        false
+    }
+
+    fn target(&self, _: Rate, _: u32) -> Option<Span> {
+        Some(self.codel.target)
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        inert.target(Self::NAME, self.codel.target, self.codel.limit)
+    }
+
+    fn memory(&self) -> u64 {
+        u64::from(self.flows) * size_of::<usize>() as u64
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -192,7 +249,7 @@ impl FqCoDel {
             left.bytes -= u64::from(p.ip_len());
             Head { since: p.arrived(), left, packet: pool.get(p.slot) }
         });
-        let plan = flow.codel.at_dequeue(now, heads);
+        let plan = flow.codel.next(now, heads);
         let early: Vec<Passage> = flow.packets.drain(..plan.drop).collect();
         let next = flow.packets.pop_front();
         for passage in early.iter().chain(&next) {
@@ -203,5 +260,13 @@ impl FqCoDel {
         }
         dropped.extend(early.into_iter().map(|passage| (passage, Cause::Sojourn)));
         next.map(|passage| (passage, plan.mark))
+    }
+}
+
+/// Its port hands packets to [`FqCoDel::push`] and takes them with [`FqCoDel::pop`]; a port that asks what
+/// to do with packets of one FIFO gets the answer of its limit.
+impl Discipline for FqCoDel {
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        arrival.fits(self.config.codel.limit)
     }
 }

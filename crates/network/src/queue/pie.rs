@@ -18,10 +18,13 @@
 //! departure is estimated (4.3). Updates are carried out with the next packet, each with the delay at
 //! its time; PIE is never off (the RFC's 5.3 is not used).
 
-use super::protection::Signal;
-use super::{Arrival, Verdict};
+use super::decision::{Arrival, Place, Ports, Verdict};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
+use super::protection::{Signal, read_signal};
 use eastwest_engine::random::Stream;
-use eastwest_types::{Limit, Span, Time};
+use eastwest_settings::{Fraction, Ratio, Section, key};
+use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
@@ -43,6 +46,59 @@ pub struct PieConfig {
     pub signal: Signal,
     /// What does not fit is lost.
     pub limit: Limit,
+}
+
+impl BuiltIn for PieConfig {
+    const NAME: &'static str = "pie";
+    const DOC: &'static str = "a controller holds the delay (RFC 8033)";
+
+    fn read(s: &mut Section, limit: Limit, _: &Ports) -> PieConfig {
+        let span = |s: &mut Section, name, doc, default| {
+            s.get(key::<Span>(name, doc).default(default).range("1 us", "100 s"))
+        };
+        let gain = |s: &mut Section, name, doc, default| {
+            s.get(key::<Ratio>(name, doc).default(default).range("0", "1000000")).0
+        };
+        let target =
+            span(s, "target", "Delay to hold (RFC 8033, QDELAY_REF: for the Internet).", "15 ms");
+        let update = span(s, "update", "Time between updates (RFC 8033, T_UPDATE).", "15 ms");
+        let alpha =
+            gain(s, "alpha", "Weight of the distance to the target, 1/s (RFC 8033).", "0.125");
+        let beta = gain(s, "beta", "Weight of the change of delay, 1/s (RFC 8033).", "1.25");
+        let burst =
+            span(s, "burst", "Shorter congestion is let pass (RFC 8033, MAX_BURST).", "150 ms");
+        let mark_up_to: Fraction = s.get(
+            key(
+                "mark_up_to",
+                "Up to this probability ECN packets are marked, above dropped (RFC 8033, MARK_ECNTH).",
+            )
+            .default("0.1")
+            .range("0", "1"),
+        );
+        let signal = read_signal(s);
+        let mark_up_to = mark_up_to.0;
+        PieConfig { target, update, alpha, beta, burst, mark_up_to, signal, limit }
+    }
+}
+
+impl QueueSettings for PieConfig {
+    type Queue = Box<Pie>;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<Pie> {
+        Box::new(Pie::new(*self, place.mtu, place.random("pie")))
+    }
+
+    fn target(&self, _: Rate, _: u32) -> Option<Span> {
+        Some(self.target)
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        inert.target(Self::NAME, self.target, self.limit)
+    }
 }
 
 /// Settings and state of one port.
@@ -163,18 +219,6 @@ impl Pie {
     }
 
     /// The port tells when it will have sent what waits, this packet included if it waits.
-    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        self.catch_up(arrival);
-        let verdict = self.judge(arrival);
-        self.clear_at = match verdict {
-            Verdict::Enqueue | Verdict::Mark => {
-                arrival.clear_at.max(arrival.now) + arrival.send_time
-            }
-            Verdict::Drop | Verdict::DropEarly => arrival.clear_at,
-        };
-        verdict
-    }
-
     fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let fits = arrival.fits(self.config.limit);
         if fits != Verdict::Enqueue || !self.signals(arrival) {
@@ -185,9 +229,27 @@ impl Pie {
     }
 }
 
+impl Discipline for Pie {
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        self.catch_up(arrival);
+        let verdict = self.judge(arrival);
+        self.clear_at = match verdict {
+            Verdict::Enqueue | Verdict::Mark => {
+                arrival.clear_at.max(arrival.now) + arrival.send_time
+            }
+            Verdict::Drop | Verdict::DropEarly => arrival.clear_at,
+        };
+        verdict
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Port, arrive};
+    use super::super::decision::tests::{Port, arrive};
     use super::*;
 
     fn pie() -> Pie {

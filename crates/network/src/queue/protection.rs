@@ -8,8 +8,9 @@
 //! out of step marking; *bypass* spares whatever does not understand marks, as some switches do. A
 //! spared packet waits like any other and is lost only where it does not fit.
 
-use super::Verdict;
+use super::decision::Verdict;
 use crate::pool::Stored;
+use eastwest_settings::{Section, key};
 use eastwest_types::{PacketKind, flag};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,35 @@ impl Signal {
             Verdict::DropEarly
         }
     }
+}
+
+/// Reads `protection`.
+pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protection {
+    s.choice(
+        "protection",
+        "Packets that cannot be marked and yet are not dropped before the queue is full (E-EON, \
+         chapter 6).",
+        Some(default),
+        &[
+            ("default", Protection::Default, "none"),
+            ("ece-bit", Protection::EceBit, "those with the ECE bit in the TCP header"),
+            (
+                "ack+syn",
+                Protection::AckSyn,
+                "those and all others of connections without payload: ACK, SYN, SYN-ACK, FIN",
+            ),
+            ("bypass", Protection::Bypass, "all"),
+        ],
+    )
+}
+
+/// Reads `ecn` and `protection`: what a discipline does with a packet that it signals.
+pub fn read_signal(s: &mut Section) -> Signal {
+    let ecn = s.get(
+        key("ecn", "Packets of ECN transports are marked instead of dropped (RFC 7567, 4.2.1).")
+            .default("true"),
+    );
+    Signal { ecn, protection: read_protection(s, "default") }
 }
 
 #[cfg(test)]

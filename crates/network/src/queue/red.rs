@@ -1,10 +1,8 @@
 //! Random early detection (Floyd and Jacobson 1993): the longer the queue, the more likely a packet
 //! that comes is dropped or marked, so that senders slow down before the queue is full.
 //!
-//! With every packet that comes an average of the queue follows `avg ← avg + w·(q − avg)`; after an
-//! idle time that would have let `m` packets pass it is `avg ← avg·(1 − w)^m` (section 4 and equation
-//! 2.1 of the paper's algorithm). `w = 1` takes the queue of the moment, as E-EON does. Below `min`
-//! nothing is done. Between the thresholds the probability grows to `max_probability`,
+//! With every packet that comes an [average](super::average) of the queue follows. Weight 1 takes the
+//! queue of the moment, as E-EON does. Below `min` nothing is done. Between the thresholds the probability grows to `max_probability`,
 //!
 //! ```text
 //! p_b = max_probability · (avg − min) / (max − min)        p = p_b / (1 − n·p_b)
@@ -22,10 +20,14 @@
 //! are dropped, as in ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the
 //! probability *before* it is spread. Packets that [protection](super::protection) spares are not.
 
-use super::protection::Signal;
-use super::{Arrival, Verdict, least_packets};
+use super::average::Average;
+use super::decision::{Arrival, Level, Place, Ports, Verdict};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
+use super::protection::{Signal, read_signal};
 use eastwest_engine::random::Stream;
-use eastwest_types::{Limit, Span};
+use eastwest_settings::{Fraction, Octets, Ratio, Section, key};
+use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
@@ -66,101 +68,174 @@ pub enum Spread {
     Wait,
 }
 
-/// A length of the queue, which may be a mean and so need not be whole.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Level {
-    /// Packets.
-    Packets(f64),
-    /// IP bytes.
-    Bytes(f64),
-}
-
-impl Level {
-    /// The number alone.
-    pub fn value(self) -> f64 {
-        match self {
-            Level::Packets(n) | Level::Bytes(n) => n,
-        }
-    }
-}
-
 /// Settings and state of one port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Red {
     config: RedConfig,
-    /// Picoseconds a mean packet takes.
-    packet_ps: f64,
-    average: f64,
+    average: Average,
     /// Packets let through since the last signal while the average was between the thresholds.
     unsignalled: u32,
     random: Stream,
 }
 
+impl RedConfig {
+    /// Reads what RED and adaptive RED share; the thresholds are zero.
+    pub(super) fn read_rest(s: &mut Section, limit: Limit) -> RedConfig {
+        let weight: Ratio = s.get(
+            key(
+                "weight",
+                "Weight of the queue of the moment in its average; 1 takes the queue of the moment \
+                 (Floyd and Jacobson 1993: 0.002; E-EON: 1).",
+            )
+            .default("0.002")
+            .range("0.000001", "1"),
+        );
+        let max_probability: Fraction = s.get(
+            key(
+                "max_probability",
+                "Probability just below the upper threshold (Floyd 1997: 0.1; E-EON: 1).",
+            )
+            .default("0.1")
+            .range("0.0001", "1"),
+        );
+        RedConfig {
+            min: Level::Packets(0.0),
+            max: Level::Packets(0.0),
+            weight: weight.0,
+            max_probability: max_probability.0,
+            gentle: s.get(
+                key(
+                    "gentle",
+                    "Above the upper threshold the probability grows on to one at twice of it (Floyd \
+                     2000) instead of jumping to one.",
+                )
+                .default("true"),
+            ),
+            spread: read_spread(s),
+            mean_packet: s.get(
+                key::<Octets>(
+                    "mean_packet",
+                    "IP bytes of a typical packet: how fast the average decays while a port is idle, \
+                     and what a delay is in packets (E-EON: 1000 B).",
+                )
+                .default("1000")
+                .range("40", "9216"),
+            )
+            .0,
+            signal: read_signal(s),
+            mark_below: read_mark_below(s),
+            limit,
+        }
+    }
+}
+
+impl BuiltIn for RedConfig {
+    const NAME: &'static str = "red";
+    const DOC: &'static str =
+        "drops at random, more often the longer the queue (Floyd and Jacobson 1993)";
+
+    fn read(s: &mut Section, limit: Limit, _: &Ports) -> RedConfig {
+        let min: Limit = s.get(key(
+            "min",
+            "Average queue, in packets or IP bytes, from which on packets are signalled (E-EON, table \
+             5.3: 25, 50 or 70 packets).",
+        ));
+        let max: Limit = s.get(key(
+            "max",
+            "Average queue from which on all are, or with `gentle` half of the rest (E-EON, table 5.3: \
+             51 to 150 packets; Floyd advises three times `min`).",
+        ));
+        s.demand(min.counts_same_as(max), &["max", "min"], || {
+            "must count what `min` counts, packets or bytes".to_owned()
+        });
+        let above = min.counts_same_as(max) && Level::from(min).value() > Level::from(max).value();
+        s.demand(!above, &["min", "max"], || "is above `max`".to_owned());
+        let rest = RedConfig::read_rest(s, limit);
+        RedConfig { min: min.into(), max: max.into(), ..rest }
+    }
+}
+
+impl QueueSettings for RedConfig {
+    type Queue = Box<Red>;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn start(&self, place: &Place) -> Box<Red> {
+        Box::new(Red::new(*self, place.packet_ps(self.mean_packet), place.random("red")))
+    }
+
+    fn target(&self, rate: Rate, full: u32) -> Option<Span> {
+        let bytes = match self.min {
+            Level::Packets(n) => n * f64::from(full),
+            Level::Bytes(n) => n,
+        };
+        Some(rate.time_for(bytes as u64))
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        inert.thresholds(Self::NAME, self.min, self.max, self.limit).into_iter().collect()
+    }
+}
+
+fn read_spread(s: &mut Section) -> Spread {
+    let even: bool = s.get(
+        key("even", "Signals are spread evenly (Floyd and Jacobson 1993, section 7).")
+            .default("true"),
+    );
+    let wait: bool = s.get(
+        key(
+            "wait",
+            "After a signal one over the probability packets pass before the next can come (ns-2's \
+             `wait_`, on there by default); needs even.",
+        )
+        .default("false"),
+    );
+    s.demand(even || !wait, &["wait", "even"], || "needs signals that are spread".to_owned());
+    match (even, wait) {
+        (false, _) => Spread::Alone,
+        (true, false) => Spread::Even,
+        (true, true) => Spread::Wait,
+    }
+}
+
+fn read_mark_below(s: &mut Section) -> Option<f64> {
+    let below: Option<Fraction> = s.find(
+        key(
+            "mark_below",
+            "ECN packets are marked while the probability, before it is spread, is below this, and \
+             dropped from it on (ns-2's `mark_p_`: 0.1); with 1 they are dropped where all are \
+             signalled, with gentle = false from the upper threshold on (RFC 3168, section 7; Linux \
+             with `harddrop`).",
+        )
+        .range("0", "1")
+        .optional("marked whatever the probability"),
+    );
+    below.map(|below| below.0)
+}
+
 impl Red {
     /// A queue without packets. `packet_ps` is the time a mean packet takes to be sent.
     pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
-        Red { config, packet_ps: packet_ps.max(1) as f64, average: 0.0, unsignalled: 0, random }
+        let average = Average::new(config.weight, config.min, config.limit, packet_ps);
+        Red { config, average, unsignalled: 0, random }
     }
 
-    /// The average queue in the unit of the thresholds.
-    pub fn average(&self) -> f64 {
-        self.average
+    /// The average of the queue.
+    pub fn average(&mut self) -> &mut Average {
+        &mut self.average
     }
 
-    /// Settings, to adapt them.
-    pub(super) fn config_mut(&mut self) -> &mut RedConfig {
-        &mut self.config
-    }
-
-    /// Whether the average is more than the queue of the moment.
-    pub fn follows(&self) -> bool {
-        self.config.weight < 1.0
-    }
-
-    /// A packet that finds fewer packets than this at its port, waiting or on the wire, is let in and
-    /// changes nothing but the average while that is low, see [`Red::calm_for`]. Zero where levels
-    /// count bytes.
-    pub fn calm_below(&self, mtu: u32) -> u32 {
-        let Level::Packets(min) = self.config.min else { return 0 };
-        let most = if self.follows() { 4.0 * min } else { min.ceil() };
-        (most as u32).min(least_packets(self.config.limit, mtu))
-    }
-
-    /// So many packets, each of which finds fewer than `most` waiting, leave the average below `min`
-    /// whenever they come. An arrival raises it by less than `w · (most − 1)`.
-    #[inline]
-    pub fn calm_for(&self, most: u32) -> u32 {
-        if !self.follows() {
-            return u32::MAX;
-        }
-        let (room, each) =
-            (self.config.min.value() - self.average, self.config.weight * f64::from(most));
-        // the cast gives zero below zero; rounding is far less than what `most` is above `most − 1`
-        (room / each) as u32
-    }
-
-    /// The average after a packet that finds `queue` waiting, at a port that has been idle for a time
-    /// or is not.
-    #[inline]
-    pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
-        let w = self.config.weight;
-        if w >= 1.0 {
-            self.average = queue;
-            return;
-        }
-        match idle {
-            None => self.average += w * (queue - self.average),
-            Some(idle) if self.average > 0.0 => {
-                self.average *= power(1.0 - w, (idle.0 as f64 / self.packet_ps) as u64);
-            }
-            Some(_) => {}
-        }
+    /// The probability at the upper threshold, to adapt it.
+    pub(super) fn max_probability(&mut self) -> &mut f64 {
+        &mut self.config.max_probability
     }
 
     /// The probability of a signal before it is spread.
     fn probability(&self) -> f64 {
         let c = &self.config;
-        let (avg, min, max) = (self.average, c.min.value(), c.max.value());
+        let (avg, min, max) = (self.average.value(), c.min.value(), c.max.value());
         if avg < min {
             0.0
         } else if avg < max {
@@ -171,15 +246,26 @@ impl Red {
             1.0
         }
     }
+}
+
+impl Discipline for Red {
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn steady_average(&mut self) -> Option<&mut Average> {
+        Some(&mut self.average)
+    }
 
     #[inline(always)]
-    pub(super) fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         let queue = match self.config.min {
             Level::Packets(_) => arrival.backlog.packets as f64,
             Level::Bytes(_) => arrival.backlog.bytes as f64,
         };
         let idle = arrival.idle().then(|| arrival.now.since(arrival.clear_at));
-        self.follow(queue, idle);
+        self.average.follow(queue, idle);
         let fits = arrival.fits(self.config.limit);
         if fits != Verdict::Enqueue {
             return fits;
@@ -209,23 +295,10 @@ impl Red {
     }
 }
 
-/// `base` to a whole power by squaring: the same bits on every machine.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 && result > 0.0 {
-        if exponent & 1 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent >>= 1;
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::decision::tests::{Port, arrive, arrive_as};
     use super::super::protection::Protection;
-    use super::super::tests::{Port, arrive, arrive_as};
     use super::*;
     use eastwest_types::{HostId, Packet, Time, ecn, flag};
 
@@ -262,21 +335,21 @@ mod tests {
         }
         let (w, l) = (0.0042, 50.0);
         let expected = l + 1.0 + (times(1.0 - w, 51) - 1.0) / w;
-        assert!((red.average() - expected).abs() < 1e-9 && (expected - 5.005).abs() < 5e-4);
+        assert!((red.average().value() - expected).abs() < 1e-9 && (expected - 5.005).abs() < 5e-4);
     }
 
     #[test]
     fn the_average_decays_while_nothing_is_sent() {
         let mut red = red(config(100.0, 200.0, 0.002));
-        red.average = 50.0;
+        red.average().set(50.0);
         // 1000 packets' time and a half
         let idle = Port { now: Time(12_304_000 * 1_000 + 6_152_000), ..Port::waiting(0) };
         arrive(&idle, |a| red.at_enqueue(a));
-        assert!((red.average() - 50.0 * times(0.998, 1_000)).abs() < 1e-9);
+        assert!((red.average().value() - 50.0 * times(0.998, 1_000)).abs() < 1e-9);
         let busy = Port { clear_at: Time(2), ..Port::waiting(0) };
-        let before = red.average();
+        let before = red.average().value();
         arrive(&busy, |a| red.at_enqueue(a));
-        assert!((red.average() - before * 0.998).abs() < 1e-12);
+        assert!((red.average().value() - before * 0.998).abs() < 1e-12);
     }
 
     /// Packets from one signal to the next while the queue stays at `queue`.
@@ -334,7 +407,7 @@ mod tests {
         let at = |gentle, average| {
             let config = RedConfig { gentle, max_probability: 0.4, ..config(10.0, 20.0, 1.0) };
             let mut red = red(config);
-            red.average = average;
+            red.average().set(average);
             (red.probability() * 1e6).round() / 1e6
         };
         assert_eq!([9.9, 10.0, 15.0, 20.0].map(|a| at(false, a)), [0.0, 0.0, 0.2, 1.0]);

@@ -7,9 +7,12 @@
 //! With `at_dequeue` the packet that leaves is marked if it leaves more than K behind: the sender
 //! learns of the queue a waiting time earlier (ECN*, Wu et al. 2012).
 
-use super::protection::{Protection, Signal};
-use super::{Arrival, Head, Plan, Verdict, least_packets};
-use eastwest_types::Limit;
+use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
+use super::discipline::{BuiltIn, Discipline, QueueSettings};
+use super::inert::Inert;
+use super::protection::{Protection, Signal, read_protection};
+use eastwest_settings::{Section, key};
+use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of one port.
@@ -24,6 +27,81 @@ pub struct StepMarkingConfig {
     pub protection: Protection,
     /// What does not fit is lost.
     pub limit: Limit,
+}
+
+impl BuiltIn for StepMarkingConfig {
+    const NAME: &'static str = "step-marking";
+    const DOC: &'static str =
+        "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)";
+
+    fn read(s: &mut Section, limit: Limit, _: &Ports) -> StepMarkingConfig {
+        let threshold: Limit = s.get(key(
+            "threshold",
+            "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
+             2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s); `mark` says whether one that finds exactly \
+             this is marked too.",
+        ));
+        let from = s.choice(
+            "mark",
+            "At which length of the queue marking begins. Neither the packet itself nor the one that is \
+             being sent counts.",
+            Some("above"),
+            &[
+                ("above", false, "where more than `threshold` waits (DCTCP, RFC 8257, 3.1)"),
+                ("from", true, "where `threshold` or more waits"),
+            ],
+        );
+        let at_dequeue = s.choice(
+            "at",
+            "When the queue is looked at.",
+            Some("enqueue"),
+            &[
+                ("enqueue", false, "when a packet comes (DCTCP)"),
+                ("dequeue", true, "when it leaves, by what it leaves behind (ECN*); lazy ports"),
+            ],
+        );
+        let protection = read_protection(s, "bypass");
+        let (k, room) = (Level::from(threshold), Level::from(limit));
+        let reaches = threshold.counts_same_as(limit) && k.value() >= room.value();
+        s.demand(!reaches, &["threshold", "limit"], || {
+            "never marks: it is not below the limit".to_owned()
+        });
+        let mark_from = if from { threshold } else { threshold.plus_one() };
+        StepMarkingConfig { mark_from, at_dequeue, protection, limit }
+    }
+}
+
+impl QueueSettings for StepMarkingConfig {
+    type Queue = Box<StepMarking>;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn start(&self, _: &Place) -> Box<StepMarking> {
+        Box::new(StepMarking::new(*self))
+    }
+
+    fn decides_at_dequeue(&self) -> bool {
+        self.at_dequeue
+    }
+
+    fn only_marks(&self) -> bool {
+        true
+    }
+
+    /// What may wait unmarked.
+    fn target(&self, rate: Rate, full: u32) -> Option<Span> {
+        let bytes = match self.mark_from {
+            Limit::Packets(n) => f64::from(n.saturating_sub(1)) * f64::from(full),
+            Limit::Bytes(n) => n.saturating_sub(1) as f64,
+        };
+        Some(rate.time_for(bytes as u64))
+    }
+
+    fn never_acts(&self, inert: &Inert) -> Vec<String> {
+        inert.marking(Self::NAME, self.mark_from, self.limit).into_iter().collect()
+    }
 }
 
 /// A port's settings; it has no state.
@@ -41,13 +119,16 @@ impl StepMarking {
     fn signal(&self) -> Signal {
         Signal { ecn: true, protection: self.config.protection }
     }
+}
 
-    pub(super) fn surely_lets_in(&self, mtu: u32) -> u32 {
+impl Discipline for StepMarking {
+    fn surely_lets_in(&self, mtu: u32) -> u32 {
         let StepMarkingConfig { mark_from, limit, .. } = self.config;
         least_packets(mark_from, mtu).min(least_packets(limit, mtu))
     }
 
-    pub(super) fn at_enqueue(&self, arrival: &Arrival) -> Verdict {
+    #[inline]
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         let c = &self.config;
         match arrival.fits(c.limit) {
             Verdict::Enqueue if !c.at_dequeue && arrival.backlog.reaches(c.mark_from) => {
@@ -57,15 +138,17 @@ impl StepMarking {
         }
     }
 
-    /// Whether it decides when packets leave.
-    pub(super) fn looks_at_dequeue(&self) -> bool {
-        self.config.at_dequeue
-    }
-
     /// The first packet that is not dropped leaves, marked where it leaves too much behind.
-    pub(super) fn at_dequeue<'p>(&self, heads: impl Iterator<Item = Head<'p>>) -> Plan {
+    fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
+        &mut self,
+        _: Time,
+        heads: impl FnOnce() -> I,
+    ) -> Plan {
+        if !self.config.at_dequeue {
+            return Plan::default();
+        }
         let mut plan = Plan::default();
-        for head in heads {
+        for head in heads() {
             if !head.left.reaches(self.config.mark_from) {
                 break;
             }
@@ -83,7 +166,7 @@ impl StepMarking {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Port, arrive};
+    use super::super::decision::tests::{Port, arrive};
     use super::*;
 
     fn verdict(mark_from: Limit, packets: usize, bytes: u64) -> Verdict {

@@ -6,14 +6,15 @@
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
 use super::classes::TrafficClassConfig;
-use super::queues::Room;
 use super::workload::WorkloadSpec;
 use crate::plan::Transport;
-use eastwest_network::config::{CableConfig, FabricConfig, PortSet, QueueConfig, SchedulerConfig};
+use eastwest_network::config::{CableConfig, FabricConfig, PortSet, SchedulerConfig};
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::{EnergyConfig, LinkPolicy};
+use eastwest_network::queue::QueueConfig;
+use eastwest_network::queue::Room;
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
 use eastwest_settings::reader::{Section, key};

@@ -10,17 +10,17 @@ use super::dcb;
 use super::energy::{self, LinkRates};
 use super::graph;
 use super::nodes::Nodes;
-use super::queues::{Ports, Room, read_queue, read_scheduler, read_shared_buffer};
+use super::queues::{read_scheduler, read_shared_buffer};
 use super::shapes::Shape;
 use super::{Context, Files, routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
 use eastwest_network::dcb::pfc::Wire;
 use eastwest_network::footprint::Sizes;
+use eastwest_network::queue::{self, Ports, Room};
 use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};
-use std::cell::Cell;
 
 /// The upper end of the range of `processing_jitter`.
 const MOST_JITTER: Span = Span::from_secs(1);
@@ -48,8 +48,6 @@ pub struct Fabric {
     pub nodes: Option<Nodes>,
     /// Its MTU, if that is known.
     pub mtu: Option<u32>,
-    /// Whether a queue can do nothing but mark packets.
-    pub asked_to_mark: bool,
 }
 
 const SWITCH_QUEUE: &str = "Packets or IP bytes that may wait; the packet being sent does not \
@@ -76,19 +74,19 @@ pub fn read(
         .default("false"),
     );
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
-    let asked_to_mark = Cell::new(false);
     let (rates, mechanisms) = (rates(topology.as_ref()), &context.mechanisms);
-    let ports = Ports { mtu: known_mtu, framing, rates, asked_to_mark, mechanisms };
+    let ports = Ports { mtu: known_mtu, framing, rates };
     let shared_buffer = read_shared_buffer(s, &ports);
     let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"]));
     let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
     let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None, alone: true };
-    let scheduler = read_scheduler(s, &ports, at_switch, notes);
-    let switch_queue = s
-        .table("queue", "Queue of every switch port.", |q| read_queue(q, &ports, at_switch, notes));
+    let scheduler = read_scheduler(s, &ports, at_switch, mechanisms, notes);
+    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
+        queue::read(q, &ports, at_switch, &mechanisms.queues, notes)
+    });
     let at_host = if s.has("pfc") { dcb::room_of_hosts() } else { at_host };
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
-        read_queue(q, &ports, at_host, notes)
+        queue::read(q, &ports, at_host, &mechanisms.queues, notes)
     });
     let (routing, equal_paths) = routes::read(s, nodes.as_ref(), context, files);
     let energy = energy::read(s, &link_rates(topology.as_ref()));
@@ -125,8 +123,7 @@ pub fn read(
         reference_ports,
         faults: Vec::new(),
     };
-    let asked_to_mark = ports.asked_to_mark.get();
-    Fabric { config, switch_power, nodes, mtu: known_mtu, asked_to_mark }
+    Fabric { config, switch_power, nodes, mtu: known_mtu }
 }
 
 fn read_jitter(s: &mut Section, packet: Span) -> Span {

@@ -1,7 +1,8 @@
 //! `fidelity`: packets, or flows in their place; and what cannot be said of flows.
 
 use super::{Scenario, WorkloadKind};
-use eastwest_network::config::{QueueConfig, RoutingConfig, SchedulerConfig};
+use eastwest_network::config::{RoutingConfig, SchedulerConfig};
+use eastwest_network::queue::QueueConfig;
 use eastwest_settings::reader::Section;
 
 /// How closely the network is looked at.

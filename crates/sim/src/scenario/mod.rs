@@ -20,7 +20,6 @@ mod fidelity;
 mod files;
 mod graph;
 mod hosts;
-mod inert;
 mod measure;
 mod nodes;
 mod places;
@@ -45,7 +44,6 @@ pub use measure::{
     CaptureConfig, FlowSamplesConfig, LpiConfig, MeasureConfig, PausesConfig, Senders,
 };
 pub use nodes::{Nodes, racks};
-pub use queues::read_signal;
 pub use reference::{reference_page, rows_with, schema};
 pub use workload::{WorkloadKind, WorkloadSpec};
 
@@ -154,7 +152,7 @@ pub fn tcp_profile(name: &str) -> Option<TcpConfig> {
 /// The names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
 pub(crate) fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
-        "queue" => queues::DISCIPLINES.iter().map(|c| c.0).collect(),
+        "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),
         "congestion" => tcp_congestion::KINDS.iter().map(|c| c.0).collect(),
         _ => routes::ROUTINGS.iter().map(|c| c.0).collect(),
     }
@@ -229,7 +227,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
     let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
         || (!connections && rocev2.is_some_and(|r| r.dcqcn.is_some()));
-    if fabric.asked_to_mark && !asks && !s.describing() {
+    if fabric.config.only_marks() && !asks && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
              would be marked is dropped, or left alone where it is protected"

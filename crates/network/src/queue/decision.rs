@@ -1,0 +1,251 @@
+//! What a discipline is told of a packet and of its port, and what it may answer.
+
+use crate::losses::Cause;
+use crate::pool::Stored;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Limit, Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
+/// timestamps and three SACK blocks.
+const LARGEST_BARE_PACKET: u32 = 80;
+
+/// What waits at a port before a packet: the one being sent does not count.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: usize,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// The two together.
+    pub fn and(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
+    /// What is left without the other, which is part of it.
+    pub fn without(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+
+    /// Whether a packet of so many IP bytes fits into the limit behind this.
+    #[inline]
+    pub fn has_room_for(self, ip_len: u32, limit: Limit) -> bool {
+        match limit {
+            Limit::Packets(n) => self.packets < n as usize,
+            Limit::Bytes(b) => self.bytes + u64::from(ip_len) <= b,
+        }
+    }
+
+    /// Whether this or more waits.
+    #[inline]
+    pub fn reaches(self, threshold: Limit) -> bool {
+        match threshold {
+            Limit::Packets(n) => self.packets >= n as usize,
+            Limit::Bytes(n) => self.bytes >= n,
+        }
+    }
+}
+
+/// A length of the queue, which may be a mean and so need not be whole.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Level {
+    /// Packets.
+    Packets(f64),
+    /// IP bytes.
+    Bytes(f64),
+}
+
+impl Level {
+    /// The number alone.
+    pub fn value(self) -> f64 {
+        match self {
+            Level::Packets(n) | Level::Bytes(n) => n,
+        }
+    }
+}
+
+impl From<Limit> for Level {
+    fn from(limit: Limit) -> Level {
+        match limit {
+            Limit::Packets(n) => Level::Packets(f64::from(n)),
+            Limit::Bytes(n) => Level::Bytes(n as f64),
+        }
+    }
+}
+
+/// The ports that queues are read for.
+#[derive(Debug)]
+pub struct Ports {
+    /// Largest packet, if that is known.
+    pub mtu: Option<u32>,
+    /// Bytes per packet beyond its IP length.
+    pub framing: u32,
+    /// Rates of links, each once.
+    pub rates: Vec<Rate>,
+}
+
+/// A packet that comes to a port, as far as disciplines ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'p> {
+    /// When.
+    pub now: Time,
+    /// Its IP bytes.
+    pub ip_len: u32,
+    /// The time it takes to be sent.
+    pub send_time: Span,
+    /// What waits before it.
+    pub backlog: Backlog,
+    /// When the port will have sent all that came before; in the past if it is idle.
+    pub clear_at: Time,
+    /// The packet.
+    pub packet: &'p Stored,
+}
+
+impl Arrival<'_> {
+    /// Whether the port is idle: the packet is sent at once and needs no room.
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.clear_at <= self.now
+    }
+
+    /// What a queue does that has nothing but a limit.
+    #[inline]
+    pub fn fits(&self, limit: Limit) -> Verdict {
+        if self.idle() {
+            return Verdict::Enqueue;
+        }
+        if self.backlog.has_room_for(self.ip_len, limit) { Verdict::Enqueue } else { Verdict::Drop }
+    }
+}
+
+/// What is done with a packet that comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It waits.
+    Enqueue,
+    /// It waits, marked if its transport understands marks.
+    Mark,
+    /// It does not fit and is lost.
+    Drop,
+    /// It is lost though there was room.
+    DropEarly,
+}
+
+/// A packet at the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'p> {
+    /// When it came.
+    pub since: Time,
+    /// What waits behind it.
+    pub left: Backlog,
+    /// The packet.
+    pub packet: &'p Stored,
+}
+
+/// What to do with the head of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Plan {
+    /// So many packets are dropped.
+    pub drop: usize,
+    /// The one after them is marked.
+    pub mark: bool,
+}
+
+impl Verdict {
+    /// Why the packet is lost, if it is.
+    #[inline]
+    pub fn loss(self) -> Option<Cause> {
+        match self {
+            Verdict::Enqueue | Verdict::Mark => None,
+            Verdict::Drop => Some(Cause::QueueFull),
+            Verdict::DropEarly => Some(Cause::Early),
+        }
+    }
+}
+
+/// What a discipline knows of its port.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Bytes per packet beyond its IP length.
+    pub framing: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the link; one for each class of the port.
+    pub number: u64,
+}
+
+impl Place {
+    /// The stream of random numbers of this name: one of its own for each queue of the fabric.
+    pub fn random(&self, what: &str) -> Stream {
+        Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
+    }
+
+    /// The time that a packet of so many IP bytes takes to be sent, in picoseconds.
+    pub(super) fn packet_ps(&self, ip_len: u32) -> u64 {
+        self.rate.time_for(u64::from(ip_len + self.framing)).0
+    }
+}
+
+/// So many packets never hold more than the limit.
+pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
+    match limit {
+        Limit::Packets(n) => n,
+        Limit::Bytes(b) => {
+            u32::try_from(b / u64::from(mtu.max(LARGEST_BARE_PACKET))).unwrap_or(u32::MAX)
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::pool::PacketPool;
+    use eastwest_types::{HostId, Packet};
+
+    /// What a packet of 1500 B without ECT finds at a port.
+    pub(in crate::queue) struct Port {
+        pub now: Time,
+        pub packets: usize,
+        pub bytes: u64,
+        pub clear_at: Time,
+    }
+
+    impl Port {
+        pub fn waiting(packets: usize) -> Port {
+            let clear_at = Time(if packets > 0 { 2 } else { 1 });
+            Port { now: Time(1), packets, bytes: packets as u64 * 1500, clear_at }
+        }
+    }
+
+    pub(in crate::queue) fn arrive(
+        port: &Port,
+        judge: impl FnOnce(&Arrival) -> Verdict,
+    ) -> Verdict {
+        arrive_as(port, &Packet::blank(HostId(1)), judge)
+    }
+
+    /// The same for a packet of 1500 B with the rest of this one.
+    pub(in crate::queue) fn arrive_as(
+        port: &Port,
+        packet: &Packet,
+        judge: impl FnOnce(&Arrival) -> Verdict,
+    ) -> Verdict {
+        let mut pool = PacketPool::default();
+        let slot = pool.insert(&Packet { ip_len: 1500, payload: 1460, ..*packet });
+        judge(&Arrival {
+            now: port.now,
+            ip_len: 1500,
+            send_time: Span::from_us(12),
+            backlog: Backlog { packets: port.packets, bytes: port.bytes },
+            clear_at: port.clear_at,
+            packet: pool.get(slot),
+        })
+    }
+}

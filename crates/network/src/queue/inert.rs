@@ -1,0 +1,135 @@
+//! Queues that never act: warnings with the arithmetic.
+//!
+//! A threshold that the buffer never reaches, or a target above the delay of a full queue, turns a
+//! discipline into drop-tail without a word. That is so for most thresholds published for 10 Gbit/s on
+//! queues of 200 packets, and for targets meant for the Internet at the speeds of a data centre.
+
+use super::decision::{Level, Ports};
+use crate::shared_buffer::SharedBufferConfig;
+use eastwest_settings::narrow::whole_part;
+use eastwest_types::{Limit, Span};
+
+/// What a queue never gets to see, by what its ports send and hold.
+#[derive(Debug)]
+pub struct Inert<'a> {
+    /// Its ports.
+    pub ports: &'a Ports,
+    /// Largest packet.
+    pub mtu: u32,
+    /// What their ports share beside the limit of each.
+    pub shared: Option<SharedBufferConfig>,
+    /// Whether no other queue has a part of the link's rate.
+    pub alone: bool,
+}
+
+/// The most a queue ever holds, in full packets.
+struct Most {
+    packets: u64,
+    bytes: u64,
+    /// How that comes about.
+    why: String,
+}
+
+impl Most {
+    fn new(limit: Limit, inert: &Inert) -> Most {
+        let mtu = u64::from(inert.mtu);
+        let (packets, bytes) = match limit {
+            Limit::Packets(n) => (u64::from(n), u64::from(n) * mtu),
+            Limit::Bytes(n) => (n / mtu, n),
+        };
+        // what the only queue that is not empty may take: α·B/(1 + α)
+        let shared = inert.shared.map_or(u64::MAX, |c| {
+            let alone = c.alpha / (1.0 + c.alpha) * c.size as f64;
+            whole_part(alone).max(c.reserve)
+        });
+        if shared < bytes {
+            let packets = shared / mtu;
+            let why = format!(
+                "the shared buffer leaves a queue at most {shared} B, {packets} packets of {mtu} B"
+            );
+            return Most { packets, bytes: shared, why };
+        }
+        let why = match limit {
+            Limit::Packets(_) => {
+                format!("the limit of {packets} packets is {bytes} B at {mtu} B each")
+            }
+            Limit::Bytes(_) => format!("the limit of {bytes} B is {packets} packets of {mtu} B"),
+        };
+        Most { packets, bytes, why }
+    }
+
+    /// Whether the queue never gets so far that a discipline acts which waits for so much.
+    fn stays_below(&self, level: Level) -> bool {
+        match level {
+            Level::Packets(n) => n >= self.packets as f64,
+            Level::Bytes(n) => n >= self.bytes as f64,
+        }
+    }
+
+    fn in_unit_of(&self, level: Level) -> f64 {
+        match level {
+            Level::Packets(_) => self.packets as f64,
+            Level::Bytes(_) => self.bytes as f64,
+        }
+    }
+}
+
+fn show(level: Level) -> String {
+    match level {
+        Level::Packets(n) => format!("{n} packets"),
+        Level::Bytes(n) => format!("{n} B"),
+    }
+}
+
+impl Inert<'_> {
+    /// What thresholds never see; `name` says whose they are.
+    pub fn thresholds(&self, name: &str, min: Level, max: Level, limit: Limit) -> Option<String> {
+        let most = Most::new(limit, self);
+        if most.stays_below(min) {
+            return Some(format!(
+                "{name} never acts: its lower threshold is {}, and {}",
+                show(min),
+                most.why
+            ));
+        }
+        let (low, high, room) = (min.value(), max.value(), most.in_unit_of(max));
+        (high > room).then(|| {
+            format!(
+                "{name} never gets to its upper threshold of {}, for {}: the queue is full when the \
+                 probability has gone {:.0} % of its way",
+                show(max),
+                most.why,
+                100.0 * (room - low) / (high - low).max(1.0)
+            )
+        })
+    }
+
+    /// A threshold of marking that the queue never gets to.
+    pub fn marking(&self, name: &str, mark_from: Limit, limit: Limit) -> Option<String> {
+        let (most, from) = (Most::new(limit, self), Level::from(mark_from));
+        most.stays_below(from).then(|| {
+            format!("{name} never marks: it would mark from {} on, and {}", show(from), most.why)
+        })
+    }
+
+    /// A target that even a full queue does not exceed, by rate.
+    pub fn target(&self, name: &str, target: Span, limit: Limit) -> Vec<String> {
+        // a class that shares the rate with others may wait for longer than its own packets take
+        if !self.alone {
+            return Vec::new();
+        }
+        let most = Most::new(limit, self);
+        let mut notes = Vec::new();
+        for &rate in &self.ports.rates {
+            let full = rate.time_for(most.bytes + most.packets * u64::from(self.ports.framing));
+            if full <= target {
+                notes.push(format!(
+                    "{name} never acts at {rate}: {}, which are sent in {full}, and its target is \
+                     {target}",
+                    most.why
+                ));
+            }
+        }
+        notes
+    }
+}
