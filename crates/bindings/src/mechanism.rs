@@ -22,11 +22,11 @@ pub mod routing {
 
 /// Congestion controls.
 pub mod congestion {
-    pub use eastwest_transport::congestion::custom::{
-        Ack, CongestionModel, CustomCongestion, Seen, SenderPlace,
-    };
+    pub use eastwest_transport::congestion::custom::CongestionModel;
     pub use eastwest_transport::congestion::rules::{CongestionRules, Counting};
-    pub use eastwest_transport::congestion::{Window, growth, new_reno};
+    pub use eastwest_transport::congestion::{
+        Ack, CongestionControl, PathAck, Seen, SenderPlace, Window, growth, new_reno, rate,
+    };
 }
 
 /// A crate's mechanisms and where they come from.

@@ -4,8 +4,9 @@
 use crate::problem::{Problem, hint};
 use crate::profile::Profile;
 use crate::shell::{Setting, What};
+use eastwest_transport::congestion::IN_LINUX;
 use eastwest_transport::congestion::rules::{EcnRule, HyStartRule};
-use eastwest_transport::tcp::config::{CongestionKind, TcpConfig};
+use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::Span;
 use std::collections::BTreeMap;
@@ -185,25 +186,19 @@ impl Setup {
 
     /// Takes an algorithm by the name it has in Linux.
     pub fn set_congestion(&mut self, name: &str) -> Result<(), String> {
-        self.config.congestion = match name {
-            "reno" => CongestionKind::NewReno,
-            "cubic" => CongestionKind::Cubic,
-            "dctcp" => CongestionKind::Dctcp,
-            "bbr" => CongestionKind::Bbr,
-            "bbr3" => CongestionKind::Bbr3,
-            other => {
-                let near = hint(other, ["reno", "cubic", "dctcp", "bbr", "bbr3"]);
-                return Err(format!("the congestion control '{other}' is not simulated{near}"));
-            }
+        let Some((_, kind)) = IN_LINUX.iter().find(|(known, _)| *known == name) else {
+            let near = hint(name, IN_LINUX.iter().map(|(known, _)| *known));
+            return Err(format!("the congestion control '{name}' is not simulated{near}"));
         };
+        self.config.congestion = *kind;
         self.set_hystart(self.hystart);
         Ok(())
     }
 
     fn set_hystart(&mut self, of_cubic: HyStartRule) {
         self.hystart = of_cubic;
-        let cubic = self.config.congestion == CongestionKind::Cubic;
-        self.config.rules.hystart = if cubic { of_cubic } else { HyStartRule::Off };
+        let has = self.config.congestion.has_hystart_in_linux();
+        self.config.rules.hystart = if has { of_cubic } else { HyStartRule::Off };
     }
 
     fn sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {

@@ -16,6 +16,7 @@ use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
 use eastwest_sim::switch_power::SwitchPower;
 use eastwest_sim::world::World;
+use eastwest_transport::congestion::CongestionKind;
 use eastwest_transport::tcp::config::*;
 use eastwest_types::*;
 use eastwest_workload::stride::*;
@@ -101,13 +102,14 @@ fn tcp() -> TcpConfig {
         small_queues: Default::default(),
         nagle: false,
         rules: Default::default(),
+        algorithms: Default::default(),
     }
 }
 
 /// The same with the rules of a profile.
 fn tcp_of(profile: &str) -> TcpConfig {
     let own = tcp();
-    let rules = eastwest_sim::scenario::tcp_profile(profile).expect("there is such a profile");
+    let rules = eastwest_transport::tcp::read::profile(profile).expect("there is such a profile");
     TcpConfig {
         congestion: own.congestion,
         receiver: own.receiver,

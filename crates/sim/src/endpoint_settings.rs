@@ -86,7 +86,7 @@ impl EndpointSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::tcp_profile;
+    use eastwest_transport::tcp::read::profile;
     use eastwest_transport::tcp::rules::RackRule;
 
     fn with(config: TcpConfig) -> TcpOverride {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_first_override_that_matches_an_end_gives_its_settings() {
-        let base = tcp_profile("linux").expect("a profile");
+        let base = profile("linux").expect("a profile");
         let slow = TcpConfig { initial_window: 1, ..base.clone() };
         let large = TcpConfig { initial_window: 100, ..base.clone() };
         let overrides = vec![
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn ends_use_what_both_offer() {
-        let base = tcp_profile("linux").expect("a profile");
+        let base = profile("linux").expect("a profile");
         let old = TcpConfig { sack: false, timestamps: false, segment: 536, ..base.clone() };
         let overrides = vec![TcpOverride { side: Some(Side::Server), ..with(old.clone()) }];
         let (rules, all) = EndpointSettings::new(&base, overrides);

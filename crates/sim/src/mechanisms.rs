@@ -10,12 +10,11 @@ use crate::scenario::built_in;
 use eastwest_network::queue::{QueueModel, ReadQueue};
 use eastwest_network::routing::RoutingModel;
 use eastwest_settings::{Entry, Section};
-use eastwest_transport::congestion::custom::CongestionModel;
+use eastwest_transport::congestion::custom::{CongestionModel, ReadCongestion};
 use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
 
-type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Send + Sync;
 type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
 /// All mechanisms from outside.

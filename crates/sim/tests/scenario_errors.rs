@@ -777,9 +777,9 @@ fn a_very_slow_fabric_resolves_to_a_file_that_reads_back() {
 fn a_profile_stands_for_the_keys_that_are_not_given() {
     let workload = "[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     for (name, text) in [
-        ("linux", include_str!("../src/scenario/profiles/linux.toml")),
-        ("classic", include_str!("../src/scenario/profiles/classic.toml")),
-        ("ns2", include_str!("../src/scenario/profiles/ns2.toml")),
+        ("linux", include_str!("../../transport/src/tcp/profiles/linux.toml")),
+        ("classic", include_str!("../../transport/src/tcp/profiles/classic.toml")),
+        ("ns2", include_str!("../../transport/src/tcp/profiles/ns2.toml")),
     ] {
         let file = format!("{STAR}[tcp]\nprofile = '{name}'\ninitial_window = 7\n{workload}");
         let scenario = read(&file, &context(), &[]).expect("a scenario");

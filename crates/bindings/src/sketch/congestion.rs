@@ -1,10 +1,9 @@
 //! Congestion controls in Python.
 
 use super::{Object, Origin};
-use eastwest_transport::congestion::custom::{
-    self, CongestionModel, CustomCongestion, SenderPlace,
-};
-use eastwest_transport::congestion::{self, new_reno, rules::CongestionRules};
+use eastwest_transport::congestion::custom::CongestionModel;
+use eastwest_transport::congestion::rules::CongestionRules;
+use eastwest_transport::congestion::{self, CongestionControl, SenderPlace, new_reno};
 use eastwest_types::{Span, Time};
 use pyo3::prelude::*;
 
@@ -15,7 +14,7 @@ pub struct Model {
 }
 
 impl CongestionModel for Model {
-    fn start(&self, place: &SenderPlace) -> Box<dyn CustomCongestion> {
+    fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl> {
         let object = self.origin.object(
             |what| place.random(what),
             |object| {
@@ -62,8 +61,8 @@ impl SketchCongestion {
     }
 }
 
-impl CustomCongestion for SketchCongestion {
-    fn on_ack(&mut self, w: &mut congestion::Window, ack: &custom::Ack) {
+impl CongestionControl for SketchCongestion {
+    fn on_ack(&mut self, w: &mut congestion::Window, ack: &congestion::Ack) {
         if !self.on_ack {
             return new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &self.rules);
         }
@@ -93,7 +92,7 @@ impl CustomCongestion for SketchCongestion {
         }
     }
 
-    fn observe(&mut self, seen: &custom::Seen) {
+    fn observe(&mut self, seen: &congestion::Seen) {
         if self.observe {
             let told = Seen {
                 now_ps: seen.now.0,
@@ -107,7 +106,7 @@ impl CustomCongestion for SketchCongestion {
         }
     }
 
-    fn after_timeout(&mut self) {
+    fn after_timeout(&mut self, _: u64) {
         if self.after_timeout {
             self.object.call("after_timeout", (), |_| Ok(()));
         }

@@ -23,7 +23,6 @@ mod hosts;
 mod measure;
 mod nodes;
 mod places;
-mod profiles;
 mod queues;
 mod reference;
 mod rocev2;
@@ -31,10 +30,7 @@ mod routes;
 mod rows;
 mod shapes;
 mod switch_power;
-mod tcp;
-mod tcp_congestion;
 mod tcp_overrides;
-mod tcp_rules;
 mod workload;
 
 pub use classes::TrafficClassConfig;
@@ -58,7 +54,7 @@ use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::{overrides, syntax};
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::rocev2::RoceV2Config;
-use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 use files::Files;
 
@@ -138,22 +134,11 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
-/// `[tcp]` with nothing but a profile, for senders that are no part of a scenario; `None` where there is
-/// no such profile.
-pub fn tcp_profile(name: &str) -> Option<TcpConfig> {
-    let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
-    let mut state = State::default();
-    let (config, _) = read_table(&mut state, "tcp", Some(&table), |s| {
-        tcp::read(s, None, &Context::default(), &mut Vec::new())
-    });
-    state.problems.is_empty().then_some(config)
-}
-
 /// The names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
 pub(crate) fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
         "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),
-        "congestion" => tcp_congestion::KINDS.iter().map(|c| c.0).collect(),
+        "congestion" => eastwest_transport::congestion::BUILT_IN.iter().map(|c| c.0).collect(),
         _ => routes::ROUTINGS.iter().map(|c| c.0).collect(),
     }
 }
@@ -198,7 +183,7 @@ fn read_top(s: &mut Section, context: &Context) -> Scenario {
         dcb::note_cycles(&fabric.config, &mut notes);
     }
     let (tcp, unplaced) = s.table("tcp", "Settings of every TCP endpoint.", |t| {
-        let tcp = tcp::read(t, fabric.mtu, context, &mut notes);
+        let tcp = tcp::read::read(t, fabric.mtu, &context.mechanisms.congestion, &mut notes);
         (tcp, tcp_overrides::read(t, fabric.mtu, fabric.nodes.as_ref(), context, &mut notes))
     });
     let uptime_seed = Stream::new(seed, "timer ticks").next_u64();

@@ -11,13 +11,10 @@ use eastwest_settings::problem::Problem;
 use eastwest_sim::mechanisms::Mechanisms;
 use eastwest_sim::parameters::{Section, key, read_signal};
 use eastwest_sim::scenario::{Context, Scenario, read};
-use eastwest_transport::congestion::Window;
-use eastwest_transport::congestion::cubic::Cubic;
-use eastwest_transport::congestion::custom::{
-    Ack, CongestionModel, CustomCongestion, Seen, SenderPlace,
-};
-use eastwest_transport::congestion::rules::CongestionRules;
-use eastwest_types::{Limit, Span, Time};
+use eastwest_transport::congestion::cubic::{Cubic, CubicRules};
+use eastwest_transport::congestion::custom::CongestionModel;
+use eastwest_transport::congestion::{BuiltIn, CongestionControl, SenderPlace};
+use eastwest_types::{Limit, Time};
 
 /// RED by the queue of the moment, without spreading.
 #[derive(Clone, Debug)]
@@ -90,31 +87,11 @@ impl CustomQueue for Behind {
 
 /// CUBIC as it is.
 #[derive(Clone, Debug)]
-struct Wrapped(Cubic, CongestionRules);
+struct Wrapped;
 
 impl CongestionModel for Wrapped {
-    fn start(&self, place: &SenderPlace) -> Box<dyn CustomCongestion> {
-        Box::new(Wrapped(Cubic::default(), place.rules))
-    }
-}
-
-impl CustomCongestion for Wrapped {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.0.on_ack(window, ack, &self.1);
-    }
-    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
-        self.0.threshold(window, flight, segment, &self.1)
-    }
-    fn observe(&mut self, seen: &Seen) {
-        if let Some(rtt) = seen.rtt {
-            self.0.sample(seen.now, rtt);
-        }
-    }
-    fn after_timeout(&mut self) {
-        self.0.forget();
-    }
-    fn after_idle(&mut self, now: Time, idle: Span) {
-        self.0.shift(now, idle);
+    fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl> {
+        Box::new(Cubic::start(&CubicRules::default(), place))
     }
 }
 
@@ -144,7 +121,7 @@ fn mechanisms() -> Mechanisms {
     });
     all.congestion("wrapped", "CUBIC", |s| {
         let _: bool = s.get(key("nothing", "Does nothing.").default("true"));
-        Wrapped(Cubic::default(), CongestionRules::default())
+        Wrapped
     });
     all.routing("turns", "in turn", |_| Turns(0));
     all

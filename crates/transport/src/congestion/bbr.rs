@@ -11,9 +11,12 @@
 //!
 //! Rates in bytes per second, gains in units of 1/256.
 
+use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
 use super::rate::{RateSample, RateSampler, passes};
+use super::window::Window;
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
+use eastwest_settings::Section;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -89,34 +92,63 @@ pub struct Bbr {
     extra_index: usize,
 }
 
-/// What an ACK tells beside its sample.
-#[derive(Clone, Copy, Debug)]
-pub struct Ack {
-    /// When it came.
-    pub now: Time,
-    /// Bytes newly delivered.
-    pub acked: u64,
-    /// Bytes newly found lost.
-    pub lost: u64,
-    /// Bytes delivered in all.
-    pub delivered: u64,
-    /// Under way before the ACK and after it.
-    pub in_flight_before: u64,
-    /// See `in_flight_before`.
-    pub in_flight: u64,
-    /// Whether losses are being repaired.
-    pub recovering: bool,
-    /// Payload of a full segment.
-    pub segment: u64,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Span>,
-    /// Decides the phase in which probing begins.
-    pub seed: u64,
-}
-
 /// `rate` times `gain`.
 fn scaled(rate: u64, gain: u64) -> u64 {
     (u128::from(rate) * u128::from(gain) / u128::from(UNIT)) as u64
+}
+
+impl BuiltIn for Bbr {
+    const NAME: &'static str = "bbr";
+    const DOC: &'static str =
+        "version 1: rate and window follow a model of the path (Linux, tcp_bbr.c)";
+    const IN_LINUX: &'static str = "bbr";
+    const FOLLOWS_PATH: bool = true;
+    type Settings = ();
+
+    fn read(_: &mut Section) {}
+
+    fn start((): &(), place: &SenderPlace) -> Bbr {
+        Bbr::new(u64::from(place.initial_window) * u64::from(place.segment))
+    }
+}
+
+impl CongestionControl for Bbr {
+    /// The window follows from the model: see [`CongestionControl::follow`].
+    fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
+
+    fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {
+        window.cwnd
+    }
+
+    fn after_timeout(&mut self, segment: u64) {
+        self.on_timeout(segment);
+    }
+
+    fn after_idle(&mut self, now: Time, _: Span) {
+        if self.sampler.is_app_limited() {
+            self.on_restart(now);
+        }
+    }
+
+    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
+        self.take_in(ack);
+        Some(self.cwnd)
+    }
+
+    #[inline]
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        Some(&mut self.sampler)
+    }
+
+    #[inline]
+    fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.pacing_rate)
+    }
 }
 
 impl Bbr {
@@ -164,7 +196,7 @@ impl Bbr {
     }
 
     /// An ACK, whose sample is there.
-    pub fn on_ack(&mut self, ack: &Ack) {
+    fn take_in(&mut self, ack: &PathAck) {
         let sample = &self.sampler.sample.take();
         let sample = sample.as_ref();
         if let Some(s) = sample {
@@ -182,7 +214,7 @@ impl Bbr {
         }
     }
 
-    fn note_round(&mut self, s: &RateSample, ack: &Ack) {
+    fn note_round(&mut self, s: &RateSample, ack: &PathAck) {
         self.round_start = s.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.next_round_delivered = ack.delivered;
@@ -196,7 +228,7 @@ impl Bbr {
     }
 
     /// How much more than the rate explains comes in one go (`bbr_update_ack_aggregation`).
-    fn note_aggregation(&mut self, s: &RateSample, ack: &Ack) {
+    fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
         }
@@ -218,7 +250,7 @@ impl Bbr {
         *most = extra.max(*most);
     }
 
-    fn advance_cycle(&mut self, ack: &Ack) {
+    fn advance_cycle(&mut self, ack: &PathAck) {
         if self.mode != Mode::ProbeBw {
             return;
         }
@@ -251,7 +283,7 @@ impl Bbr {
         self.full = self.full_rounds >= FULL_ROUNDS;
     }
 
-    fn judge_drain(&mut self, ack: &Ack) {
+    fn judge_drain(&mut self, ack: &PathAck) {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
@@ -261,14 +293,14 @@ impl Bbr {
     }
 
     /// ProbeBW begins in any phase but that of 3/4, then moves on by one.
-    fn probe_bandwidth(&mut self, ack: &Ack) {
+    fn probe_bandwidth(&mut self, ack: &PathAck) {
         self.mode = Mode::ProbeBw;
         let draw = mix(ack.seed ^ mix(ack.now.0)) % (CYCLE.len() as u64 - 1);
         self.cycle = (CYCLE.len() - draw as usize) % CYCLE.len();
         self.cycle_at = ack.now;
     }
 
-    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &Ack) {
+    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &PathAck) {
         if self.min_rtt == Span::MAX {
             self.min_rtt_at = ack.now;
         }
@@ -310,7 +342,7 @@ impl Bbr {
         }
     }
 
-    fn set_pacing_rate(&mut self, ack: &Ack) {
+    fn set_pacing_rate(&mut self, ack: &PathAck) {
         if !self.seen_rtt
             && let Some(srtt) = ack.srtt
         {
@@ -351,7 +383,7 @@ impl Bbr {
         (2 * pairs + if probing { 2 } else { 0 }) * segment
     }
 
-    fn set_cwnd(&mut self, ack: &Ack) {
+    fn set_cwnd(&mut self, ack: &PathAck) {
         if ack.acked > 0 && !self.recover_or_restore(ack) {
             let limit = passes(self.max_rate.get(), AGGREGATION_LIMIT);
             let extra = if self.full { self.extra[0].max(self.extra[1]).min(limit) } else { 0 };
@@ -371,7 +403,7 @@ impl Bbr {
 
     /// In the first round of a recovery as much leaves as arrives; afterwards the window from before is
     /// restored. Returns whether that decides the window.
-    fn recover_or_restore(&mut self, ack: &Ack) -> bool {
+    fn recover_or_restore(&mut self, ack: &PathAck) -> bool {
         if ack.lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.lost).max(ack.segment);
         }
@@ -405,7 +437,7 @@ impl Bbr {
     }
 
     /// A timeout: from one segment on, and Startup's judgement anew.
-    pub fn on_timeout(&mut self, segment: u64) {
+    fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
         self.packet_conservation = false;
@@ -415,7 +447,7 @@ impl Bbr {
     }
 
     /// Something is sent after nothing was under way, and the application had been the limit.
-    pub fn on_restart(&mut self, now: Time) {
+    fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);
         if self.mode == Mode::ProbeBw {

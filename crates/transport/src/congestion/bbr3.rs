@@ -13,11 +13,13 @@
 //!
 //! Rates in bytes per second, gains in thousandths.
 
-use super::bbr::Ack;
 use super::bbr3_bounds::Bounds;
+use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
 use super::rate::{RateSample, RateSampler, passes};
+use super::window::Window;
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
+use eastwest_settings::Section;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +121,60 @@ pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
     (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
 }
 
+impl BuiltIn for Bbr3 {
+    const NAME: &'static str = "bbr3";
+    const DOC: &'static str = "version 3: the same, bounded by losses (draft-ietf-ccwg-bbr)";
+    const IN_LINUX: &'static str = "bbr3";
+    const FOLLOWS_PATH: bool = true;
+    const SAMPLES_PIPE: bool = true;
+    type Settings = ();
+
+    fn read(_: &mut Section) {}
+
+    fn start((): &(), place: &SenderPlace) -> Bbr3 {
+        Bbr3::new(u64::from(place.initial_window) * u64::from(place.segment))
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    /// The window follows from the model: see [`CongestionControl::follow`].
+    fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
+
+    fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {
+        window.cwnd
+    }
+
+    fn after_timeout(&mut self, segment: u64) {
+        self.on_timeout(segment);
+    }
+
+    fn after_idle(&mut self, now: Time, _: Span) {
+        if self.sampler.is_app_limited() {
+            self.on_restart(now);
+        }
+    }
+
+    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
+        self.take_in(ack);
+        Some(self.cwnd)
+    }
+
+    #[inline]
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        Some(&mut self.sampler)
+    }
+
+    #[inline]
+    fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.pacing_rate)
+    }
+}
+
 impl Bbr3 {
     /// A new connection with this window.
     pub fn new(initial: u64) -> Bbr3 {
@@ -171,7 +227,7 @@ impl Bbr3 {
     }
 
     /// An ACK, whose sample is there.
-    pub fn on_ack(&mut self, ack: &Ack) {
+    fn take_in(&mut self, ack: &PathAck) {
         self.sampler.lost += ack.lost;
         let sample = self.sampler.sample.take();
         let sample = sample.as_ref();
@@ -202,7 +258,7 @@ impl Bbr3 {
         }
     }
 
-    fn note_round(&mut self, s: &RateSample, ack: &Ack) {
+    fn note_round(&mut self, s: &RateSample, ack: &PathAck) {
         self.round_start = s.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.start_round(ack);
@@ -215,7 +271,7 @@ impl Bbr3 {
         }
     }
 
-    fn start_round(&mut self, ack: &Ack) {
+    fn start_round(&mut self, ack: &PathAck) {
         self.next_round_delivered = ack.delivered;
     }
 
@@ -225,7 +281,7 @@ impl Bbr3 {
     }
 
     /// How much more than the rate explains comes in one go.
-    fn note_aggregation(&mut self, s: &RateSample, ack: &Ack) {
+    fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
         }
@@ -255,7 +311,7 @@ impl Bbr3 {
         self.full |= self.full_now;
     }
 
-    fn judge_startup(&mut self, s: &RateSample, ack: &Ack) {
+    fn judge_startup(&mut self, s: &RateSample, ack: &PathAck) {
         if !self.full {
             self.losses_in_round += u32::from(ack.lost > 0);
             let many = self.losses_in_round >= FULL_LOSSES && ack.recovering;
@@ -272,7 +328,7 @@ impl Bbr3 {
         }
     }
 
-    fn advance_cycle(&mut self, s: &RateSample, ack: &Ack) {
+    fn advance_cycle(&mut self, s: &RateSample, ack: &PathAck) {
         if !self.full {
             return;
         }
@@ -299,7 +355,7 @@ impl Bbr3 {
     }
 
     /// After two to three seconds, or the rounds in which Reno would win back half of this window.
-    fn is_time_to_probe(&self, ack: &Ack) -> bool {
+    fn is_time_to_probe(&self, ack: &PathAck) -> bool {
         let reno = self.target(ack.segment) / ack.segment;
         ack.now.since(self.phase_at) > self.probe_wait
             || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
@@ -310,7 +366,7 @@ impl Bbr3 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }
 
-    pub(super) fn go_down(&mut self, ack: &Ack) {
+    pub(super) fn go_down(&mut self, ack: &PathAck) {
         let draw = mix(ack.seed ^ mix(ack.now.0));
         self.rounds_since_probe = draw & 1;
         self.probe_wait = Span::from_secs(2) + Span::from_us((draw >> 1) % 1_000_000);
@@ -320,13 +376,13 @@ impl Bbr3 {
         self.mode = Mode::Down;
     }
 
-    fn refill(&mut self, ack: &Ack) {
+    fn refill(&mut self, ack: &PathAck) {
         self.bounds.refill();
         self.start_round(ack);
         self.mode = Mode::Refill;
     }
 
-    fn go_up(&mut self, s: &RateSample, ack: &Ack) {
+    fn go_up(&mut self, s: &RateSample, ack: &PathAck) {
         self.bounds.start_probing(self.cwnd, ack.segment);
         self.start_round(ack);
         self.reset_full_pipe(s.rate());
@@ -334,7 +390,7 @@ impl Bbr3 {
         self.mode = Mode::Up;
     }
 
-    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &Ack) {
+    fn note_rtt(&mut self, sample: Option<&RateSample>, ack: &PathAck) {
         if self.min_rtt == Span::MAX {
             (self.min_rtt_at, self.recent_rtt_at) = (ack.now, ack.now);
         }
@@ -362,7 +418,7 @@ impl Bbr3 {
         }
     }
 
-    fn probe_rtt(&mut self, ack: &Ack) {
+    fn probe_rtt(&mut self, ack: &PathAck) {
         match self.probe_rtt_done {
             None if ack.in_flight <= self.probe_rtt_cwnd(ack.segment) => {
                 self.probe_rtt_done = Some(ack.now + PROBE_RTT);
@@ -379,7 +435,7 @@ impl Bbr3 {
         }
     }
 
-    fn leave_probe_rtt(&mut self, ack: &Ack) {
+    fn leave_probe_rtt(&mut self, ack: &PathAck) {
         self.recent_rtt_at = ack.now;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.bounds.forget_short();
@@ -395,7 +451,7 @@ impl Bbr3 {
         self.product(PROBE_RTT_CWND_GAIN).max(LEAST_SEGMENTS * segment)
     }
 
-    fn set_pacing_rate(&mut self, ack: &Ack) {
+    fn set_pacing_rate(&mut self, ack: &PathAck) {
         if !self.seen_rtt
             && let Some(srtt) = ack.srtt
         {
@@ -428,7 +484,7 @@ impl Bbr3 {
         self.with_room(self.product(gain), segment)
     }
 
-    fn set_cwnd(&mut self, ack: &Ack) {
+    fn set_cwnd(&mut self, ack: &PathAck) {
         let segment = ack.segment;
         if ack.acked > 0 {
             self.recover_or_restore(ack);
@@ -452,7 +508,7 @@ impl Bbr3 {
     }
 
     /// A recovery begins with what is under way; at its end the window from before is restored.
-    fn recover_or_restore(&mut self, ack: &Ack) {
+    fn recover_or_restore(&mut self, ack: &PathAck) {
         match (self.recovering, ack.recovering) {
             (false, true) => {
                 self.save_cwnd();
@@ -473,7 +529,7 @@ impl Bbr3 {
     }
 
     /// A timeout: from one segment on.
-    pub fn on_timeout(&mut self, segment: u64) {
+    fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
         self.cwnd = segment;
@@ -481,7 +537,7 @@ impl Bbr3 {
     }
 
     /// Something is sent after nothing was under way, and the application had been the limit.
-    pub fn on_restart(&mut self, now: Time) {
+    fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);
         if self.mode.probes_bandwidth() {

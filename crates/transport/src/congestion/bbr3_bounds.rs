@@ -7,8 +7,8 @@
 //! what may be in flight; it rises by what has got through, and while probing Up by 1, 2, 4, …
 //! segments a round. A cruise leaves 15 % of it to others.
 
-use super::bbr::Ack;
 use super::bbr3::{Bbr3, LEAST_SEGMENTS, Mode, scaled};
+use super::control::PathAck;
 use super::rate::RateSample;
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +150,7 @@ impl Bbr3 {
     }
 
     /// Losses of a round, outside of probing, lower the short-term bounds.
-    pub(super) fn adapt_lower_bounds(&mut self, s: &RateSample, ack: &Ack) {
+    pub(super) fn adapt_lower_bounds(&mut self, s: &RateSample, ack: &PathAck) {
         let b = &mut self.bounds;
         b.latest_rate = b.latest_rate.max(s.rate());
         b.latest_inflight = b.latest_inflight.max(s.delivered);
@@ -174,7 +174,7 @@ impl Bbr3 {
     }
 
     /// What probing tells lowers or raises the long-term bound.
-    pub(super) fn adapt_upper_bound(&mut self, s: &RateSample, ack: &Ack) {
+    pub(super) fn adapt_upper_bound(&mut self, s: &RateSample, ack: &PathAck) {
         if self.round_start && self.bounds.acks == Acks::Starting {
             self.bounds.acks = Acks::Feedback;
         }
@@ -200,7 +200,7 @@ impl Bbr3 {
         }
     }
 
-    fn bound(&mut self, s: &RateSample, ack: &Ack) {
+    fn bound(&mut self, s: &RateSample, ack: &PathAck) {
         self.bounds.judging = false;
         if !s.app_limited {
             self.bounds.long = s.in_flight.max(scaled(self.target(ack.segment), BETA));
@@ -211,7 +211,7 @@ impl Bbr3 {
     }
 
     /// The bound rises with what is acknowledged while it is the limit.
-    fn probe_upward(&mut self, ack: &Ack) {
+    fn probe_upward(&mut self, ack: &PathAck) {
         let limited = ack.in_flight_before + ack.segment >= self.cwnd;
         if limited && self.cwnd >= self.bounds.long {
             let b = &mut self.bounds;

@@ -14,10 +14,13 @@
 //! grows by at least 5 % in a round trip; and curve and estimate are looked at when the window has
 //! changed or 1/32 s has passed. The clock of Linux (jiffies and 1/1024 s) is not copied.
 
-use super::Window;
+use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
 use super::growth::{additive, slow_start};
 use super::root::cube_root;
-use super::rules::{CongestionRules, CubicRules, ReducedFrom, Variant};
+use super::rules::{Counting, ReducedFrom};
+use super::window::Window;
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -28,11 +31,43 @@ const LOOK_EVERY: Span = Span::from_us(31_250);
 /// So many microseconds from K the cube is far above every window.
 const FAR_US: u64 = 10_000_000_000;
 
+/// Where a text and its best known program differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Variant {
+    /// As Linux does it.
+    #[default]
+    Linux,
+    /// As RFC 9438 has it.
+    Rfc9438,
+}
+
+/// Settings of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CubicRules {
+    /// RFC 9438 or Linux where they differ.
+    pub variant: Variant,
+    /// β, in units of 1/1024 (Linux: 717).
+    pub beta: u16,
+    /// A smaller window remembers less of itself (RFC 9438, 4.7).
+    pub fast_convergence: bool,
+    /// Never slower than Reno (RFC 9438, 4.3).
+    pub friendly: bool,
+}
+
+impl Default for CubicRules {
+    fn default() -> CubicRules {
+        CubicRules { variant: Variant::Linux, beta: 717, fast_convergence: true, friendly: true }
+    }
+}
+
 /// What a CUBIC sender keeps beside its window. Windows in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cubic {
+    rules: CubicRules,
+    counting: Counting,
+    reduced_from: ReducedFrom,
     /// W_max; 0 where no loss is known.
-    pub last_max: u64,
+    last_max: u64,
     /// Window before the last reduction.
     prior: u64,
     /// When the epoch began; never before the first ACK in congestion avoidance.
@@ -45,13 +80,20 @@ pub struct Cubic {
     estimate_credit: u64,
     /// Smallest round-trip time seen.
     delay_min: Span,
-    /// Linux: when the curve was last looked at, at which window, and what that gave.
-    looked: (Time, u64, u64),
+    /// Linux: when the curve was last looked at, at which window (windows are below 4 GiB), and what that
+    /// gave.
+    looked_at: Time,
+    looked_window: u32,
+    looked: u64,
 }
 
-impl Default for Cubic {
-    fn default() -> Cubic {
+impl Cubic {
+    /// A sender that knows nothing of its self.
+    fn new(rules: CubicRules, counting: Counting, reduced_from: ReducedFrom) -> Cubic {
         Cubic {
+            rules,
+            counting,
+            reduced_from,
             last_max: 0,
             prior: 0,
             epoch: Time::NEVER,
@@ -60,7 +102,9 @@ impl Default for Cubic {
             estimate: 0,
             estimate_credit: 0,
             delay_min: Span::MAX,
-            looked: (Time::ZERO, 0, 0),
+            looked_at: Time::ZERO,
+            looked_window: 0,
+            looked: 0,
         }
     }
 }
@@ -75,34 +119,104 @@ fn us(span: Span) -> u64 {
     span.0 / 1_000_000
 }
 
-impl Cubic {
-    /// A round-trip sample.
-    pub fn sample(&mut self, now: Time, rtt: Span) {
-        if self.epoch == Time::NEVER || now.since(self.epoch) >= UNSETTLED {
-            self.delay_min = self.delay_min.min(rtt);
+impl BuiltIn for Cubic {
+    const NAME: &'static str = "cubic";
+    const DOC: &'static str = "the window is a cubic function of the time since a loss (RFC 9438)";
+    const IN_LINUX: &'static str = "cubic";
+    const HYSTART_IN_LINUX: bool = true;
+    type Settings = CubicRules;
+
+    fn read(s: &mut Section) -> CubicRules {
+        let variant = s.choice(
+            "cubic_variant",
+            "With cubic: whose details.",
+            Some("linux"),
+            &[
+                ("linux", Variant::Linux, "those of tcp_cubic.c"),
+                ("rfc9438", Variant::Rfc9438, "those of RFC 9438"),
+            ],
+        );
+        let beta: Fraction = s.get(
+            key("cubic_beta", "With cubic: what a loss leaves of the window (RFC 9438, 4.6).")
+                .default("0.7")
+                .range("0.5", "0.95"),
+        );
+        CubicRules {
+            variant,
+            beta: at_most(whole_part(beta.0 * 1024.0 + 0.5)),
+            fast_convergence: s.get(
+                key(
+                    "cubic_fast_convergence",
+                    "With cubic: a window that falls remembers less of itself (RFC 9438, 4.7).",
+                )
+                .default("true"),
+            ),
+            friendly: s.get(
+                key("cubic_friendly", "With cubic: never slower than Reno (RFC 9438, 4.3).")
+                    .default("true"),
+            ),
         }
     }
 
-    /// `acked` bytes were acknowledged while the window was the limit.
-    pub fn on_ack(&mut self, w: &mut Window, ack: &Ack, rules: &CongestionRules) {
+    fn start(rules: &CubicRules, place: &SenderPlace) -> Cubic {
+        Cubic::new(*rules, place.rules.counting, place.rules.reduced_from)
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
         let mut acked = ack.acked;
         if w.in_slow_start() {
-            acked = slow_start(w, acked, ack.segment, ack.after_timeout, rules.counting);
+            acked = slow_start(w, acked, ack.segment, ack.after_timeout, self.counting);
             if acked == 0 {
                 return;
             }
         }
-        let every = self.every(w.cwnd, Ack { acked, ..*ack }, &rules.cubic);
-        additive(w, acked, every, ack.segment, rules.counting);
+        let every = self.every(w.cwnd, Ack { acked, ..*ack });
+        additive(w, acked, every, ack.segment, self.counting);
     }
 
+    fn after_loss(&mut self, w: &Window, flight: u64, segment: u64) -> u64 {
+        let beta = u64::from(self.rules.beta);
+        self.epoch = Time::NEVER;
+        let converge = self.rules.fast_convergence && w.cwnd < self.last_max;
+        self.last_max = if converge { share(w.cwnd, (1024 + beta) / 2) } else { w.cwnd };
+        self.prior = w.cwnd;
+        let reduced = match self.reduced_from {
+            ReducedFrom::Flight => share(flight, beta),
+            ReducedFrom::Window => share(w.cwnd / segment, beta) * segment,
+        };
+        reduced.max(2 * segment)
+    }
+
+    fn observe(&mut self, seen: &Seen) {
+        let Some(rtt) = seen.rtt else { return };
+        if self.epoch == Time::NEVER || seen.now.since(self.epoch) >= UNSETTLED {
+            self.delay_min = self.delay_min.min(rtt);
+        }
+    }
+
+    fn after_timeout(&mut self, _: u64) {
+        *self = Cubic::new(self.rules, self.counting, self.reduced_from);
+    }
+
+    /// The curve waits (RFC 9438, 5.8; Linux).
+    fn after_idle(&mut self, now: Time, idle: Span) {
+        if self.epoch != Time::NEVER {
+            self.epoch = (self.epoch + idle).min(now);
+        }
+    }
+}
+
+impl Cubic {
     /// After how many acknowledged bytes the window grows by a segment.
-    fn every(&mut self, cwnd: u64, ack: Ack, rules: &CubicRules) -> u64 {
+    fn every(&mut self, cwnd: u64, ack: Ack) -> u64 {
+        let rules = self.rules;
         let segment = ack.segment;
         self.estimate_credit += ack.acked;
-        let (at, window, before) = self.looked;
-        if rules.variant == Variant::Linux && window == cwnd && ack.now.since(at) <= LOOK_EVERY {
-            return before;
+        let same = u64::from(self.looked_window) == cwnd;
+        if rules.variant == Variant::Linux && same && ack.now.since(self.looked_at) <= LOOK_EVERY {
+            return self.looked;
         }
         if self.epoch == Time::NEVER {
             self.begin(ack.now, cwnd, ack.acked, segment);
@@ -120,13 +234,14 @@ impl Cubic {
             every = every.min(20 * segment);
         }
         if rules.friendly {
-            self.advance_estimate(cwnd, &ack, rules);
+            self.advance_estimate(cwnd, &ack);
             if self.estimate > cwnd {
                 every = every.min(per(self.estimate - cwnd));
             }
         }
         let every = every.max(2 * segment);
-        self.looked = (ack.now, cwnd, every);
+        (self.looked_at, self.looked) = (ack.now, every);
+        self.looked_window = u32::try_from(cwnd).unwrap_or(u32::MAX);
         every
     }
 
@@ -151,10 +266,10 @@ impl Cubic {
         if t_us < self.k_us { self.origin.saturating_sub(delta) } else { self.origin + delta }
     }
 
-    fn advance_estimate(&mut self, cwnd: u64, ack: &Ack, rules: &CubicRules) {
+    fn advance_estimate(&mut self, cwnd: u64, ack: &Ack) {
         // 1/α = (1 + β)/(3(1 − β)); Linux rounds it to eighths
-        let beta = u64::from(rules.beta);
-        let window = match rules.variant {
+        let beta = u64::from(self.rules.beta);
+        let window = match self.rules.variant {
             Variant::Linux => cwnd * (8 * (1024 + beta) / 3 / (1024 - beta)) / 8,
             Variant::Rfc9438 if self.estimate >= self.prior => cwnd,
             Variant::Rfc9438 => cwnd * (1024 + beta) / (3 * (1024 - beta)),
@@ -164,77 +279,37 @@ impl Cubic {
             self.estimate += ack.segment;
         }
     }
-
-    /// The threshold after a loss or mark with `flight` bytes outstanding.
-    pub fn threshold(
-        &mut self,
-        w: &Window,
-        flight: u64,
-        segment: u64,
-        rules: &CongestionRules,
-    ) -> u64 {
-        self.epoch = Time::NEVER;
-        let beta = u64::from(rules.cubic.beta);
-        let converge = rules.cubic.fast_convergence && w.cwnd < self.last_max;
-        self.last_max = if converge { share(w.cwnd, (1024 + beta) / 2) } else { w.cwnd };
-        self.prior = w.cwnd;
-        let reduced = match rules.reduced_from {
-            ReducedFrom::Flight => share(flight, beta),
-            ReducedFrom::Window => share(w.cwnd / segment, beta) * segment,
-        };
-        reduced.max(2 * segment)
-    }
-
-    /// A timeout: what was known of the path is forgotten.
-    pub fn forget(&mut self) {
-        *self = Cubic::default();
-    }
-
-    /// Nothing was under way for this time: the curve waits (RFC 9438, 5.8; Linux).
-    pub fn shift(&mut self, now: Time, idle: Span) {
-        if self.epoch != Time::NEVER {
-            self.epoch = (self.epoch + idle).min(now);
-        }
-    }
-}
-
-/// What an ACK tells.
-#[derive(Clone, Copy, Debug)]
-pub struct Ack {
-    /// When it came.
-    pub now: Time,
-    /// Bytes it acknowledges.
-    pub acked: u64,
-    /// Payload of a full segment.
-    pub segment: u64,
-    /// Whether a timeout is being recovered from.
-    pub after_timeout: bool,
-    /// Smoothed round-trip time.
-    pub srtt: Span,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::rules::Counting;
+    use crate::congestion::rules::CongestionRules;
 
     const S: u64 = 1_000;
 
-    fn rules(variant: Variant, friendly: bool) -> CongestionRules {
-        let cubic = CubicRules { variant, friendly, ..CubicRules::default() };
-        CongestionRules { cubic, counting: Counting::Bytes { limit: 2 }, ..Default::default() }
+    fn sender(rules: CubicRules) -> Cubic {
+        let general = CongestionRules::default();
+        assert_eq!(general.counting, Counting::Bytes { limit: 2 });
+        Cubic::start(&rules, &SenderPlace { rules: general, ..SenderPlace::default() })
+    }
+
+    fn rules(variant: Variant, friendly: bool) -> CubicRules {
+        CubicRules { variant, friendly, ..CubicRules::default() }
     }
 
     /// Acknowledges windows of data a round trip after the other; the window after each.
-    fn rounds(c: &mut Cubic, w: &mut Window, rtt: Span, n: u64, r: &CongestionRules) -> Vec<u64> {
+    fn rounds(c: &mut Cubic, w: &mut Window, rtt: Span, n: u64) -> Vec<u64> {
         let mut windows = Vec::new();
         for round in 0..n {
             let segments = w.cwnd / S;
             for i in 0..segments {
                 let now = Time::ZERO + rtt * round + Span(rtt.0 / segments * i);
-                c.sample(now, rtt);
+                let seen =
+                    Seen { now, delivered: S, marked: false, una: 0, next: 0, rtt: Some(rtt) };
+                c.observe(&seen);
                 let ack = Ack { now, acked: S, segment: S, after_timeout: false, srtt: rtt };
-                c.on_ack(w, &ack, r);
+                c.on_ack(w, &ack);
             }
             windows.push(w.cwnd / S);
         }
@@ -246,12 +321,12 @@ mod tests {
         // W_max 1000 segments, cwnd 700: K = ∛(300/0.4) = 9.086 s
         for variant in [Variant::Linux, Variant::Rfc9438] {
             let r = rules(variant, false);
-            let mut c = Cubic::default();
+            let mut c = sender(r);
             let before = Window { cwnd: 1000 * S, ssthresh: 0, credit: 0 };
-            let threshold = c.threshold(&before, 1000 * S, S, &r);
+            let threshold = c.after_loss(&before, 1000 * S, S);
             assert!(threshold.abs_diff(700 * S) <= S, "{threshold}");
             let mut w = Window { cwnd: threshold, ssthresh: threshold, credit: 0 };
-            let windows = rounds(&mut c, &mut w, Span::from_ms(100), 160, &r);
+            let windows = rounds(&mut c, &mut w, Span::from_ms(100), 160);
             assert!(c.k_us.abs_diff(9_086_000) < 10_000, "{}", c.k_us);
             for (round, window) in windows.iter().enumerate() {
                 let t = (round + 1) as f64 * 0.1;
@@ -270,11 +345,11 @@ mod tests {
         for (variant, expected) in [(Variant::Linux, 70.0 + 53.3), (Variant::Rfc9438, 70.0 + 55.0)]
         {
             let r = rules(variant, true);
-            let mut c = Cubic::default();
+            let mut c = sender(r);
             let before = Window { cwnd: 100 * S, ssthresh: 0, credit: 0 };
-            let threshold = c.threshold(&before, 100 * S, S, &r);
+            let threshold = c.after_loss(&before, 100 * S, S);
             let mut w = Window { cwnd: threshold, ssthresh: threshold, credit: 0 };
-            let windows = rounds(&mut c, &mut w, Span::from_ms(1), 100, &r);
+            let windows = rounds(&mut c, &mut w, Span::from_ms(1), 100);
             let last = *windows.last().expect("a round") as f64;
             // RFC 9438: once 100 is reached again, a whole segment a round trip
             let expected = if variant == Variant::Rfc9438 { expected + 20.0 } else { expected };
@@ -285,12 +360,12 @@ mod tests {
     #[test]
     fn fast_convergence_gives_room_to_others() {
         let (on, mut off) = (rules(Variant::Linux, true), rules(Variant::Linux, true));
-        off.cubic.fast_convergence = false;
+        off.fast_convergence = false;
         for (r, expected) in [(on, 80 * S * 870 / 1024), (off, 80 * S)] {
-            let mut c = Cubic::default();
-            c.threshold(&Window { cwnd: 100 * S, ssthresh: 0, credit: 0 }, 0, S, &r);
+            let mut c = sender(r);
+            c.after_loss(&Window { cwnd: 100 * S, ssthresh: 0, credit: 0 }, 0, S);
             assert_eq!(c.last_max, 100 * S);
-            c.threshold(&Window { cwnd: 80 * S, ssthresh: 0, credit: 0 }, 0, S, &r);
+            c.after_loss(&Window { cwnd: 80 * S, ssthresh: 0, credit: 0 }, 0, S);
             assert_eq!(c.last_max, expected);
         }
     }
@@ -299,21 +374,21 @@ mod tests {
     fn without_a_known_loss_linux_grows_by_a_twentieth_a_round_trip() {
         let r = rules(Variant::Linux, false);
         let mut w = Window { cwnd: 100 * S, ssthresh: 100 * S, credit: 0 };
-        let windows = rounds(&mut Cubic::default(), &mut w, Span::from_ms(1), 10, &r);
+        let windows = rounds(&mut sender(r), &mut w, Span::from_ms(1), 10);
         assert!(windows[9] >= 155 && windows[9] <= 165, "{windows:?}");
     }
 
     #[test]
     fn while_the_window_stays_linux_looks_at_the_curve_32_times_a_second() {
         let r = rules(Variant::Linux, false);
-        let mut c = Cubic::default();
-        c.threshold(&Window { cwnd: 1000 * S, ssthresh: 0, credit: 0 }, 0, S, &r);
+        let mut c = sender(r);
+        c.after_loss(&Window { cwnd: 1000 * S, ssthresh: 0, credit: 0 }, 0, S);
         let mut w = Window { cwnd: 700 * S, ssthresh: 700 * S, credit: 0 };
         let mut every = |ms: u64| {
             let now = Time::ZERO + Span::from_ms(ms);
             let ack = Ack { now, acked: S, segment: S, after_timeout: false, srtt: Span::ZERO };
-            c.on_ack(&mut w, &ack, &r);
-            c.looked.2
+            c.on_ack(&mut w, &ack);
+            c.looked
         };
         let first = every(1_000);
         assert_eq!(every(1_031), first);
@@ -323,14 +398,14 @@ mod tests {
     #[test]
     fn an_idle_time_does_not_count() {
         let r = rules(Variant::Linux, false);
-        let mut c = Cubic::default();
-        c.threshold(&Window { cwnd: 100 * S, ssthresh: 0, credit: 0 }, 0, S, &r);
+        let mut c = sender(r);
+        c.after_loss(&Window { cwnd: 100 * S, ssthresh: 0, credit: 0 }, 0, S);
         let mut w = Window { cwnd: 70 * S, ssthresh: 70 * S, credit: 0 };
-        rounds(&mut c, &mut w, Span::from_ms(10), 10, &r);
+        rounds(&mut c, &mut w, Span::from_ms(10), 10);
         let epoch = c.epoch;
-        c.shift(Time::ZERO + Span::from_secs(20), Span::from_secs(15));
+        c.after_idle(Time::ZERO + Span::from_secs(20), Span::from_secs(15));
         assert_eq!(c.epoch, epoch + Span::from_secs(15));
-        c.shift(Time::ZERO + Span::from_secs(20), Span::from_secs(15));
+        c.after_idle(Time::ZERO + Span::from_secs(20), Span::from_secs(15));
         assert_eq!(c.epoch, Time::ZERO + Span::from_secs(20));
     }
 }

@@ -7,11 +7,30 @@
 //! packet halves it as in Reno (3.4), and growth is Reno's. Linux counts packets and keeps α in
 //! 2⁻¹⁰, which sets a small α to 0; here it is bytes and 2⁻²⁰.
 
-use super::rules::DctcpRules;
+use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
+use super::new_reno::NewReno;
+use super::window::Window;
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::{Fraction, Section, key};
 use serde::{Deserialize, Serialize};
 
 /// 1 in the unit of α.
 pub const ONE: u32 = 1 << 20;
+
+/// Settings of DCTCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DctcpRules {
+    /// The gain g of the moving average is 2 to the minus this.
+    pub gain_shift: u32,
+    /// α of a new connection, in units of 2⁻²⁰.
+    pub initial_alpha: u32,
+}
+
+impl Default for DctcpRules {
+    fn default() -> DctcpRules {
+        DctcpRules { gain_shift: 4, initial_alpha: ONE }
+    }
+}
 
 /// What a DCTCP sender keeps beside its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,69 +42,125 @@ pub struct Dctcp {
     /// Bytes acknowledged in it, and those of them by ACKs with ECE.
     acked: u64,
     marked: u64,
+    rules: DctcpRules,
+    reno: NewReno,
 }
 
 impl Dctcp {
-    /// The state of a new connection.
-    pub fn new(rules: &DctcpRules) -> Dctcp {
-        Dctcp { alpha: rules.initial_alpha, window_end: 0, acked: 0, marked: 0 }
+    /// The window after marks.
+    fn reduced(&self, cwnd: u64) -> u64 {
+        cwnd - ((u128::from(cwnd) * u128::from(self.alpha)) >> 21) as u64
+    }
+}
+
+impl BuiltIn for Dctcp {
+    const NAME: &'static str = "dctcp";
+    const DOC: &'static str = "the window falls with the share of marked bytes (RFC 8257)";
+    const IN_LINUX: &'static str = "dctcp";
+    const ECHOES_EACH_MARK: bool = true;
+    const NEEDS_ECN: bool = true;
+    // Linux, `dctcp_react_to_loss`
+    const CUTS_AFTER_MARKS: bool = true;
+    type Settings = DctcpRules;
+
+    fn read(s: &mut Section) -> DctcpRules {
+        let alpha: Fraction = s.get(
+            key("dctcp_alpha", "With dctcp: α of a new connection (RFC 8257, 4.2).")
+                .default("1.0")
+                .range("0.0", "1.0"),
+        );
+        DctcpRules {
+            gain_shift: s.get(
+                key(
+                    "dctcp_gain_shift",
+                    "With dctcp: the gain g of α's moving average is 2 to the minus this (RFC 8257, \
+                     4.2: g = 1/16).",
+                )
+                .default("4")
+                .range("0", "10"),
+            ),
+            initial_alpha: at_most(whole_part(alpha.0 * f64::from(ONE))),
+        }
     }
 
-    /// An ACK has reported `delivered` bytes, with ECE or without; `una` is acknowledged now and
-    /// `next` will be sent next.
-    pub fn observe(&mut self, delivered: u64, ece: bool, una: u64, next: u64, rules: &DctcpRules) {
-        self.acked += delivered;
-        self.marked += if ece { delivered } else { 0 };
-        if una < self.window_end {
+    fn start(rules: &DctcpRules, place: &SenderPlace) -> Dctcp {
+        let reno = NewReno::new(&place.rules);
+        let alpha = rules.initial_alpha;
+        Dctcp { alpha, window_end: 0, acked: 0, marked: 0, rules: *rules, reno }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.reno.on_ack(window, ack);
+    }
+
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        self.reno.after_loss(window, flight, segment)
+    }
+
+    fn after_marks(&mut self, window: &Window, _: u64, _: u64) -> u64 {
+        self.reduced(window.cwnd)
+    }
+
+    fn observe(&mut self, seen: &Seen) {
+        self.acked += seen.delivered;
+        self.marked += if seen.marked { seen.delivered } else { 0 };
+        if seen.una < self.window_end {
             return;
         }
         if self.acked > 0 {
             let share = u128::from(self.marked) * u128::from(ONE) / u128::from(self.acked);
-            let shift = rules.gain_shift;
+            let shift = self.rules.gain_shift;
             self.alpha = self.alpha - (self.alpha >> shift) + (share as u32 >> shift);
         }
-        (self.acked, self.marked, self.window_end) = (0, 0, next);
-    }
-
-    /// The window after marks.
-    pub fn reduced(&self, cwnd: u64) -> u64 {
-        cwnd - ((u128::from(cwnd) * u128::from(self.alpha)) >> 21) as u64
+        (self.acked, self.marked, self.window_end) = (0, 0, seen.next);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use eastwest_types::Time;
 
-    fn rounds(d: &mut Dctcp, rules: &DctcpRules, marked: u64, n: u64) {
+    fn sender() -> Dctcp {
+        Dctcp::start(&DctcpRules::default(), &SenderPlace::default())
+    }
+
+    fn rounds(d: &mut Dctcp, marked: u64, n: u64) {
         for _ in 0..n {
             // ten segments of one byte each, the last of which ends the window
             let end = d.window_end.max(10);
             for i in 1..=10 {
-                d.observe(1, i <= marked, end + i - 10, end + 10, rules);
+                d.observe(&Seen {
+                    now: Time::ZERO,
+                    delivered: 1,
+                    marked: i <= marked,
+                    una: end + i - 10,
+                    next: end + 10,
+                    rtt: None,
+                });
             }
         }
     }
 
     #[test]
     fn alpha_starts_at_one_and_follows_the_marked_share() {
-        let rules = DctcpRules::default();
-        let mut d = Dctcp { window_end: 10, ..Dctcp::new(&rules) };
+        let mut d = Dctcp { window_end: 10, ..sender() };
         assert_eq!(d.alpha, ONE);
-        rounds(&mut d, &rules, 0, 1);
+        rounds(&mut d, 0, 1);
         assert_eq!(d.alpha, ONE - ONE / 16);
-        rounds(&mut d, &rules, 0, 200);
+        rounds(&mut d, 0, 200);
         assert!(d.alpha <= 16, "{}", d.alpha);
-        rounds(&mut d, &rules, 5, 200);
+        rounds(&mut d, 5, 200);
         assert!(d.alpha.abs_diff(ONE / 2) < ONE / 1_000, "{}", d.alpha);
-        rounds(&mut d, &rules, 10, 200);
+        rounds(&mut d, 10, 200);
         assert!(d.alpha > ONE - 32 && d.alpha <= ONE);
     }
 
     #[test]
     fn the_cut_is_half_of_alpha() {
-        let rules = DctcpRules::default();
-        let with = |alpha| Dctcp { alpha, ..Dctcp::new(&rules) };
+        let with = |alpha| Dctcp { alpha, ..sender() };
         assert_eq!(with(ONE).reduced(100_000), 50_000);
         assert_eq!(with(ONE / 4).reduced(100_000), 87_500);
         assert_eq!(with(0).reduced(100_000), 100_000);

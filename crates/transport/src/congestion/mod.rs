@@ -1,9 +1,12 @@
-//! Congestion control: how the window grows and how far it falls. One file for each algorithm, and
-//! one for what they share.
+//! Congestion control: how the window grows and how far it falls.
+//!
+//! One file for each algorithm, with its settings and their names, and one line in the list of the family
+//! below; further files for what they share. [`CongestionControl`] is what TCP asks.
 
 pub mod bbr;
 pub mod bbr3;
 mod bbr3_bounds;
+pub mod control;
 pub mod cubic;
 pub mod custom;
 pub mod dcqcn;
@@ -17,42 +20,227 @@ pub mod root;
 pub mod rules;
 pub mod small_queue;
 pub mod usage;
+mod window;
 pub mod windowed_max;
+
+pub use control::{Ack, BuiltIn, CongestionControl, PathAck, Seen, SenderPlace};
+pub use window::Window;
 
 use bbr::Bbr;
 use bbr3::Bbr3;
 use cubic::Cubic;
-use custom::CustomCongestion;
+use custom::{CustomCongestionConfig, ReadCongestion};
 use dctcp::Dctcp;
+use eastwest_settings::{Choice, Entry, Section};
 use eastwest_types::{Span, Time};
 use hystart::HyStart;
+use new_reno::NewReno;
 use pacing::Pacing;
 use rate::RateSampler;
+use rules::Like;
 use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
 use usage::Usage;
 
-/// The congestion window of one sender, in bytes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Window {
-    /// Congestion window.
-    pub cwnd: u64,
-    /// Slow start threshold.
-    pub ssthresh: u64,
-    /// Bytes acknowledged since the window last grew in congestion avoidance.
-    pub credit: u64,
+/// Makes the list of names, the settings and the algorithms of the family, and hands each call on to the
+/// algorithm. `$d` stands for the dollar sign of the macro that it makes.
+macro_rules! family {
+    ($d:tt $($name:ident($algorithm:ty) $settings:ident),* $(,)?) => {
+        /// Congestion control algorithms.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum CongestionKind {
+            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
+            /// One from outside.
+            Custom {
+                /// See [`CongestionKind::echoes_each_mark`].
+                echoes_each_mark: bool,
+                /// See [`CongestionKind::follows_path`].
+                follows_path: bool,
+            },
+        }
+
+        /// The settings of each algorithm, whichever is used.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Settings {
+            $(
+                #[doc = concat!("Of [`", stringify!($algorithm), "`].")]
+                pub $settings: <$algorithm as BuiltIn>::Settings,
+            )*
+        }
+
+        impl Settings {
+            /// Reads them from `[tcp]`.
+            pub fn read(s: &mut Section) -> Settings {
+                Settings { $($settings: <$algorithm>::read(s)),* }
+            }
+        }
+
+        /// State of an algorithm.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub enum Algorithm {
+            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($algorithm),)*
+            /// One from outside.
+            #[serde(skip)]
+            Custom(Box<dyn CongestionControl>),
+        }
+
+        /// The built-in algorithms: name, kind, explanation.
+        pub const BUILT_IN: &[Choice<CongestionKind>] =
+            &[$((<$algorithm>::NAME, CongestionKind::$name, <$algorithm>::DOC)),*];
+
+        /// The names of the built-in algorithms in Linux.
+        pub const IN_LINUX: &[(&str, CongestionKind)] =
+            &[$((<$algorithm>::IN_LINUX, CongestionKind::$name)),*];
+
+        impl Algorithm {
+            /// A sender that has sent nothing; `custom` is the one from outside, where the kind asks for
+            /// one.
+            pub fn start(
+                kind: CongestionKind,
+                settings: &Settings,
+                custom: Option<&CustomCongestionConfig>,
+                place: &SenderPlace,
+            ) -> Algorithm {
+                match kind {
+                    $(CongestionKind::$name => {
+                        Algorithm::$name(<$algorithm>::start(&settings.$settings, place))
+                    })*
+                    CongestionKind::Custom { .. } => {
+                        let custom = custom.expect("the kind asks for one");
+                        let place = SenderPlace { seed: custom.seed, ..*place };
+                        Algorithm::Custom(custom.model.start(&place))
+                    }
+                }
+            }
+        }
+
+        /// What is constant of an algorithm; `custom` stands for it in one from outside.
+        macro_rules! constant {
+            ($d kind:expr, $d constant:ident, $d custom:pat => $d otherwise:expr) => {
+                match $d kind {
+                    $(CongestionKind::$name => <$algorithm>::$d constant,)*
+                    $d custom => $d otherwise,
+                }
+            };
+        }
+
+        /// Hands a call on to the algorithm.
+        macro_rules! algorithm {
+            ($d this:ident, $d member:ident => $d call:expr) => {
+                match $d this {
+                    $(Algorithm::$name($d member) => $d call,)*
+                    Algorithm::Custom($d member) => $d call,
+                }
+            };
+        }
+    };
 }
 
-impl Window {
-    /// The window a connection starts with: no threshold yet (RFC 5681, 3.1).
-    pub fn new(initial: u64) -> Window {
-        Window { cwnd: initial, ssthresh: u64::MAX, credit: 0 }
+family! {
+    $
+    NewReno(NewReno) new_reno,
+    Dctcp(Dctcp) dctcp,
+    Cubic(Cubic) cubic,
+    Bbr(Box<Bbr>) bbr,
+    Bbr3(Box<Bbr3>) bbr3,
+}
+
+impl CongestionKind {
+    /// Whether receivers answer each mark, not only the first until the sender has reacted.
+    #[inline]
+    pub fn echoes_each_mark(self) -> bool {
+        constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Whether the window doubles every round trip.
-    pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+    /// Whether rate and window follow a model of the path.
+    #[inline]
+    pub fn follows_path(self) -> bool {
+        constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
+
+    /// Whether it cannot do without ECN.
+    pub fn needs_ecn(self) -> bool {
+        constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
+    }
+
+    /// Whether a loss cuts the window even where marks have cut it in the same window of data.
+    pub fn cuts_after_marks(self) -> bool {
+        constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
+    }
+
+    /// Whether rate samples take what is under way by the pipe.
+    #[inline]
+    pub fn samples_pipe(self) -> bool {
+        constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
+    }
+
+    /// Whether Linux ends its slow start with HyStart.
+    pub fn has_hystart_in_linux(self) -> bool {
+        constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
+    }
+
+    /// What it asks of the rules of `[tcp]`.
+    pub fn like(self) -> Like {
+        Like { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
+    }
+}
+
+impl CongestionControl for Algorithm {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        algorithm!(self, a => a.on_ack(window, ack));
+    }
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        algorithm!(self, a => a.after_loss(window, flight, segment))
+    }
+    fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        algorithm!(self, a => a.after_marks(window, flight, segment))
+    }
+    #[inline]
+    fn observe(&mut self, seen: &Seen) {
+        algorithm!(self, a => a.observe(seen));
+    }
+    fn after_timeout(&mut self, segment: u64) {
+        algorithm!(self, a => a.after_timeout(segment));
+    }
+    #[inline]
+    fn after_idle(&mut self, now: Time, idle: Span) {
+        algorithm!(self, a => a.after_idle(now, idle));
+    }
+    #[inline]
+    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
+        algorithm!(self, a => a.follow(ack))
+    }
+    #[inline]
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        algorithm!(self, a => a.sampler())
+    }
+    #[inline]
+    fn min_rtt(&self) -> Span {
+        algorithm!(self, a => a.min_rtt())
+    }
+    #[inline]
+    fn pacing_rate(&self) -> Option<u64> {
+        algorithm!(self, a => a.pacing_rate())
+    }
+}
+
+/// Reads which algorithm is used, and the settings of one from outside; `others` are those.
+pub fn read_kind(
+    s: &mut Section,
+    others: &[Entry<ReadCongestion>],
+) -> (CongestionKind, Option<CustomCongestionConfig>) {
+    let built_in = BUILT_IN.iter().map(|&(name, kind, doc)| (name, Ok(kind), doc));
+    let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let kind = s.open_choice("congestion", "Congestion control.", Some(NewReno::NAME), &choices);
+    let entry = match kind {
+        Ok(kind) => return (kind, None),
+        Err(entry) => entry,
+    };
+    let model = s.table("parameters", entry.doc, |p| (entry.read)(p));
+    let (echoes_each_mark, follows_path) = (model.echoes_each_mark(), model.follows_path());
+    let kind = CongestionKind::Custom { echoes_each_mark, follows_path };
+    (kind, Some(CustomCongestionConfig { model, seed: 0 }))
 }
 
 /// What a sender keeps beside its window, where its settings ask for more than NewReno.
@@ -68,78 +256,4 @@ pub struct Control {
     pub usage: Usage,
     /// What waits in the host's card, where that is limited and something may wait.
     pub small_queue: Option<Box<SmallQueue>>,
-}
-
-/// State of an algorithm.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Algorithm {
-    /// See [`new_reno`].
-    NewReno,
-    /// See [`dctcp`].
-    Dctcp(Dctcp),
-    /// See [`cubic`].
-    Cubic(Cubic),
-    /// See [`bbr`].
-    Bbr(Box<Bbr>),
-    /// See [`bbr3`].
-    Bbr3(Box<Bbr3>),
-    /// See [`custom`].
-    #[serde(skip)]
-    Custom(Box<dyn CustomCongestion>),
-}
-
-/// What the algorithms share that follow a model of the path.
-impl Algorithm {
-    /// What it remembers of segments under way.
-    pub fn sampler(&mut self) -> Option<&mut RateSampler> {
-        match self {
-            Algorithm::Bbr(b) => Some(&mut b.sampler),
-            Algorithm::Bbr3(b) => Some(&mut b.sampler),
-            _ => None,
-        }
-    }
-
-    /// The smallest round-trip time of the model, [`Span::MAX`] before the first.
-    pub fn min_rtt(&self) -> Span {
-        match self {
-            Algorithm::Bbr(b) => b.min_rtt,
-            Algorithm::Bbr3(b) => b.min_rtt,
-            _ => Span::MAX,
-        }
-    }
-
-    /// The rate that the model gives.
-    pub fn pacing_rate(&self) -> Option<u64> {
-        match self {
-            Algorithm::Bbr(b) => Some(b.pacing_rate),
-            Algorithm::Bbr3(b) => Some(b.pacing_rate),
-            _ => None,
-        }
-    }
-
-    /// The model takes an ACK in; returns the window that follows.
-    pub fn follow(&mut self, ack: &bbr::Ack) -> Option<u64> {
-        match self {
-            Algorithm::Bbr(b) => {
-                b.on_ack(ack);
-                Some(b.cwnd)
-            }
-            Algorithm::Bbr3(b) => {
-                b.on_ack(ack);
-                Some(b.cwnd)
-            }
-            _ => None,
-        }
-    }
-
-    /// Something is sent after nothing was under way.
-    pub fn resume(&mut self, now: Time, idle: Span) {
-        match self {
-            Algorithm::Cubic(c) => c.shift(now, idle),
-            Algorithm::Custom(c) => c.after_idle(now, idle),
-            Algorithm::Bbr(b) if b.sampler.is_app_limited() => b.on_restart(now),
-            Algorithm::Bbr3(b) if b.sampler.is_app_limited() => b.on_restart(now),
-            _ => {}
-        }
-    }
 }

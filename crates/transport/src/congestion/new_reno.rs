@@ -1,9 +1,50 @@
 //! Congestion control of RFC 5681: the window grows by a segment for each window acknowledged and is
 //! halved by a loss.
 
-use super::Window;
+use super::control::{Ack, BuiltIn, CongestionControl, SenderPlace};
 use super::growth::{additive, slow_start};
-use super::rules::{CongestionRules, ReducedFrom};
+use super::rules::{CongestionRules, Counting, ReducedFrom};
+use super::window::Window;
+use eastwest_settings::Section;
+use serde::{Deserialize, Serialize};
+
+/// The rules of one sender; it has no state beside its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewReno {
+    counting: Counting,
+    reduced_from: ReducedFrom,
+}
+
+impl NewReno {
+    /// By these rules.
+    pub fn new(rules: &CongestionRules) -> NewReno {
+        NewReno { counting: rules.counting, reduced_from: rules.reduced_from }
+    }
+}
+
+impl BuiltIn for NewReno {
+    const NAME: &'static str = "new-reno";
+    const DOC: &'static str =
+        "slow start and congestion avoidance of RFC 5681, with recovery by RFC 6675 or 6582";
+    const IN_LINUX: &'static str = "reno";
+    type Settings = ();
+
+    fn read(_: &mut Section) {}
+
+    fn start((): &(), place: &SenderPlace) -> NewReno {
+        NewReno::new(&place.rules)
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        grow(window, ack.acked, ack.segment, ack.after_timeout, self.counting);
+    }
+
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        threshold_from(window, flight, segment, self.reduced_from)
+    }
+}
 
 /// `acked` bytes were acknowledged while the window was the limit.
 #[inline]
@@ -14,19 +55,28 @@ pub fn on_ack(
     after_timeout: bool,
     rules: &CongestionRules,
 ) {
+    grow(w, acked, segment, after_timeout, rules.counting);
+}
+
+#[inline]
+fn grow(w: &mut Window, acked: u64, segment: u64, after_timeout: bool, counting: Counting) {
     let mut acked = acked;
     if w.in_slow_start() {
-        acked = slow_start(w, acked, segment, after_timeout, rules.counting);
+        acked = slow_start(w, acked, segment, after_timeout, counting);
         if acked == 0 {
             return;
         }
     }
-    additive(w, acked, w.cwnd, segment, rules.counting);
+    additive(w, acked, w.cwnd, segment, counting);
 }
 
 /// RFC 5681, equation (4), of what was outstanding or, as in Linux, of the window in whole segments.
 pub fn threshold(w: &Window, flight: u64, segment: u64, rules: &CongestionRules) -> u64 {
-    let half = match rules.reduced_from {
+    threshold_from(w, flight, segment, rules.reduced_from)
+}
+
+fn threshold_from(w: &Window, flight: u64, segment: u64, from: ReducedFrom) -> u64 {
+    let half = match from {
         ReducedFrom::Flight => flight / 2,
         ReducedFrom::Window => w.cwnd / segment / 2 * segment,
     };

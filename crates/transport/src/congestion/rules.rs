@@ -1,6 +1,8 @@
 //! Settings of congestion control: one switch for each mechanism. The defaults are the plain rules of
 //! RFC 5681 with byte counting; what Linux does is switched on one by one.
 
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};
 
 /// What an ACK counts for when the window grows.
@@ -10,7 +12,7 @@ pub enum Counting {
     /// timeout (RFC 3465, 2.1 to 2.3).
     Bytes {
         /// L of RFC 3465.
-        limit: u32,
+        limit: u16,
     },
     /// For one segment, however much it acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
@@ -59,50 +61,6 @@ impl Default for EcnRules {
     }
 }
 
-/// Settings of DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DctcpRules {
-    /// The gain g of the moving average is 2 to the minus this.
-    pub gain_shift: u32,
-    /// α of a new connection, in units of 2⁻²⁰.
-    pub initial_alpha: u32,
-}
-
-impl Default for DctcpRules {
-    fn default() -> DctcpRules {
-        DctcpRules { gain_shift: 4, initial_alpha: super::dctcp::ONE }
-    }
-}
-
-/// Where a text and its best known program differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Variant {
-    /// As Linux does it.
-    #[default]
-    Linux,
-    /// As RFC 9438 has it.
-    Rfc9438,
-}
-
-/// Settings of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CubicRules {
-    /// RFC 9438 or Linux where they differ.
-    pub variant: Variant,
-    /// β, in units of 1/1024 (Linux: 717).
-    pub beta: u32,
-    /// A smaller window remembers less of itself (RFC 9438, 4.7).
-    pub fast_convergence: bool,
-    /// Never slower than Reno (RFC 9438, 4.3).
-    pub friendly: bool,
-}
-
-impl Default for CubicRules {
-    fn default() -> CubicRules {
-        CubicRules { variant: Variant::Linux, beta: 717, fast_convergence: true, friendly: true }
-    }
-}
-
 /// What ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
@@ -131,10 +89,6 @@ pub struct CongestionRules {
     pub pacing: bool,
     /// Explicit congestion notification.
     pub ecn: EcnRules,
-    /// DCTCP.
-    pub dctcp: DctcpRules,
-    /// CUBIC.
-    pub cubic: CubicRules,
 }
 
 impl Default for CongestionRules {
@@ -146,8 +100,145 @@ impl Default for CongestionRules {
             hystart: HyStartRule::Off,
             pacing: false,
             ecn: EcnRules::default(),
-            dctcp: DctcpRules::default(),
-            cubic: CubicRules::default(),
         }
+    }
+}
+
+/// What the algorithm asks of the rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Like {
+    /// It cannot do without ECN.
+    pub needs_ecn: bool,
+    /// It gives window and rate by a model of the path.
+    pub follows_path: bool,
+}
+
+impl CongestionRules {
+    /// Reads them from `[tcp]`.
+    pub fn read(s: &mut Section, like: Like) -> CongestionRules {
+        let counting = read_counting(s);
+        let reduced_from = s.choice(
+            "reduced_from",
+            "What a loss halves.",
+            Some("flight"),
+            &[
+                ("flight", ReducedFrom::Flight, "what is outstanding (RFC 5681, equation 4)"),
+                ("window", ReducedFrom::Window, "the congestion window (Linux, tcp_reno_ssthresh)"),
+            ],
+        );
+        CongestionRules {
+            counting,
+            reduced_from,
+            idle_decay: s.get(
+                key(
+                    "idle_decay",
+                    "An idle time halves the window for each timeout it lasts, down to the initial \
+                     one, instead of setting it back at once (RFC 2861; Linux, tcp_cwnd_restart).",
+                )
+                .default("false"),
+            ),
+            hystart: s.choice(
+                "hystart",
+                "What ends slow start before a loss; the profile `linux` sets it to linux with cubic only, as \
+                 in Linux.",
+                Some("off"),
+                &[
+                    ("off", HyStartRule::Off, "nothing"),
+                    (
+                        "linux",
+                        HyStartRule::Linux,
+                        "trains of ACKs and growing delays, as in Linux's CUBIC (Ha and Rhee 2011); \
+                         needs timestamps",
+                    ),
+                    (
+                        "plus-plus",
+                        HyStartRule::PlusPlus,
+                        "HyStart++: growing delays, after a while of slower growth (RFC 9406); \
+                         needs timestamps",
+                    ),
+                ],
+            ),
+            pacing: s.get(
+                key(
+                    "pacing",
+                    "Segments leave spaced by a rate: 200 % of cwnd/SRTT in slow start and 120 % later \
+                     (Linux, tcp_update_pacing_rate), or what bbr says.",
+                )
+                .computed("true with bbr and bbr3, else false", like.follows_path),
+            ),
+            ecn: read_ecn(s, like.needs_ecn),
+        }
+    }
+}
+
+fn read_counting(s: &mut Section) -> Counting {
+    let counting = s.choice(
+        "counting",
+        "What an ACK counts for when the window grows.",
+        Some("bytes"),
+        &[
+            (
+                "bytes",
+                Counting::Bytes { limit: 2 },
+                "the bytes it acknowledges, in slow start at most byte_limit segments (RFC 3465)",
+            ),
+            ("acks", Counting::Acks, "one segment (RFC 5681, 3.1)"),
+            (
+                "segments",
+                Counting::Segments,
+                "the segments it acknowledges, without limit (Linux, tcp_slow_start)",
+            ),
+        ],
+    );
+    let limit: u32 = s.get(
+        key(
+            "byte_limit",
+            "With counting = \"bytes\": an ACK counts in slow start for so many segments at most, \
+             L of RFC 3465 (2.2); for one after a timeout.",
+        )
+        .default("2")
+        .range("1", "10000"),
+    );
+    match counting {
+        Counting::Bytes { .. } => Counting::Bytes { limit: at_most(limit) },
+        other => other,
+    }
+}
+
+fn read_ecn(s: &mut Section, needed: bool) -> EcnRules {
+    let rule = s.choice(
+        "ecn",
+        "Explicit congestion notification (RFC 3168); on with dctcp.",
+        Some(if needed { "on" } else { "off" }),
+        &[
+            ("off", EcnRule::Off, "not used"),
+            (
+                "accept",
+                EcnRule::Accept,
+                "used where the other end asks for it, as with dctcp it does (Linux, tcp_ecn = 2)",
+            ),
+            ("on", EcnRule::On, "asked for with every connection (tcp_ecn = 1)"),
+        ],
+    );
+    s.demand(!needed || rule != EcnRule::Off, &["ecn", "congestion"], || {
+        "must not be off: dctcp reacts to marks".to_owned()
+    });
+    EcnRules {
+        rule: if needed { EcnRule::On } else { rule },
+        fallback: s.get(
+            key(
+                "ecn_fallback",
+                "A SYN that has to be sent again does not ask for ECN any more (RFC 3168, \
+                 6.1.1.1; on in Linux).",
+            )
+            .default("true"),
+        ),
+        all_packets: s.get(
+            key(
+                "ecn_all_packets",
+                "SYNs, ACKs and segments sent again are sent as ECN-capable too (RFC 8257, 3.5).",
+            )
+            .computed("true with dctcp, else false", needed),
+        ),
     }
 }

@@ -15,6 +15,7 @@
 //! Departs: every segment counts as a full one, and no ACKs are counted (in Linux they count for two
 //! bytes). What is still in the card may be sent again, which Linux refuses.
 
+use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -32,6 +33,30 @@ pub struct SmallQueueRules {
     pub on: bool,
     /// It is this at most, in bytes; above 0.
     pub most: u64,
+}
+
+impl SmallQueueRules {
+    /// How much of a connection may wait in its host's card.
+    pub fn read(s: &mut Section) -> SmallQueueRules {
+        let on = s.get(
+            key(
+                "small_queues",
+                "Of a connection no more waits in its own host's network card than two bursts, or what \
+                 passes in 1 ms at the pacing rate (Linux, TCP small queues: tcp_small_queue_check).",
+            )
+            .default("false"),
+        );
+        let most: Bytes = s.get(
+            key(
+                "limit_output_bytes",
+                "With small_queues: and never more than this (Linux, tcp_limit_output_bytes: 4 MiB, 1 MiB \
+                 before 6.16).",
+            )
+            .default("4 MiB")
+            .range("1 B", "1 GiB"),
+        );
+        SmallQueueRules { on, most: most.0 }
+    }
 }
 
 impl Default for SmallQueueRules {

@@ -79,7 +79,7 @@ impl Endpoint {
             && self.sacked.is_empty()
             && packet.flags & flag::ECE == 0
             && self.ecn & ecn::HELD == 0
-            && !config.congestion.is_modelled()
+            && !config.congestion.follows_path()
             && !(config.recovery.probes && self.probe_is_out());
         if !quiet {
             self.on_evidence(now, packet, sack, ack, config, sink);

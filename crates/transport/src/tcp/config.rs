@@ -5,6 +5,7 @@ use super::rules::{RackRule, ReceiverRules, RecoveryRules, TimerRules};
 use crate::congestion::custom::CustomCongestionConfig;
 use crate::congestion::rules::{CongestionRules, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
+use crate::congestion::{CongestionKind, Settings};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +44,10 @@ pub struct TcpConfig {
     /// With [`CongestionKind::Custom`]: which.
     #[serde(skip)]
     pub custom: Option<CustomCongestionConfig>,
-    /// What it does in detail.
+    /// What all algorithms do in detail.
     pub rules: CongestionRules,
+    /// What each does.
+    pub algorithms: Settings,
     /// A connection that has timed out this often in a row fails; below 65,536.
     pub max_retries: u32,
     /// How long a closed endpoint answers late packets.
@@ -62,40 +65,6 @@ pub struct TcpConfig {
     /// A segment that is not full waits while another such is not acknowledged (Nagle's algorithm, RFC
     /// 896, in Minshall's form, as Linux has it).
     pub nagle: bool,
-}
-
-/// Congestion control algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CongestionKind {
-    /// Slow start and congestion avoidance of RFC 5681.
-    NewReno,
-    /// DCTCP (RFC 8257).
-    Dctcp,
-    /// CUBIC (RFC 9438).
-    Cubic,
-    /// BBR version 1, as in Linux.
-    Bbr,
-    /// BBR version 3.
-    Bbr3,
-    /// One from outside; receivers answer each mark or not.
-    Custom {
-        /// See [`CongestionKind::echoes_each_mark`].
-        echoes_each_mark: bool,
-    },
-}
-
-impl CongestionKind {
-    /// Whether receivers answer each mark, not only the first until the sender has reacted.
-    #[inline]
-    pub fn echoes_each_mark(self) -> bool {
-        matches!(self, CongestionKind::Dctcp | CongestionKind::Custom { echoes_each_mark: true })
-    }
-
-    /// Whether rate and window follow a model of the path.
-    #[inline]
-    pub fn is_modelled(self) -> bool {
-        matches!(self, CongestionKind::Bbr | CongestionKind::Bbr3)
-    }
 }
 
 impl TcpConfig {
@@ -137,7 +106,7 @@ impl TcpConfig {
     /// Whether segments leave spaced by a rate.
     #[inline]
     pub fn paces(&self) -> bool {
-        self.rules.pacing || self.congestion.is_modelled()
+        self.rules.pacing || self.congestion.follows_path()
     }
 }
 
@@ -161,6 +130,7 @@ pub(crate) fn test_config() -> TcpConfig {
         congestion: CongestionKind::NewReno,
         custom: None,
         rules: CongestionRules::default(),
+        algorithms: Settings::default(),
         max_retries: 15,
         time_wait: Span::from_secs(1),
         timers: TimerRules::default(),

@@ -2,19 +2,14 @@
 //! and how far losses and marks cut.
 
 use super::board::Answered;
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::endpoint::Endpoint;
 use super::output::timestamp_us;
-use crate::congestion::bbr::Bbr;
-use crate::congestion::bbr3::Bbr3;
-use crate::congestion::cubic::{Ack, Cubic};
-use crate::congestion::custom::{Seen, SenderPlace};
-use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{HyStart, Sample};
 use crate::congestion::pacing::Pacing;
 use crate::congestion::rules::HyStartRule;
 use crate::congestion::usage::Usage;
-use crate::congestion::{Algorithm, Control, new_reno};
+use crate::congestion::{Ack, Algorithm, CongestionControl, Control, Seen, SenderPlace, new_reno};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Linux counts on so many bytes being sent or acknowledged in one go when it measures trains of ACKs:
@@ -25,29 +20,15 @@ impl Endpoint {
     /// Something is to be sent for the first time: the state that the settings ask for.
     #[cold]
     pub(super) fn begin_control(&mut self, config: &TcpConfig) {
-        let algorithm = match config.congestion {
-            CongestionKind::NewReno => Algorithm::NewReno,
-            CongestionKind::Dctcp => Algorithm::Dctcp(Dctcp::new(&config.rules.dctcp)),
-            CongestionKind::Cubic => Algorithm::Cubic(Cubic::default()),
-            CongestionKind::Bbr => {
-                let initial = u64::from(config.initial_window) * u64::from(config.segment);
-                Algorithm::Bbr(Box::new(Bbr::new(initial)))
-            }
-            CongestionKind::Bbr3 => {
-                let initial = u64::from(config.initial_window) * u64::from(config.segment);
-                Algorithm::Bbr3(Box::new(Bbr3::new(initial)))
-            }
-            CongestionKind::Custom { .. } => {
-                let custom = config.custom.as_ref().expect("the kind asks for one");
-                Algorithm::Custom(custom.model.start(&SenderPlace {
-                    segment: config.segment,
-                    initial_window: config.initial_window,
-                    endpoint: self.id.0,
-                    rules: config.rules,
-                    seed: custom.seed,
-                }))
-            }
+        let place = SenderPlace {
+            segment: config.segment,
+            initial_window: config.initial_window,
+            endpoint: self.id.0,
+            rules: config.rules,
+            seed: 0,
         };
+        let algorithm =
+            Algorithm::start(config.congestion, &config.algorithms, config.custom.as_ref(), &place);
         let hystart = HyStart::new(config.rules.hystart);
         self.control = Some(Box::new(Control {
             algorithm,
@@ -77,24 +58,15 @@ impl Endpoint {
                 .map(|a| (now.since(a.last).0 / 1_000_000).max(1) as u32),
         };
         let Some(control) = self.control.as_deref_mut() else { return };
-        if let Algorithm::Dctcp(d) = &mut control.algorithm {
-            let ece = packet.flags & flag::ECE != 0;
-            d.observe(delivered, ece, una, next, &config.rules.dctcp);
-        }
         let min_rtt = control.algorithm.min_rtt();
         if let Some(sampler) = control.algorithm.sampler() {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
             sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
         }
         let rtt = rtt.map(|us| Span::from_us(u64::from(us)));
-        if let Algorithm::Custom(c) = &mut control.algorithm {
-            let marked = packet.flags & flag::ECE != 0;
-            c.observe(&Seen { now, delivered, marked, una, next, rtt });
-        }
+        let marked = packet.flags & flag::ECE != 0;
+        control.algorithm.observe(&Seen { now, delivered, marked, una, next, rtt });
         let Some(rtt) = rtt else { return };
-        if let Algorithm::Cubic(c) = &mut control.algorithm {
-            c.sample(now, rtt);
-        }
         if config.rules.hystart != HyStartRule::Off && self.window.in_slow_start() {
             self.watch_slow_start(now, rtt, config);
         }
@@ -165,49 +137,29 @@ impl Endpoint {
         if w.in_slow_start() {
             ack.acked = control.hystart.counted(ack.acked, ack.segment, config.paces());
         }
-        match &mut control.algorithm {
-            Algorithm::NewReno | Algorithm::Dctcp(_) => {
-                new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &config.rules);
-            }
-            Algorithm::Cubic(c) => c.on_ack(w, &ack, &config.rules),
-            Algorithm::Custom(c) => c.on_ack(w, &ack),
-            Algorithm::Bbr(_) | Algorithm::Bbr3(_) => {} // see `follow_model`
-        }
+        control.algorithm.on_ack(w, &ack);
     }
 
     /// The threshold after a loss with `flight` bytes outstanding. Where marks have cut the window
-    /// already it stays, but DCTCP halves it all the same (Linux, `dctcp_react_to_loss`).
+    /// already it stays, unless the algorithm cuts it all the same.
     pub(super) fn threshold_after_loss(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let held = self.release_hold();
-        if held && config.congestion != CongestionKind::Dctcp {
+        if held && !config.congestion.cuts_after_marks() {
             return self.window.ssthresh;
         }
         let segment = u64::from(config.segment);
-        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
-            Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
-            Some(Algorithm::Custom(c)) => {
-                c.after_loss(&self.window, flight, segment).max(2 * segment)
-            }
-            Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
-            None | Some(Algorithm::NewReno | Algorithm::Dctcp(_)) => {
-                new_reno::threshold(&self.window, flight, segment, &config.rules)
-            }
+        match self.control.as_deref_mut() {
+            Some(c) => c.algorithm.after_loss(&self.window, flight, segment).max(2 * segment),
+            None => new_reno::threshold(&self.window, flight, segment, &config.rules),
         }
     }
 
     /// The threshold after marks with `flight` bytes outstanding.
     pub(super) fn threshold_after_mark(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let segment = u64::from(config.segment);
-        match self.control.as_deref_mut().map(|c| &mut c.algorithm) {
-            Some(Algorithm::Dctcp(d)) => d.reduced(self.window.cwnd).max(2 * segment),
-            Some(Algorithm::Cubic(c)) => c.threshold(&self.window, flight, segment, &config.rules),
-            Some(Algorithm::Custom(c)) => {
-                c.after_marks(&self.window, flight, segment).max(2 * segment)
-            }
-            Some(Algorithm::Bbr(_) | Algorithm::Bbr3(_)) => self.window.cwnd.max(2 * segment),
-            None | Some(Algorithm::NewReno) => {
-                new_reno::threshold(&self.window, flight, segment, &config.rules)
-            }
+        match self.control.as_deref_mut() {
+            Some(c) => c.algorithm.after_marks(&self.window, flight, segment).max(2 * segment),
+            None => new_reno::threshold(&self.window, flight, segment, &config.rules),
         }
     }
 
@@ -215,13 +167,7 @@ impl Endpoint {
     pub(super) fn forget_path(&mut self, config: &TcpConfig) {
         if let Some(control) = self.control.as_deref_mut() {
             control.hystart.forget();
-            match &mut control.algorithm {
-                Algorithm::Cubic(c) => c.forget(),
-                Algorithm::Custom(c) => c.after_timeout(),
-                Algorithm::Bbr(b) => b.on_timeout(u64::from(config.segment)),
-                Algorithm::Bbr3(b) => b.on_timeout(u64::from(config.segment)),
-                Algorithm::NewReno | Algorithm::Dctcp(_) => {}
-            }
+            control.algorithm.after_timeout(u64::from(config.segment));
         }
     }
 
@@ -230,7 +176,7 @@ impl Endpoint {
     pub(super) fn resume(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         if let Some(control) = self.control.as_deref_mut() {
-            control.algorithm.resume(now, idle);
+            control.algorithm.after_idle(now, idle);
         }
     }
 }

@@ -102,7 +102,7 @@ impl Endpoint {
     /// What is known before an ACK is looked at.
     #[inline]
     fn before(&self, config: &TcpConfig) -> Before {
-        let (pipe, lost) = match config.congestion.is_modelled() {
+        let (pipe, lost) = match config.congestion.follows_path() {
             true => (self.pipe(config), self.deemed_lost()),
             false => (0, 0),
         };
@@ -152,7 +152,7 @@ impl Endpoint {
             let delivered = self.delivered_since(before, acked, config);
             self.reduce_in_step(Report { delivered, advanced: acked > 0, lost_more }, config);
         }
-        if config.congestion.is_modelled() {
+        if config.congestion.follows_path() {
             let by_position = if lost_more { u64::from(config.segment) } else { 0 };
             let change = Change {
                 delivered: self.delivered_since(before, acked, config),

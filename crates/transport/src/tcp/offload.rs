@@ -14,6 +14,7 @@
 
 use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
+use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,40 @@ pub struct OffloadRules {
     /// A burst waits while the window has room for less than one part in so many (Linux,
     /// `tcp_tso_win_divisor`); above 0.
     pub window_divisor: u32,
+}
+
+impl OffloadRules {
+    /// Segmentation offload.
+    pub fn read(s: &mut Section) -> OffloadRules {
+        OffloadRules {
+            on: s.get(
+                key(
+                    "segmentation_offload",
+                    "Bursts leave the host back to back, of what passes in about 1 ms at the pacing rate, \
+                     at most 64 KB; small ones wait for room (Linux, TSO and GSO: tcp_tso_autosize, \
+                     tcp_tso_should_defer).",
+                )
+                .default("false"),
+            ),
+            min_segments: s.get(
+                key(
+                    "min_tso_segs",
+                    "With segmentation_offload: segments of a burst at least (Linux, tcp_min_tso_segs).",
+                )
+                .default("2")
+                .range("1", "65535"),
+            ),
+            window_divisor: s.get(
+                key(
+                    "tso_win_divisor",
+                    "With segmentation_offload: a burst does not wait where the window has room for one \
+                     part in so many (Linux, tcp_tso_win_divisor).",
+                )
+                .default("3")
+                .range("1", "65535"),
+            ),
+        }
+    }
 }
 
 impl Default for OffloadRules {

@@ -168,7 +168,7 @@ impl Endpoint {
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.snd_una == self.snd_max
             && config.idle_restart
-            && !config.congestion.is_modelled()
+            && !config.congestion.follows_path()
             && now.since(self.last_sent) > self.rto(config)
         {
             let initial = u64::from(config.initial_window) * u64::from(config.segment);

@@ -1,11 +1,10 @@
 //! Where an endpoint meets pacing and the models of BBR: when the next segment may leave, what is noted
 //! of those that do, and the window and rate that follow from their arrival.
 
-use super::config::{CongestionKind, TcpConfig};
+use super::config::TcpConfig;
 use super::endpoint::{Endpoint, Phase};
 use super::offload::{Burst, Room};
-use crate::congestion::Control;
-use crate::congestion::bbr::Ack;
+use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
 
 /// What may leave now.
@@ -80,7 +79,7 @@ impl Endpoint {
         if (config.rules.pacing || config.offload.on || config.small_queues.on)
             && let Some(srtt) = self.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
-            && !config.congestion.is_modelled()
+            && !config.congestion.follows_path()
         {
             let (w, out) = (&self.window, self.snd_max - self.snd_una);
             control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
@@ -117,10 +116,10 @@ impl Endpoint {
         again: bool,
         config: &TcpConfig,
     ) {
-        let in_flight = match (config.congestion, again) {
-            (CongestionKind::Bbr3, _) => self.pipe(config).saturating_sub(stop - start),
-            (_, true) => 1,
-            (_, false) => start - self.snd_una,
+        let in_flight = match (config.congestion.samples_pipe(), again) {
+            (true, _) => self.pipe(config).saturating_sub(stop - start),
+            (false, true) => 1,
+            (false, false) => start - self.snd_una,
         };
         let Some(control) = self.control.as_deref_mut() else { return };
         if let Some(sampler) = control.algorithm.sampler() {
@@ -137,7 +136,7 @@ impl Endpoint {
     /// The application is about to write: notes whether it has left window unused (Linux,
     /// `tcp_rate_check_app_limited`).
     pub(super) fn note_unused_window(&mut self, config: &TcpConfig) {
-        if !config.congestion.is_modelled() {
+        if !config.congestion.follows_path() {
             return;
         }
         let pipe = self.pipe(config);
@@ -159,7 +158,7 @@ impl Endpoint {
         let seed = u64::from(self.id.0) << 16 | u64::from(self.hash);
         let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };
         let delivered = algorithm.sampler().map_or(0, |s| s.delivered);
-        let cwnd = algorithm.follow(&Ack {
+        let cwnd = algorithm.follow(&PathAck {
             now,
             acked: change.delivered,
             lost: change.lost,

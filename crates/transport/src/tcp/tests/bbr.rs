@@ -1,9 +1,10 @@
 //! BBR and pacing at a bottleneck of 10 Mbit/s behind 10 ms: 1052 B a segment, so that 12 segments fill
 //! the path.
 
-use super::super::config::{CongestionKind, TcpConfig};
+use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
 use crate::congestion::Algorithm;
+use crate::congestion::CongestionKind;
 use crate::congestion::bbr::{Bbr, Mode};
 use crate::congestion::rules::CongestionRules;
 use eastwest_types::{Rate, Side, Span};

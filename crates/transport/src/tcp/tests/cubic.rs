@@ -1,15 +1,19 @@
 //! CUBIC's mean window under periodic loss against tables 1 and 2 of RFC 8312 (RFC 9438 keeps them as
 //! figures), and the end of slow start by HyStart at a bottleneck.
 
-use super::super::config::{CongestionKind, TcpConfig};
+use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
-use crate::congestion::rules::{CongestionRules, Counting, CubicRules, HyStartRule, Variant};
+use crate::congestion::cubic::{CubicRules, Variant};
+use crate::congestion::rules::{CongestionRules, Counting, HyStartRule};
+use crate::congestion::{CongestionKind, Settings};
 use eastwest_types::{Rate, Side, Span};
 
 fn cubic(variant: Variant) -> TcpConfig {
     let cubic = CubicRules { variant, ..CubicRules::default() };
-    let rules = CongestionRules { cubic, counting: Counting::Segments, ..Default::default() };
-    TcpConfig { congestion: CongestionKind::Cubic, rules, max_window: 1 << 30, ..settings() }
+    let rules = CongestionRules { counting: Counting::Segments, ..Default::default() };
+    let algorithms = Settings { cubic, ..Settings::default() };
+    let congestion = CongestionKind::Cubic;
+    TcpConfig { congestion, rules, algorithms, max_window: 1 << 30, ..settings() }
 }
 
 /// Mean window in segments over `seconds` with every `every`-th segment lost, the first quarter left

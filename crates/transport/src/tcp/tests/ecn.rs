@@ -1,10 +1,11 @@
 //! Explicit congestion notification: who asks for it, what is sent as ECN-capable, echo and reaction
 //! (RFC 3168), and what DCTCP does otherwise (RFC 8257).
 
-use super::super::config::{CongestionKind, TcpConfig};
+use super::super::config::TcpConfig;
 use super::super::rules::RecoveryRules;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use crate::congestion::Algorithm;
+use crate::congestion::CongestionKind;
 use crate::congestion::rules::{CongestionRules, EcnRule, EcnRules};
 use eastwest_types::{Side, Span, ecn, flag};
 

@@ -3,12 +3,13 @@
 //! What must hold for each single packet and after each event is asserted in `net`.
 
 use super::super::Notice;
-use super::super::config::{CongestionKind, TcpConfig};
+use super::super::config::TcpConfig;
 use super::super::offload::OffloadRules;
 use super::super::rules::{
     AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules, RtoRule, TimerRules,
 };
 use super::net::{Fate, Net, settings};
+use crate::congestion::CongestionKind;
 use crate::congestion::rules::{
     CongestionRules, Counting, EcnRule, EcnRules, HyStartRule, ReducedFrom,
 };
@@ -51,7 +52,7 @@ fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
         1 => Just(CongestionKind::Bbr3),
     ];
     let counting = prop_oneof![
-        (1..9u32).prop_map(|limit| Counting::Bytes { limit }),
+        (1..9u16).prop_map(|limit| Counting::Bytes { limit }),
         Just(Counting::Acks),
         Just(Counting::Segments),
     ];
@@ -66,7 +67,6 @@ fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
             hystart,
             pacing: on[3],
             ecn: EcnRules { rule, fallback: on[4], all_packets: on[5] },
-            ..CongestionRules::default()
         };
         (kind, rules)
     })

@@ -7,7 +7,7 @@
 
 use eastwest::Mechanisms;
 use eastwest::congestion::{
-    Ack, CongestionModel, CongestionRules, CustomCongestion, SenderPlace, Window, growth,
+    Ack, CongestionControl, CongestionModel, CongestionRules, SenderPlace, Window, growth,
 };
 use eastwest::parameters::{Fraction, Ratio, Section, key};
 
@@ -33,7 +33,7 @@ impl Settings {
 
 impl CongestionModel for Settings {
     /// Every sender gets a control of its own.
-    fn start(&self, place: &SenderPlace) -> Box<dyn CustomCongestion> {
+    fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl> {
         Box::new(Aimd { settings: self.clone(), rules: place.rules })
     }
 }
@@ -45,7 +45,7 @@ struct Aimd {
     rules: CongestionRules,
 }
 
-impl CustomCongestion for Aimd {
+impl CongestionControl for Aimd {
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
         let (mut acked, counting) = (ack.acked, self.rules.counting);
         if w.in_slow_start() {

@@ -1,7 +1,8 @@
 //! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file
 //! in `profiles/`, with the source of every value; without one the keys' own defaults hold.
 
-use eastwest_settings::reader::Section;
+use crate::congestion::{BUILT_IN, CongestionKind};
+use eastwest_settings::Section;
 use toml::{Table, Value};
 
 const LINUX: &str = include_str!("profiles/linux.toml");
@@ -26,7 +27,9 @@ pub fn read(s: &mut Section) {
         ],
     );
     let mut rules: Table = text.parse().expect("a profile is TOML");
-    if s.own("congestion").or(rules.get("congestion")).and_then(Value::as_str) != Some("cubic") {
+    let congestion = s.own("congestion").or(rules.get("congestion")).and_then(Value::as_str);
+    let kind = BUILT_IN.iter().find(|(name, ..)| Some(*name) == congestion).map(|c| c.1);
+    if !kind.is_some_and(CongestionKind::has_hystart_in_linux) {
         // in Linux HyStart is a part of CUBIC (tcp_cubic.c); Reno, DCTCP and BBR have none
         rules.remove("hystart");
     }

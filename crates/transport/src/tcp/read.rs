@@ -2,25 +2,41 @@
 //!
 //! Defaults follow Linux where it has a number for it, RFCs otherwise; each line names its source.
 
-use super::{Context, profiles, tcp_congestion, tcp_rules};
-use eastwest_settings::quantity::{Bytes, Octets};
-use eastwest_settings::reader::{Section, key};
-use eastwest_transport::tcp::config::TcpConfig;
+use super::config::TcpConfig;
+use super::offload::OffloadRules;
+use super::profiles;
+use super::rules::{ReceiverRules, RecoveryRules, TimerRules};
+use crate::congestion::custom::ReadCongestion;
+use crate::congestion::rules::CongestionRules;
+use crate::congestion::small_queue::SmallQueueRules;
+use crate::congestion::{self, Settings};
+use eastwest_settings::reader::{State, read_table};
+use eastwest_settings::{Bytes, Entry, Octets, Section, key};
 use eastwest_types::Span;
 
 /// Bytes of an IPv4 and a TCP header without options, and of the timestamp option with padding.
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// Reads `[tcp]`; `mtu` is `None` where it is not known.
+/// `[tcp]` with nothing but a profile, for senders that are no part of a scenario; `None` where there is
+/// no such profile.
+pub fn profile(name: &str) -> Option<TcpConfig> {
+    let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
+    let mut state = State::default();
+    let (config, _) =
+        read_table(&mut state, "tcp", Some(&table), |s| read(s, None, &[], &mut Vec::new()));
+    state.problems.is_empty().then_some(config)
+}
+
+/// Reads `[tcp]`; `mtu` is `None` where it is not known, `others` are congestion controls from outside.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,
-    context: &Context,
+    others: &[Entry<ReadCongestion>],
     notes: &mut Vec<String>,
 ) -> TcpConfig {
     profiles::read(s);
-    let (congestion, custom) = tcp_congestion::read_kind(s, &context.mechanisms);
+    let (congestion, custom) = congestion::read_kind(s, others);
     let sizes = read_sizes(s, mtu);
     let loss = read_loss(s);
     let acks = read_acks(s);
@@ -41,15 +57,16 @@ pub fn read(
         idle_restart: loss.idle_restart,
         congestion,
         custom,
-        rules: tcp_congestion::read_rules(s, congestion),
+        rules: CongestionRules::read(s, congestion.like()),
+        algorithms: Settings::read(s),
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,
-        timers: tcp_rules::read_timers(s, loss.max_retries),
-        recovery: tcp_rules::read_recovery(s, loss.sack),
-        receiver: tcp_rules::read_receiver(s, loss.sack, sizes.segment, sizes.max_window),
-        offload: tcp_rules::read_offload(s),
-        small_queues: tcp_rules::read_small_queues(s),
-        nagle: tcp_rules::read_nagle(s),
+        timers: TimerRules::read(s, loss.max_retries),
+        recovery: RecoveryRules::read(s, loss.sack),
+        receiver: ReceiverRules::read(s, loss.sack, sizes.segment, sizes.max_window),
+        offload: OffloadRules::read(s),
+        small_queues: SmallQueueRules::read(s),
+        nagle: read_nagle(s),
     }
 }
 
@@ -228,4 +245,16 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
         .range("0 s", "1 h"),
     );
     Timers { min_rto, max_rto, initial_rto, granularity, time_wait }
+}
+
+/// Nagle's algorithm.
+fn read_nagle(s: &mut Section) -> bool {
+    s.get(
+        key(
+            "nagle",
+            "A segment that is not full waits while another such is not acknowledged (RFC 896, in \
+             Minshall's form as in Linux; Hadoop and most services switch it off).",
+        )
+        .default("false"),
+    )
 }

@@ -1,0 +1,235 @@
+//! What a congestion control is asked by TCP, and what it is told.
+//!
+//! It decides how the window grows and how far losses and marks cut it; one that follows a model of the
+//! path gives window and rate itself. Loss detection, recovery, timers and the handshake are TCP's and stay
+//! what the scenario asks for: the window after a timeout is one segment, and growth happens only while the
+//! window is what limits the sender.
+
+use super::rate::RateSampler;
+use super::rules::CongestionRules;
+use super::window::Window;
+use eastwest_engine::random::Stream;
+use eastwest_settings::Section;
+use eastwest_types::{Span, Time};
+use std::fmt;
+
+/// The congestion control of one sender: settings and state.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Bytes were acknowledged while the window was the limit: lets it grow.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+
+    /// The slow start threshold after a loss, in bytes, with `flight` bytes outstanding; the window
+    /// follows it. At least two segments are kept.
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
+
+    /// The same after marks; asked at most once per window of data.
+    fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        self.after_loss(window, flight, segment)
+    }
+
+    /// Every ACK, also while nothing grows.
+    fn observe(&mut self, seen: &Seen) {
+        let _ = seen;
+    }
+
+    /// A timeout has struck; the threshold is set already. `segment` is the payload of a full segment.
+    fn after_timeout(&mut self, segment: u64) {
+        let _ = segment;
+    }
+
+    /// Something is sent after nothing was under way for this time.
+    fn after_idle(&mut self, now: Time, idle: Span) {
+        let _ = (now, idle);
+    }
+
+    /// The model takes an ACK in, whose rate sample is in the [sampler](CongestionControl::sampler).
+    /// Returns the window that follows, in bytes; asked where it follows the path.
+    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
+        let _ = ack;
+        None
+    }
+
+    /// What it remembers of segments under way, where it follows the path.
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        None
+    }
+
+    /// The smallest round-trip time of the model, [`Span::MAX`] before the first.
+    fn min_rtt(&self) -> Span {
+        Span::MAX
+    }
+
+    /// The rate that the model gives, in bytes per second.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How scenarios name an algorithm, what TCP does otherwise with it, and how a sender begins.
+pub trait BuiltIn: CongestionControl + Sized {
+    /// Its name in scenarios: `congestion = "cubic"`.
+    const NAME: &'static str;
+    /// One line of explanation.
+    const DOC: &'static str;
+    /// Its name in Linux (`net.ipv4.tcp_congestion_control`).
+    const IN_LINUX: &'static str;
+    /// Receivers answer each mark, not only the first until the sender has reacted.
+    const ECHOES_EACH_MARK: bool = false;
+    /// It cannot do without ECN, and sends all packets as ECN-capable unless told otherwise.
+    const NEEDS_ECN: bool = false;
+    /// A loss cuts the window even where marks have cut it in the same window of data.
+    const CUTS_AFTER_MARKS: bool = false;
+    /// Window and rate follow a model of the path; see [`CongestionControl::follow`].
+    const FOLLOWS_PATH: bool = false;
+    /// Its rate samples take what is under way by the pipe (RFC 6675), without what is deemed lost.
+    const SAMPLES_PIPE: bool = false;
+    /// Linux ends its slow start with HyStart.
+    const HYSTART_IN_LINUX: bool = false;
+    /// Its settings.
+    type Settings;
+
+    /// Reads its settings from `[tcp]`.
+    fn read(s: &mut Section) -> Self::Settings;
+
+    /// A sender that has sent nothing.
+    fn start(settings: &Self::Settings, place: &SenderPlace) -> Self;
+}
+
+impl<C: CongestionControl + ?Sized> CongestionControl for Box<C> {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        (**self).on_ack(window, ack);
+    }
+    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        (**self).after_loss(window, flight, segment)
+    }
+    fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
+        (**self).after_marks(window, flight, segment)
+    }
+    #[inline]
+    fn observe(&mut self, seen: &Seen) {
+        (**self).observe(seen);
+    }
+    fn after_timeout(&mut self, segment: u64) {
+        (**self).after_timeout(segment);
+    }
+    fn after_idle(&mut self, now: Time, idle: Span) {
+        (**self).after_idle(now, idle);
+    }
+    #[inline]
+    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
+        (**self).follow(ack)
+    }
+    #[inline]
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        (**self).sampler()
+    }
+    #[inline]
+    fn min_rtt(&self) -> Span {
+        (**self).min_rtt()
+    }
+    #[inline]
+    fn pacing_rate(&self) -> Option<u64> {
+        (**self).pacing_rate()
+    }
+}
+
+impl<B: BuiltIn> BuiltIn for Box<B> {
+    const NAME: &'static str = B::NAME;
+    const DOC: &'static str = B::DOC;
+    const IN_LINUX: &'static str = B::IN_LINUX;
+    const ECHOES_EACH_MARK: bool = B::ECHOES_EACH_MARK;
+    const NEEDS_ECN: bool = B::NEEDS_ECN;
+    const CUTS_AFTER_MARKS: bool = B::CUTS_AFTER_MARKS;
+    const FOLLOWS_PATH: bool = B::FOLLOWS_PATH;
+    const SAMPLES_PIPE: bool = B::SAMPLES_PIPE;
+    const HYSTART_IN_LINUX: bool = B::HYSTART_IN_LINUX;
+    type Settings = B::Settings;
+
+    fn read(s: &mut Section) -> B::Settings {
+        B::read(s)
+    }
+    fn start(settings: &B::Settings, place: &SenderPlace) -> Box<B> {
+        Box::new(B::start(settings, place))
+    }
+}
+
+/// What an ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came.
+    pub now: Time,
+    /// Bytes it acknowledges.
+    pub acked: u64,
+    /// Payload of a full segment.
+    pub segment: u64,
+    /// Whether a timeout is being recovered from.
+    pub after_timeout: bool,
+    /// Smoothed round-trip time.
+    pub srtt: Span,
+}
+
+/// What an ACK tells beside its sample.
+#[derive(Clone, Copy, Debug)]
+pub struct PathAck {
+    /// When it came.
+    pub now: Time,
+    /// Bytes newly delivered.
+    pub acked: u64,
+    /// Bytes newly found lost.
+    pub lost: u64,
+    /// Bytes delivered in all.
+    pub delivered: u64,
+    /// Under way before the ACK and after it.
+    pub in_flight_before: u64,
+    /// See `in_flight_before`.
+    pub in_flight: u64,
+    /// Whether losses are being repaired.
+    pub recovering: bool,
+    /// Payload of a full segment.
+    pub segment: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// Decides the phase in which probing begins.
+    pub seed: u64,
+}
+
+/// What an ACK reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// When it came.
+    pub now: Time,
+    /// Bytes that it reports as arrived for the first time.
+    pub delivered: u64,
+    /// Whether it echoes a mark (RFC 3168; of each marked packet where the model
+    /// [asks for that](super::custom::CongestionModel::echoes_each_mark)).
+    pub marked: bool,
+    /// All before this position is acknowledged.
+    pub una: u64,
+    /// The position that is sent next.
+    pub next: u64,
+    /// A round-trip time, where the ACK gives one.
+    pub rtt: Option<Span>,
+}
+
+/// What a congestion control knows of its sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SenderPlace {
+    /// Payload bytes of a full segment.
+    pub segment: u32,
+    /// Initial window in segments.
+    pub initial_window: u32,
+    /// Number of the sending end; used again by later connections.
+    pub endpoint: u32,
+    /// What the scenario says of growth and cuts in general.
+    pub rules: CongestionRules,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+impl SenderPlace {
+    /// The stream of random numbers of this name: one of its own for each sender.
+    pub fn random(&self, what: &str) -> Stream {
+        Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
+    }
+}

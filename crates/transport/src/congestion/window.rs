@@ -1,0 +1,26 @@
+//! The congestion window.
+
+use serde::{Deserialize, Serialize};
+
+/// The congestion window of one sender, in bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow start threshold.
+    pub ssthresh: u64,
+    /// Bytes acknowledged since the window last grew in congestion avoidance.
+    pub credit: u64,
+}
+
+impl Window {
+    /// The window a connection starts with: no threshold yet (RFC 5681, 3.1).
+    pub fn new(initial: u64) -> Window {
+        Window { cwnd: initial, ssthresh: u64::MAX, credit: 0 }
+    }
+
+    /// Whether the window doubles every round trip.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
