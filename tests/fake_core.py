@@ -18,11 +18,10 @@ from eastwest.core import (
     CheckResult,
     Column,
     CoreResult,
-    Keeper,
     Overrides,
     Problem,
-    ProgressCallback,
     Resolved,
+    RunOptions,
 )
 
 DROPS = ("data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin", "datagram")
@@ -133,14 +132,12 @@ class FakeCore:
         data_dir: str,
         overrides: Overrides,
         seed: int | None,
-        reference: bool,
-        progress: ProgressCallback | None,
+        options: RunOptions,
         sketches: Sequence[Any] = (),
-        keeper: Keeper | None = None,
-        threads: int = 1,
     ) -> CoreResult:
-        self.calls.append((overrides, seed, reference))
-        self.threads = threads
+        self.calls.append((overrides, seed, options.reference))
+        self.threads = options.threads
+        progress = options.progress
         if self.problems:
             raise ScenarioError(self.problems)
         if progress is not None:

@@ -65,7 +65,7 @@ def test_reading_is_ended_by_a_signal(tmp_path: Path) -> None:
 def test_building_is_ended_by_a_signal(tmp_path: Path) -> None:
     told: list[core.Progress] = []
     with pytest.raises(StopError), _stopped_soon():
-        core.run(SLOW, *_where(tmp_path), [], None, False, told.append)
+        core.run(SLOW, *_where(tmp_path), [], None, core.RunOptions(progress=told.append))
     assert not told
 
 
@@ -79,7 +79,8 @@ def test_memory_is_watched_while_a_run_is_built(tmp_path: Path) -> None:
             assert sum(value for _, value, _ in parts) > 100_000_000
 
     with pytest.raises(MemoryLimitError, match="before its first event"):
-        core.run(SLOW, *_where(tmp_path), [], None, False, Late(told.append, 1_000_000))
+        late = core.RunOptions(progress=Late(told.append, 1_000_000))
+        core.run(SLOW, *_where(tmp_path), [], None, late)
     assert not told
 
 

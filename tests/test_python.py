@@ -78,7 +78,7 @@ def test_what_the_binary_returns_has_the_declared_keys() -> None:
     where = (".", str(shipped.DATA))
     seen: list[Any] = []
     slower = [("workload.transfers.bytes", "200 MB")]
-    done = core.run(text, *where, slower, None, False, seen.append)
+    done = core.run(text, *where, slower, None, core.RunOptions(progress=seen.append))
     assert done.keys() == keys(core.CoreResult)
     assert seen, "no progress was reported"
     assert all(progress.keys() == keys(core.Progress) for progress in seen)

@@ -21,7 +21,7 @@ import eastwest as ew
 import pictures
 from browser import browser
 from docs_site import ROOT, convert, outside
-from reference import PAGE, page
+from reference import ATTRIBUTES, PAGE, RESULTS, attributes, page, results
 
 PYTHON = ROOT / "docs" / "reference" / "python.md"
 
@@ -95,6 +95,12 @@ def test_a_reader_finds_a_page(address: str, tool: Callable[..., str], tmp_path:
 
 def test_the_reference_of_the_command_line_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run make reference"
+
+
+def test_what_is_made_from_the_declared_tables_is_up_to_date() -> None:
+    text = RESULTS.read_text(encoding="utf-8")
+    assert results(text) == text, "run make reference"
+    assert ATTRIBUTES.read_text(encoding="utf-8") == attributes(), "run make reference"
 
 
 def test_the_reference_of_python_has_every_name() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import formats, memory
+from eastwest.core import RunOptions
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.unfinished import Keeper
@@ -86,9 +87,8 @@ def attempt(
 
     source, target = load_source(scenario), TargetFolder(Path(out))
     try:
-        return said, simulate(
-            source, list(settings), None, target, progress=progress, keeper=keeper, threads=threads
-        )
+        options = RunOptions(progress=progress, threads=threads)
+        return said, simulate(source, list(settings), None, target, options, keeper)
     except Stopped:
         assert keeper.kept_s is not None
         return said, None
@@ -105,7 +105,7 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
     with monkeypatch.context() as patched:
         patched.setattr(memory, "held_bytes", held)
         with pytest.raises(MemoryError, match="may take 1 GB"):
-            simulate(source, [], None, target, keeper=keeper, memory_bytes=1_000_000_000)
+            simulate(source, [], None, target, RunOptions(memory_bytes=1_000_000_000), keeper)
     assert keeper.goes_on
     said, result = attempt("r")
     assert said[0].startswith("goes on from ")
@@ -131,9 +131,9 @@ def test_a_second_ctrl_c_ends_the_writing_of_the_state() -> None:
     keeper = Impatient(1e-3, say=said.append)
     keeper.look_every_s = 0
     with pytest.raises(Stopped):
+        options = RunOptions(progress=progress)
         simulate(
-            load_source("long.toml"), [], None, TargetFolder(Path("r")), progress=progress,
-            keeper=keeper,
+            load_source("long.toml"), [], None, TargetFolder(Path("r")), options, keeper
         )  # fmt: skip
     assert len(said) == 1
     assert said[0].startswith("stopping: the state of the run is being written to disk")

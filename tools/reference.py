@@ -1,12 +1,15 @@
-"""Writes the reference of the command line (docs/reference/cli.md) from the commands themselves.
+"""Writes what is made from the code: references of the command line and of results.
 
-``python tools/reference.py`` writes the page, and tests/test_site.py compares it. Typer can write
-such a page too, but as lists, and with words that change with its version.
+``python tools/reference.py`` writes docs/reference/cli.md from the commands, and from the tables
+that the simulator declares the tables of docs/reference/results.md and the attributes of results
+(python/eastwest/result_tables.py). tests/test_site.py compares them. Typer can write a page of
+commands too, but as lists, and with words that change with its version.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +18,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
+from eastwest import core
 from eastwest.cli import app
 
 Command = Callable[..., Any]
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reference" / "cli.md"
+RESULTS = ROOT / "docs" / "reference" / "results.md"
+ATTRIBUTES = ROOT / "python" / "eastwest" / "result_tables.py"
 
 _HEAD = """\
 # Command line
@@ -148,5 +155,67 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+# Where the tables of results.md begin, and what comes after them.
+_TABLES = "<!-- Tables: made from the code by `make reference`. -->\n"
+# Length of the first line of a docstring.
+_SHORT = 85
+_AFTER = "## `summary.json`\n"
+
+_ATTRIBUTES_HEAD = '''\
+"""Tables of a result as attributes: made from their declarations by ``make reference``."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Tables:
+    """The tables of a result, read when first used."""
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Read one table by name."""
+        raise NotImplementedError
+'''
+
+
+def results(text: str) -> str:
+    """Give docs/reference/results.md with the tables as they are declared."""
+    before, rest = text.split(_TABLES)
+    after = rest[rest.index(_AFTER) :]
+    tables = [_table(table) for table in core.tables()]
+    return before + _TABLES + "\n" + "\n".join(tables) + "\n" + after
+
+
+def _table(table: core.DeclaredTable) -> str:
+    lines = [f"## `{table['name']}`", "", table["about"], ""]
+    lines += ["| column | type | meaning |", "|---|---|---|"]
+    lines += [f"| `{c['name']}` | {c['kind']} | {_cell(c['about'])} |" for c in table["columns"]]
+    return "\n".join(lines) + "\n"
+
+
+def attributes() -> str:
+    """Give the text of python/eastwest/result_tables.py."""
+    return _ATTRIBUTES_HEAD + "".join(map(_attribute, core.tables()))
+
+
+def _attribute(table: core.DeclaredTable) -> str:
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", table["about"]).replace("`", "``")
+    about = re.split(r"(?<=[.:;]) ", plain)[0].rstrip(".:;")
+    while len(about) > _SHORT:
+        about = about.rpartition(",")[0]
+    return f'''
+    @cached_property
+    def {table["name"]}(self) -> pl.DataFrame:
+        """{about}."""
+        return self.table("{table["name"]}")
+'''
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    RESULTS.write_text(results(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+    ATTRIBUTES.write_text(attributes(), encoding="utf-8")

@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from eastwest.core import CheckResult, CoreResult, DrillResult, Keeper, Problem, Progress, Resolved
+from eastwest.core import (
+    CheckResult,
+    CoreResult,
+    DeclaredTable,
+    DrillResult,
+    Problem,
+    Resolved,
+    RunOptions,
+)
 
 __all__ = [
     "RunError",
@@ -20,6 +28,7 @@ __all__ = [
     "resolve",
     "run",
     "schema",
+    "tables",
     "topology",
     "topology_kinds",
     "version",
@@ -42,11 +51,8 @@ def run(
     data_dir: str,
     overrides: list[tuple[str, str]],
     seed: int | None,
-    reference: bool,
-    progress: Callable[[Progress], None] | None,
+    options: RunOptions,
     sketches: list[Any] = ...,
-    keeper: Keeper | None = None,
-    threads: int = 1,
 ) -> CoreResult: ...
 def check(
     text: str,
@@ -79,6 +85,7 @@ def fuzz(
     sketches: list[Any] = ...,
 ) -> dict[str, Any]: ...
 def schema() -> str: ...
+def tables() -> list[DeclaredTable]: ...
 def topology(
     text: str,
     base_dir: str,

@@ -28,6 +28,28 @@ Tables = dict[str, list[Column]]
 Overrides = list[tuple[str, str]]
 
 
+class DeclaredColumn(TypedDict):
+    """A column of a result table."""
+
+    name: str
+    kind: Dtype
+    since: int
+    """The format of which every folder has it, if its table is older."""
+    about: str
+    """What it means, in Markdown."""
+
+
+class DeclaredTable(TypedDict):
+    """A table of a result folder, as the simulator declares it."""
+
+    name: str
+    since: int
+    """The first format of which every folder has it."""
+    about: str
+    """What a row is, in Markdown that may link to other pages from docs/reference/."""
+    columns: list[DeclaredColumn]
+
+
 class Problem(TypedDict):
     """One thing wrong with a scenario or trace."""
 
@@ -174,6 +196,25 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """How a run is done. Its result is the same, whatever stands here."""
+
+    reference: bool = False
+    """Run every port in the two-event reference mode, which is slower."""
+    threads: int = 1
+    """Threads for a run that can be divided; a note tells what was done.
+
+    A run that was kept goes on as it began, whatever stands here.
+    """
+    progress: ProgressCallback | None = None
+    """Is called about ten times a second."""
+    keeper: Keeper | None = None
+    """Keeps the run while it is under way; it goes on from where it was kept."""
+    memory_bytes: int | None = None
+    """Memory that the process may hold; without it, nine tenths of what is available."""
+
+
+@dataclass(frozen=True)
 class Extras:
     """Mechanisms of the user's own that scenarios may name; see ``eastwest.mechanisms``."""
 
@@ -256,23 +297,12 @@ def run(
     data_dir: str,
     overrides: Overrides,
     seed: int | None,
-    reference: bool,
-    progress: ProgressCallback | None,
-    keeper: Keeper | None = None,
-    threads: int = 1,
+    options: RunOptions | None = None,
 ) -> CoreResult:
-    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``.
-
-    With a ``keeper``, the run is kept while it is under way, and goes on from where it was kept.
-    With several ``threads`` a run that can be divided is; a note tells what was done. One that was
-    kept goes on as it began, whatever ``threads`` says.
-    """
+    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
     with _door() as (module, more):
-        further: tuple[Any, ...] = more
-        if keeper is not None or threads > 1:
-            further = (list(extras().sketches), keeper, threads)
         result: CoreResult = module.run(
-            text, base_dir, data_dir, overrides, seed, reference, progress, *further
+            text, base_dir, data_dir, overrides, seed, options or RunOptions(), *more
         )
         return result
 
@@ -296,6 +326,11 @@ def resolve(
 def schema() -> str:
     """JSON description of every scenario setting."""
     return _core.schema()
+
+
+def tables() -> list[DeclaredTable]:
+    """Tables that a run leaves, in the order of the reference."""
+    return _core.tables()
 
 
 def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from eastwest.core import Column, CoreResult
 from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
 from eastwest.partial import Partial
+from eastwest.result_tables import Tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +46,7 @@ def _no_parts(_: str) -> list[Path]:
 _ONE_BYTE = 256
 
 
-class Result:
+class Result(Tables):
     """A result folder.
 
     Tables are read when first used. Units are in the columns' names: ``fct_us`` is microseconds,
@@ -83,126 +84,6 @@ class Result:
     def table(self, name: str) -> pl.DataFrame:
         """Read one table by name, such as ``links``."""
         return formats.read_table(self.path, name, self.format)
-
-    @cached_property
-    def jobs(self) -> pl.DataFrame:
-        """One row per finished job: times in seconds, bytes read, shuffled and written."""
-        return self.table("jobs")
-
-    @cached_property
-    def tasks(self) -> pl.DataFrame:
-        """One row per finished map or reduce task."""
-        return self.table("tasks")
-
-    @cached_property
-    def counters(self) -> pl.DataFrame:
-        """One row per finished job: Hadoop's counters, by Hadoop's names."""
-        return self.table("counters")
-
-    @cached_property
-    def flows(self) -> pl.DataFrame:
-        """One row per flow: bytes, completion time (``fct_us``), slowdown, retransmissions."""
-        return self.table("flows")
-
-    @cached_property
-    def flow_parts(self) -> pl.DataFrame:
-        """What the time of the flows named in ``measure.flow_parts`` went into."""
-        return self.table("flow_parts")
-
-    @cached_property
-    def flow_samples(self) -> pl.DataFrame:
-        """Bytes that came of the streams named in ``measure.flow_samples``, over time."""
-        return self.table("flow_samples")
-
-    @cached_property
-    def links(self) -> pl.DataFrame:
-        """One row per direction of each cable: bytes carried, utilisation, drops, fullest queue."""
-        return self.table("links")
-
-    @cached_property
-    def drops(self) -> pl.DataFrame:
-        """Packets marked and lost, and at measured ports arrived, by port, class and kind."""
-        return self.table("drops")
-
-    @cached_property
-    def depths(self) -> pl.DataFrame:
-        """What packets found waiting at measured ports: a histogram per port and class."""
-        return self.table("depths")
-
-    @cached_property
-    def sojourn(self) -> pl.DataFrame:
-        """How long packets waited at measured ports: a histogram per port and class."""
-        return self.table("sojourn")
-
-    @cached_property
-    def queues(self) -> pl.DataFrame:
-        """Lengths of queues, sampled."""
-        return self.table("queues")
-
-    @cached_property
-    def traffic(self) -> pl.DataFrame:
-        """Bytes carried per tier in the interval that ends at ``time_s``."""
-        return self.table("traffic")
-
-    @cached_property
-    def power(self) -> pl.DataFrame:
-        """Energy and states of the links of each tier in the interval that ends at ``time_s``."""
-        return self.table("power")
-
-    @cached_property
-    def lpi(self) -> pl.DataFrame:
-        """Every time that the links named in ``measure.lpi`` slept."""
-        return self.table("lpi")
-
-    @cached_property
-    def streams(self) -> pl.DataFrame:
-        """Streams of raw Ethernet frames: what was sent, what arrived, how late and how evenly."""
-        return self.table("streams")
-
-    @cached_property
-    def pfc(self) -> pl.DataFrame:
-        """Pauses and buffers of every link and priority under data-centre bridging."""
-        return self.table("pfc")
-
-    @cached_property
-    def pauses(self) -> pl.DataFrame:
-        """Every pause of the ports named in ``measure.pauses``."""
-        return self.table("pauses")
-
-    @cached_property
-    def latency(self) -> pl.DataFrame:
-        """Histograms of per-packet end-to-end latency by class and kind of packet."""
-        return self.table("latency")
-
-    @cached_property
-    def rounds(self) -> pl.DataFrame:
-        """Rounds of synchronized reads."""
-        return self.table("rounds")
-
-    @cached_property
-    def transactions(self) -> pl.DataFrame:
-        """One row per finished transaction: response time, its network's and computing part."""
-        return self.table("transactions")
-
-    @cached_property
-    def calls(self) -> pl.DataFrame:
-        """One row per call of a finished transaction: who answered, and when."""
-        return self.table("calls")
-
-    @cached_property
-    def events(self) -> pl.DataFrame:
-        """What happened to connections: drops, timeouts and recoveries, in order of time."""
-        return self.table("events")
-
-    @cached_property
-    def link_samples(self) -> pl.DataFrame:
-        """Bytes and drops of each link in the interval that ends at ``time_s``."""
-        return self.table("link_samples")
-
-    @cached_property
-    def tcp_trace(self) -> pl.DataFrame:
-        """Windows and timers of the connections named in ``measure.tcp_trace``."""
-        return self.table("tcp_trace")
 
 
 def load(path: str | Path) -> Result:

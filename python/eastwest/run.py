@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +127,13 @@ def run(
             as_overrides(set),
             seed,
             TargetFolder(Path(out) if out is not None else None, force),
-            reference=reference,
-            progress=progress,
-            keeper=Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
-            memory_bytes=memory_bytes,
-            threads=threads,
+            core.RunOptions(
+                reference=reference,
+                threads=threads,
+                progress=progress,
+                memory_bytes=memory_bytes,
+            ),
+            Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
         )
 
 
@@ -140,12 +142,8 @@ def simulate(
     overrides: core.Overrides,
     seed: int | None,
     target: TargetFolder,
-    *,
-    reference: bool = False,
-    progress: core.ProgressCallback | None = None,
+    options: core.RunOptions,
     keeper: Keeper | None = None,
-    memory_bytes: int | None = None,
-    threads: int = 1,
 ) -> Result:
     """Run what ``load_source`` found and write its result folder at once or not at all.
 
@@ -153,16 +151,7 @@ def simulate(
     """
     target.check()
     try:
-        raw, summary = measured(
-            source,
-            overrides,
-            seed,
-            reference=reference,
-            progress=progress,
-            keeper=keeper,
-            memory_bytes=memory_bytes,
-            threads=threads,
-        )
+        raw, summary = measured(source, overrides, seed, options, keeper)
         if keeper is None:
             return write_result(target, raw, summary)
         result = write_result(target, raw, summary, keeper.parts)
@@ -177,31 +166,20 @@ def measured(
     source: Source,
     overrides: core.Overrides,
     seed: int | None,
-    *,
-    reference: bool = False,
-    progress: core.ProgressCallback | None = None,
+    options: core.RunOptions | None = None,
     keeper: Keeper | None = None,
-    memory_bytes: int | None = None,
-    threads: int = 1,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
     """Run a scenario without writing a result: what the core has, and the summary with its cost.
 
     With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
-    processes that the run took. ``memory_bytes`` and ``threads``: see ``run``.
+    processes that the run took.
     """
     cpu = time.process_time()
     wall = time.perf_counter()
-    raw = core.run(
-        source.text,
-        str(source.base_dir),
-        str(shipped.DATA),
-        overrides,
-        seed,
-        reference,
-        Watched(_since_the_start(progress or _quiet, keeper), memory_bytes),
-        keeper,
-        threads,
-    )
+    options = options or core.RunOptions()
+    told = _since_the_start(options.progress or _quiet, keeper)
+    options = replace(options, progress=Watched(told, options.memory_bytes), keeper=keeper)
+    raw = core.run(source.text, str(source.base_dir), str(shipped.DATA), overrides, seed, options)
     summary: dict[str, Any] = json.loads(raw["summary_json"])
     summary.setdefault("version", core.version())
     before = keeper.earlier if keeper is not None else {"wall_s": 0.0, "cpu_s": 0.0}

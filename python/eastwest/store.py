@@ -203,9 +203,8 @@ class Store:
         if found is not None:
             return found
         reset_peak()
-        raw, summary = measured(
-            wanted.source, wanted.overrides, seed, progress=progress, memory_bytes=memory_bytes
-        )
+        options = core.RunOptions(progress=progress, memory_bytes=memory_bytes)
+        raw, summary = measured(wanted.source, wanted.overrides, seed, options)
         made = {name: make(raw) for name, make in extra.items()}
         result = self.put(key, raw, summary, tables=tables, extra=made)
         self.record(wanted, key, summary)

@@ -20,13 +20,12 @@ use eastwest_settings::problem::Problem;
 use eastwest_sim::memory_estimate;
 use eastwest_sim::scenario::{self, Context, Scenario};
 use eastwest_sim::world::{Progress, RunError as WorldError};
-use keeping::Keeping;
 use patience::patiently;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use running::{Finished, Running};
+use running::{Finished, Options, Running};
 use sketch::{Sketch, Watch};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -134,6 +133,30 @@ fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>
     Ok(d)
 }
 
+/// Every table that a run leaves, as it is declared; see `DeclaredTable` in python/eastwest/core.py.
+#[pyfunction]
+fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let tables = PyList::empty(py);
+    for table in eastwest_sim::results::TABLES {
+        let columns = PyList::empty(py);
+        for column in table.columns {
+            let d = PyDict::new(py);
+            d.set_item("name", column.name)?;
+            d.set_item("kind", column.kind)?;
+            d.set_item("since", column.since)?;
+            d.set_item("about", column.about.trim())?;
+            columns.append(d)?;
+        }
+        let d = PyDict::new(py);
+        d.set_item("name", table.name)?;
+        d.set_item("since", table.since)?;
+        d.set_item("about", table.about.trim())?;
+        d.set_item("columns", columns)?;
+        tables.append(d)?;
+    }
+    Ok(tables)
+}
+
 /// A table column as (type, data), see `Column` in python/eastwest/core.py.
 fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     fn bytes<'py, T: Copy, const N: usize>(
@@ -208,7 +231,7 @@ fn expect(
 
 /// Simulates a scenario; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, reference, progress, sketches = Vec::new(), keeper = None, threads = 1))]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, seed, options, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
 fn run<'py>(
     py: Python<'py>,
@@ -217,19 +240,14 @@ fn run<'py>(
     data_dir: &str,
     overrides: Vec<(String, String)>,
     seed: Option<u64>,
-    reference: bool,
-    progress: Option<Py<PyAny>>,
+    options: Options,
     sketches: Vec<Sketch>,
-    keeper: Option<Py<PyAny>>,
-    threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (watch, sketched) = (Arc::new(Watch::default()), !sketches.is_empty());
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
-    expect(py, progress.as_ref(), &scenario, threads)?;
-    let keeping =
-        keeper.map(|keeper| Keeping::new(py, keeper, &scenario, reference)).transpose()?;
-    let running = Running::new(&scenario, reference, threads, &watch, progress, keeping);
+    expect(py, options.progress.as_ref(), &scenario, options.threads)?;
+    let running = Running::new(py, &scenario, &watch, options)?;
     // other Python threads go on meanwhile
     let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
@@ -468,6 +486,7 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(tables, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;
     m.add_function(wrap_pyfunction!(topology_kinds, m)?)?;
     m.add_function(wrap_pyfunction!(drill, m)?)?;

@@ -21,16 +21,24 @@ use std::time::{Duration, Instant};
 /// Time between two calls of the progress callback, and between two looks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// How a run is done: `RunOptions` of python/eastwest/core.py, attribute by attribute.
+#[derive(FromPyObject)]
+pub struct Options {
+    reference: bool,
+    /// Threads that it may use.
+    pub threads: usize,
+    /// Is told how far the run is.
+    pub progress: Option<Py<PyAny>>,
+    /// Has a place for the run under way.
+    keeper: Option<Py<PyAny>>,
+}
+
 /// A simulation and who watches it.
 pub struct Running<'a> {
     scenario: &'a Scenario,
-    reference: bool,
-    /// Threads that it may use.
-    threads: usize,
+    options: Options,
     /// What sketches do.
     watch: &'a Watch,
-    /// Is told how far the run is.
-    progress: Option<Py<PyAny>>,
     keeping: Option<Keeping>,
     started: Instant,
     looked: Instant,
@@ -49,17 +57,18 @@ pub struct Finished {
 impl<'a> Running<'a> {
     /// A run that begins now.
     pub fn new(
+        py: Python<'_>,
         scenario: &'a Scenario,
-        reference: bool,
-        threads: usize,
         watch: &'a Watch,
-        progress: Option<Py<PyAny>>,
-        keeping: Option<Keeping>,
-    ) -> Running<'a> {
+        options: Options,
+    ) -> PyResult<Running<'a>> {
+        let keeper = options.keeper.as_ref().map(|keeper| keeper.clone_ref(py));
+        let keep = |keeper| Keeping::new(py, keeper, scenario, options.reference);
+        let keeping = keeper.map(keep).transpose()?;
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         let (looked, raised) = (started, None);
-        Running { scenario, reference, threads, watch, progress, keeping, started, looked, raised }
+        Ok(Running { scenario, options, watch, keeping, started, looked, raised })
     }
 
     /// Runs to the end, from where an earlier run has been kept. The outer error is what Python has
@@ -68,14 +77,14 @@ impl<'a> Running<'a> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
         let parts = match kept {
             Some(Kept::One(world)) => {
-                let note =
-                    (self.threads > 1).then(|| "One thread, as when it was kept.".to_owned());
+                let note = (self.options.threads > 1)
+                    .then(|| "One thread, as when it was kept.".to_owned());
                 return self.finish_in_one(Some(*world), note);
             }
             Some(Kept::Parts(parts)) => Some(parts),
             None => None,
         };
-        let asked = self.threads > 1 || parts.is_some();
+        let asked = self.options.threads > 1 || parts.is_some();
         let why = match self.finish_on_threads(parts)? {
             Ok(Ended::Done(done)) => {
                 let note = Some(of_threads(&done.parallel()));
@@ -103,7 +112,7 @@ impl<'a> Running<'a> {
                 Ok(threads) => threads,
                 Err(why) => return Ok(Ok(Ended::InOne(why))),
             };
-            let (scenario, reference) = (self.scenario, self.reference);
+            let (scenario, reference) = (self.scenario, self.options.reference);
             // parts are built, and put together again, without asking this watcher; what they do in
             // between takes no steps
             let progress = self.callback();
@@ -118,7 +127,7 @@ impl<'a> Running<'a> {
 
     /// How many, or why one.
     fn threads_to_use(&self) -> Result<usize, &'static str> {
-        if self.threads == 1 {
+        if self.options.threads == 1 {
             return Err("one was asked for");
         }
         if self.scenario.fidelity == Fidelity::Flow {
@@ -129,7 +138,7 @@ impl<'a> Running<'a> {
         }
         // more would only wait for each other
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        match self.threads.min(cores) {
+        match self.options.threads.min(cores) {
             1 => Err("there is one core"),
             threads => Ok(threads),
         }
@@ -151,7 +160,7 @@ impl<'a> Running<'a> {
         let ended = world.run(&mut |world| self.look(world));
         match (ended, self.raised.take()) {
             (Ok(()), _) => {
-                let results = patiently(self.progress.as_ref(), || Results::new(world))?;
+                let results = patiently(self.options.progress.as_ref(), || Results::new(world))?;
                 Ok(Ok(Finished { results, note }))
             }
             (Err(_), Some(raised)) => {
@@ -177,7 +186,7 @@ impl<'a> Running<'a> {
             (_, Some(raised)) => Err(raised),
             (Err(error), None) => Ok(Err(error)),
             (Ok(()), None) => {
-                let progress = self.progress.as_ref();
+                let progress = self.options.progress.as_ref();
                 let results = patiently(progress, || Results::new(world.finish()))?;
                 Ok(Ok(Finished { results, note }))
             }
@@ -189,14 +198,14 @@ impl<'a> Running<'a> {
         &self,
         world: impl FnOnce(Plan) -> Result<W, String>,
     ) -> PyResult<Result<W, RunError>> {
-        patiently(self.progress.as_ref(), || {
-            let plan = plan_of(self.scenario, self.reference)?;
+        patiently(self.options.progress.as_ref(), || {
+            let plan = plan_of(self.scenario, self.options.reference)?;
             world(plan).map_err(RunError::Limit)
         })
     }
 
     fn callback(&self) -> Option<Py<PyAny>> {
-        Python::attach(|py| self.progress.as_ref().map(|progress| progress.clone_ref(py)))
+        Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
     /// Whether the run may go on.
@@ -222,7 +231,7 @@ impl<'a> Running<'a> {
     fn tell(&self, progress: &Progress) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
-            match &self.progress {
+            match &self.options.progress {
                 Some(callback) => {
                     callback.call1(py, (progress_dict(py, progress, self.started)?,)).map(|_| ())
                 }

@@ -1,7 +1,8 @@
 //! What happened to connections: packets lost, timers expired, losses repaired. One row each, in
 //! order of time; the first `most` of a run are kept, the others counted.
 
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::Table;
 use eastwest_types::{HostId, PacketKind, Time};
 use serde::{Deserialize, Serialize};
 
@@ -154,46 +155,81 @@ impl EventLog {
     /// The table `events`; `drops` are the names of the causes of drops, `timeouts` those of the
     /// causes of timeouts. The rows are given back.
     pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
-        let r = &self.rows;
-        // label 0 is the empty text of what has none
-        let named = |names: &[&str]| [""].iter().chain(names).map(|n| (*n).to_owned()).collect();
-        let causes = [drops, timeouts].concat();
-        let cause = |e: &Kept| match (e.cause, e.what) {
-            (n @ 1.., What::Timeout) => u32::from(n) + drops.len() as u32,
-            (n, _) => u32::from(n),
-        };
-        let kinds = PacketKind::ALL.map(PacketKind::name);
-        let number = |n: u32| if n == NONE { -1 } else { i64::from(n) };
-        Table::new(
-            "events",
-            vec![
-                ("time_s", Column::F64(r.iter().map(|e| e.at.as_secs_f64()).collect())),
-                (
-                    "what",
-                    Column::Label(
-                        r.iter().map(|e| e.what as u32).collect(),
-                        What::NAMES.map(String::from).to_vec(),
-                    ),
-                ),
-                ("connection", Column::I64(r.iter().map(|e| number(e.connection)).collect())),
-                ("src", Column::U32(r.iter().map(|e| e.src.0).collect())),
-                ("dst", Column::U32(r.iter().map(|e| e.dst.0).collect())),
-                (
-                    "kind",
-                    Column::Label(r.iter().map(|e| u32::from(e.kind)).collect(), named(&kinds)),
-                ),
-                ("stream_start", Column::U64(r.iter().map(|e| e.stream_start).collect())),
-                ("bytes", Column::U32(r.iter().map(|e| e.bytes).collect())),
-                ("link", Column::I64(r.iter().map(|e| number(e.link)).collect())),
-                ("cause", Column::Label(r.iter().map(cause).collect(), named(&causes))),
-            ],
-        )
+        Events::of(&self.rows, &Causes { drops, timeouts })
     }
+}
+
+/// Names of the causes of drops and timeouts, by their numbers.
+struct Causes<'a> {
+    drops: &'a [&'a str],
+    timeouts: &'a [&'a str],
+}
+
+impl Causes<'_> {
+    /// Name of the cause of an event, empty where it has none.
+    fn name(&self, event: &Kept) -> &str {
+        let names = if event.what == What::Timeout { self.timeouts } else { self.drops };
+        event.cause.checked_sub(1).map_or("", |cause| names[usize::from(cause)])
+    }
+}
+
+/// Number of a connection or link in the table, -1 for none.
+fn number(kept: u32) -> i64 {
+    if kept == NONE { -1 } else { i64::from(kept) }
+}
+
+table! {
+    /// One row for each thing that happened to a connection, in order of time: at most
+    /// `measure.events` of them, the first ones; `event_log` in the summary says how many more
+    /// there were.
+    pub Events = "events" since 2
+    of event in &'a Kept, causes: &Causes<'_>;
+
+    /// when
+    time_s: seconds = event.at;
+
+    /// `drop`: a packet was lost; `timeout`: a retransmission timer expired; `recovery`: fast
+    /// retransmit begins; `recovered`: all that was outstanding at that moment, or at a timeout, is
+    /// acknowledged; `spurious`: an acknowledgement shows that a timeout was needless; `failed`:
+    /// the connection was given up
+    what: label(&What::NAMES) = event.what as u32;
+
+    /// number of the connection, −1 for datagrams
+    connection: i64 = number(event.connection);
+
+    /// host that sent the packet, or whose stream it is about
+    src: u32 = event.src.0;
+
+    /// host it was sent to
+    dst: u32 = event.dst.0;
+
+    /// of drops, as in `links`: `data`, `retransmission`, `ack`, `ece_ack`, `syn`, `syn_ack`,
+    /// `fin`, `datagram`; otherwise empty
+    kind: few = event.kind.checked_sub(1).map_or("", |kind| PacketKind::ALL[usize::from(kind)].name());
+
+    /// position in the stream of the first byte it is about, as in `flows`; of a packet without
+    /// payload that of the byte to be sent next
+    stream_start: u64 = event.stream_start;
+
+    /// payload it is about: of drops that of the packet; of `timeout`, `recovery` and `failed` all
+    /// that is not acknowledged; of `recovered` and `spurious` what is acknowledged by the packet
+    /// that tells so
+    bytes: u32 = event.bytes;
+
+    /// of drops the number of the link, otherwise −1
+    link: i64 = number(event.link);
+
+    /// of drops: `queue-full`, `loss`, `link-down`, `no-route`, `early`, `shared-buffer`,
+    /// `sojourn`; of timeouts their [cause](../mechanisms/tcp-timeouts.md) as it looks when the
+    /// timer strikes: `syn`, `syn_ack`, `request`, `full_window`, `tail`, `few_duplicates`,
+    /// `lost_retransmission`, `recovery`, `fin`, `ack`, `spurious`; otherwise empty
+    cause: few = causes.name(event);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
 
     #[test]
     fn a_full_log_keeps_the_first_and_counts_the_rest() {
@@ -212,8 +248,7 @@ mod tests {
         (0..5).for_each(|at| log.push(row(at)));
         assert_eq!((log.len(), log.left_out()), (3, 2));
         let table = log.into_table(&["queue-full"], &["syn", "tail"]);
-        let names = ["", "queue-full", "syn", "tail"].map(String::from).to_vec();
-        assert_eq!(table.column("cause"), Some(&Column::Label(vec![3; 3], names)));
+        assert_eq!(table.column("cause").map(|c| c.text(2)), Some("tail".to_owned()));
         assert_eq!(table.column("connection"), Some(&Column::I64(vec![0, 1, 2])));
         assert_eq!(table.column("link"), Some(&Column::I64(vec![-1; 3])));
         let mut off = EventLog::new(0);

@@ -5,7 +5,8 @@
 //! one before had arrived (Barford and Crovella, *Critical path analysis of TCP transactions*, SIGCOMM
 //! 2000); who follows it is no matter of this file.
 
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -110,36 +111,59 @@ impl PartsTable {
     }
 
     /// The table `flow_parts`.
-    pub fn table(&self, workloads: &[String], classes: &[String]) -> Table {
-        let r = &self.rows;
-        let us = |of: fn(&Parts) -> Span| {
-            Column::F64(r.iter().map(|row| of(&row.parts).as_us_f64()).collect())
-        };
-        let number = |is_stream: bool| {
-            let row = |row: &PartsRow| if row.is_stream == is_stream { row.row as i64 } else { -1 };
-            Column::I64(r.iter().map(row).collect())
-        };
-        let label = |of: &dyn Fn(&PartsRow) -> u32, names: Vec<String>| {
-            Column::Label(r.iter().map(of).collect(), names)
-        };
-        let losses = ["no", "yes"].map(str::to_owned).to_vec();
-        Table::new(
-            "flow_parts",
-            vec![
-                ("flow", number(false)),
-                ("stream", number(true)),
-                ("workload", label(&|f| u32::from(f.workload), workloads.to_vec())),
-                ("class", label(&|f| u32::from(f.class.0), classes.to_vec())),
-                ("src", Column::U32(r.iter().map(|f| f.src.0).collect())),
-                ("dst", Column::U32(r.iter().map(|f| f.dst.0).collect())),
-                ("bytes", Column::U64(r.iter().map(|f| f.bytes).collect())),
-                ("loss", label(&|f| u32::from(f.with_loss), losses)),
-                ("completion_us", us(Parts::sum)),
-                ("injection_us", us(|p| p.injection)),
-                ("queueing_us", us(|p| p.queueing)),
-                ("flight_us", us(|p| p.flight)),
-                ("retransmission_us", us(|p| p.retransmission)),
-            ],
-        )
+    pub fn table(&self, names: &Names) -> Table {
+        FlowParts::of(&self.rows, names)
     }
+}
+
+table! {
+    /// [What the time of flows went
+    /// into](../mechanisms/measuring.md#where-the-time-of-a-flow-goes): one row for each message of
+    /// the senders that `measure.flow_parts` names, in the order of `flows`, then one for each of
+    /// their streams of raw Ethernet frames of which one has arrived; at most
+    /// `measure.flow_parts_rows`, the first ones. The four parts add up to `completion_us`, to the
+    /// picosecond as they are computed and to the rounding of a double in this table.
+    pub FlowParts = "flow_parts" since 6
+    of flow in &'a PartsRow, names: &'a Names;
+
+    /// number of the message in `flows`, −1 for a stream
+    flow: i64 = if flow.is_stream { -1 } else { flow.row as i64 };
+
+    /// number of the row in `streams`, from 0; −1 for a message
+    stream: i64 = if flow.is_stream { flow.row as i64 } else { -1 };
+
+    /// name of the workload
+    workload: label(&names.workloads) = flow.workload;
+
+    /// traffic class
+    class: label(&names.classes) = flow.class.0;
+
+    /// sender
+    src: u32 = flow.src.0;
+
+    /// receiver
+    dst: u32 = flow.dst.0;
+
+    /// payload of the message; bytes of the frames that have arrived
+    bytes: u64 = flow.bytes;
+
+    /// `yes` if something of the message was sent again, or a frame of the stream was lost;
+    /// otherwise `no`
+    loss: few = if flow.with_loss { "yes" } else { "no" };
+
+    /// `fct_us` of the message; of a stream the time from its first frame to the last one that
+    /// arrived
+    completion_us: us = flow.parts.sum();
+
+    /// held at hosts until it left for the first time
+    injection_us: us = flow.parts.injection;
+
+    /// waiting in switches
+    queueing_us: us = flow.parts.queueing;
+
+    /// being sent, propagated, and processed by the receiving host
+    flight_us: us = flow.parts.flight;
+
+    /// from the first sending of what was lost until it was sent again
+    retransmission_us: us = flow.parts.retransmission;
 }

@@ -4,7 +4,8 @@
 //! which come after all else at their instant. What a stream gets is added up until something of a later
 //! interval comes, so a stream without bytes costs nothing, and an interval without bytes has no row.
 
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -109,42 +110,54 @@ impl FlowSamples {
     }
 
     /// The table `flow_samples`, in the order of time.
-    pub fn into_table(mut self, workloads: &[String], classes: &[String]) -> Table {
+    pub fn into_table(mut self, names: &Names) -> Table {
         self.rows.sort_by_key(|row| {
             let whose = row.whose;
             (row.interval, whose.is_stream, whose.workload, whose.number, whose.src)
         });
-        let r = &self.rows;
-        let ends = |row: &Row| (self.interval * row.interval).as_secs_f64();
-        let number = |is_stream: bool| {
-            let of = |row: &Row| match row.whose.is_stream == is_stream {
-                true => row.whose.number as i64,
-                false => -1,
-            };
-            Column::I64(r.iter().map(of).collect())
-        };
-        let label = |of: fn(&Whose) -> u32, names: &[String]| {
-            Column::Label(r.iter().map(|row| of(&row.whose)).collect(), names.to_vec())
-        };
-        Table::new(
-            "flow_samples",
-            vec![
-                ("time_s", Column::F64(r.iter().map(ends).collect())),
-                ("connection", number(false)),
-                ("stream", number(true)),
-                ("workload", label(|w| u32::from(w.workload), workloads)),
-                ("class", label(|w| u32::from(w.class.0), classes)),
-                ("src", Column::U32(r.iter().map(|row| row.whose.src.0).collect())),
-                ("dst", Column::U32(r.iter().map(|row| row.whose.dst.0).collect())),
-                ("bytes", Column::U64(r.iter().map(|row| row.bytes).collect())),
-            ],
-        )
+        Samples::of(self.rows.iter().map(|row| (self.interval * row.interval, row)), names)
     }
+}
+
+table! {
+    /// [What receivers got over time](../mechanisms/measuring.md#throughput-over-time): one row for
+    /// each stream of the senders that `measure.flow_samples` names and each interval of
+    /// `measure.flow_samples_interval` in which something of it came, in order of time; at most
+    /// `measure.flow_samples_rows`, the first that were complete. Intervals without bytes have no
+    /// row. The bytes of a stream add up to all that has come of it.
+    pub Samples = "flow_samples" since 7
+    of (end, Row { whose, bytes, .. }) in (Span, &'a Row), names: &'a Names;
+
+    /// end of the interval, which is open at its beginning and closed here
+    time_s: seconds = end;
+
+    /// number of the connection or queue pair, as in `flows`; −1 for a stream of frames
+    connection: i64 = if whose.is_stream { -1 } else { whose.number as i64 };
+
+    /// number of the row in `streams`, from 0; −1 for a connection
+    stream: i64 = if whose.is_stream { whose.number as i64 } else { -1 };
+
+    /// name of the workload
+    workload: label(&names.workloads) = whose.workload;
+
+    /// traffic class
+    class: label(&names.classes) = whose.class.0;
+
+    /// who sent it: each direction of a connection has rows of its own
+    src: u32 = whose.src.0;
+
+    /// who got it
+    dst: u32 = whose.dst.0;
+
+    /// of a connection, bytes that arrived in the interval, each once, headers of the application
+    /// included; of a stream, bytes of the frames that arrived
+    bytes: u64 = *bytes;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
 
     fn meter(number: u64) -> Meter {
         let (class, src, dst) = (ClassId(0), HostId(1), HostId(2));
@@ -152,7 +165,9 @@ mod tests {
     }
 
     fn rows(samples: FlowSamples) -> Vec<(f64, i64, u64)> {
-        let table = samples.into_table(&["w".to_owned()], &["c".to_owned()]);
+        let one = |name: &str| vec![name.to_owned()];
+        let names = Names { workloads: one("w"), classes: one("c"), ..Names::default() };
+        let table = samples.into_table(&names);
         let (Some(Column::F64(at)), Some(Column::I64(number)), Some(Column::U64(bytes))) =
             (table.column("time_s"), table.column("connection"), table.column("bytes"))
         else {

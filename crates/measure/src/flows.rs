@@ -1,7 +1,8 @@
 //! One row per message that asked for it: when it was sent, when it had arrived, what it suffered.
 
 use crate::fairness::Shares;
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Purpose, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -118,12 +119,12 @@ impl FlowTable {
     }
 
     /// Takes out all rows that are held, as the next part of the table `flows`.
-    pub fn hand_out(&mut self, workloads: &[String], classes: &[String]) -> Table {
+    pub fn hand_out(&mut self, names: &Names) -> Table {
         let rows = std::mem::take(&mut self.rows);
         add(&mut self.totals, &rows);
         let first = self.handed_out;
         self.handed_out += rows.len() as u64;
-        table(&rows, first, workloads, classes)
+        Flows::of((first..).zip(&rows), names)
     }
 }
 
@@ -132,49 +133,81 @@ fn add(totals: &mut Vec<FlowTotals>, rows: &[FlowRow]) {
     rows.iter().for_each(|row| totals[row.purpose as usize].add(row));
 }
 
-/// The table `flows` of these rows, of which the first has this number, with the names of workloads and
-/// classes.
-fn table(r: &[FlowRow], first: u64, workloads: &[String], classes: &[String]) -> Table {
-    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(r.iter().map(f).collect());
-    let u32s = |f: &dyn Fn(&FlowRow) -> u32| Column::U32(r.iter().map(f).collect());
-    let purposes = Purpose::ALL.map(|p| p.name().to_string()).to_vec();
-    Table::new(
-        "flows",
-        vec![
-            ("flow", Column::U64((first..first + r.len() as u64).collect())),
-            (
-                "workload",
-                Column::Label(
-                    r.iter().map(|f| u32::from(f.workload)).collect(),
-                    workloads.to_vec(),
-                ),
-            ),
-            ("purpose", Column::Label(r.iter().map(|f| f.purpose as u32).collect(), purposes)),
-            (
-                "class",
-                Column::Label(r.iter().map(|f| u32::from(f.class.0)).collect(), classes.to_vec()),
-            ),
-            ("src", u32s(&|f| f.src.0)),
-            ("dst", u32s(&|f| f.dst.0)),
-            ("bytes", Column::U64(r.iter().map(|f| f.bytes).collect())),
-            ("start_s", f64s(&|f| f.start.as_secs_f64())),
-            ("finish_s", f64s(&|f| f.finish.as_secs_f64())),
-            ("fct_us", f64s(&|f| f.finish.since(f.start).as_us_f64())),
-            ("slowdown", f64s(&|f| f.finish.since(f.start).0 as f64 / f.ideal.0.max(1) as f64)),
-            ("retransmits", u32s(&|f| f.retransmits)),
-            ("timeouts", u32s(&|f| f.timeouts)),
-            ("job", Column::I64(r.iter().map(|f| f.job.map_or(-1, i64::from)).collect())),
-            ("connection", Column::U64(r.iter().map(|f| f.connection).collect())),
-            ("stream_start", Column::U64(r.iter().map(|f| f.stream_start).collect())),
-            ("lost_windows", u32s(&|f| f.lost_windows)),
-            ("lost_ack_windows", u32s(&|f| f.lost_ack_windows)),
-        ],
-    )
+table! {
+    /// One row per message that has arrived whole, in order of arrival: a transfer, a fetched
+    /// partition group, a chunk to a replica, a request. Several can share a connection.
+    /// Heartbeats, assignments and other messages of control leave no row (but their packets count
+    /// in `latency`, `links` and the digest).
+    pub Flows = "flows"
+    of (number, flow) in (u64, &'a FlowRow), names: &'a Names;
+
+    /// number of the row
+    flow: u64 = number;
+
+    /// name of the workload
+    workload: label(&names.workloads) = flow.workload;
+
+    /// `flow`, `incast`, `request`, `response`, `shuffle`, `map-input`, `replica`, `re-replication`
+    /// (a block that lost replicas, or what a new datanode of a pipeline is sent), `message` (of an
+    /// MPI rank)
+    purpose: few = flow.purpose.name();
+
+    /// traffic class
+    class: label(&names.classes) = flow.class.0;
+
+    /// number of the sending host
+    src: u32 = flow.src.0;
+
+    /// number of the receiving host
+    dst: u32 = flow.dst.0;
+
+    /// payload
+    bytes: u64 = flow.bytes;
+
+    /// when the application wrote it; where a connection is opened for it, the handshake comes
+    /// after
+    start_s: seconds = flow.start;
+
+    /// when its last byte had arrived in order
+    finish_s: seconds = flow.finish;
+
+    /// `finish_s` − `start_s`, computed in picoseconds
+    fct_us: us = flow.finish.since(flow.start);
+
+    /// `fct_us` over the time the same message takes alone on the idle path, without handshake;
+    /// never below 1 while no link fails (a way around may be faster)
+    slowdown: f64 = flow.finish.since(flow.start).0 as f64 / flow.ideal.0.max(1) as f64;
+
+    /// segments its sender sent again meanwhile; on a shared connection also those of the message
+    /// before it
+    retransmits: u32 = flow.retransmits;
+
+    /// retransmission timeouts of its sender meanwhile
+    timeouts: u32 = flow.timeouts;
+
+    /// number of its job or transaction, −1 without
+    job: i64 = flow.job.map_or(-1, i64::from);
+
+    /// number of the connection, from 0 in order of opening
+    connection since 2: u64 = flow.connection;
+
+    /// bytes of the sender's stream before this message: it fills positions `stream_start` to
+    /// `stream_start` + `bytes` of what `src` sends to `dst` over this connection; a header of the
+    /// application, if it has one, follows
+    stream_start since 2: u64 = flow.stream_start;
+
+    /// of these timeouts, those that found [a whole
+    /// window](../mechanisms/tcp-timeouts.md#whole-windows) of data lost
+    lost_windows since 5: u32 = flow.lost_windows;
+
+    /// … and those that found every ACK of what had arrived lost
+    lost_ack_windows since 5: u32 = flow.lost_ack_windows;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
     use eastwest_types::{ClassId, HostId};
 
     fn row(n: u64) -> FlowRow {
@@ -201,14 +234,14 @@ mod tests {
     #[test]
     fn rows_handed_out_on_the_way_are_those_handed_out_at_once() {
         let (mut whole, mut parted) = (FlowTable::default(), FlowTable::default());
-        let names = ["all".to_owned()];
+        let all = || vec!["all".to_owned()];
+        let names = Names { workloads: all(), classes: all(), ..Names::default() };
         let mut numbers = Vec::new();
         for n in 0..100 {
             whole.push(row(n));
             parted.push(row(n));
             if n == 0 || n == 41 || n == 42 {
-                let Some(Column::U64(part)) =
-                    parted.hand_out(&names, &names).column("flow").cloned()
+                let Some(Column::U64(part)) = parted.hand_out(&names).column("flow").cloned()
                 else {
                     panic!("the number is a column");
                 };
@@ -219,8 +252,8 @@ mod tests {
         assert_eq!(numbers, (0..43).collect::<Vec<_>>());
         assert_eq!(parted.totals(), whole.totals());
         assert_eq!(whole.totals().iter().map(|t| t.times.len()).sum::<usize>(), 100);
-        let last = parted.hand_out(&names, &names);
-        let all = whole.hand_out(&names, &names);
+        let last = parted.hand_out(&names);
+        let all = whole.hand_out(&names);
         let tail = |t: &Table| match t.column("bytes") {
             Some(Column::U64(values)) => values[values.len() - 57..].to_vec(),
             other => panic!("{other:?}"),

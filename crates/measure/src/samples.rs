@@ -3,6 +3,8 @@
 //! the run is and short runs keep fine detail.
 
 use crate::power::{PowerSeries, Used};
+use crate::table;
+use crate::table::Names;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -207,6 +209,96 @@ impl Samples {
     fn time_of(&self, sample: usize) -> f64 {
         (self.interval * (sample as u64 + 1)).as_secs_f64()
     }
+}
+
+table! {
+    /// One row per interval and link that carried or lost anything in it, at the same interval as
+    /// in `queues`. What came after the last whole interval is in `links` only.
+    pub LinkSamples = "link_samples" since 2
+    of (time_s, sample) in (f64, LinkSample), _names: ();
+
+    /// end of the interval
+    time_s: f64 = time_s;
+
+    /// number of the link
+    link: u32 = sample.link;
+
+    /// link bytes that reached its far end in the interval
+    bytes: u64 = sample.bytes;
+
+    /// packets lost there in the interval
+    drops: u32 = sample.drops;
+}
+
+table! {
+    /// One row per link and sample where packets waited; links with an empty queue have none. The
+    /// interval is `measure.sample_interval`, or 1 ms at first and doubled whenever the series
+    /// would become too long.
+    pub Queues = "queues"
+    of (time_s, sample) in (f64, QueueSample), _names: ();
+
+    /// when the sample was taken
+    time_s: f64 = time_s;
+
+    /// number of the link
+    link: u32 = sample.link;
+
+    /// packets waiting, the one being sent not counted
+    packets: u32 = sample.packets;
+
+    /// IP bytes waiting
+    bytes: u64 = sample.bytes;
+}
+
+table! {
+    /// One row per interval and tier, at the same interval. What came after the last whole interval
+    /// is in `links` only.
+    pub Traffic = "traffic"
+    of (time_s, tier, bytes) in (f64, u32, u64), names: &'a Names;
+
+    /// end of the interval
+    time_s: f64 = time_s;
+
+    /// as in `links`
+    tier: label(&names.tiers) = tier;
+
+    /// link bytes that reached the far ends in the interval
+    bytes: u64 = bytes;
+}
+
+table! {
+    /// One row per interval and tier, at the same interval as in `traffic`; none where all links
+    /// stay awake, for their power does not change. What came after the last whole interval is in
+    /// `links` only.
+    pub Power = "power" since 5
+    of (time_s, tier, used) in (f64, u32, Used), names: &'a Names;
+
+    /// end of the interval
+    time_s: f64 = time_s;
+
+    /// as in `links`
+    tier: label(&names.tiers) = tier;
+
+    /// joules of the links of the tier in the interval; over its length, their power
+    energy_j: f64 = used.joules;
+
+    /// what they would have used awake
+    energy_always_on_j: f64 = used.always_on_j;
+
+    /// … asleep whenever they had nothing to send, with transitions that take no time
+    energy_ideal_j: f64 = used.ideal_j;
+
+    /// seconds awake, summed over the links
+    awake_s: f64 = used.awake_s;
+
+    /// … falling asleep
+    falling_asleep_s: f64 = used.falling_s;
+
+    /// … asleep
+    asleep_s: f64 = used.asleep_s;
+
+    /// … waking
+    waking_s: f64 = used.waking_s;
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! sign (the quantity that RFC 3550, 6.4.1 smooths).
 
 use crate::resequence::Resequencer;
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -135,46 +136,83 @@ impl StreamRow {
 pub const FATES: [&str; 4] = ["whole", "partial", "under-way", "not-arrived"];
 
 /// The table `streams`: a row for every stream with a frame.
-pub fn table(rows: &[StreamRow], workloads: &[String], classes: &[String]) -> Table {
-    let rows: Vec<&StreamRow> = rows.iter().filter(|r| r.sent > 0).collect();
-    let u64s = |of: fn(&StreamRow) -> u64| Column::U64(rows.iter().map(|r| of(r)).collect());
-    let f64s = |of: fn(&StreamRow) -> f64| Column::F64(rows.iter().map(|r| of(r)).collect());
-    let label = |of: fn(&StreamRow) -> u32, names: Vec<String>| {
-        Column::Label(rows.iter().map(|r| of(r)).collect(), names)
-    };
-    Table::new(
-        "streams",
-        vec![
-            ("workload", label(|r| u32::from(r.workload), workloads.to_vec())),
-            ("class", label(|r| u32::from(r.class.0), classes.to_vec())),
-            ("src", Column::U32(rows.iter().map(|r| r.src.0).collect())),
-            ("dst", Column::U32(rows.iter().map(|r| r.dst.0).collect())),
-            ("frames_sent", u64s(|r| r.sent)),
-            ("bytes_sent", u64s(|r| r.sent_bytes)),
-            ("frames_received", u64s(|r| r.received)),
-            ("bytes_received", u64s(|r| r.received_bytes)),
-            ("frames_lost", u64s(|r| r.lost)),
-            ("frames_reordered", u64s(|r| r.reordered)),
-            ("resequenced", u64s(|r| r.order.waited())),
-            ("resequenced_most", u64s(|r| r.order.most())),
-            ("resequenced_mean", f64s(|r| r.order.mean(r.first, r.last))),
-            ("first_s", f64s(|r| r.first.as_secs_f64())),
-            ("last_s", f64s(|r| r.last.as_secs_f64())),
-            ("throughput_bps", f64s(StreamRow::throughput_bps)),
-            ("latency_us_mean", f64s(|r| StreamRow::mean_us(r.latency_sum_ps, r.received))),
-            ("latency_us_max", f64s(|r| r.latency_max.as_us_f64())),
-            (
-                "jitter_us",
-                f64s(|r| StreamRow::mean_us(r.jitter_sum_ps, r.received.saturating_sub(1))),
-            ),
-            ("fate", label(StreamRow::fate, FATES.map(str::to_owned).to_vec())),
-        ],
-    )
+pub fn table(rows: &[StreamRow], names: &Names) -> Table {
+    Streams::of(rows.iter().filter(|stream| stream.sent > 0), names)
+}
+
+table! {
+    /// A row for every stream of [raw Ethernet](../mechanisms/raw-ethernet.md) frames that has sent
+    /// one; those of [messages over Ethernet](../mechanisms/mpi.md#over-lossless-ethernet) come
+    /// last, in the order of their first message.
+    pub Streams = "streams" since 5
+    of stream in &'a StreamRow, names: &'a Names;
+
+    /// name of the workload
+    workload: label(&names.workloads) = stream.workload;
+
+    /// its traffic class
+    class: label(&names.classes) = stream.class.0;
+
+    /// sending host
+    src: u32 = stream.src.0;
+
+    /// receiving host
+    dst: u32 = stream.dst.0;
+
+    /// frames that came up at the source
+    frames_sent: u64 = stream.sent;
+
+    /// their bytes, without framing
+    bytes_sent: u64 = stream.sent_bytes;
+
+    /// frames that have arrived
+    frames_received: u64 = stream.received;
+
+    /// their bytes
+    bytes_received: u64 = stream.received_bytes;
+
+    /// frames lost
+    frames_lost: u64 = stream.lost;
+
+    /// frames that arrived after one that was sent later
+    frames_reordered: u64 = stream.reordered;
+
+    /// frames that a receiver that puts them in order had to hold
+    resequenced since 6: u64 = stream.order.waited();
+
+    /// the most it held at one time
+    resequenced_most since 6: u64 = stream.order.most();
+
+    /// what it held on average, from the first frame sent to the last that arrived
+    resequenced_mean since 6: f64 = stream.order.mean(stream.first, stream.last);
+
+    /// when the first frame came up
+    first_s: seconds = stream.first;
+
+    /// when the last one arrived
+    last_s: seconds = stream.last;
+
+    /// received bits over the time between both
+    throughput_bps: f64 = stream.throughput_bps();
+
+    /// mean latency, the wait at the source included
+    latency_us_mean: f64 = StreamRow::mean_us(stream.latency_sum_ps, stream.received);
+
+    /// the largest
+    latency_us_max: us = stream.latency_max;
+
+    /// mean difference of the latencies of frames that arrived one after the other, without sign
+    jitter_us: f64 = StreamRow::mean_us(stream.jitter_sum_ps, stream.received.saturating_sub(1));
+
+    /// `whole`: all arrived; `partial`: some were lost, the rest arrived; `under-way`: some are
+    /// still in the network; `not-arrived`: none has arrived
+    fate: label(&FATES) = stream.fate();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
 
     fn row() -> StreamRow {
         StreamRow::new(0, ClassId(0), (HostId(1), HostId(2)))
@@ -193,7 +231,9 @@ mod tests {
         assert_eq!((r.reordered, r.under_way(), FATES[r.fate() as usize]), (1, 1, "under-way"));
         r.loses(us(15), 4);
         assert_eq!(FATES[r.fate() as usize], "partial");
-        let table = table(&[r, row()], &["w".to_owned()], &["c".to_owned()]);
+        let one = |name: &str| vec![name.to_owned()];
+        let names = Names { workloads: one("w"), classes: one("c"), ..Names::default() };
+        let table = table(&[r, row()], &names);
         assert_eq!(table.rows(), 1);
         assert_eq!(table.column("jitter_us"), Some(&Column::F64(vec![1.5])));
         // 3000 B in 14 µs

@@ -1,4 +1,10 @@
-//! Plain columns: what leaves the simulator. Names carry units, see docs/reference/results.md.
+//! Tables: what leaves the simulator.
+//!
+//! [`table!`](crate::table!) declares a table once: its columns with their names, types and meanings, the
+//! version of the result format that has brought each, and what fills them. The Parquet schema, the tables
+//! that Python knows, and docs/reference/results.md are made from its [`Declared`].
+
+use std::collections::BTreeMap;
 
 /// Values of one column.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +55,17 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Its type as the documentation and Python name it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Column::U32(_) => "u32",
+            Column::U64(_) => "u64",
+            Column::I64(_) => "i64",
+            Column::F64(_) => "f64",
+            Column::Text(_) | Column::Label(..) => "str",
+        }
+    }
 }
 
 /// A named table of columns of equal length.
@@ -77,4 +94,194 @@ impl Table {
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1)
     }
+}
+
+/// A table as it is declared.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// File stem.
+    pub name: &'static str,
+    /// What a row is, in Markdown that may link to other pages from docs/reference/.
+    pub about: &'static str,
+    /// Version of the result format that has brought it.
+    pub since: u32,
+    /// Columns in order.
+    pub columns: &'static [DeclaredColumn],
+}
+
+/// A column as it is declared.
+#[derive(Clone, Copy, Debug)]
+pub struct DeclaredColumn {
+    /// Name, with its unit at the end.
+    pub name: &'static str,
+    /// `u32`, `u64`, `i64`, `f64` or `str`.
+    pub kind: &'static str,
+    /// Version of the result format that has brought it.
+    pub since: u32,
+    /// What it means, in Markdown.
+    pub about: &'static str,
+}
+
+/// Names of a run that columns of labels refer to by number.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Of workloads.
+    pub workloads: Vec<String>,
+    /// Of traffic classes.
+    pub classes: Vec<String>,
+    /// Of tiers of links.
+    pub tiers: Vec<String>,
+}
+
+/// A column of texts of which there are few, numbered in the order in which they first come.
+#[derive(Default)]
+pub struct Few {
+    rows: Vec<u32>,
+    texts: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+}
+
+impl Few {
+    /// An empty column with room for this many rows.
+    pub fn with_capacity(rows: usize) -> Few {
+        Few { rows: Vec::with_capacity(rows), ..Few::default() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, text: &str) {
+        let last = self.rows.last().copied();
+        let number = match last.filter(|last| self.texts[*last as usize] == text) {
+            Some(last) => last,
+            None => self.number(text),
+        };
+        self.rows.push(number);
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+impl From<Few> for Column {
+    fn from(few: Few) -> Column {
+        Column::Label(few.rows, few.texts)
+    }
+}
+
+/// Declares a table: a type with its `DECLARED` and a function `of` that makes the table of rows.
+///
+/// ```
+/// use eastwest_measure::table;
+/// use eastwest_measure::table::Column;
+/// use eastwest_types::Time;
+///
+/// table! {
+///     /// One row per arrival.
+///     pub Arrivals = "arrivals" since 7 of (host, at) in (u32, Time), names: &[&str];
+///
+///     /// name of the host
+///     host: label(names) = host;
+///
+///     /// when it arrived
+///     at_s since 8: seconds = at;
+/// }
+///
+/// let table = Arrivals::of([(1, Time(3_000_000_000_000))], &["a", "b"]);
+/// assert_eq!(table.column("at_s"), Some(&Column::F64(vec![3.0])));
+/// assert_eq!(Arrivals::DECLARED.columns[1].about, " when it arrived");
+/// ```
+///
+/// Values of the kinds `u32`, `u64`, `i64` and `f64` are numbers of this or a smaller type; of `str` a
+/// `String` that may be untrusted; of `few` a `&str` out of few; of `label(texts)` the number of one of
+/// these texts; of `seconds` and `us` a `Time` or `Span`, which becomes a double.
+#[macro_export]
+macro_rules! table {
+    (
+        $(#[doc = $doc:literal])+
+        $vis:vis $Table:ident = $name:literal $(since $since:literal)?
+        of $row:pat_param in $Row:ty, $at:ident: $At:ty;
+        $(
+            $(#[doc = $about:literal])+
+            $column:ident $(since $later:literal)?: $kind:ident $(($texts:expr))? = $value:expr;
+        )+
+    ) => {
+        $(#[doc = $doc])+
+        $vis struct $Table;
+
+        impl $Table {
+            /// Its declaration.
+            $vis const DECLARED: $crate::table::Declared = $crate::table::Declared {
+                name: $name,
+                about: concat!($($doc),+),
+                since: $crate::table!(@since $($since)?),
+                columns: &[$($crate::table::DeclaredColumn {
+                    name: stringify!($column),
+                    kind: $crate::table!(@kind $kind),
+                    since: $crate::table!(@since $($later)?),
+                    about: concat!($($about),+),
+                }),+],
+            };
+
+            /// The table of these rows.
+            #[allow(clippy::extra_unused_lifetimes, clippy::useless_conversion)]
+            #[allow(private_bounds, private_interfaces)]
+            $vis fn of<'a>(
+                rows: impl IntoIterator<Item = $Row>,
+                $at: $At,
+            ) -> $crate::table::Table {
+                #[allow(non_snake_case)]
+                struct Columns {
+                    $($column: $crate::table!(@store $kind),)+
+                }
+                let rows = rows.into_iter();
+                let room = rows.size_hint().0;
+                let mut columns = Columns {
+                    $($column: <$crate::table!(@store $kind)>::with_capacity(room),)+
+                };
+                for $row in rows {
+                    $(columns.$column.push($crate::table!(@value $kind $value));)+
+                }
+                $crate::table::Table::new($name, vec![
+                    $((
+                        stringify!($column),
+                        $crate::table!(@column $kind $(($texts))? columns.$column),
+                    ),)+
+                ])
+            }
+        }
+    };
+    (@since) => { 1 };
+    (@since $since:literal) => { $since };
+    (@kind seconds) => { "f64" };
+    (@kind us) => { "f64" };
+    (@kind few) => { "str" };
+    (@kind label) => { "str" };
+    (@kind $kind:ident) => { stringify!($kind) };
+    (@store seconds) => { Vec<f64> };
+    (@store us) => { Vec<f64> };
+    (@store few) => { $crate::table::Few };
+    (@store label) => { Vec<u32> };
+    (@store str) => { Vec<String> };
+    (@store $kind:ident) => { Vec<$kind> };
+    (@value seconds $value:expr) => { $value.as_secs_f64() };
+    (@value us $value:expr) => { $value.as_us_f64() };
+    (@value few $value:expr) => { $value };
+    (@value str $value:expr) => { $value };
+    (@value label $value:expr) => { u32::from($value) };
+    (@value $kind:ident $value:expr) => { $kind::from($value) };
+    (@column label ($texts:expr) $values:expr) => {
+        $crate::table::Column::Label($values, $texts.iter().map(|t| t.to_string()).collect())
+    };
+    (@column few $values:expr) => { $crate::table::Column::from($values) };
+    (@column str $values:expr) => { $crate::table::Column::Text($values) };
+    (@column u32 $values:expr) => { $crate::table::Column::U32($values) };
+    (@column u64 $values:expr) => { $crate::table::Column::U64($values) };
+    (@column i64 $values:expr) => { $crate::table::Column::I64($values) };
+    (@column $kind:ident $values:expr) => { $crate::table::Column::F64($values) };
 }

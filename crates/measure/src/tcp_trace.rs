@@ -1,6 +1,7 @@
 //! The windows of chosen senders over time: a row whenever one changes, the first `most` of a run.
 
-use crate::table::{Column, Table};
+use crate::table;
+use crate::table::Table;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -59,32 +60,45 @@ impl TraceTable {
 
     /// The table `tcp_trace`; `phases` are the names of what windows do.
     pub fn table(&self, phases: &[&str]) -> Table {
-        let r = &self.rows;
-        let u64s = |f: &dyn Fn(&TraceRow) -> u64| Column::U64(r.iter().map(f).collect());
-        let us = |f: &dyn Fn(&TraceRow) -> Span| {
-            Column::F64(r.iter().map(|row| f(row).as_us_f64()).collect())
-        };
-        let threshold = |row: &TraceRow| row.ssthresh.map_or(-1, |bytes| bytes as i64);
-        Table::new(
-            "tcp_trace",
-            vec![
-                ("time_s", Column::F64(r.iter().map(|row| row.at.as_secs_f64()).collect())),
-                ("connection", u64s(&|row| row.connection)),
-                ("src", Column::U32(r.iter().map(|row| row.src.0).collect())),
-                ("dst", Column::U32(r.iter().map(|row| row.dst.0).collect())),
-                ("cwnd_bytes", u64s(&|row| row.cwnd)),
-                ("ssthresh_bytes", Column::I64(r.iter().map(threshold).collect())),
-                ("srtt_us", us(&|row| row.srtt.unwrap_or(Span::ZERO))),
-                ("rto_us", us(&|row| row.rto)),
-                ("in_flight_bytes", u64s(&|row| row.in_flight)),
-                (
-                    "phase",
-                    Column::Label(
-                        r.iter().map(|row| u32::from(row.phase)).collect(),
-                        phases.iter().map(|p| (*p).to_owned()).collect(),
-                    ),
-                ),
-            ],
-        )
+        TcpTrace::of(&self.rows, phases)
     }
+}
+
+table! {
+    /// The windows of the senders named in `measure.tcp_trace`: a row whenever the congestion
+    /// window, the threshold or the phase of one has changed, at most `measure.tcp_trace_rows`, the
+    /// first ones. A sender's first row comes when it first has something to send.
+    pub TcpTrace = "tcp_trace" since 2
+    of row in &'a TraceRow, phases: &'a [&'a str];
+
+    /// when; the row holds until the sender's next one
+    time_s: seconds = row.at;
+
+    /// number of the connection
+    connection: u64 = row.connection;
+
+    /// sender
+    src: u32 = row.src.0;
+
+    /// receiver
+    dst: u32 = row.dst.0;
+
+    /// congestion window
+    cwnd_bytes: u64 = row.cwnd;
+
+    /// slow start threshold, −1 before the first loss
+    ssthresh_bytes: i64 = row.ssthresh.map_or(-1, |bytes| bytes as i64);
+
+    /// smoothed round-trip time, 0 before the first sample
+    srtt_us: us = row.srtt.unwrap_or(Span::ZERO);
+
+    /// retransmission timeout that it would set now
+    rto_us: us = row.rto;
+
+    /// what it takes to be in the network (RFC 6675, `pipe`)
+    in_flight_bytes: u64 = row.in_flight;
+
+    /// `slow-start`, `congestion-avoidance`, `recovery` (after a fast retransmit), `loss` (after a
+    /// timeout, until all that was outstanding is acknowledged)
+    phase: label(phases) = row.phase;
 }

@@ -1,7 +1,9 @@
 //! What data-centre bridging leaves behind: pauses and buffers by link and priority, limiters, deadlock.
 
+use crate::ports;
 use crate::world::World;
-use eastwest_measure::table::{Column, Table};
+use eastwest_measure::table;
+use eastwest_measure::table::Table;
 use eastwest_network::dcb::{InputCounts, OutputCounts};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
@@ -31,31 +33,56 @@ fn rows(fabric: &Fabric, now: Time) -> Vec<Row> {
         .collect()
 }
 
-/// The table `pfc`: a row for every link and priority that was of use, where ports are bridged.
+/// The table `pfc`.
 pub fn table(fabric: &Fabric, now: Time) -> Table {
-    let rows = rows(fabric, now);
-    let output =
-        |of: fn(&OutputCounts) -> u64| Column::U64(rows.iter().map(|r| of(&r.output)).collect());
-    let input =
-        |of: fn(&InputCounts) -> u64| Column::U64(rows.iter().map(|r| of(&r.input)).collect());
-    Table::new(
-        "pfc",
-        vec![
-            ("link", Column::U32(rows.iter().map(|r| r.link).collect())),
-            ("priority", Column::U32(rows.iter().map(|r| r.priority).collect())),
-            ("output_most_bytes", output(|c| c.most_bytes)),
-            ("pauses", output(|c| c.pauses)),
-            ("paused_s", Column::F64(rows.iter().map(|r| r.output.paused.as_secs_f64()).collect())),
-            ("input_most_bytes", input(|c| c.most_bytes)),
-            ("input_bytes", input(|c| c.bytes)),
-            ("xoff_sent", input(|c| c.pauses)),
-            ("xon_sent", input(|c| c.releases)),
-            ("xoff_repeated", input(|c| c.repeats)),
-            ("headroom_bytes", input(|c| c.headroom_bytes)),
-            ("qcn_samples", output(|c| c.samples)),
-            ("qcn_messages", output(|c| c.messages)),
-        ],
-    )
+    Pfc::of(&rows(fabric, now), ())
+}
+
+table! {
+    /// A row for every link and priority that was of use, where ports have
+    /// [PFC](../mechanisms/pfc.md) or [QCN](../mechanisms/qcn.md). *Output* is the port that feeds
+    /// the link, *input* the buffer at its far end.
+    pub Pfc = "pfc" since 5
+    of row in &'a Row, _at: ();
+
+    /// number of the link
+    link: u32 = row.link;
+
+    /// 0 to 7
+    priority: u32 = row.priority;
+
+    /// the most bytes that waited at the port
+    output_most_bytes: u64 = row.output.most_bytes;
+
+    /// how often it was paused
+    pauses: u64 = row.output.pauses;
+
+    /// for how long
+    paused_s: seconds = row.output.paused;
+
+    /// the most bytes that had come over the link and were in the switch
+    input_most_bytes: u64 = row.input.most_bytes;
+
+    /// how many are at the end of the run
+    input_bytes: u64 = row.input.bytes;
+
+    /// pauses that the input asked for
+    xoff_sent: u64 = row.input.pauses;
+
+    /// ends of pauses that it told
+    xon_sent: u64 = row.input.releases;
+
+    /// repetitions of pauses
+    xoff_repeated: u64 = row.input.repeats;
+
+    /// room beyond XOFF
+    headroom_bytes: u64 = row.input.headroom_bytes;
+
+    /// samples that the congestion point of the port has taken
+    qcn_samples: u64 = row.output.samples;
+
+    /// messages that it has sent to sources
+    qcn_messages: u64 = row.output.messages;
 }
 
 /// What the summary says of bridging, where there is any.
@@ -84,11 +111,7 @@ pub fn summary(w: &World) -> Option<Value> {
 
 fn deadlock(fabric: &Fabric) -> Value {
     let Some(found) = fabric.deadlock() else { return Value::Null };
-    let name = |node: u32| &fabric.graph.names[node as usize];
-    let port = |link: &u32| {
-        let l = &fabric.links[*link as usize];
-        format!("{}->{}", name(l.from), name(l.to))
-    };
+    let port = |link: &u32| ports::name(fabric, &fabric.links[*link as usize]);
     json!({
         "at_s": found.at.as_secs_f64(), "priority": found.priority,
         "cycle": found.cycle.iter().map(port).collect::<Vec<_>>(),

@@ -1,40 +1,17 @@
 //! Energy of links, as columns, over time and in the summary: what each used, and what it would have
 //! used awake all the time or, for the same traffic, with transitions that take no time.
 
-use crate::records::Records;
-use crate::results::label;
 use crate::world::World;
 use eastwest_measure::power::Used;
-use eastwest_measure::table::{Column, Table};
 use eastwest_network::energy::Joules;
 use eastwest_network::energy::eee::StateTimes;
 use eastwest_network::fabric::Fabric;
-use eastwest_types::{Span, Time};
+use eastwest_types::Time;
 use serde_json::{Value, json};
 
 /// Energy and states of every link until now.
-fn of_links(w: &World) -> Vec<(Joules, StateTimes)> {
+pub fn of_links(w: &World) -> Vec<(Joules, StateTimes)> {
     (0..w.fabric.links.len()).map(|link| w.fabric.energy_of(link, w.now)).collect()
-}
-
-/// Columns of the table `links`.
-pub fn columns(w: &World) -> Vec<(&'static str, Column)> {
-    let links = of_links(w);
-    let joules =
-        |of: &dyn Fn(&Joules) -> f64| Column::F64(links.iter().map(|l| of(&l.0)).collect());
-    let times = |of: &dyn Fn(&StateTimes) -> Span| {
-        Column::F64(links.iter().map(|l| of(&l.1).as_secs_f64()).collect())
-    };
-    vec![
-        ("energy_j", joules(&|j| j.used)),
-        ("energy_always_on_j", joules(&|j| j.always_on)),
-        ("energy_ideal_j", joules(&|j| j.ideal)),
-        ("awake_s", times(&|t| t.awake)),
-        ("falling_asleep_s", times(&|t| t.falling)),
-        ("asleep_s", times(&|t| t.asleep)),
-        ("waking_s", times(&|t| t.waking)),
-        ("wakes", Column::U64(links.iter().map(|l| l.1.wakes).collect())),
-    ]
 }
 
 fn used((joules, times): &(Joules, StateTimes)) -> Used {
@@ -125,25 +102,4 @@ pub fn mean_watts(w: &World) -> f64 {
     let links = Sum::over(w, &of_links(w), None).used.joules;
     let switches = w.switch_power.joules(&w.fabric.graph, run_s).total();
     if run_s > 0.0 { (links + switches) / run_s } else { 0.0 }
-}
-
-/// The table `power`: what links of each tier used in each interval, and their states.
-pub fn power(r: &Records) -> Table {
-    let rows: Vec<_> = r.samples.power().collect();
-    let tiers: Vec<String> = r.tiers.iter().map(|t| t.to_string()).collect();
-    let f64s = |of: &dyn Fn(&Used) -> f64| Column::F64(rows.iter().map(|r| of(&r.2)).collect());
-    Table::new(
-        "power",
-        vec![
-            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
-            ("tier", label(rows.iter().map(|r| r.1), &tiers)),
-            ("energy_j", f64s(&|u| u.joules)),
-            ("energy_always_on_j", f64s(&|u| u.always_on_j)),
-            ("energy_ideal_j", f64s(&|u| u.ideal_j)),
-            ("awake_s", f64s(&|u| u.awake_s)),
-            ("falling_asleep_s", f64s(&|u| u.falling_s)),
-            ("asleep_s", f64s(&|u| u.asleep_s)),
-            ("waking_s", f64s(&|u| u.waking_s)),
-        ],
-    )
 }

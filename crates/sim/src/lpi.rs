@@ -2,7 +2,8 @@
 //! it stays bounded and says the same of a port whatever others do.
 
 use crate::scenario::MeasureConfig;
-use eastwest_measure::table::{Column, Table};
+use eastwest_measure::table;
+use eastwest_measure::table::Table;
 use eastwest_network::energy::eee::{Nap, NapLog};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
@@ -47,18 +48,31 @@ impl Naps {
 
     /// The table `lpi`.
     pub fn table(&self) -> Table {
-        let times = |of: &dyn Fn(&Nap) -> Time| {
-            Column::F64(self.rows.iter().map(|r| of(&r.1).as_secs_f64()).collect())
-        };
-        Table::new(
-            "lpi",
-            vec![
-                ("link", Column::U32(self.rows.iter().map(|r| r.0).collect())),
-                ("falls_asleep_s", times(&|nap| nap.falls)),
-                ("asleep_s", times(&|nap| nap.asleep)),
-                ("wakes_s", times(&|nap| nap.wakes)),
-                ("awake_s", times(&|nap| nap.awake)),
-            ],
-        )
+        Lpi::of(&self.rows, ())
     }
+}
+
+table! {
+    /// Every time that a link slept whose port is named in `measure.lpi`, by link and time: at most
+    /// `measure.lpi_rows`, each port having an equal share, the first ones. A nap that has not
+    /// ended with the run ends with it here. Naps are those of one direction, also with
+    /// `both_directions`, where `links` and `power` count as asleep only what both directions sleep
+    /// together.
+    pub Lpi = "lpi" since 5
+    of (link, nap) in &'a (u32, Nap), _at: ();
+
+    /// number of the link
+    link: u32 = *link;
+
+    /// when it began to fall asleep
+    falls_asleep_s: seconds = nap.falls;
+
+    /// when it was asleep
+    asleep_s: seconds = nap.asleep;
+
+    /// when it began to wake
+    wakes_s: seconds = nap.wakes;
+
+    /// when it was awake again
+    awake_s: seconds = nap.awake;
 }

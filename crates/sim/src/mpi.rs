@@ -1,8 +1,8 @@
 //! What is remembered of MPI programs: their ranks, what these did when, and their messages.
 
 use crate::digest::Digest;
-use crate::results::{label, names, seconds};
-use eastwest_measure::table::{Column, Table};
+use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
+use eastwest_measure::table::{Names, Table};
 use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState, Span, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -73,11 +73,11 @@ impl MpiRecords {
     }
 
     /// Takes out the tables.
-    pub fn tables(&self, workloads: &[String]) -> [Table; 3] {
+    pub fn tables(&self, names: &Names) -> [Table; 3] {
         [
-            ranks(&self.ranks, workloads),
-            states(&self.states.rows, workloads),
-            messages(&self.messages.rows, workloads),
+            MpiRanks::of(&self.ranks, names),
+            MpiStates::of(&self.states.rows, names),
+            MpiMessages::of(&self.messages.rows, names),
         ]
     }
 
@@ -108,98 +108,4 @@ impl MpiRecords {
         of.insert("rows_left_out".into(), left_out.into());
         Some(of.into())
     }
-}
-
-/// A column of one thing in each row.
-fn numbers<T>(rows: &[(u16, T)], of: impl Fn(&T) -> u32) -> Column {
-    Column::U32(rows.iter().map(|(_, r)| of(r)).collect())
-}
-
-fn counts<T>(rows: &[(u16, T)], of: impl Fn(&T) -> u64) -> Column {
-    Column::U64(rows.iter().map(|(_, r)| of(r)).collect())
-}
-
-fn times<T>(rows: &[(u16, T)], of: impl Fn(&T) -> Time) -> Column {
-    seconds(rows.iter().map(|(_, r)| of(r)))
-}
-
-fn of_workload<T>(rows: &[(u16, T)], workloads: &[String]) -> Column {
-    label(rows.iter().map(|(w, _)| u32::from(*w)), workloads)
-}
-
-/// The calls of rows as a column of labels.
-fn calls<T>(rows: &[(u16, T)], of: impl Fn(&T) -> &'static str) -> Column {
-    let mut known: Vec<String> = Vec::new();
-    let indices: Vec<u32> = rows
-        .iter()
-        .map(|(_, r)| {
-            let at = known.iter().position(|name| name == of(r));
-            at.unwrap_or_else(|| {
-                known.push(of(r).to_owned());
-                known.len() - 1
-            }) as u32
-        })
-        .collect();
-    Column::Label(indices, known)
-}
-
-fn ranks(rows: &[(u16, MpiRank)], workloads: &[String]) -> Table {
-    let mut columns = vec![
-        ("workload", of_workload(rows, workloads)),
-        ("rank", numbers(rows, |r| r.rank)),
-        ("host", numbers(rows, |r| r.host.0)),
-        ("finished_s", times(rows, |r| r.finished)),
-    ];
-    const NAMES: [&str; Activity::ALL.len()] =
-        ["compute_s", "sleep_s", "send_s", "receive_s", "wait_s", "collective_s"];
-    columns.extend(NAMES.into_iter().zip(Activity::ALL).map(|(name, activity)| {
-        let spent = rows.iter().map(|(_, r)| r.spent[activity as usize].as_secs_f64());
-        (name, Column::F64(spent.collect()))
-    }));
-    columns.extend([
-        ("messages", counts(rows, |r| r.sent.0)),
-        ("bytes", counts(rows, |r| r.sent.1)),
-        ("collective_messages", counts(rows, |r| r.sent_in_collectives.0)),
-        ("collective_bytes", counts(rows, |r| r.sent_in_collectives.1)),
-        ("collectives", counts(rows, |r| r.collectives)),
-    ]);
-    Table::new("mpi_ranks", columns)
-}
-
-fn states(rows: &[(u16, MpiState)], workloads: &[String]) -> Table {
-    let activities = names(Activity::ALL.map(Activity::name));
-    Table::new(
-        "mpi_states",
-        vec![
-            ("workload", of_workload(rows, workloads)),
-            ("rank", numbers(rows, |r| r.rank)),
-            ("state", label(rows.iter().map(|(_, r)| r.activity as u32), &activities)),
-            ("call", calls(rows, |r| r.call)),
-            ("began_s", times(rows, |r| r.began)),
-            ("ended_s", times(rows, |r| r.ended)),
-        ],
-    )
-}
-
-fn messages(rows: &[(u16, MpiMessage)], workloads: &[String]) -> Table {
-    let flag = |of: fn(&MpiMessage) -> bool, no_yes| {
-        label(rows.iter().map(|(_, r)| u32::from(of(r))), &names(no_yes))
-    };
-    Table::new(
-        "mpi_messages",
-        vec![
-            ("workload", of_workload(rows, workloads)),
-            ("from", numbers(rows, |r| r.from)),
-            ("to", numbers(rows, |r| r.to)),
-            ("tag", Column::I64(rows.iter().map(|(_, r)| r.tag).collect())),
-            ("call", calls(rows, |r| r.call)),
-            ("bytes", counts(rows, |r| r.bytes)),
-            ("protocol", flag(|r| r.rendezvous, ["eager", "rendezvous"])),
-            ("over", flag(|r| r.network, ["memory", "network"])),
-            ("sent_s", times(rows, |r| r.sent)),
-            ("matched_s", times(rows, |r| r.matched)),
-            ("arrived_s", times(rows, |r| r.arrived)),
-            ("received_s", times(rows, |r| r.received)),
-        ],
-    )
 }

@@ -1,10 +1,10 @@
 //! Pauses of chosen ports, one by one: the table `pauses`. Ports share its rows equally, so that it stays
 //! bounded and says the same of a port whatever others do.
 
-use crate::results::{names, seconds};
 use crate::scenario::PausesConfig;
-use eastwest_measure::table::{Column, Table};
-use eastwest_network::dcb::pauses::{Ended, Pause, PauseLog};
+use eastwest_measure::table;
+use eastwest_measure::table::Table;
+use eastwest_network::dcb::pauses::{Pause, PauseLog};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
@@ -48,22 +48,31 @@ impl Pauses {
 
     /// The table `pauses`.
     pub fn table(&self) -> Table {
-        let of = || self.rows.iter().map(|row| row.1);
-        Table::new(
-            "pauses",
-            vec![
-                ("link", Column::U32(self.rows.iter().map(|row| row.0).collect())),
-                ("priority", Column::U32(of().map(|pause| u32::from(pause.priority)).collect())),
-                ("began_s", seconds(of().map(|pause| pause.began))),
-                ("until_s", seconds(of().map(|pause| pause.until))),
-                (
-                    "ended",
-                    Column::Label(
-                        of().map(|pause| pause.ended as u32).collect(),
-                        names(Ended::ALL.map(Ended::name)),
-                    ),
-                ),
-            ],
-        )
+        PauseRows::of(&self.rows, ())
     }
+}
+
+table! {
+    /// Every pause by [PFC](../mechanisms/pfc.md) of the ports that `measure.pauses` names, by
+    /// link, beginning and priority: at most `measure.pauses_rows`, each port having an equal
+    /// share, the first ones that ended. Without a share that is full, the rows of a link and
+    /// priority are as many as `pauses` in `pfc`, and add up to `paused_s` there.
+    pub PauseRows = "pauses" since 7
+    of (link, pause) in &'a (u32, Pause), _at: ();
+
+    /// number of the link that the port feeds
+    link: u32 = *link;
+
+    /// 0 to 7
+    priority: u32 = pause.priority;
+
+    /// when the port obeyed; a frame that it was sending then went on
+    began_s: seconds = pause.began;
+
+    /// when it could send again, or the end of the run
+    until_s: seconds = pause.until;
+
+    /// `released`: the neighbour said so; `ran-out`: the time of the pause was over; `not-yet`: it
+    /// was in force at the end of the run
+    ended: few = pause.ended.name();
 }

@@ -1,10 +1,13 @@
 //! What ports have counted, as tables and in the summary: who was lost, why, and who was marked.
 
-use crate::results::{label, names};
+use crate::energy;
 use crate::world::World;
 use eastwest_engine::interrupt;
-use eastwest_measure::table::{Column, Table};
+use eastwest_measure::table;
+use eastwest_measure::table::Table;
 use eastwest_network::account::{Counts, Group};
+use eastwest_network::energy::Joules;
+use eastwest_network::energy::eee::StateTimes;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::link::Link;
 use eastwest_network::link::meter::{ClassMeter, Meter};
@@ -12,32 +15,16 @@ use eastwest_network::losses::Cause;
 use eastwest_types::{PacketKind, Span, Time};
 use serde_json::{Map, Value, json};
 
-/// Columns of losses by cause, in the order of the causes' numbers.
-const CAUSES: [&str; Cause::ALL.len()] = [
-    "drops_queue_full",
-    "lost_random",
-    "lost_down",
-    "lost_no_route",
-    "drops_early",
-    "drops_shared_buffer",
-    "drops_sojourn",
-];
-
-/// The same in the summary.
+/// Names of the causes of losses in the summary, in the order of their numbers.
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
-/// Columns of losses by kind of packet, in the order of the kinds' numbers.
-const KINDS: [&str; PacketKind::COUNT] = [
-    "drops_data",
-    "drops_retransmission",
-    "drops_ack",
-    "drops_ece_ack",
-    "drops_syn",
-    "drops_syn_ack",
-    "drops_fin",
-    "drops_datagram",
-];
+/// Name of the port that feeds a link.
+pub fn name(fabric: &Fabric, link: &Link) -> String {
+    interrupt::steps(4);
+    let node = |n: u32| &fabric.graph.names[n as usize];
+    format!("{}->{}", node(link.from), node(link.to))
+}
 
 /// Share of the run during which a link was sending.
 fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
@@ -49,63 +36,189 @@ fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
 
 /// The table `links`.
 pub fn links(w: &World) -> Table {
-    let l = &w.fabric.links;
-    let run = w.now.since(Time::ZERO);
-    let node = |n: u32| w.fabric.graph.names[n as usize].clone();
-    let tiers: Vec<String> = w.records.tiers.iter().map(|t| t.to_string()).collect();
-    let u64s = |of: &dyn Fn(&Link) -> u64| Column::U64(l.iter().map(of).collect());
-    let used = |l: &Link| utilisation(l.counters.bytes, l.cable.rate.0, run);
-    let name = |l: &Link| {
-        interrupt::steps(4);
-        format!("{}->{}", node(l.from), node(l.to))
-    };
-    let mut columns = vec![
-        ("link", Column::U32((0..l.len() as u32).collect())),
-        ("name", Column::Text(l.iter().map(name).collect())),
-        ("tier", label(w.records.tier_of_link.iter().map(|t| u32::from(*t)), &tiers)),
-        ("src", Column::Text(l.iter().map(|l| node(l.from)).collect())),
-        ("dst", Column::Text(l.iter().map(|l| node(l.to)).collect())),
-        ("rate_bps", u64s(&|l| l.cable.rate.0)),
-        ("packets", u64s(&|l| l.counters.packets)),
-        ("bytes", u64s(&|l| l.counters.bytes)),
-        ("utilisation", Column::F64(l.iter().map(used).collect())),
-        ("drops", u64s(&Link::lost)),
-    ];
-    for (kind, name) in KINDS.into_iter().enumerate() {
-        columns.push((name, u64s(&|l| l.account().drops()[kind])));
-    }
-    let wait_us = l.iter().map(|l| l.longest().0.as_secs_f64() * 1e6);
-    columns.push(("queue_max_us", Column::F64(wait_us.collect())));
-    columns.push(("queue_max_bytes", u64s(&|l| l.longest().1)));
-    for (cause, name) in Cause::ALL.into_iter().zip(CAUSES) {
-        columns.push((name, u64s(&|l| l.account().lost_to(cause))));
-    }
-    columns.push(("marks", u64s(&|l| l.account().marks().iter().sum())));
-    columns.extend(crate::energy::columns(w));
-    Table::new("links", columns)
+    let energy = energy::of_links(w);
+    Links::of((0..).zip(&w.fabric.links).zip(energy).map(|((n, l), e)| (n, l, e)), w)
 }
 
-/// The table `drops`: a row for every port, class, kind of packet and ECT where anything was counted.
+table! {
+    /// Two rows per cable, one for each direction, with the port that feeds it.
+    pub Links = "links"
+    of (number, link, energy) in (u32, &'a Link, (Joules, StateTimes)), at: &'a World;
+
+    /// number of the link
+    link: u32 = number;
+
+    /// `from->to`
+    name: str = name(&at.fabric, link);
+
+    /// `host-up`, `host-down`, `leaf-up`, `leaf-down`, `edge-up`, `edge-down`, `agg-up`,
+    /// `agg-down`, `switch`
+    tier: few = at.records.tiers[usize::from(at.records.tier_of_link[number as usize])];
+
+    /// sending node
+    src: str = at.fabric.graph.names[link.from as usize].clone();
+
+    /// receiving node
+    dst: str = at.fabric.graph.names[link.to as usize].clone();
+
+    /// its rate
+    rate_bps: u64 = link.cable.rate.0;
+
+    /// packets that reached the far end; their sum is `packet_hops`
+    packets: u64 = link.counters.packets;
+
+    /// link bytes of these
+    bytes: u64 = link.counters.bytes;
+
+    /// `bytes` as a share of what its rate carries in the whole run; what a fault takes from the
+    /// rate or destroys on the way is not in it
+    utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.now.since(Time::ZERO));
+
+    /// packets lost here whatever the cause: the sum of the next columns, and of those by cause
+    /// below
+    drops: u64 = link.lost();
+
+    /// … with payload sent for the first time
+    drops_data: u64 = link.account().drops()[PacketKind::Data as usize];
+
+    /// … with payload sent again
+    drops_retransmission: u64 = link.account().drops()[PacketKind::Retransmission as usize];
+
+    /// … pure acknowledgements without the ECE bit; with it too in a folder of format 3 or older
+    drops_ack: u64 = link.account().drops()[PacketKind::Ack as usize];
+
+    /// … pure acknowledgements with the ECE bit
+    drops_ece_ack since 4: u64 = link.account().drops()[PacketKind::EceAck as usize];
+
+    /// … SYN
+    drops_syn: u64 = link.account().drops()[PacketKind::Syn as usize];
+
+    /// … SYN-ACK
+    drops_syn_ack: u64 = link.account().drops()[PacketKind::SynAck as usize];
+
+    /// … FIN
+    drops_fin: u64 = link.account().drops()[PacketKind::Fin as usize];
+
+    /// … datagrams
+    drops_datagram: u64 = link.account().drops()[PacketKind::Datagram as usize];
+
+    /// longest time an accepted packet had to wait for those before it, the one being sent included
+    queue_max_us: f64 = link.longest().0.as_secs_f64() * 1e6;
+
+    /// the same as link bytes, at the rate of the time
+    queue_max_bytes: u64 = link.longest().1;
+
+    /// packets lost because they found the queue full
+    drops_queue_full since 2: u64 = link.account().lost_to(Cause::QueueFull);
+
+    /// … by a fault of kind `loss` or `bursty-loss` on the way
+    lost_random since 2: u64 = link.account().lost_to(Cause::Loss);
+
+    /// … because the link was down while they were on it
+    lost_down since 2: u64 = link.account().lost_to(Cause::LinkDown);
+
+    /// … at the switch they came to on this link, which knew no way on
+    lost_no_route since 2: u64 = link.account().lost_to(Cause::NoRoute);
+
+    /// … by the queue discipline when they came, while there was room (RED, PIE …); in a folder of
+    /// format 3 or older CoDel's too
+    drops_early since 3: u64 = link.account().lost_to(Cause::Early);
+
+    /// … because the memory that the ports of the switch share had no room for them
+    drops_shared_buffer since 4: u64 = link.account().lost_to(Cause::SharedBuffer);
+
+    /// … by the queue discipline when they were about to leave, after too long a wait (CoDel,
+    /// FQ-CoDel)
+    drops_sojourn since 4: u64 = link.account().lost_to(Cause::Sojourn);
+
+    /// packets that this port marked "congestion experienced"
+    marks since 3: u64 = link.account().marks().iter().sum::<u64>();
+
+    /// joules of the transceiver that sends: [links that sleep](../mechanisms/eee.md)
+    energy_j since 5: f64 = energy.0.used;
+
+    /// what it would have used awake all the time
+    energy_always_on_j since 5: f64 = energy.0.always_on;
+
+    /// … asleep whenever it had nothing to send, with transitions that take no time
+    energy_ideal_j since 5: f64 = energy.0.ideal;
+
+    /// seconds sending, or awake with nothing to send
+    awake_s since 5: seconds = energy.1.awake;
+
+    /// … falling asleep
+    falling_asleep_s since 5: seconds = energy.1.falling;
+
+    /// … asleep
+    asleep_s since 5: seconds = energy.1.asleep;
+
+    /// … waking; the four together are the run
+    waking_s since 5: seconds = energy.1.waking;
+
+    /// times it began to wake
+    wakes since 5: u64 = energy.1.wakes;
+}
+
+/// The table `drops`.
 pub fn drops(fabric: &Fabric) -> Table {
-    let links = fabric.links.iter().zip(0u32..);
-    let rows: Vec<(u32, Group, &Counts)> = links
-        .flat_map(|(l, link)| l.account().rows().map(move |(group, counts)| (link, group, counts)))
-        .collect();
-    let u64s = |of: &dyn Fn(&Counts) -> u64| Column::U64(rows.iter().map(|r| of(r.2)).collect());
-    let kinds = PacketKind::ALL.map(|k| k.name().to_owned());
-    let mut columns = vec![
-        ("link", Column::U32(rows.iter().map(|r| r.0).collect())),
-        ("class", Column::U32(rows.iter().map(|r| u32::from(r.1.class)).collect())),
-        ("kind", label(rows.iter().map(|r| r.1.kind as u32), &kinds)),
-        ("ect", label(rows.iter().map(|r| u32::from(r.1.ect)), &names(["not-ect", "ect"]))),
-        ("arrivals", u64s(&|c| c.arrivals)),
-        ("marks", u64s(&|c| c.marks)),
-        ("drops", u64s(&Counts::drops)),
-    ];
-    for (cause, name) in CAUSES.into_iter().enumerate() {
-        columns.push((name, u64s(&|c| c.lost[cause])));
-    }
-    Table::new("drops", columns)
+    let links = (0..).zip(&fabric.links);
+    let rows =
+        links.flat_map(|(link, l)| l.account().rows().map(move |(group, c)| (link, group, c)));
+    Drops::of(rows, ())
+}
+
+table! {
+    /// Who came to a port, was marked there or was lost there. One row for each port, class of the
+    /// port, kind of packet and ECT of which anything was counted. Marks and losses are counted at
+    /// every port, arrivals only at those that `measure.ports` names: `arrivals` is 0 everywhere
+    /// else.
+    pub Drops = "drops" since 4
+    of (link, group, counts) in (u32, Group, &'a Counts), _at: ();
+
+    /// number of the link that the port feeds
+    link: u32 = link;
+
+    /// class of the port where the packets wait: its place among `[[fabric.class]]`, from 0; with
+    /// `strict-priority` 0 for priorities 4–7 and 1 for 0–3; 0 where there is one queue
+    class: u32 = group.class;
+
+    /// `data`: payload sent for the first time; `retransmission`: payload sent again; `ack`: a pure
+    /// acknowledgement without the ECE bit; `ece_ack`: one with it; `syn`; `syn_ack`; `fin`;
+    /// `datagram`
+    kind: few = group.kind.name();
+
+    /// `ect`: its transport understands marks (RFC 3168); `not-ect` otherwise
+    ect: few = if group.ect { "ect" } else { "not-ect" };
+
+    /// packets that came to the port
+    arrivals: u64 = counts.arrivals;
+
+    /// packets that it marked "congestion experienced"
+    marks: u64 = counts.marks;
+
+    /// packets that were lost there: the sum of the next columns, which are those of `links`
+    drops: u64 = counts.drops();
+
+    /// … because they found the queue full
+    drops_queue_full: u64 = counts.lost[Cause::QueueFull as usize];
+
+    /// … by a fault of kind `loss` or `bursty-loss` on the way
+    lost_random: u64 = counts.lost[Cause::Loss as usize];
+
+    /// … because the link was down while they were on it
+    lost_down: u64 = counts.lost[Cause::LinkDown as usize];
+
+    /// … at the switch they came to on this link, which knew no way on
+    lost_no_route: u64 = counts.lost[Cause::NoRoute as usize];
+
+    /// … by the queue discipline when they came, while there was room
+    drops_early: u64 = counts.lost[Cause::Early as usize];
+
+    /// … because the shared memory had no room for them
+    drops_shared_buffer: u64 = counts.lost[Cause::SharedBuffer as usize];
+
+    /// … by the queue discipline when they were about to leave
+    drops_sojourn: u64 = counts.lost[Cause::Sojourn as usize];
 }
 
 /// The histograms of measured ports, with link and class.
@@ -117,53 +230,65 @@ fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
     })
 }
 
-/// The table `depths`: what packets found waiting at measured ports.
+/// The table `depths`.
 pub fn depths(fabric: &Fabric) -> Table {
-    let (mut link, mut class, mut unit, mut most, mut count) =
-        (vec![], vec![], vec![], vec![], vec![]);
-    for (l, c, meter) in meters(fabric) {
-        for (u, histogram) in [&meter.packets, &meter.bytes].into_iter().enumerate() {
-            for (largest, n) in histogram.buckets() {
-                link.push(l);
-                class.push(c);
-                unit.push(u as u32);
-                most.push(largest);
-                count.push(n);
-            }
-        }
-    }
-    Table::new(
-        "depths",
-        vec![
-            ("link", Column::U32(link)),
-            ("class", Column::U32(class)),
-            ("unit", Column::Label(unit, names(["packets", "bytes"]))),
-            ("most", Column::U64(most)),
-            ("count", Column::U64(count)),
-        ],
-    )
+    let rows = meters(fabric).flat_map(|(link, class, meter)| {
+        let both = [("packets", &meter.packets), ("bytes", &meter.bytes)];
+        both.into_iter().flat_map(move |(unit, histogram)| {
+            histogram.buckets().map(move |bucket| (link, class, unit, bucket))
+        })
+    });
+    Depths::of(rows, ())
 }
 
-/// The table `sojourn`: how long packets waited at measured ports.
+table! {
+    /// What packets found waiting at the ports that `measure.ports` names, whether they were let in
+    /// or not: a histogram for each class of each port. Packets come in bursts, so this is the
+    /// queue as packets find it and not the queue on average over time. Buckets are exact up to 255
+    /// and at most 0.8 % wide above; empty ones have no row.
+    pub Depths = "depths" since 5
+    of (link, class, unit, (most, count)) in (u32, u32, &'static str, (u64, u64)), _at: ();
+
+    /// number of the link that the port feeds
+    link: u32 = link;
+
+    /// class of the port, as in `drops`
+    class: u32 = class;
+
+    /// `packets`, or `bytes` for IP bytes; the packet being sent is not in either
+    unit: few = unit;
+
+    /// upper end of the bucket, within it
+    most: u64 = most;
+
+    /// packets that found so much waiting in their class
+    count: u64 = count;
+}
+
+/// The table `sojourn`.
 pub fn sojourn(fabric: &Fabric) -> Table {
-    let (mut link, mut class, mut upper, mut count) = (vec![], vec![], vec![], vec![]);
-    for (l, c, meter) in meters(fabric) {
-        for (upper_us, n) in meter.sojourn.rows() {
-            link.push(l);
-            class.push(c);
-            upper.push(upper_us);
-            count.push(n);
-        }
-    }
-    Table::new(
-        "sojourn",
-        vec![
-            ("link", Column::U32(link)),
-            ("class", Column::U32(class)),
-            ("upper_us", Column::F64(upper)),
-            ("count", Column::U64(count)),
-        ],
-    )
+    let rows = meters(fabric)
+        .flat_map(|(link, class, meter)| meter.sojourn.rows().map(move |row| (link, class, row)));
+    Sojourn::of(rows, ())
+}
+
+table! {
+    /// How long packets waited at the same ports, from their arrival until their first bit was
+    /// sent. Packets that were dropped are not in it.
+    pub Sojourn = "sojourn" since 5
+    of (link, class, (upper_us, count)) in (u32, u32, (f64, u64)), _at: ();
+
+    /// number of the link that the port feeds
+    link: u32 = link;
+
+    /// class of the port, as in `drops`
+    class: u32 = class;
+
+    /// upper end of the bucket
+    upper_us: f64 = upper_us;
+
+    /// packets that waited for so long
+    count: u64 = count;
 }
 
 fn by_kind(counts: [u64; PacketKind::COUNT]) -> Value {

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
+use eastwest_measure::rounds::Round;
 use eastwest_measure::samples::Samples;
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
@@ -17,21 +18,6 @@ use serde::{Deserialize, Serialize};
 const MOST_QUEUE_SAMPLES: usize = 500_000;
 /// First interval of an adaptive series.
 const FIRST_INTERVAL: Span = Span::from_ms(1);
-
-/// A finished round of a synchronized read.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Round {
-    /// Workload.
-    pub workload: u16,
-    /// Number of the round.
-    pub round: u32,
-    /// When its requests left.
-    pub started: Time,
-    /// When the last byte had arrived.
-    pub finished: Time,
-    /// Payload bytes of all senders.
-    pub bytes: u64,
-}
 
 /// Everything remembered.
 #[derive(Serialize, Deserialize)]

@@ -1,27 +1,67 @@
-//! What a run leaves behind: tables and a summary. The columns are described in
-//! docs/reference/results.md.
+//! Tables and summary of a finished run.
 
 use crate::capture::Capture;
 use crate::dcb;
+use crate::dcb::Pfc;
 use crate::energy;
-use crate::lpi::Naps;
-use crate::pauses::Pauses;
+use crate::lpi::{Lpi, Naps};
+use crate::pauses::{PauseRows, Pauses};
 use crate::ports;
+use crate::ports::{Depths, Drops, Links, Sojourn};
 use crate::records::Records;
 use crate::transactions;
+use crate::transactions::{Calls, Finished};
 use crate::world::World;
 use eastwest_engine::histogram::Histogram;
+use eastwest_measure::events::Events;
 use eastwest_measure::fairness::Shares;
-use eastwest_measure::flow_parts::{Parts, PartsTable};
-use eastwest_measure::flows::FlowTotals;
-use eastwest_measure::table::{Column, Table};
+use eastwest_measure::flow_parts::{FlowParts, Parts, PartsTable};
+use eastwest_measure::flow_samples::Samples;
+use eastwest_measure::flows::{FlowTotals, Flows};
+use eastwest_measure::jobs::{Counters, Jobs, Tasks};
+use eastwest_measure::latency::Latency;
+use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
+use eastwest_measure::rounds::Rounds;
+use eastwest_measure::samples::{LinkSamples, Power, Queues, Traffic};
+use eastwest_measure::streams::Streams;
+use eastwest_measure::table::{Declared, Names, Table};
+use eastwest_measure::tcp_trace::TcpTrace;
 use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{
-    Counter, EndpointId, Locality, Purpose, Side, Span, TaskKind, TaskRecord, Time,
-};
+use eastwest_types::{EndpointId, Purpose, Side, Span, Time};
 use serde_json::{Map, Value, json};
+
+/// Every table of a run, in the order of docs/reference/results.md.
+pub const TABLES: [Declared; 27] = [
+    Jobs::DECLARED,
+    Tasks::DECLARED,
+    Counters::DECLARED,
+    Flows::DECLARED,
+    FlowParts::DECLARED,
+    Samples::DECLARED,
+    Events::DECLARED,
+    Links::DECLARED,
+    Drops::DECLARED,
+    Depths::DECLARED,
+    Sojourn::DECLARED,
+    LinkSamples::DECLARED,
+    Queues::DECLARED,
+    Traffic::DECLARED,
+    Power::DECLARED,
+    Latency::DECLARED,
+    Rounds::DECLARED,
+    Finished::DECLARED,
+    Calls::DECLARED,
+    MpiRanks::DECLARED,
+    MpiStates::DECLARED,
+    MpiMessages::DECLARED,
+    TcpTrace::DECLARED,
+    Lpi::DECLARED,
+    Streams::DECLARED,
+    Pfc::DECLARED,
+    PauseRows::DECLARED,
+];
 
 /// Tables and summary of a finished run.
 pub struct Results {
@@ -45,48 +85,44 @@ impl Results {
         world.end_frame_paths();
         world.end_flow_samples();
         let summary = summary(&world, (&naps, &pauses), &digest);
-        let workloads: Vec<String> = world.drivers.iter().map(|d| d.name.clone()).collect();
-        let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
-        let links = ports::links(&world);
-        let f = &world.fabric;
-        let pfc = dcb::table(f, world.now);
-        let [drops, depths, sojourn] = [ports::drops(f), ports::depths(f), ports::sojourn(f)];
+        let names = names(&world);
         let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
-        let replayed =
-            [transactions::table(&world, &workloads), transactions::calls(&world, &workloads)];
+        let fabric = &world.fabric;
+        let ports = [
+            ports::links(&world),
+            ports::drops(fabric),
+            ports::depths(fabric),
+            ports::sojourn(fabric),
+        ];
+        let pfc = dcb::table(fabric, world.now);
+        let transactions = transactions::tables(&world, &names);
         let World { mut records, streams, tracer, paths, flow_samples, .. } = world;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
-        let flows = records.flows.hand_out(&workloads, &classes);
-        let [mpi_ranks, mpi_states, mpi_messages] = records.mpi.tables(&workloads);
+        let samples = &records.samples;
         let mut tables = vec![
-            jobs(&records, &workloads, &classes),
-            tasks(&records.tasks, &workloads),
-            counters(&records, &workloads),
-            flows,
-            paths.rows.table(&workloads, &classes),
-            flow_samples.into_rows().into_table(&workloads, &classes),
+            Jobs::of(&records.jobs, &names),
+            Tasks::of(&records.tasks, &names),
+            Counters::of(&records.jobs, &names),
+            records.flows.hand_out(&names),
+            paths.rows.table(&names),
+            flow_samples.into_rows().into_table(&names),
             events,
-            links,
-            drops,
-            depths,
-            sojourn,
-            link_samples(&records),
-            queues(&records),
-            traffic(&records),
-            energy::power(&records),
-            latency(&records, &classes),
-            rounds(&records, &workloads),
-            eastwest_measure::streams::table(&streams.rows, &workloads, &classes),
-            pfc,
-            mpi_ranks,
-            mpi_states,
-            mpi_messages,
-            tracer.rows.table(&Growth::NAMES),
-            naps.table(),
-            pauses.table(),
         ];
-        tables.extend(replayed);
+        tables.extend(ports);
+        tables.extend([
+            LinkSamples::of(samples.links(), ()),
+            Queues::of(samples.queues(), ()),
+            Traffic::of(samples.carried(), &names),
+            Power::of(samples.power(), &names),
+            latency(&records, &names),
+            Rounds::of(&records.rounds, &names),
+            eastwest_measure::streams::table(&streams.rows, &names),
+            pfc,
+        ]);
+        tables.extend(records.mpi.tables(&names));
+        tables.extend([tracer.rows.table(&Growth::NAMES), naps.table(), pauses.table()]);
+        tables.extend(transactions);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }
     }
@@ -107,15 +143,14 @@ pub fn holds(world: &World, most: usize) -> bool {
 /// Takes the rows out of such a table that holds at least `most` of them: the next part of it. What a
 /// run leaves at its end has the rest.
 pub fn hand_out(world: &mut World, most: usize) -> Option<Table> {
-    let workloads = || world.drivers.iter().map(|d| d.name.clone()).collect::<Vec<_>>();
     if world.records.flows.held() >= most {
-        let classes: Vec<String> = world.classes.iter().map(|c| c.name.clone()).collect();
-        return Some(world.records.flows.hand_out(&workloads(), &classes));
+        let names = names(world);
+        return Some(world.records.flows.hand_out(&names));
     }
     if world.records.tasks.len() >= most {
         let rows = std::mem::take(&mut world.records.tasks);
         world.records.tasks_handed_out += rows.len() as u64;
-        return Some(tasks(&rows, &workloads()));
+        return Some(Tasks::of(&rows, &names(world)));
     }
     None
 }
@@ -140,190 +175,21 @@ impl World {
     }
 }
 
-pub(crate) fn seconds(times: impl Iterator<Item = Time>) -> Column {
-    Column::F64(times.map(Time::as_secs_f64).collect())
-}
-
-pub(crate) fn label(indices: impl Iterator<Item = u32>, names: &[String]) -> Column {
-    Column::Label(indices.collect(), names.to_vec())
-}
-
-pub(crate) fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
-    names.map(String::from).to_vec()
-}
-
-fn jobs(r: &Records, workloads: &[String], classes: &[String]) -> Table {
-    let j = &r.jobs;
-    let u32s = |f: &dyn Fn(&eastwest_types::JobRecord) -> u32| {
-        Column::U32(j.iter().map(|(_, r)| f(r)).collect())
-    };
-    let u64s = |f: &dyn Fn(&eastwest_types::JobRecord) -> u64| {
-        Column::U64(j.iter().map(|(_, r)| f(r)).collect())
-    };
-    Table::new(
-        "jobs",
-        vec![
-            ("job", u32s(&|r| r.job)),
-            ("workload", label(j.iter().map(|(w, _)| u32::from(*w)), workloads)),
-            ("name", Column::Text(j.iter().map(|(_, r)| r.name.clone()).collect())),
-            ("kind", Column::Text(j.iter().map(|(_, r)| r.kind.to_string()).collect())),
-            ("class", label(j.iter().map(|(_, r)| u32::from(r.class.0)), classes)),
-            ("submitted_s", seconds(j.iter().map(|(_, r)| r.submitted))),
-            ("started_s", seconds(j.iter().map(|(_, r)| r.started))),
-            ("finished_s", seconds(j.iter().map(|(_, r)| r.finished))),
-            (
-                "runtime_s",
-                Column::F64(
-                    j.iter().map(|(_, r)| r.finished.since(r.submitted).as_secs_f64()).collect(),
-                ),
-            ),
-            ("maps", u32s(&|r| r.maps)),
-            ("reduces", u32s(&|r| r.reduces)),
-            ("input_bytes", u64s(&|r| r.input_bytes)),
-            ("shuffle_bytes", u64s(&|r| r.shuffle_bytes)),
-            ("shuffle_local_bytes", u64s(&|r| r.shuffle_local_bytes)),
-            ("output_bytes", u64s(&|r| r.output_bytes)),
-            (
-                "failed",
-                Column::Text(j.iter().map(|(_, r)| r.failed.unwrap_or("").to_string()).collect()),
-            ),
-        ],
-    )
-}
-
-/// Hadoop's counters, by their own names.
-fn counters(r: &Records, workloads: &[String]) -> Table {
-    let jobs = &r.jobs;
-    let mut columns = vec![
-        ("job", Column::U32(jobs.iter().map(|(_, j)| j.job).collect())),
-        ("workload", label(jobs.iter().map(|(w, _)| u32::from(*w)), workloads)),
-    ];
-    columns.extend(Counter::ALL.map(|counter| {
-        let counted = jobs.iter().map(|(_, j)| j.counters.get(counter)).collect();
-        (counter.name(), Column::U64(counted))
-    }));
-    Table::new("counters", columns)
-}
-
-fn tasks(t: &[(u16, TaskRecord)], workloads: &[String]) -> Table {
-    let kind = |k: TaskKind| match k {
-        TaskKind::Map => 0,
-        TaskKind::Reduce => 1,
-    };
-    let place = |l: Locality| match l {
-        Locality::Node => 0,
-        Locality::Rack => 1,
-        Locality::Remote => 2,
-        Locality::None => 3,
-    };
-    Table::new(
-        "tasks",
-        vec![
-            ("job", Column::U32(t.iter().map(|(_, r)| r.job).collect())),
-            ("workload", label(t.iter().map(|(w, _)| u32::from(*w)), workloads)),
-            ("task", Column::U32(t.iter().map(|(_, r)| r.task).collect())),
-            ("kind", label(t.iter().map(|(_, r)| kind(r.kind)), &names(["map", "reduce"]))),
-            ("host", Column::U32(t.iter().map(|(_, r)| r.host.0).collect())),
-            ("assigned_s", seconds(t.iter().map(|(_, r)| r.assigned))),
-            ("started_s", seconds(t.iter().map(|(_, r)| r.started))),
-            ("input_done_s", seconds(t.iter().map(|(_, r)| r.input_done))),
-            ("finished_s", seconds(t.iter().map(|(_, r)| r.finished))),
-            (
-                "locality",
-                label(
-                    t.iter().map(|(_, r)| place(r.locality)),
-                    &names(["node", "rack", "remote", "none"]),
-                ),
-            ),
-            ("bytes_in", Column::U64(t.iter().map(|(_, r)| r.bytes_in).collect())),
-            ("bytes_out", Column::U64(t.iter().map(|(_, r)| r.bytes_out).collect())),
-            ("computed_s", seconds(t.iter().map(|(_, r)| r.computed))),
-            ("merged_s", seconds(t.iter().map(|(_, r)| r.merged))),
-            ("spills", Column::U32(t.iter().map(|(_, r)| r.spills).collect())),
-            ("file_bytes_read", Column::U64(t.iter().map(|(_, r)| r.file_bytes_read).collect())),
-            (
-                "file_bytes_written",
-                Column::U64(t.iter().map(|(_, r)| r.file_bytes_written).collect()),
-            ),
-            ("cpu_s", Column::F64(t.iter().map(|(_, r)| r.cpu.as_secs_f64()).collect())),
-        ],
-    )
-}
-
-fn link_samples(r: &Records) -> Table {
-    let rows = || r.samples.links();
-    Table::new(
-        "link_samples",
-        vec![
-            ("time_s", Column::F64(rows().map(|r| r.0).collect())),
-            ("link", Column::U32(rows().map(|r| r.1.link).collect())),
-            ("bytes", Column::U64(rows().map(|r| r.1.bytes).collect())),
-            ("drops", Column::U32(rows().map(|r| r.1.drops).collect())),
-        ],
-    )
-}
-
-fn queues(r: &Records) -> Table {
-    let rows = || r.samples.queues();
-    Table::new(
-        "queues",
-        vec![
-            ("time_s", Column::F64(rows().map(|r| r.0).collect())),
-            ("link", Column::U32(rows().map(|r| r.1.link).collect())),
-            ("packets", Column::U32(rows().map(|r| r.1.packets).collect())),
-            ("bytes", Column::U64(rows().map(|r| r.1.bytes).collect())),
-        ],
-    )
-}
-
-fn traffic(r: &Records) -> Table {
-    let rows: Vec<_> = r.samples.carried().collect();
-    let tiers: Vec<String> = r.tiers.iter().map(|t| t.to_string()).collect();
-    Table::new(
-        "traffic",
-        vec![
-            ("time_s", Column::F64(rows.iter().map(|r| r.0).collect())),
-            ("tier", label(rows.iter().map(|r| r.1), &tiers)),
-            ("bytes", Column::U64(rows.iter().map(|r| r.2).collect())),
-        ],
-    )
-}
-
-fn latency(r: &Records, classes: &[String]) -> Table {
-    let (mut class, mut kind, mut upper, mut count) = (vec![], vec![], vec![], vec![]);
-    for (c, both) in r.latency.iter().enumerate() {
-        for (k, histogram) in both.iter().enumerate() {
-            for (upper_us, n) in histogram.rows() {
-                class.push(c as u32);
-                kind.push(k as u32);
-                upper.push(upper_us);
-                count.push(n);
-            }
-        }
+/// The names that the tables of a run refer to.
+fn names(world: &World) -> Names {
+    Names {
+        workloads: world.drivers.iter().map(|d| d.name.clone()).collect(),
+        classes: world.classes.iter().map(|c| c.name.clone()).collect(),
+        tiers: world.records.tiers.iter().map(|t| t.to_string()).collect(),
     }
-    Table::new(
-        "latency",
-        vec![
-            ("class", Column::Label(class, classes.to_vec())),
-            ("kind", Column::Label(kind, names(["data", "ack"]))),
-            ("upper_us", Column::F64(upper)),
-            ("count", Column::U64(count)),
-        ],
-    )
 }
 
-fn rounds(r: &Records, workloads: &[String]) -> Table {
-    let rounds = &r.rounds;
-    Table::new(
-        "rounds",
-        vec![
-            ("workload", label(rounds.iter().map(|r| u32::from(r.workload)), workloads)),
-            ("round", Column::U32(rounds.iter().map(|r| r.round).collect())),
-            ("started_s", seconds(rounds.iter().map(|r| r.started))),
-            ("finished_s", seconds(rounds.iter().map(|r| r.finished))),
-            ("bytes", Column::U64(rounds.iter().map(|r| r.bytes).collect())),
-        ],
-    )
+fn latency(r: &Records, names: &Names) -> Table {
+    let rows = (0u32..).zip(&r.latency).flat_map(|(class, both)| {
+        let kinds = ["data", "ack"].into_iter().zip(both);
+        kinds.flat_map(move |(kind, all)| all.rows().map(move |row| (class, kind, row)))
+    });
+    Latency::of(rows, names)
 }
 
 /// Mean and percentiles of a sample; empty where there is none.

@@ -3,133 +3,148 @@
 
 use crate::energy;
 use crate::records::Records;
-use crate::results::{label, seconds};
 use crate::world::World;
-use eastwest_measure::table::{Column, Table};
-use eastwest_types::{CallRecord, Span, Time, TransactionRecord};
+use eastwest_measure::table;
+use eastwest_measure::table::{Names, Table};
+use eastwest_types::{CallRecord, Span, TransactionRecord};
 use eastwest_workload::Workload;
-use eastwest_workload::transactions::{Book, Call, Transactions};
+use eastwest_workload::transactions::{Book, Call, Recorded, Transactions};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-
-/// The replay that a workload is.
-fn replay(world: &World, workload: u16) -> &Transactions {
-    match &world.drivers[usize::from(workload)].workload {
-        Workload::Transactions(replay) => replay,
-        other => unreachable!("transactions of {other:?}"),
-    }
-}
 
 /// A finished transaction with what it replays.
+#[derive(Clone, Copy)]
 struct Row<'a> {
     workload: u16,
     record: &'a TransactionRecord,
-    book: &'a Book,
+    replay: &'a Transactions,
 }
 
-fn rows(world: &World) -> Vec<Row<'_>> {
-    let all = world.records.transactions.iter();
-    all.map(|(workload, record)| Row {
-        workload: *workload,
-        record,
-        book: replay(world, *workload).book(),
-    })
-    .collect()
-}
-
-fn spans(spans: impl Iterator<Item = Span>) -> Column {
-    Column::F64(spans.map(Span::as_us_f64).collect())
-}
-
-/// One row for each finished transaction.
-pub fn table(world: &World, workloads: &[String]) -> Table {
-    let rows = rows(world);
-    let r = || rows.iter().map(|row| row.record);
-    let name = |row: &Row| row.book.transactions[row.record.recorded as usize].name.clone();
-    Table::new(
-        "transactions",
-        vec![
-            ("transaction", Column::U32(r().map(|t| t.number).collect())),
-            ("workload", label(rows.iter().map(|row| u32::from(row.workload)), workloads)),
-            ("name", Column::Text(rows.iter().map(name).collect())),
-            ("recorded", Column::U32(r().map(|t| t.recorded).collect())),
-            ("client", Column::I64(r().map(|t| t.client.map_or(-1, |h| i64::from(h.0))).collect())),
-            ("arrived_s", seconds(r().map(TransactionRecord::arrived))),
-            ("finished_s", seconds(r().map(TransactionRecord::finished))),
-            ("response_us", spans(r().map(TransactionRecord::response_time))),
-            ("network_us", spans(r().map(|t| t.network))),
-            ("compute_us", spans(r().map(|t| t.compute))),
-            ("queued_us", spans(r().map(|t| t.queued))),
-            ("calls", Column::U32(r().map(|t| t.calls.len() as u32).collect())),
-        ],
-    )
-}
-
-/// One row for each call of them.
-pub fn calls(world: &World, workloads: &[String]) -> Table {
-    let rows = rows(world);
-    let c = || rows.iter().flat_map(|row| (0u32..).zip(&row.record.calls).map(move |c| (row, c)));
-    fn recorded<'a>(row: &Row<'a>, call: u32) -> &'a Call {
-        &row.book.transactions[row.record.recorded as usize].calls[call as usize]
+impl<'a> Row<'a> {
+    fn book(&self) -> &'a Book {
+        self.replay.book()
     }
-    let times = |of: fn(&CallRecord) -> Time| seconds(c().map(move |(_, (_, call))| of(call)));
-    let took = |of: fn(&CallRecord) -> Span| spans(c().map(move |(_, (_, call))| of(call)));
-    let text = |of: fn(&Book) -> &[String], which: fn(&Call) -> u32| {
-        let mut names: Vec<String> = Vec::new();
-        // names of workloads one behind the other; a workload's begin where it says
-        let mut begins = BTreeMap::new();
-        for row in &rows {
-            begins.entry(row.workload).or_insert_with(|| {
-                let begin = names.len() as u32;
-                names.extend_from_slice(of(row.book));
-                begin
-            });
+
+    /// The transaction that it replays.
+    fn recorded(&self) -> &'a Recorded {
+        &self.book().transactions[self.record.recorded as usize]
+    }
+
+    /// The call of that with this number.
+    fn call(&self, number: u32) -> &'a Call {
+        &self.recorded().calls[number as usize]
+    }
+}
+
+fn rows(world: &World) -> impl Iterator<Item = Row<'_>> {
+    world.records.transactions.iter().map(|(workload, record)| {
+        match &world.drivers[usize::from(*workload)].workload {
+            Workload::Transactions(replay) => Row { workload: *workload, record, replay },
+            other => unreachable!("transactions of {other:?}"),
         }
-        let index = c().map(|(row, (n, _))| begins[&row.workload] + which(recorded(row, n)));
-        Column::Label(index.collect(), names)
-    };
-    Table::new(
-        "calls",
-        vec![
-            ("transaction", Column::U32(c().map(|(row, _)| row.record.number).collect())),
-            ("workload", label(c().map(|(row, _)| u32::from(row.workload)), workloads)),
-            ("call", Column::U32(c().map(|(_, (n, _))| n).collect())),
-            (
-                "parent",
-                Column::I64(
-                    c().map(|(row, (n, _))| recorded(row, n).parent.map_or(-1, i64::from))
-                        .collect(),
-                ),
-            ),
-            ("component", text(|b| &b.components, |call| call.component)),
-            ("service", text(|b| &b.services, |call| call.service)),
-            ("operation", text(|b| &b.operations, |call| call.operation)),
-            (
-                "host",
-                Column::U32(
-                    c().map(|(row, (n, _))| {
-                        let component = recorded(row, n).component as usize;
-                        replay(world, row.workload).hosts()[component].0
-                    })
-                    .collect(),
-                ),
-            ),
-            (
-                "request_bytes",
-                Column::U64(c().map(|(r, (n, _))| recorded(r, n).request_bytes).collect()),
-            ),
-            (
-                "response_bytes",
-                Column::U64(c().map(|(r, (n, _))| recorded(r, n).response_bytes).collect()),
-            ),
-            ("sent_s", times(|call| call.sent)),
-            ("arrived_s", times(|call| call.arrived)),
-            ("answered_s", times(|call| call.answered)),
-            ("done_s", times(|call| call.done)),
-            ("network_us", took(|call| call.network)),
-            ("compute_us", took(|call| call.compute)),
-        ],
-    )
+    })
+}
+
+/// The tables `transactions` and `calls`.
+pub fn tables(world: &World, names: &Names) -> [Table; 2] {
+    let calls =
+        rows(world).flat_map(|row| (0..).zip(&row.record.calls).map(move |(n, c)| (row, n, c)));
+    [Finished::of(rows(world), names), Calls::of(calls, names)]
+}
+
+table! {
+    /// One row per finished [transaction](../mechanisms/replay.md).
+    pub Finished = "transactions" since 6
+    of row in Row<'a>, names: &'a Names;
+
+    /// number within its workload, from 0 in order of arrival
+    transaction: u32 = row.record.number;
+
+    /// name of the workload
+    workload: label(&names.workloads) = row.workload;
+
+    /// its name in the table that is replayed: untrusted text
+    name: str = row.recorded().name.clone();
+
+    /// which transaction of that table it is, from 0 in order of arrival
+    recorded: u32 = row.record.recorded;
+
+    /// host that its first request came from, −1 where it began in its first component
+    client: i64 = row.record.client.map_or(-1, |host| i64::from(host.0));
+
+    /// when it began
+    arrived_s: seconds = row.record.arrived();
+
+    /// when its response had arrived
+    finished_s: seconds = row.record.finished();
+
+    /// time between the two
+    response_us: us = row.record.response_time();
+
+    /// part of it in which what was waited for last was on its way
+    network_us: us = row.record.network;
+
+    /// the rest, in which components computed or their calls waited for processors
+    compute_us: us = row.record.compute;
+
+    /// the part of that in which calls waited for processors; 0 without `processors`
+    queued_us since 7: us = row.record.queued;
+
+    /// calls it is made of
+    calls: u32 = row.record.calls.len() as u32;
+}
+
+table! {
+    /// One row per call of a finished transaction, transactions in the order of their ends.
+    pub Calls = "calls" since 6
+    of (row, number, call) in (Row<'a>, u32, &'a CallRecord), names: &'a Names;
+
+    /// number of its transaction
+    transaction: u32 = row.record.number;
+
+    /// name of the workload
+    workload: label(&names.workloads) = row.workload;
+
+    /// number within the transaction, from 0
+    call: u32 = number;
+
+    /// number of the call that makes it, −1 for the first
+    parent: i64 = row.call(number).parent.map_or(-1, i64::from);
+
+    /// who answers: untrusted text
+    component: few = &row.book().components[row.call(number).component as usize];
+
+    /// what the component belongs to: untrusted text
+    service: few = &row.book().services[row.call(number).service as usize];
+
+    /// what is asked for: untrusted text
+    operation: few = &row.book().operations[row.call(number).operation as usize];
+
+    /// host of the component
+    host: u32 = row.replay.hosts()[row.call(number).component as usize].0;
+
+    /// payload of the request
+    request_bytes: u64 = row.call(number).request_bytes;
+
+    /// payload of the response
+    response_bytes: u64 = row.call(number).response_bytes;
+
+    /// when the request left
+    sent_s: seconds = call.sent;
+
+    /// when it had arrived
+    arrived_s: seconds = call.arrived;
+
+    /// when the response left
+    answered_s: seconds = call.answered;
+
+    /// when it had arrived
+    done_s: seconds = call.done;
+
+    /// time of the critical path that its request and response were on their way
+    network_us: us = call.network;
+
+    /// time of the critical path that its component computed
+    compute_us: us = call.compute;
 }
 
 /// How many, how long they took, how many a second, and a second and watt.

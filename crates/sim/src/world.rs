@@ -13,6 +13,7 @@ use crate::messages::Messages;
 use crate::parts::Share;
 use crate::pauses;
 use crate::plan::{ClassPlan, Plan, Transport};
+use crate::ports;
 use crate::records::Records;
 use crate::rocev2::{self, RoceV2};
 use crate::streams::Streams;
@@ -640,10 +641,9 @@ impl World {
 
     /// Which links are down, for messages; empty where none is.
     pub(crate) fn describe_failures(&self) -> String {
-        let name = |n: u32| &self.fabric.graph.names[n as usize];
         let mut down = self.fabric.links.iter().filter(|l| l.is_down());
         let some: Vec<String> =
-            down.by_ref().take(6).map(|l| format!("{}->{}", name(l.from), name(l.to))).collect();
+            down.by_ref().take(6).map(|l| ports::name(&self.fabric, l)).collect();
         match (some.is_empty(), down.count()) {
             (true, _) => String::new(),
             (_, 0) => format!("; links that are down: {}", some.join(", ")),

@@ -108,6 +108,16 @@ pub enum TaskKind {
     Reduce,
 }
 
+impl TaskKind {
+    /// The name used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskKind::Map => "map",
+            TaskKind::Reduce => "reduce",
+        }
+    }
+}
+
 /// How far a map's split was from the node that ran it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Locality {
@@ -119,6 +129,18 @@ pub enum Locality {
     Remote,
     /// Reduce tasks and maps without input.
     None,
+}
+
+impl Locality {
+    /// The name used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Locality::Node => "node",
+            Locality::Rack => "rack",
+            Locality::Remote => "remote",
+            Locality::None => "none",
+        }
+    }
 }
 
 /// A finished task.

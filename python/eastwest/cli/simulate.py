@@ -20,6 +20,7 @@ from eastwest.cli.guard import BAD_INPUT, MISSED, errors, fail, guarded, interru
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
+from eastwest.core import RunOptions
 from eastwest.deadlock import deadlock
 from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
@@ -155,11 +156,8 @@ def run(
                 changed,
                 seed,
                 TargetFolder(out, force),
-                reference=reference,
-                progress=bar,
-                keeper=keeper,
-                memory_bytes=most,
-                threads=threads,
+                RunOptions(reference=reference, threads=threads, progress=bar, memory_bytes=most),
+                keeper,
             )
     except KeyboardInterrupt:
         if keeper is None or not keeper.goes_on:

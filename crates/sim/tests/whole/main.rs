@@ -31,6 +31,7 @@ mod queues;
 mod routes;
 mod small_queues;
 mod snapshot;
+mod tables;
 mod threads;
 mod transactions;
 mod unfinished;

@@ -244,7 +244,7 @@ fn counters_are_those_of_a_real_terasort() {
         (Counter::NumFailedMaps, 0),
         (Counter::NumKilledReduces, 0),
     ] {
-        assert_eq!(counters.get(counter), expected, "{}", counter.name());
+        assert_eq!(counters.get(counter), expected, "{counter:?}");
     }
     let places = [Counter::DataLocalMaps, Counter::RackLocalMaps, Counter::OtherLocalMaps];
     assert_eq!(places.map(|c| counters.get(c)).iter().sum::<u64>(), 8);

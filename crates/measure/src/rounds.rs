@@ -1,0 +1,42 @@
+//! Rounds of synchronized reads.
+
+use crate::table;
+use crate::table::Names;
+use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
+
+/// A finished round of a synchronized read.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Round {
+    /// Workload.
+    pub workload: u16,
+    /// Number of the round.
+    pub round: u32,
+    /// When its requests left.
+    pub started: Time,
+    /// When the last byte had arrived.
+    pub finished: Time,
+    /// Payload bytes of all senders.
+    pub bytes: u64,
+}
+
+table! {
+    /// One row per finished round of synchronized reads.
+    pub Rounds = "rounds"
+    of round in &'a Round, names: &'a Names;
+
+    /// name of the workload
+    workload: label(&names.workloads) = round.workload;
+
+    /// number of the round, from 0
+    round: u32 = round.round;
+
+    /// when its requests left, or its senders were told to start
+    started_s: seconds = round.started;
+
+    /// when the last byte of all senders had arrived
+    finished_s: seconds = round.finished;
+
+    /// payload of all senders
+    bytes: u64 = round.bytes;
+}
