@@ -1,7 +1,7 @@
 //! Campaigns of generated scenarios for a Python program.
 
+use crate::convert::{SketchError, context};
 use crate::sketch::{Sketch, Watch};
-use crate::{SketchError, context};
 use eastwest_fuzz::campaign::{Campaign, Found, Progress};
 use eastwest_fuzz::features::Pairs;
 use eastwest_fuzz::generate::Wish;

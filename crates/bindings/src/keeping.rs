@@ -2,11 +2,11 @@
 //! come. Where all this lies, and what is said about it, is up to a Python object, the keeper; see
 //! `Keeper` in python/eastwest/core.py.
 
-use crate::tables_dict;
+use crate::convert::tables_dict;
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
 use eastwest_sim::results::{hand_out, handed_out, holds};
 use eastwest_sim::scenario::Scenario;
-use eastwest_sim::world::World;
+use eastwest_sim::site::Site;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::{self, File};
@@ -124,14 +124,14 @@ impl Keeping {
     }
 
     /// Hands the rows of tables that have grown long to the keeper.
-    pub fn hand_rows(&mut self, py: Python<'_>, world: &mut World) -> PyResult<()> {
+    pub fn hand_rows(&mut self, py: Python<'_>, site: &mut Site) -> PyResult<()> {
         while !self.given_up {
             // asked for first: rows that have been taken out have to go somewhere
-            if !holds(world, self.most_rows) || self.place(py)?.is_none() {
+            if !holds(site, self.most_rows) || self.place(py)?.is_none() {
                 break;
             }
-            let before = handed_out(world);
-            let Some(table) = hand_out(world, self.most_rows) else { break };
+            let before = handed_out(site);
+            let Some(table) = hand_out(site, self.most_rows) else { break };
             let first = before.iter().find(|(name, _)| *name == table.name).map_or(0, |b| b.1);
             let part = tables_dict(py, vec![table])?;
             self.keeper.bind(py).call_method1("take", (part, first))?;

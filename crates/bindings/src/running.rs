@@ -1,15 +1,16 @@
 //! One simulation for a Python program: it is looked at while it runs, stops when Python asks it to, and
 //! is kept meanwhile where that is wanted.
 
+use crate::convert::progress_dict;
 use crate::keeping::Keeping;
 use crate::patience::patiently;
-use crate::progress_dict;
 use crate::sketch::Watch;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
+use eastwest_sim::site::Site;
 use eastwest_sim::threads::{self, Ended, Habits, Parallel, Parts, PartsNow, Watcher, Wish};
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError};
@@ -157,7 +158,7 @@ impl<'a> Running<'a> {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
-        let ended = world.run(&mut |world| self.look(world));
+        let ended = world.run(&mut |world| self.look_and_keep(world));
         match (ended, self.raised.take()) {
             (Ok(()), _) => {
                 let results = patiently(self.options.progress.as_ref(), || Results::new(world))?;
@@ -181,7 +182,7 @@ impl<'a> Running<'a> {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
-        let ended = world.run(&mut |world| self.look(world));
+        let ended = world.run(&mut |site| self.look(site));
         match (ended, self.raised.take()) {
             (_, Some(raised)) => Err(raised),
             (Err(error), None) => Ok(Err(error)),
@@ -208,15 +209,27 @@ impl<'a> Running<'a> {
         Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
-    /// Whether the run may go on.
-    fn look(&mut self, world: &mut World) -> bool {
+    /// Returns whether the run may go on.
+    fn look(&mut self, site: &mut Site) -> bool {
         if !self.is_time() {
             return true;
         }
         if self.watch.failed() {
             return false;
         }
-        self.raised = self.tell(&world.progress()).and_then(|()| self.keep(world)).err();
+        self.raised = self.tell(&site.progress()).and_then(|()| self.hand_rows(site)).err();
+        self.raised.is_none()
+    }
+
+    /// The same of a run of packets, which is also kept where that is due.
+    fn look_and_keep(&mut self, world: &mut World) -> bool {
+        let looked = self.looked;
+        if !self.look(world.site_mut()) {
+            return false;
+        }
+        if self.looked != looked {
+            self.raised = self.keep(world).err();
+        }
         self.raised.is_none()
     }
 
@@ -240,10 +253,18 @@ impl<'a> Running<'a> {
         })
     }
 
-    fn keep(&mut self, world: &mut World) -> PyResult<()> {
-        let Some(keeping) = &mut self.keeping else { return Ok(()) };
-        Python::attach(|py| keeping.hand_rows(py, world))?;
-        if keeping.is_due() { keeping.keep(&Keep::One(world), false) } else { Ok(()) }
+    fn hand_rows(&mut self, site: &mut Site) -> PyResult<()> {
+        match &mut self.keeping {
+            Some(keeping) => Python::attach(|py| keeping.hand_rows(py, site)),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, world: &World) -> PyResult<()> {
+        match &mut self.keeping {
+            Some(keeping) if keeping.is_due() => keeping.keep(&Keep::One(world), false),
+            _ => Ok(()),
+        }
     }
 
     /// Ctrl-C and the like are no errors, and where memory was short there may be more: what has been

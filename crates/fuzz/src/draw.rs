@@ -2,7 +2,7 @@
 //! messages, queues of some packets. Only the type, the range and the default of the row decide.
 
 use eastwest_engine::random::Stream;
-use eastwest_settings::describe::KeyDoc;
+use eastwest_settings::row::KeyDoc;
 use eastwest_settings::{ByteRate, Bytes, Fraction, Octets, Quantity, Ratio};
 use eastwest_types::{Limit, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};

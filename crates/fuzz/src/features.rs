@@ -5,7 +5,7 @@
 //! scenario, of their entries, and of the tables of `[fabric]` and other single sections. One more axis is
 //! the number of threads.
 
-use eastwest_settings::describe::KeyDoc;
+use eastwest_settings::row::KeyDoc;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 

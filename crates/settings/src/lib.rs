@@ -18,6 +18,7 @@ pub mod quantity;
 pub mod reader;
 pub mod registry;
 pub mod resolve;
+pub mod row;
 pub mod syntax;
 pub mod units;
 

@@ -4,10 +4,11 @@
 //! default spelled out, and (in describing mode, where nothing is read) the rows of the schema.
 //! A section is read inside a closure; when the closure returns, keys nobody declared are reported.
 
-use crate::describe::{KeyDoc, misplaced};
 use crate::problem::{Problem, nearest, quote, shorten};
 use crate::quantity::{Quantity, constant, instead};
 use crate::resolve::{Body, Out};
+pub use crate::row::join;
+use crate::row::{KeyDoc, misplaced};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -161,15 +162,6 @@ pub fn read_table<T>(
     let mut section = Section::new(state, path.to_owned(), path.to_owned(), table);
     let value = read(&mut section);
     (value, section.finish())
-}
-
-/// A path and a name below it; a path that ends in a colon is the name of a file.
-pub fn join(path: &str, name: &str) -> String {
-    if path.is_empty() || path.ends_with(": ") {
-        format!("{path}{name}")
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 impl<'s, 't> Section<'s, 't> {

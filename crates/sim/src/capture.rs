@@ -4,13 +4,16 @@
 //! their last bit has arrived. They wait for that long, so that the file is in order of arrival;
 //! nothing else is held back.
 
+use crate::connections::Opened;
+use crate::network::Network;
+use crate::origin::Origin;
 use crate::scenario::CaptureConfig;
-use crate::world::World;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_measure::pcapng::Pcapng;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::taps::Seen;
-use eastwest_types::{HostId, Packet, Side, Span, Time};
+use eastwest_transport::tcp::Stack;
+use eastwest_types::{EndpointId, HostId, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,60 +107,50 @@ impl Capture {
             self.file.packet(interface, at.0 / 1_000, &packet.headers, packet.length);
         }
     }
-}
 
-impl World {
-    /// A tap has seen a packet.
-    pub(crate) fn capture(&mut self, seen: &Seen) {
-        let Some(capture) = &mut self.capture else { return };
-        if seen.at < capture.from || seen.at >= capture.until {
+    /// Takes a packet that a tap has seen; `origin` says whose it is.
+    pub fn take(&mut self, network: &Network, stack: &Stack, origin: &Origin, seen: &Seen) {
+        if seen.at < self.from || seen.at >= self.until {
             return;
         }
-        if capture.taken == capture.most {
-            capture.left_out += 1;
+        if self.taken == self.most {
+            self.left_out += 1;
             return;
         }
         let packet = &seen.packet;
-        let (headers, ends) = if packet.notes & Packet::DATAGRAM != 0 {
-            let (src, dst) = (HostId(packet.window), packet.dst);
-            let all = self.rocev2.as_deref().filter(|_| packet.flags != 0);
-            let headers = match all.map(|all| all.origin_of(packet)) {
-                None => frames::udp(packet, src, dst, packet.dst_endpoint.0),
-                Some((connection, sender, _)) => {
-                    let from_client = sender.side() == Side::Client;
-                    let direction =
-                        Direction { connection: connection.number, src, dst, from_client };
-                    frames::rocev2(packet, &direction, packet.dst_endpoint.slot() as u32)
-                }
-            };
-            (headers, [src, dst])
-        } else {
-            let sender = packet.dst_endpoint.peer();
-            let connection = self.connections.of(sender);
-            let (src, dst) = connection.stream_of(sender);
+        let direction = |opened: &Opened, sender: EndpointId| {
+            let (src, dst) = opened.stream_of(sender);
             let from_client = sender.side() == Side::Client;
-            let direction = Direction { connection: connection.number, src, dst, from_client };
-            let settings = match from_client {
-                true => connection.settings.0,
-                false => connection.settings.1,
-            };
-            let tcp = self.stack.settings(settings);
-            let options = TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack);
-            let headers = frames::tcp(packet, seen.sack.as_ref(), &direction, &options);
-            (headers, [src, dst])
+            Direction { connection: opened.number, src, dst, from_client }
         };
-        let of_queue_pair = packet.notes & Packet::DATAGRAM != 0 && packet.flags != 0;
-        let check = if of_queue_pair { u32::from(frames::ICRC) } else { 0 };
+        let (mut ends, mut check) = ([HostId(packet.window), packet.dst], 0);
+        let headers = match origin {
+            Origin::None => frames::udp(packet, ends[0], ends[1], packet.dst_endpoint.0),
+            Origin::QueuePair { opened, sender, .. } => {
+                check = u32::from(frames::ICRC);
+                let to = packet.dst_endpoint.slot() as u32;
+                frames::rocev2(packet, &direction(opened, *sender), to)
+            }
+            Origin::Tcp { opened, sender } => {
+                let direction = direction(opened, *sender);
+                ends = [direction.src, direction.dst];
+                let (client, server) = opened.settings;
+                let tcp = stack.settings(if direction.from_client { client } else { server });
+                let options =
+                    TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack);
+                frames::tcp(packet, seen.sack.as_ref(), &direction, &options)
+            }
+        };
         let all = headers.len() as u32 + u32::from(packet.payload) + check;
         let length = all.max(ETHERNET + u32::from(packet.ip_len));
         debug_assert!(
             packet.payload == 0 || length == all,
             "headers are as long as the simulated ones"
         );
-        let place = (seen.at, capture.interfaces[&seen.link], capture.taken);
-        capture.taken += 1;
-        capture.waiting.insert(place, Waiting { headers, length, ends });
-        let certain = Time(self.now.0.saturating_sub(capture.hold.0));
-        capture.write_before(certain, &self.fabric.graph.names);
+        let place = (seen.at, self.interfaces[&seen.link], self.taken);
+        self.taken += 1;
+        self.waiting.insert(place, Waiting { headers, length, ends });
+        let certain = Time(network.now.0.saturating_sub(self.hold.0));
+        self.write_before(certain, &network.fabric.graph.names);
     }
 }

@@ -17,6 +17,7 @@
 //! before anything is made of it. Lengths in it are never taken as sizes to reserve.
 
 use crate::scenario::{Fidelity, Scenario};
+use crate::site::Site;
 use crate::threads::{Parts, PartsNow};
 use crate::world::World;
 use eastwest_network::config::{FabricConfig, RoutingConfig, SchedulerConfig};
@@ -162,7 +163,7 @@ impl Keep<'_> {
     /// How far it is.
     pub fn now(&self) -> Time {
         match self {
-            Keep::One(world) => world.now,
+            Keep::One(world) => world.site.network.now,
             Keep::Parts(parts) => parts.now(),
         }
     }
@@ -181,16 +182,16 @@ impl Kept {
     /// How far it is.
     pub fn now(&self) -> Time {
         match self {
-            Kept::One(world) => world.now,
+            Kept::One(world) => world.site.network.now,
             Kept::Parts(parts) => parts.now(),
         }
     }
 
-    /// The world that rows of tables have been handed out of, if any: parts keep all of theirs.
-    pub fn first(&self) -> &World {
+    /// The run that rows of tables have been handed out of, if any: parts keep all of theirs.
+    pub fn first(&self) -> &Site {
         match self {
-            Kept::One(world) => world,
-            Kept::Parts(parts) => parts.first(),
+            Kept::One(world) => &world.site,
+            Kept::Parts(parts) => &parts.first().site,
         }
     }
 
@@ -247,6 +248,6 @@ pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     if !rest.is_empty() || run.worlds().is_empty() {
         return Err(Refused::Damaged);
     }
-    run.worlds().iter_mut().for_each(|world| world.fabric.share_memory());
+    run.worlds().iter_mut().for_each(|world| world.site.network.fabric.share_memory());
     Ok(run)
 }

@@ -23,11 +23,13 @@
 //! acknowledgements that tell of it; here, all from the first sending to the next is its price.
 
 use crate::messages::{Message, Messages};
+use crate::network::Network;
 use crate::scenario::Senders;
-use crate::world::World;
 use eastwest_measure::flow_parts::{Parts, PartsRow, PartsTable};
 use eastwest_measure::flows::FlowRow;
+use eastwest_measure::streams::StreamRow;
 use eastwest_network::journeys::Journey;
+use eastwest_transport::tcp::Stack;
 use eastwest_types::{EndpointId, Packet, Span, Time, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -263,34 +265,38 @@ impl CriticalPaths {
         debug_assert_eq!(parts.sum(), all, "the parts of {message:?} are all of its time");
         parts
     }
-}
 
-impl World {
-    /// Before TCP sees a packet.
-    pub(crate) fn path_arrives(&mut self, packet: &Packet) {
-        self.paths.arriving = None;
-        if self.stack.knows(packet.dst_endpoint) {
-            self.paths.arrives(self.now, packet, self.fabric.journeys.latest());
-            self.paths.prompted(true);
+    /// Notes that a packet has reached its host, before TCP sees it.
+    pub fn arrives_at(&mut self, network: &Network, stack: &Stack, packet: &Packet) {
+        self.arriving = None;
+        if stack.knows(packet.dst_endpoint) {
+            self.arrives(network.now, packet, network.fabric.journeys.latest());
+            self.prompted(true);
         }
     }
 
-    /// … and after.
-    pub(crate) fn path_arrived(&mut self, to: EndpointId) {
-        self.paths.prompted(false);
-        if self.stack.knows(to) {
-            self.paths.forget(to, self.stack.endpoint(to).acknowledged());
+    /// Notes that TCP has seen the packet.
+    pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
+        self.prompted(false);
+        if stack.knows(to) {
+            self.forget(to, stack.endpoint(to).acknowledged());
         }
     }
 
-    /// A message has arrived, whose row will be the next of the table of flows.
-    pub(crate) fn path_ends(&mut self, receiver: EndpointId, row: &FlowRow, message: &Message) {
-        if !self.paths.senders.contains(row.src, row.dst) {
+    /// Ends the path of a message that has arrived; `number` is that of its row in the table of flows.
+    pub fn ends(
+        &mut self,
+        now: Time,
+        receiver: EndpointId,
+        (number, row): (u64, &FlowRow),
+        message: &Message,
+    ) {
+        if !self.senders.contains(row.src, row.dst) {
             return;
         }
-        let parts = self.paths.of_message(self.now, receiver, message);
-        self.paths.rows.push(PartsRow {
-            row: self.records.flows.len(),
+        let parts = self.of_message(now, receiver, message);
+        self.rows.push(PartsRow {
+            row: number,
             is_stream: false,
             workload: row.workload,
             class: row.class,
@@ -302,27 +308,27 @@ impl World {
         });
     }
 
-    /// A frame of a stream has arrived.
-    pub(crate) fn frame_path(&mut self, frame: &Packet) {
+    /// Notes that a frame of a stream has arrived.
+    pub fn frame(&mut self, network: &Network, frame: &Packet) {
         let stream = frame.ack as usize - 1;
-        let frames = &mut self.paths.frames;
-        if stream >= frames.len() {
-            frames.resize(stream + 1, None);
+        if stream >= self.frames.len() {
+            self.frames.resize(stream + 1, None);
         }
-        let journey = self.fabric.journeys.latest().1;
-        frames[stream] = Some((frame.born, travel(journey, self.now.since(frame.born))));
+        let journey = network.fabric.journeys.latest().1;
+        let latency = network.now.since(frame.born);
+        self.frames[stream] = Some((frame.born, travel(journey, latency)));
     }
 
     /// Adds streams of frames to the table: the time from the first frame to the last one that arrived.
-    pub(crate) fn end_frame_paths(&mut self) {
-        let streams = self.streams.rows.iter().zip(&self.paths.frames);
+    pub fn end_frames(&mut self, streams: &[StreamRow]) {
+        let streams = streams.iter().zip(&self.frames);
         for (row, (stream, frame)) in (0..).zip(streams.filter(|(stream, _)| stream.sent > 0)) {
             let Some((born, way)) = *frame else { continue };
-            if !self.paths.senders.contains(stream.src, stream.dst) {
+            if !self.senders.contains(stream.src, stream.dst) {
                 continue;
             }
             let held = Parts { injection: born.since(stream.first), ..Parts::default() };
-            self.paths.rows.push(PartsRow {
+            self.rows.push(PartsRow {
                 row,
                 is_stream: true,
                 workload: stream.workload,

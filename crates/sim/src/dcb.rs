@@ -1,7 +1,6 @@
 //! What data-centre bridging leaves behind: pauses and buffers by link and priority, limiters, deadlock.
 
-use crate::ports;
-use crate::world::World;
+use crate::network::Network;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
 use eastwest_network::dcb::{InputCounts, OutputCounts};
@@ -86,10 +85,10 @@ table! {
 }
 
 /// What the summary says of bridging, where there is any.
-pub fn summary(w: &World) -> Option<Value> {
-    let fabric = &w.fabric;
-    let rows = rows(fabric, w.now);
-    fabric.links.iter().find_map(|l| l.output_counts(w.now))?;
+pub fn summary(network: &Network) -> Option<Value> {
+    let Network { fabric, now, .. } = network;
+    let rows = rows(fabric, *now);
+    fabric.links.iter().find_map(|l| l.output_counts(*now))?;
     let mut counts = [0; 3];
     for link in &fabric.links {
         counts.iter_mut().zip(link.bridge_counts()).for_each(|(sum, n)| *sum += n);
@@ -105,13 +104,13 @@ pub fn summary(w: &World) -> Option<Value> {
         "output_most_bytes": most(|r| r.output.most_bytes),
         "qcn_samples": sum(|r| r.output.samples), "qcn_messages": sum(|r| r.output.messages),
         "limited_flows": limited,
-        "deadlock": deadlock(fabric),
+        "deadlock": deadlock(network),
     }))
 }
 
-fn deadlock(fabric: &Fabric) -> Value {
-    let Some(found) = fabric.deadlock() else { return Value::Null };
-    let port = |link: &u32| ports::name(fabric, &fabric.links[*link as usize]);
+fn deadlock(network: &Network) -> Value {
+    let Some(found) = network.fabric.deadlock() else { return Value::Null };
+    let port = |link: &u32| network.port_name(*link as usize);
     json!({
         "at_s": found.at.as_secs_f64(), "priority": found.priority,
         "cycle": found.cycle.iter().map(port).collect::<Vec<_>>(),

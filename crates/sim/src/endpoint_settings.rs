@@ -47,10 +47,7 @@ pub struct EndpointSettings {
 
 impl EndpointSettings {
     /// The rules, and all settings by their number in the stack; the first are `base`.
-    pub fn new(
-        base: &TcpConfig,
-        overrides: Vec<TcpOverride>,
-    ) -> (EndpointSettings, Vec<TcpConfig>) {
+    pub fn new(base: &TcpConfig, overrides: &[TcpOverride]) -> (EndpointSettings, Vec<TcpConfig>) {
         let own: Vec<&TcpConfig> =
             std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();
         let mut all: Vec<TcpConfig> = Vec::new();
@@ -65,7 +62,7 @@ impl EndpointSettings {
         for a in &own {
             agreed.push(own.iter().map(|b| number(a.agreed_with(b))).collect());
         }
-        (EndpointSettings { overrides, agreed }, all)
+        (EndpointSettings { overrides: overrides.to_vec(), agreed }, all)
     }
 
     /// The numbers of the settings of client and server of a connection of this workload.
@@ -106,7 +103,7 @@ mod tests {
             },
             TcpOverride { hosts: Some([HostId(3)].into()), ..with(large.clone()) },
         ];
-        let (rules, all) = EndpointSettings::new(&base, overrides);
+        let (rules, all) = EndpointSettings::new(&base, &overrides);
         assert_eq!(all, [base, slow, large]);
         assert_eq!(rules.of(0, HostId(1), HostId(2)), (0, 0));
         assert_eq!(rules.of(1, HostId(1), HostId(2)), (0, 1));
@@ -120,7 +117,7 @@ mod tests {
         let base = profile("linux").expect("a profile");
         let old = TcpConfig { sack: false, timestamps: false, segment: 536, ..base.clone() };
         let overrides = vec![TcpOverride { side: Some(Side::Server), ..with(old.clone()) }];
-        let (rules, all) = EndpointSettings::new(&base, overrides);
+        let (rules, all) = EndpointSettings::new(&base, &overrides);
         let (client, server) = rules.of(0, HostId(0), HostId(1));
         let (client, server) = (&all[usize::from(client)], &all[usize::from(server)]);
         assert_eq!((client.sack, client.timestamps, client.segment), (false, false, 536));

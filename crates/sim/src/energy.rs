@@ -1,7 +1,8 @@
 //! Energy of links, as columns, over time and in the summary: what each used, and what it would have
 //! used awake all the time or, for the same traffic, with transitions that take no time.
 
-use crate::world::World;
+use crate::network::Network;
+use crate::switch_power::SwitchPower;
 use eastwest_measure::power::Used;
 use eastwest_network::energy::Joules;
 use eastwest_network::energy::eee::StateTimes;
@@ -10,8 +11,9 @@ use eastwest_types::Time;
 use serde_json::{Value, json};
 
 /// Energy and states of every link until now.
-pub fn of_links(w: &World) -> Vec<(Joules, StateTimes)> {
-    (0..w.fabric.links.len()).map(|link| w.fabric.energy_of(link, w.now)).collect()
+pub fn of_links(network: &Network) -> Vec<(Joules, StateTimes)> {
+    let Network { fabric, now, .. } = network;
+    (0..fabric.links.len()).map(|link| fabric.energy_of(link, *now)).collect()
 }
 
 fn used((joules, times): &(Joules, StateTimes)) -> Used {
@@ -44,10 +46,10 @@ struct Sum {
 
 impl Sum {
     /// Over links of hosts, of those between switches, or over all.
-    fn over(w: &World, links: &[(Joules, StateTimes)], of_hosts: Option<bool>) -> Sum {
-        let hosts = w.fabric.graph.hosts;
+    fn over(fabric: &Fabric, links: &[(Joules, StateTimes)], of_hosts: Option<bool>) -> Sum {
+        let hosts = fabric.graph.hosts;
         let mut sum = Sum::default();
-        for (energy, link) in links.iter().zip(&w.fabric.links) {
+        for (energy, link) in links.iter().zip(&fabric.links) {
             if of_hosts.is_none_or(|wanted| wanted == (link.from.min(link.to) < hosts)) {
                 sum.used += used(energy);
                 sum.wakes += energy.1.wakes;
@@ -73,20 +75,23 @@ fn share(part: f64, whole: f64) -> f64 {
 }
 
 /// All links, those of hosts and those between switches, and what switches draw beside.
-pub fn summary(w: &World, bytes: u64) -> Value {
-    let links = of_links(w);
-    let [all, hosts, fabric] =
-        [None, Some(true), Some(false)].map(|of_hosts| Sum::over(w, &links, of_hosts));
-    let run_s = w.now.since(Time::ZERO).as_secs_f64();
+pub fn summary(
+    network: &Network,
+    switch_power: &SwitchPower,
+    (bytes, jobs): (u64, usize),
+) -> Value {
+    let links = of_links(network);
+    let [all, hosts, fabric] = [None, Some(true), Some(false)]
+        .map(|of_hosts| Sum::over(&network.fabric, &links, of_hosts));
+    let run_s = network.now.since(Time::ZERO).as_secs_f64();
     let Used { joules: used, always_on_j: always_on, ideal_j: ideal, .. } = all.used;
-    let switches = w.switch_power.joules(&w.fabric.graph, run_s);
+    let switches = switch_power.joules(&network.fabric.graph, run_s);
     let with = |joules: f64| joules + switches.total();
     let mut whole = all.summary();
     whole["host_links"] = hosts.summary();
     whole["fabric_links"] = fabric.summary();
     whole["delay_product_js"] = (used * run_s).into();
     whole["per_gb"] = if bytes > 0 { (used / (bytes as f64 / 1e9)).into() } else { Value::Null };
-    let jobs = w.records.jobs.len();
     whole["per_job"] = if jobs > 0 { (used / jobs as f64).into() } else { Value::Null };
     whole["switches"] = switches.summary();
     whole["with_switches"] = json!({
@@ -97,9 +102,9 @@ pub fn summary(w: &World, bytes: u64) -> Value {
 }
 
 /// Mean power of all links and switches.
-pub fn mean_watts(w: &World) -> f64 {
-    let run_s = w.now.since(Time::ZERO).as_secs_f64();
-    let links = Sum::over(w, &of_links(w), None).used.joules;
-    let switches = w.switch_power.joules(&w.fabric.graph, run_s).total();
+pub fn mean_watts(network: &Network, switch_power: &SwitchPower) -> f64 {
+    let run_s = network.now.since(Time::ZERO).as_secs_f64();
+    let links = Sum::over(&network.fabric, &of_links(network), None).used.joules;
+    let switches = switch_power.joules(&network.fabric.graph, run_s).total();
     if run_s > 0.0 { (links + switches) / run_s } else { 0.0 }
 }

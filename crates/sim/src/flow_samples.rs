@@ -4,7 +4,6 @@
 
 use crate::connections::Opened;
 use crate::scenario::{FlowSamplesConfig, Senders};
-use crate::world::World;
 use eastwest_measure::flow_samples::{FlowSamples, Meter, Whose};
 use eastwest_measure::streams::StreamRow;
 use eastwest_types::{ClassId, EndpointId, Time};
@@ -92,7 +91,7 @@ impl Sampler {
     }
 
     /// So many bytes of a stream have arrived at this end.
-    fn arrived(&mut self, over: Over, end: EndpointId, now: Time, arrived: u64) {
+    pub fn arrived(&mut self, over: Over, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
             // a connection that is given up forgets what waited behind a gap
             rows.add(&mut receiver.meter, now, arrived.saturating_sub(receiver.counted));
@@ -101,7 +100,7 @@ impl Sampler {
     }
 
     /// A frame of a stream has arrived.
-    fn frame(&mut self, stream: u32, row: &StreamRow, now: Time, bytes: u16) {
+    pub fn frame(&mut self, stream: u32, row: &StreamRow, now: Time, bytes: u16) {
         if !self.senders.contains(row.src, row.dst) {
             return;
         }
@@ -114,7 +113,10 @@ impl Sampler {
     }
 
     /// The run is over: takes what the last intervals hold, and numbers streams by their rows.
-    fn end(&mut self, streams: &[StreamRow]) {
+    pub fn end(&mut self, streams: &[StreamRow]) {
+        if !self.is_on() {
+            return;
+        }
         let receivers = self.receivers.iter_mut().flatten().flatten().map(|r| &mut r.meter);
         for meter in receivers.chain(self.streams.values_mut()) {
             self.rows.close(meter);
@@ -138,32 +140,5 @@ impl Sampler {
     /// The rows.
     pub fn into_rows(self) -> FlowSamples {
         self.rows
-    }
-}
-
-impl World {
-    /// The run is over.
-    pub(crate) fn end_flow_samples(&mut self) {
-        if self.flow_samples.is_on() {
-            self.flow_samples.end(&self.streams.rows);
-        }
-    }
-
-    /// A packet has come to a connection.
-    pub(crate) fn sample_connection(&mut self, end: EndpointId) {
-        let arrived = self.stack.endpoint(end).kept();
-        self.flow_samples.arrived(Over::Tcp, end, self.now, arrived);
-    }
-
-    /// A packet has come to a queue pair.
-    pub(crate) fn sample_queue_pair(&mut self, end: EndpointId) {
-        let arrived = self.rocev2.as_ref().map_or(0, |all| all.stack.end(end).received());
-        self.flow_samples.arrived(Over::RoceV2, end, self.now, arrived);
-    }
-
-    /// A frame of a stream has reached its host.
-    pub(crate) fn sample_frame(&mut self, stream: u32, bytes: u16) {
-        let row = &self.streams.rows[stream as usize];
-        self.flow_samples.frame(stream, row, self.now, bytes);
     }
 }

@@ -1,13 +1,13 @@
-//! The world with flows in place of packets: the same drivers, routes and records as [`World`], over
+//! A run with flows in place of packets: the same drivers, routes and probes as with packets, over
 //! `eastwest-fluid`. What only packets can tell stays empty.
 
 use crate::approximate::Approximate;
 use crate::flow_energy;
 use crate::messages::{Message, Suffered};
 use crate::plan::Plan;
-use crate::world::{RunError, World};
+use crate::progress::RunError;
+use crate::site::Site;
 use eastwest_engine::order::Key;
-use eastwest_engine::random::mix;
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Delivered, Network, Pace};
 use eastwest_fluid::transfer::Rules;
@@ -29,7 +29,7 @@ const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 /// A simulated data centre whose packets are not sent.
 pub struct FlowWorld {
     /// Drivers, routes, records. Its packets and timers stay where they are.
-    world: World,
+    site: Site,
     net: Network,
     /// Of every connection of the network: number, client, server.
     opened: Vec<(u64, HostId, HostId)>,
@@ -51,11 +51,11 @@ fn room(queue: &QueueConfig, packet: u64) -> u64 {
 }
 
 /// The ports of a fabric.
-fn ports(world: &World, config: &FabricConfig) -> Vec<PortSpec> {
+fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
     let full = config.mtu + config.framing;
     let jitter = Span(config.processing_jitter.0 / 2);
-    let hosts = world.fabric.graph.hosts;
-    let links = world.fabric.links.iter();
+    let hosts = network.fabric.graph.hosts;
+    let links = network.fabric.links.iter();
     let spec = links.map(|l| {
         let at_host = l.from < hosts;
         let queue = if at_host { &config.host_queue } else { &config.switch_queue };
@@ -93,14 +93,14 @@ impl FlowWorld {
     /// Builds the world of a plan. Fails where routes cannot be followed.
     pub fn new(plan: Plan) -> Result<FlowWorld, String> {
         let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
-        let world = World::new(plan)?;
-        let ports = ports(&world, &config);
+        let site = Site::new(plan)?;
+        let ports = ports(&site.network, &config);
         let targets = ports.iter().map(|p| match p.queue {
             Queue::Aims(target, _) => Some(target),
             Queue::DropTail(_) => None,
         });
         let targets: Vec<Option<Span>> = targets.collect();
-        let per_flow = PACE_PER_FLOW_AND_HOST * u64::from(world.fabric.graph.hosts);
+        let per_flow = PACE_PER_FLOW_AND_HOST * u64::from(site.network.fabric.graph.hosts);
         let pace = Pace { least: LEAST_PACE, per_flow };
         let mut net = Network::new(ports, rules, pace);
         let stays_awake =
@@ -110,82 +110,86 @@ impl FlowWorld {
             net.keep_times();
         }
         let full = f64::from(config.mtu + config.framing);
-        Ok(FlowWorld { world, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
+        Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
     /// Runs to the end. `look` is called now and then, and may take rows out of the world's tables; where
     /// it returns false the run stops.
-    pub fn run(&mut self, look: &mut dyn FnMut(&mut World) -> bool) -> Result<(), RunError> {
-        for w in 0..self.world.drivers.len() {
+    pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
+        for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
         }
         let mut next_look = EVENTS_PER_LOOK;
-        while self.world.unfinished > 0 && self.world.stuck.is_none() {
-            let wake = self.world.wakes.first();
+        while self.site.drivers.unfinished > 0 && self.site.drivers.stuck.is_none() {
+            let wake = self.site.drivers.wakes.first();
             let arrival = self.net.next();
             let at_rest = wake == Key::NEVER && arrival == Time::NEVER;
-            if at_rest && !self.world.awaits_its_end() {
+            if at_rest && !self.site.drivers.await_the_end(self.site.until) {
                 return Err(RunError::Stuck(self.describe_stuck()));
             }
             let wake = if wake == Key::NEVER { Time::NEVER } else { wake.time() };
-            let sample = if at_rest { Time::NEVER } else { self.world.records.samples.next() };
+            let sample =
+                if at_rest { Time::NEVER } else { self.site.probes.records.samples.next() };
             let now = arrival.min(wake).min(sample);
-            if now > self.world.until || now == Time::NEVER {
-                self.world.now = self.world.until;
+            if now > self.site.until || now == Time::NEVER {
+                self.site.network.now = self.site.until;
                 break;
             }
-            self.world.now = now;
-            self.world.events += 1;
+            self.site.network.now = now;
+            self.site.events += 1;
             if arrival == now {
                 if let Some(delivered) = self.net.advance() {
                     self.deliver(delivered);
                 }
             } else if wake == now {
-                let (workload, token) = self.world.wakes.pop().expect("there was a first one");
+                let (workload, token) =
+                    self.site.drivers.wakes.pop().expect("there was a first one");
                 self.tell(workload, Event::Wake { token });
             } else {
                 self.count_bytes();
                 if self.sleeps {
                     self.note_states();
                 }
-                let World { records, fabric, .. } = &mut self.world;
-                records.sample(fabric, now);
+                let Site { network, probes, .. } = &mut self.site;
+                probes.records.sample(&network.fabric, now);
             }
-            if self.world.events >= next_look {
+            if self.site.events >= next_look {
                 next_look += EVENTS_PER_LOOK;
-                if !look(&mut self.world) {
+                if !look(&mut self.site) {
                     return Err(RunError::Interrupted);
                 }
             }
         }
-        self.world.stuck.take().map_or(Ok(()), Err)
+        self.site.drivers.stuck.take().map_or(Ok(()), Err)
     }
 
     /// What is still to arrive, and who waits.
     fn describe_stuck(&self) -> String {
-        self.world.describe_stuck(|slot, side| {
+        let outstanding = self.site.transports.tcp.messages.outstanding().map(|(slot, side, m)| {
             let (_, client, server) = self.opened[slot / 2];
-            if side == Side::Client { (client, server) } else { (server, client) }
-        })
+            let (from, to) = if side == Side::Client { (client, server) } else { (server, client) };
+            (from, to, m)
+        });
+        self.site.describe_stuck(outstanding)
     }
 
-    /// The world for its results.
-    pub fn finish(mut self) -> World {
+    /// Returns what results are made of.
+    pub fn finish(mut self) -> Site {
         self.count_bytes();
         if self.sleeps {
             self.note_states();
         }
-        self.world.approximate = Some(Approximate {
+        self.site.approximate = Some(Approximate {
             overflows: self.net.overflows(),
             ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
         });
-        self.world
+        self.site
     }
 
     /// Copies what ports have carried to the links.
     fn count_bytes(&mut self) {
-        let carried = self.net.carried(self.world.now);
-        for (link, carried) in self.world.fabric.links.iter_mut().zip(carried) {
+        let carried = self.net.carried(self.site.network.now);
+        for (link, carried) in self.site.network.fabric.links.iter_mut().zip(carried) {
             link.counters.packets = carried.packets;
             link.counters.bytes = carried.bytes;
         }
@@ -193,19 +197,19 @@ impl FlowWorld {
 
     /// Notes how long links that sleep were in which state.
     fn note_states(&mut self) {
-        let w = &mut self.world;
-        let run = w.now.since(Time::ZERO);
+        let w = &mut self.site;
+        let run = w.network.now.since(Time::ZERO);
         let singles = self.net.singles().to_vec();
-        let times = self.net.times(w.now);
-        let always: Vec<StateTimes> = w
-            .fabric
+        let times = self.net.times(w.network.now);
+        let fabric = &w.network.fabric;
+        let always: Vec<StateTimes> = fabric
             .links
             .iter()
             .zip(times)
             .zip(&singles)
             .enumerate()
             .map(|(i, ((l, times), s))| {
-                let class = w.fabric.class_of(i);
+                let class = fabric.class_of(i);
                 let busy = l.sending_time(run);
                 match class.sleeping(l.cable.rate, self.targets[i]) {
                     Some(sleep) => {
@@ -227,8 +231,8 @@ impl FlowWorld {
             let share = b.asleep.0 as f64 / run.0.max(1) as f64;
             a.asleep_only(Span((a.asleep.0 as f64 * share) as u64))
         };
-        w.fabric.given_states = (0..always.len())
-            .map(|i| if w.fabric.class_of(i).both { both(i) } else { always[i] })
+        w.network.fabric.given_states = (0..always.len())
+            .map(|i| if w.network.fabric.class_of(i).both { both(i) } else { always[i] })
             .collect();
     }
 
@@ -239,47 +243,46 @@ impl FlowWorld {
             Side::Client => client.peer(),
             Side::Server => client,
         };
-        let w = &mut self.world;
-        let d = w.messages.pop(receiver, u64::MAX).expect("the message was written");
+        let w = &mut self.site;
+        let d = w.transports.tcp.messages.pop(receiver, u64::MAX).expect("the message was written");
         let (number, from, to) = self.opened[delivered.conn as usize];
         if d.message.record {
             let ends = if delivered.from == Side::Client { (from, to) } else { (to, from) };
-            let tcp = w.stack.config();
+            let tcp = w.transports.tcp.stack.config();
             let (segment, header) = (tcp.segment, tcp.header());
-            let ideal = w.fabric.ideal_time(ends.0, ends.1, d.message.payload, segment, header);
-            let row = d.row(w.now, ends, Suffered::default(), number, ideal);
-            w.records.flow(row);
+            let ideal =
+                w.network.fabric.ideal_time(ends.0, ends.1, d.message.payload, segment, header);
+            let row = d.row(w.network.now, ends, Suffered::default(), number, ideal);
+            w.probes.records.flow(row);
         }
         if let Some(name) = d.name {
             let (conn, tag) = (ConnId(name), d.message.tag);
             self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
         }
         if self.net.free_if_quiet(delivered.conn) {
-            self.world.messages.gone(client);
+            self.site.transports.tcp.messages.gone(client);
         }
     }
 
     /// Tells a workload what happened and does what it asks for.
     fn tell(&mut self, workload: u16, event: Event) {
-        let mut actions: Vec<Action> = Vec::new();
-        let now = self.world.now;
-        self.world.drivers[usize::from(workload)].workload.handle(now, event, &mut actions);
-        for action in actions {
+        let now = self.site.network.now;
+        for action in self.site.drivers.handle(workload, now, event) {
             self.act(workload, action);
         }
     }
 
     fn act(&mut self, workload: u16, action: Action) {
-        let now = self.world.now;
+        let now = self.site.network.now;
         match action {
             Action::Wake { at, token } => {
-                self.world.wakes.push(workload, at.max(now), token);
+                self.site.drivers.wakes.push(workload, at.max(now), token);
             }
             Action::Open { conn, client, server, class } => {
                 self.open(workload, conn.0, client, server, class);
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
-                let client = self.world.messages.endpoint(workload, conn.0);
+                let client = self.site.transports.tcp.messages.endpoint(workload, conn.0);
                 let bytes = payload + u64::from(header);
                 let start = self.net.written((client.slot() / 2) as u32)[from as usize];
                 let message = Message {
@@ -293,25 +296,27 @@ impl FlowWorld {
                     sent: now,
                     before: Suffered::default(),
                 };
-                self.world.messages.push(client, from, message);
+                self.site.transports.tcp.messages.push(client, from, message);
                 self.net.send(now, (client.slot() / 2) as u32, from, bytes);
             }
             // a FIN of one side alone has no effect that flows could show
             Action::Shutdown { .. } => {}
             Action::Close { conn } => {
-                let client = self.world.messages.close(workload, conn.0);
+                let client = self.site.transports.tcp.messages.close(workload, conn.0);
                 if self.net.close((client.slot() / 2) as u32) {
-                    self.world.messages.gone(client);
+                    self.site.transports.tcp.messages.gone(client);
                 }
             }
             Action::Abort { conn } => {
-                let client = self.world.messages.close(workload, conn.0);
+                let client = self.site.transports.tcp.messages.close(workload, conn.0);
                 self.net.abort(now, (client.slot() / 2) as u32);
-                self.world.messages.gone(client);
+                self.site.transports.tcp.messages.gone(client);
             }
             Action::Ask { conn } => {
                 // as in packet mode: an earlier answer may have led to its end
-                let Some(client) = self.world.messages.find(workload, conn.0) else { return };
+                let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
+                    return;
+                };
                 let bytes = self.net.received((client.slot() / 2) as u32);
                 self.tell(workload, Event::Received { conn, bytes });
             }
@@ -321,35 +326,27 @@ impl FlowWorld {
             | Action::Truncate { .. } => {
                 unreachable!("the scenario reader refuses datagrams and transfers for a time")
             }
-            Action::Job(_)
-            | Action::Task(_)
-            | Action::Transaction(_)
-            | Action::Round { .. }
-            | Action::MpiRank(_)
-            | Action::MpiState(_)
-            | Action::MpiMessage(_)
-            | Action::Fail(_)
-            | Action::Finished => self.world.act(workload, action),
+            Action::Fail(why) => {
+                let (name, drivers) =
+                    (self.site.drivers.of(workload).name.clone(), &mut self.site.drivers);
+                drivers.stop(format!("at {now}, {name}: {why}"));
+            }
+            Action::Finished => self.site.drivers.finish(workload),
+            report => self.site.probes.records.take(workload, now, report),
         }
     }
 
     fn open(&mut self, workload: u16, name: u32, client: HostId, server: HostId, class: ClassId) {
-        assert_ne!(client, server, "a host never talks to itself over the network");
-        let w = &mut self.world;
-        w.opened += 1;
-        let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ w.opened;
-        let there = w.fabric.flow_hash(client, server, mix(tuple));
-        let back = w.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63));
+        let w = &mut self.site;
+        let (there, back) = w.network.hashes_of_new(client, server);
         let paths = [
-            w.fabric.path(client, server, there).into_boxed_slice(),
-            w.fabric.path(server, client, back).into_boxed_slice(),
+            w.network.fabric.path(client, server, there).into_boxed_slice(),
+            w.network.fabric.path(server, client, back).into_boxed_slice(),
         ];
-        let conn = self.net.open(w.now, paths);
+        let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;
-            let stuck = format!("more than {most} connections at one time");
-            w.stuck = Some(RunError::Limit(stuck));
-            return;
+            return w.drivers.stop_at_limit(format!("more than {most} connections at one time"));
         }
         let opened = (self.connections, client, server);
         self.connections += 1;
@@ -357,7 +354,12 @@ impl FlowWorld {
             Some(place) => *place = opened,
             None => self.opened.push(opened),
         }
-        w.messages.open(workload, name, EndpointId::new(2 * conn as usize, 0), class);
+        w.transports.tcp.messages.open(
+            workload,
+            name,
+            EndpointId::new(2 * conn as usize, 0),
+            class,
+        );
     }
 }
 
@@ -376,7 +378,7 @@ mod tests {
         let mut run = FlowWorld::new(plan).expect("routes");
         run.open(0, 0, HostId(1), HostId(3), ClassId(0));
         // a message that the network knows nothing of never arrives
-        let client = run.world.messages.endpoint(0, 0);
+        let client = run.site.transports.tcp.messages.endpoint(0, 0);
         for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {
             let message = Message {
                 start: 0,
@@ -389,7 +391,7 @@ mod tests {
                 sent: Time::ZERO,
                 before: Suffered::default(),
             };
-            run.world.messages.push(client, from, message);
+            run.site.transports.tcp.messages.push(client, from, message);
         }
         let said = run.describe_stuck();
         assert!(said.contains("message of 700 B from h1 to h3"), "{said}");

@@ -6,7 +6,6 @@
 //! Who runs a scenario says which mechanisms there are; the scenario itself only names them. So a
 //! scenario file alone can never make a program run code that its user has not asked for.
 
-use crate::scenario::built_in;
 use eastwest_network::queue::{QueueModel, ReadQueue};
 use eastwest_network::routing::RoutingModel;
 use eastwest_settings::{Entry, Section};
@@ -93,6 +92,15 @@ impl Mechanisms {
             }
         }
         None
+    }
+}
+
+/// The names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
+fn built_in(kind: &str) -> Vec<&'static str> {
+    match kind {
+        "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),
+        "congestion" => eastwest_transport::congestion::BUILT_IN.iter().map(|c| c.0).collect(),
+        _ => crate::scenario::ROUTINGS.iter().map(|c| c.0).collect(),
     }
 }
 

@@ -7,6 +7,14 @@ use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Returns the endpoint of one side of a connection.
+pub fn end_of(client: EndpointId, side: Side) -> EndpointId {
+    match side {
+        Side::Client => client,
+        Side::Server => client.peer(),
+    }
+}
+
 /// What a sender's counters say of losses.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Suffered {

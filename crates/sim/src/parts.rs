@@ -15,51 +15,22 @@
 //! What comes otherwise than foreseen is noticed, and the run is done in one.
 
 use crate::messages::Delivered;
-use crate::world::{RunError, SAMPLES, TRANSPORT_TIMERS, WAKES, World};
+use crate::network::Source;
+use crate::progress::RunError;
+use crate::share::Share;
+use crate::world::World;
 use eastwest_engine::order::{Class, Key};
-use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::cut::{Cut, Promise, within_link};
 use eastwest_network::losses::EventOrder;
 use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::Event;
-use serde::{Deserialize, Serialize};
 
 /// Windows between two counts of packet transmissions.
 const WINDOWS_PER_COUNT: u64 = 64;
 
 /// Streams beyond this length have positions of which 32 bits are not enough to tell what was lost.
 const LONGEST_STREAM: u64 = 1 << 31;
-
-/// What a part keeps for the end of the run.
-#[derive(Default, Serialize, Deserialize)]
-pub struct Share {
-    /// Rows of messages sent from here that have arrived, and the link that brought the last byte
-    /// after so many other packets.
-    pub rows: Vec<(FlowRow, u32, u64)>,
-    /// Rows of the table of events.
-    pub events: Vec<(EventOrder, EventRow)>,
-    /// Those beyond the most that are kept.
-    pub events_left_out: u64,
-    /// Messages sent from here that have arrived.
-    pub done: u64,
-    /// By the slot of a receiver here, when the last byte comes that was promised.
-    promised: Vec<Option<Time>>,
-    /// What was not foreseen: the run has to be done in one, and is kept no more.
-    #[serde(skip)]
-    pub wrong: Option<&'static str>,
-    /// Events that every part carries out.
-    pub repeated: u64,
-    /// Windows so far, and packet transmissions on its own links, which are counted now and then.
-    windows: u64,
-    pub hops: u64,
-    /// All parts are at the same event.
-    pub in_step: bool,
-    /// When a connection was opened last.
-    pub last_open: Option<Time>,
-    /// When a connection was first seen to be over, or before.
-    pub first_over: Option<Time>,
-}
 
 impl World {
     /// What it has as a part; only a part is asked.
@@ -74,29 +45,24 @@ impl World {
 
     /// How its fabric is divided; only a part is asked.
     pub(crate) fn cut(&self) -> &Cut {
-        self.fabric.cut.as_deref().expect("it is a part")
+        self.site.network.fabric.cut.as_deref().expect("it is a part")
     }
 
     /// The same, to change it.
     pub(crate) fn cut_mut(&mut self) -> &mut Cut {
-        self.fabric.cut.as_deref_mut().expect("it is a part")
-    }
-
-    /// Whether this world simulates a host.
-    pub(crate) fn owns_host(&self, host: HostId) -> bool {
-        self.fabric.cut.as_ref().is_none_or(|cut| cut.owns(host))
+        self.site.network.fabric.cut.as_deref_mut().expect("it is a part")
     }
 
     /// Whether it simulates this end of a connection.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
-        let cut = self.fabric.cut.as_ref();
-        cut.is_none_or(|cut| cut.owns(self.stack.endpoint(end).local()))
+        let site = &self.site;
+        site.network.owns(site.transports.tcp.stack.endpoint(end).local())
     }
 
     /// What orders the event at a host that is being carried out; it is asked for in parts only.
     pub(crate) fn order_of_event_at(&self, host: HostId) -> EventOrder {
-        let down = self.fabric.down_to(host);
-        self.fabric.event_at(self.now, down)
+        let down = self.site.network.fabric.down_to(host);
+        self.site.network.fabric.event_at(self.site.network.now, down)
     }
 
     /// A message was written: the part of the receiver waits for its end where the sender is in another.
@@ -108,7 +74,7 @@ impl World {
         }
         if !self.owns(sender)
             && self.owns(receiver)
-            && let Some(cut) = &mut self.fabric.cut
+            && let Some(cut) = &mut self.site.network.fabric.cut
         {
             cut.watch(receiver, end + 1);
         }
@@ -116,13 +82,17 @@ impl World {
 
     /// A message has arrived here.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
-        let down = self.fabric.down_to(self.stack.endpoint(receiver).local());
-        let (now, here) = (self.now, self.owns(receiver.peer()));
-        let (event, number) = self.fabric.event_at(now, down);
+        let down = self
+            .site
+            .network
+            .fabric
+            .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
+        let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
+        let (event, number) = self.site.network.fabric.event_at(now, down);
         // what the ends do now is of this event, also at the sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
         if here {
-            let before = self.fabric.links[down as usize].counters.packets - 1;
+            let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
             return self.complete(receiver, d, before & u64::from(u32::MAX));
         }
         if let Some(share) = &mut self.share
@@ -134,8 +104,9 @@ impl World {
 
     /// A message from here has arrived.
     fn complete(&mut self, receiver: EndpointId, d: &Delivered, number: u64) {
-        let row = d.message.record.then(|| self.flow_row(receiver, d));
-        let link = self.fabric.down_to(self.stack.endpoint(receiver).local());
+        let (tcp, network) = (&self.site.transports.tcp, &self.site.network);
+        let row = d.message.record.then(|| tcp.flow_row(network, receiver, d));
+        let link = network.fabric.down_to(tcp.stack.endpoint(receiver).local());
         if let Some(share) = &mut self.share {
             share.done += 1;
             share.rows.extend(row.map(|row| (row, link, number)));
@@ -144,19 +115,26 @@ impl World {
 
     /// What another part has promised comes true: a message from here has reached its receiver.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
-        let link = self.fabric.down_to(self.stack.endpoint(receiver).local());
-        let key = Key::new(self.now, Class::Arrival);
-        self.set_other(Some((self.sources.order().of((key, link)), within_link(number, 1))));
+        let link = self
+            .site
+            .network
+            .fabric
+            .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
+        let key = Key::new(self.site.network.now, Class::Arrival);
+        self.set_other(Some((
+            self.site.network.sources.order().of((key, link)),
+            within_link(number, 1),
+        )));
         self.complete_across(receiver, number);
         self.carry_notices();
         self.set_other(None);
     }
 
     fn complete_across(&mut self, receiver: EndpointId, number: u64) {
-        if let Some(cut) = &mut self.fabric.cut {
+        if let Some(cut) = &mut self.site.network.fabric.cut {
             cut.kept += 1;
         }
-        let Some(d) = self.messages.pop(receiver, u64::MAX) else {
+        let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
             return self.go_wrong("a promised message is not on its way");
         };
         self.complete(receiver, &d, number);
@@ -174,28 +152,31 @@ impl World {
     }
 
     /// Carries out an event that is not a link's.
-    pub(crate) fn fire_other_in_part(&mut self, source: u32, links: u32) {
+    pub(crate) fn fire_in_part(&mut self, source: Source) {
+        let network = &self.site.network;
         let (class, rank) = match source {
-            TRANSPORT_TIMERS => {
-                self.check_timeout();
-                (Class::Timer, self.transport_timers.first_rank())
+            Source::Timers => (Class::Timer, network.timers.first_rank()),
+            Source::Wakes => (Class::Wake, network.opened),
+            Source::Samples | Source::Faults => {
+                return self.go_wrong("samples and faults are not for one part");
             }
-            WAKES => (Class::Wake, self.opened),
-            _ => return self.go_wrong("samples and faults are not for one part"),
         };
-        if let Some(share) = &mut self.share {
-            share.repeated += u64::from(source == WAKES);
+        let key = Key::new(network.now, class);
+        let order = (network.sources.order().of((key, network.number_of(source))), rank);
+        if source == Source::Timers {
+            self.check_timeout();
         }
-        let key = Key::new(self.now, class);
-        let order = (self.sources.order().of((key, links + source)), rank);
+        if let Some(share) = &mut self.share {
+            share.repeated += u64::from(source == Source::Wakes);
+        }
         self.set_other(Some(order));
-        self.fire(source, links);
+        self.fire(source);
         self.carry_notices();
         self.set_other(None);
     }
 
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
-        if let Some(cut) = &mut self.fabric.cut {
+        if let Some(cut) = &mut self.site.network.fabric.cut {
             cut.other = order;
         }
     }
@@ -203,7 +184,7 @@ impl World {
     /// A timer strikes: if it looks at the other end, that one has to be here or up to date.
     fn check_timeout(&mut self) {
         if let Some(end) = self.timer_across()
-            && self.stack.looks_across(end) <= self.now
+            && self.site.transports.tcp.stack.looks_across(end) <= self.site.network.now
             && self.share.as_ref().is_some_and(|share| !share.in_step)
         {
             self.go_wrong("a timer struck that was not foreseen");
@@ -212,31 +193,34 @@ impl World {
 
     /// Of the next timer the end it is for, if the other end is in another part.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
-        let end = EndpointId(self.transport_timers.first_token()? as u32);
-        (self.stack.knows(end) && !self.owns(end.peer())).then_some(end)
+        let end = EndpointId(self.site.network.timers.first_token()? as u32);
+        (self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer())).then_some(end)
     }
 
     /// The first time before `bound` at which a sender here looks at a receiver elsewhere, or the bound.
     pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
-        if self.transport_timers.first().time() >= bound {
+        if self.site.network.timers.first().time() >= bound {
             return bound;
         }
         let mut ends = Vec::new();
-        self.transport_timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
-        let looks = ends.into_iter().filter(|&end| self.stack.knows(end) && !self.owns(end.peer()));
-        looks.map(|end| self.stack.looks_across(end)).fold(bound, Time::min)
+        self.site.network.timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
+        let looks = ends
+            .into_iter()
+            .filter(|&end| self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer()));
+        looks.map(|end| self.site.transports.tcp.stack.looks_across(end)).fold(bound, Time::min)
     }
 
     /// A packet that finds a connection gone finds nobody; whether it is gone depends on both ends.
     pub(crate) fn check_late(&mut self) {
-        if self.stack.take_late().into_iter().any(|end| !self.owns(end.peer())) {
+        if self.site.transports.tcp.stack.take_late().into_iter().any(|end| !self.owns(end.peer()))
+        {
             self.go_wrong("a packet came to a connection that was nearly gone");
         }
     }
 
     /// Tells other parts of messages that are now sure to arrive, and when.
     pub(crate) fn promise(&mut self) {
-        let Some(cut) = &mut self.fabric.cut else { return };
+        let Some(cut) = &mut self.site.network.fabric.cut else { return };
         if cut.checks.is_empty() {
             return;
         }
@@ -245,17 +229,21 @@ impl World {
         checks.dedup();
         let mut promises = Vec::new();
         for (link, receiver) in checks {
-            let (next, mut held) = self.stack.endpoint(receiver).has_come();
-            let Some(end) = self.messages.next_end(receiver) else { continue };
+            let (next, mut held) = self.site.transports.tcp.stack.endpoint(receiver).has_come();
+            let Some(end) = self.site.transports.tcp.messages.next_end(receiver) else { continue };
             let range = (next.max(1), end + 1);
-            let sources = &self.sources;
-            let sure = self.fabric.completes(link, receiver, range, &mut held, sources);
+            let sources = &self.site.network.sources;
+            let sure =
+                self.site.network.fabric.completes(link, receiver, range, &mut held, sources);
             promises.extend(sure.map(|(at, number)| (link, number, at, receiver)));
         }
         promises.sort_unstable();
         for (link, number, at, endpoint) in promises {
-            let sender = self.stack.endpoint(endpoint).remote();
-            let (Some(cut), Some(share)) = (&mut self.fabric.cut, &mut self.share) else { return };
+            let sender = self.site.transports.tcp.stack.endpoint(endpoint).remote();
+            let (Some(cut), Some(share)) = (&mut self.site.network.fabric.cut, &mut self.share)
+            else {
+                return;
+            };
             cut.forget(endpoint);
             let slot = endpoint.slot();
             if slot >= share.promised.len() {
@@ -269,26 +257,25 @@ impl World {
     /// Makes this world one part of a run.
     pub(crate) fn become_part(&mut self) {
         self.share = Some(Box::default());
-        self.stack.keep_late();
-        for driver in &mut self.drivers {
+        self.site.transports.tcp.stack.keep_late();
+        for driver in &mut self.site.drivers.all {
             driver.background = true;
         }
-        self.unfinished = 1;
-        let links = self.fabric.links.len() as u32;
-        self.sources.set(links + SAMPLES, Key::NEVER);
+        self.site.drivers.unfinished = 1;
+        self.site.network.set(Source::Samples, Key::NEVER);
     }
 
     /// Carries out all events before `end`.
     pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
-        let over = self.stack.has_ended();
-        let start = self.now;
-        self.until = Time(end.0 - 1);
+        let over = self.site.transports.tcp.stack.has_ended();
+        let start = self.site.network.now;
+        self.site.until = Time(end.0 - 1);
         self.stretch::<false, false>(u64::MAX)?;
         self.promise();
         self.check_late();
         self.count_hops();
         if !over
-            && self.stack.has_ended()
+            && self.site.transports.tcp.stack.has_ended()
             && let Some(share) = &mut self.share
         {
             share.first_over = Some(start);
@@ -300,63 +287,80 @@ impl World {
     fn count_hops(&mut self) {
         let Some(share) = &mut self.share else { return };
         if share.windows % WINDOWS_PER_COUNT == 0 {
-            share.hops = self.fabric.own_packet_hops();
+            share.hops = self.site.network.fabric.own_packet_hops();
         }
         share.windows += 1;
     }
 
     /// Samples are taken of the whole.
     pub(crate) fn next_sample(&self) -> Time {
-        self.records.samples.next()
+        self.site.probes.records.samples.next()
     }
 
     /// Puts the parts of a run together that has ended with this event: afterwards the first of them is
     /// what it had been in one.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
-        let cut = self.fabric.cut.as_ref().expect("it is a part");
+        let cut = self.site.network.fabric.cut.as_ref().expect("it is a part");
         let part_of = |host: HostId| cut.part_of(host);
         for (other, part) in others.iter_mut().zip(1..) {
-            self.messages.take_over(&mut other.messages, |slot, side| {
-                let client = EndpointId::new(slot, 0);
-                let end = if side == Side::Client { client } else { client.peer() };
-                part_of(self.stack.endpoint(end).local()) == part
-            });
+            self.site.transports.tcp.messages.take_over(
+                &mut other.site.transports.tcp.messages,
+                |slot, side| {
+                    let client = EndpointId::new(slot, 0);
+                    let end = if side == Side::Client { client } else { client.peer() };
+                    part_of(self.site.transports.tcp.stack.endpoint(end).local()) == part
+                },
+            );
         }
         for (other, part) in others.iter_mut().zip(1..) {
-            self.stack.take_over(&mut other.stack, |host| part_of(host) == part);
+            self.site
+                .transports
+                .tcp
+                .stack
+                .take_over(&mut other.site.transports.tcp.stack, |host| part_of(host) == part);
         }
         let mut share = self.share.take().expect("it is a part");
         for other in &mut others {
             let of_other = other.share.take().expect("it is a part");
-            self.events += other.events - of_other.repeated;
+            self.site.events += other.site.events - of_other.repeated;
             share.rows.extend(of_other.rows);
             share.events.extend(of_other.events);
             share.events_left_out += of_other.events_left_out;
-            for (mine, theirs) in self.records.latency.iter_mut().zip(&other.records.latency) {
+            for (mine, theirs) in
+                self.site.probes.records.latency.iter_mut().zip(&other.site.probes.records.latency)
+            {
                 mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
             }
         }
-        self.events -= self.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+        self.site.events -= self.site.network.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
         for other in &others {
-            self.events -= other.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+            self.site.events -= other.site.network.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
         }
         let order = |row: &(FlowRow, u32, u64)| {
-            (self.sources.order().of((Key::new(row.0.finish, Class::Arrival), row.1)), row.2)
+            (
+                self.site
+                    .network
+                    .sources
+                    .order()
+                    .of((Key::new(row.0.finish, Class::Arrival), row.1)),
+                row.2,
+            )
         };
         share.rows.sort_by_key(order);
-        share.rows.into_iter().for_each(|(row, ..)| self.records.flow(row));
+        share.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
         // at one time what TCP does goes first, see `incidents`
         share.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
-        share.events.into_iter().for_each(|(_, row)| self.records.events.push(row));
-        self.records.events.leave_out(share.events_left_out);
-        let mut fabrics: Vec<_> = others.into_iter().map(|other| other.fabric).collect();
-        self.fabric.unite(&mut fabrics);
-        self.now = last.0.time();
+        share.events.into_iter().for_each(|(_, row)| self.site.probes.records.events.push(row));
+        self.site.probes.records.events.leave_out(share.events_left_out);
+        let mut fabrics: Vec<_> =
+            others.into_iter().map(|other| other.site.network.fabric).collect();
+        self.site.network.fabric.unite(&mut fabrics);
+        self.site.network.now = last.0.time();
         self
     }
 }
 
 /// How far a part can run ahead of what others do: the least delay of all cables.
 pub(crate) fn lookahead(world: &World) -> Span {
-    world.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
+    world.site.network.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
 }

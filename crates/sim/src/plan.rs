@@ -8,6 +8,7 @@
 use crate::endpoint_settings::TcpOverride;
 use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::switch_power::SwitchPower;
+pub use crate::transport_kind::Transport;
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
 use eastwest_transport::rocev2::RoceV2Config;
@@ -23,18 +24,6 @@ pub struct ClassPlan {
     pub name: String,
     /// Differentiated services codepoint of its packets, 0–63.
     pub dscp: u8,
-}
-
-/// What carries the connections of a workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Transport {
-    /// TCP.
-    #[default]
-    Tcp,
-    /// Reliable queue pairs of RoCEv2.
-    RoceV2,
-    /// None: messages travel as raw frames.
-    Ethernet,
 }
 
 /// A workload and how it takes part.

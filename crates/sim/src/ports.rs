@@ -1,7 +1,8 @@
 //! What ports have counted, as tables and in the summary: who was lost, why, and who was marked.
 
 use crate::energy;
-use crate::world::World;
+use crate::network::Network;
+use crate::records::Records;
 use eastwest_engine::interrupt;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
@@ -19,13 +20,6 @@ use serde_json::{Map, Value, json};
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
-/// Name of the port that feeds a link.
-pub fn name(fabric: &Fabric, link: &Link) -> String {
-    interrupt::steps(4);
-    let node = |n: u32| &fabric.graph.names[n as usize];
-    format!("{}->{}", node(link.from), node(link.to))
-}
-
 /// Share of the run during which a link was sending.
 fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     if run == Span::ZERO {
@@ -35,31 +29,35 @@ fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
 }
 
 /// The table `links`.
-pub fn links(w: &World) -> Table {
-    let energy = energy::of_links(w);
-    Links::of((0..).zip(&w.fabric.links).zip(energy).map(|((n, l), e)| (n, l, e)), w)
+pub fn links(network: &Network, records: &Records) -> Table {
+    let energy = energy::of_links(network);
+    let links = (0..).zip(&network.fabric.links).zip(energy);
+    Links::of(links.map(|((n, l), e)| (n, l, e)), (network, records))
 }
 
 table! {
     /// Two rows per cable, one for each direction, with the port that feeds it.
     pub Links = "links"
-    of (number, link, energy) in (u32, &'a Link, (Joules, StateTimes)), at: &'a World;
+    of (number, link, energy) in (u32, &'a Link, (Joules, StateTimes)), at: (&'a Network, &'a Records);
 
     /// number of the link
     link: u32 = number;
 
     /// `from->to`
-    name: str = name(&at.fabric, link);
+    name: str = {
+        interrupt::steps(4);
+        at.0.port_name(number as usize)
+    };
 
     /// `host-up`, `host-down`, `leaf-up`, `leaf-down`, `edge-up`, `edge-down`, `agg-up`,
     /// `agg-down`, `switch`
-    tier: few = at.records.tiers[usize::from(at.records.tier_of_link[number as usize])];
+    tier: few = at.1.tiers[usize::from(at.1.tier_of_link[number as usize])];
 
     /// sending node
-    src: str = at.fabric.graph.names[link.from as usize].clone();
+    src: str = at.0.fabric.graph.names[link.from as usize].clone();
 
     /// receiving node
-    dst: str = at.fabric.graph.names[link.to as usize].clone();
+    dst: str = at.0.fabric.graph.names[link.to as usize].clone();
 
     /// its rate
     rate_bps: u64 = link.cable.rate.0;
@@ -72,7 +70,7 @@ table! {
 
     /// `bytes` as a share of what its rate carries in the whole run; what a fault takes from the
     /// rate or destroys on the way is not in it
-    utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.now.since(Time::ZERO));
+    utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.0.now.since(Time::ZERO));
 
     /// packets lost here whatever the cause: the sum of the next columns, and of those by cause
     /// below

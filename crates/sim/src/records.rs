@@ -12,6 +12,7 @@ use eastwest_measure::samples::Samples;
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecord};
+use eastwest_workload::Action;
 use serde::{Deserialize, Serialize};
 
 /// Samples × links that an adaptive series keeps at most.
@@ -114,21 +115,48 @@ impl Records {
     }
 
     /// A job has finished.
-    pub fn job(&mut self, workload: u16, job: JobRecord) {
+    fn job(&mut self, workload: u16, job: JobRecord) {
         self.digest.job(usize::from(workload), &job);
         self.jobs.push((workload, job));
     }
 
     /// A task has finished.
-    pub fn task(&mut self, workload: u16, task: TaskRecord) {
+    fn task(&mut self, workload: u16, task: TaskRecord) {
         self.digest.task(usize::from(workload), &task);
         let (first, last) = self.tasks_span.unwrap_or((task.started, task.finished));
         self.tasks_span = Some((first.min(task.started), last.max(task.finished)));
         self.tasks.push((workload, task));
     }
 
+    /// Remembers what a workload reports.
+    ///
+    /// # Panics
+    /// Where the action asks for something in place of reporting.
+    pub fn take(&mut self, workload: u16, now: Time, report: Action) {
+        match report {
+            Action::Job(job) => self.job(workload, *job),
+            Action::Task(task) => self.task(workload, *task),
+            Action::Transaction(transaction) => self.transaction(workload, *transaction),
+            Action::Round { round, started, bytes } => {
+                self.round(workload, round, started, now, bytes);
+            }
+            Action::MpiRank(rank) => self.mpi.rank(workload, *rank, &mut self.digest),
+            Action::MpiState(state) => self.mpi.state(workload, state),
+            Action::MpiMessage(message) => {
+                self.mpi.message(workload, *message, &mut self.digest);
+            }
+            other => unreachable!("{other:?} reports nothing"),
+        }
+    }
+
+    /// A transaction has finished.
+    fn transaction(&mut self, workload: u16, transaction: TransactionRecord) {
+        self.digest.transaction(usize::from(workload), &transaction);
+        self.transactions.push((workload, transaction));
+    }
+
     /// A round has finished.
-    pub fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
+    fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
         self.digest.round(usize::from(workload), round, started, finished);
         self.rounds.push(Round { workload, round, started, finished, bytes });
     }

@@ -3,15 +3,18 @@
 use crate::capture::Capture;
 use crate::dcb;
 use crate::dcb::Pfc;
+use crate::drivers::Drivers;
 use crate::energy;
 use crate::lpi::{Lpi, Naps};
+use crate::network::Network;
 use crate::pauses::{PauseRows, Pauses};
 use crate::ports;
 use crate::ports::{Depths, Drops, Links, Sojourn};
+use crate::probes::Probes;
 use crate::records::Records;
+use crate::site::Site;
 use crate::transactions;
 use crate::transactions::{Calls, Finished};
-use crate::world::World;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::Events;
 use eastwest_measure::fairness::Shares;
@@ -27,9 +30,9 @@ use eastwest_measure::streams::Streams;
 use eastwest_measure::table::{Declared, Names, Table};
 use eastwest_measure::tcp_trace::TcpTrace;
 use eastwest_network::losses::Cause;
-use eastwest_transport::tcp::Cause as TimeoutCause;
 use eastwest_transport::tcp::state::Growth;
-use eastwest_types::{EndpointId, Purpose, Side, Span, Time};
+use eastwest_transport::tcp::{Cause as TimeoutCause, Stack};
+use eastwest_types::{Purpose, Span, Time};
 use serde_json::{Map, Value, json};
 
 /// Every table of a run, in the order of docs/reference/results.md.
@@ -76,27 +79,31 @@ pub struct Results {
 impl Results {
     /// Takes the results out of a world that has run. What has become a table is given back at once:
     /// a run's peak of memory should be the run, not its end.
-    pub fn new(mut world: World) -> Results {
-        let digest = world.digest();
-        world.note_losses(Time::NEVER);
-        world.conserved().unwrap_or_else(|broken| panic!("{broken}"));
-        let naps = Naps::take(&mut world.fabric, world.now);
-        let pauses = Pauses::take(&mut world.fabric, world.now);
-        world.end_frame_paths();
-        world.end_flow_samples();
-        let summary = summary(&world, (&naps, &pauses), &digest);
-        let names = names(&world);
-        let capture = world.capture.take().map(|c| c.finish(&world.fabric.graph.names));
-        let fabric = &world.fabric;
+    pub fn new(run: impl Into<Site>) -> Results {
+        let mut site: Site = run.into();
+        let digest = site.digest();
+        site.take_losses(Time::NEVER, &mut |events, row, _| events.push(row));
+        site.conserved().unwrap_or_else(|broken| panic!("{broken}"));
+        let now = site.network.now;
+        let naps = Naps::take(&mut site.network.fabric, now);
+        let pauses = Pauses::take(&mut site.network.fabric, now);
+        let streams = &site.transports.streams.rows;
+        site.probes.paths.end_frames(streams);
+        site.probes.flow_samples.end(streams);
+        let summary = summary(&site, (&naps, &pauses), &digest);
+        let names = names(&site.drivers, &site.network, &site.probes.records);
+        let fabric = &site.network.fabric;
+        let capture = site.probes.capture.take().map(|c| c.finish(&fabric.graph.names));
         let ports = [
-            ports::links(&world),
+            ports::links(&site.network, &site.probes.records),
             ports::drops(fabric),
             ports::depths(fabric),
             ports::sojourn(fabric),
         ];
-        let pfc = dcb::table(fabric, world.now);
-        let transactions = transactions::tables(&world, &names);
-        let World { mut records, streams, tracer, paths, flow_samples, .. } = world;
+        let pfc = dcb::table(fabric, now);
+        let transactions = transactions::tables(&site.drivers, &site.probes.records, &names);
+        let Site { probes, transports, .. } = site;
+        let Probes { mut records, tracer, paths, flow_samples, .. } = probes;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let samples = &records.samples;
@@ -117,7 +124,7 @@ impl Results {
             Power::of(samples.power(), &names),
             latency(&records, &names),
             Rounds::of(&records.rounds, &names),
-            eastwest_measure::streams::table(&streams.rows, &names),
+            eastwest_measure::streams::table(&transports.streams.rows, &names),
             pfc,
         ]);
         tables.extend(records.mpi.tables(&names));
@@ -128,59 +135,41 @@ impl Results {
     }
 }
 
-/// Tables whose rows can be handed out while a run goes on: those that grow as long as it does, with
-/// how many of their rows have been handed out.
-pub fn handed_out(world: &World) -> [(&'static str, u64); 2] {
-    let records = &world.records;
+/// Returns the tables whose rows can be handed out while a run goes on: those that grow as long as it does,
+/// with how many of their rows have been handed out.
+pub fn handed_out(site: &Site) -> [(&'static str, u64); 2] {
+    let records = &site.probes.records;
     [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
 }
 
-/// Whether such a table holds at least `most` rows.
-pub fn holds(world: &World, most: usize) -> bool {
-    world.records.flows.held().max(world.records.tasks.len()) >= most
+/// Returns whether such a table holds at least `most` rows.
+pub fn holds(site: &Site, most: usize) -> bool {
+    let records = &site.probes.records;
+    records.flows.held().max(records.tasks.len()) >= most
 }
 
 /// Takes the rows out of such a table that holds at least `most` of them: the next part of it. What a
 /// run leaves at its end has the rest.
-pub fn hand_out(world: &mut World, most: usize) -> Option<Table> {
-    if world.records.flows.held() >= most {
-        let names = names(world);
-        return Some(world.records.flows.hand_out(&names));
+pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
+    let names = names(&site.drivers, &site.network, &site.probes.records);
+    let records = &mut site.probes.records;
+    if records.flows.held() >= most {
+        return Some(records.flows.hand_out(&names));
     }
-    if world.records.tasks.len() >= most {
-        let rows = std::mem::take(&mut world.records.tasks);
-        world.records.tasks_handed_out += rows.len() as u64;
-        return Some(Tasks::of(&rows, &names(world)));
+    if records.tasks.len() >= most {
+        let rows = std::mem::take(&mut records.tasks);
+        records.tasks_handed_out += rows.len() as u64;
+        return Some(Tasks::of(&rows, &names));
     }
     None
 }
 
-impl World {
-    /// Checks that every packet is delivered, lost or under way on exactly one link, and that only packets
-    /// under way hold SACK blocks. It holds between any two events; returns what is broken.
-    pub fn conserved(&self) -> Result<(), String> {
-        let (f, under_way) = (&self.fabric, self.fabric.pool.in_use() as u64);
-        let known = f.delivered + f.dropped + f.absorbed + under_way;
-        if f.sent != known {
-            return Err(format!("packets are not conserved: {} sent, {known} known", f.sent));
-        }
-        let held: usize = f.links.iter().map(|l| l.held()).sum();
-        if held as u64 != under_way {
-            return Err(format!("{under_way} packets are under way, but links hold {held}"));
-        }
-        if f.pool.sacks_in_use() as u64 > under_way {
-            return Err("SACK blocks are held by packets that are not under way".to_owned());
-        }
-        Ok(())
-    }
-}
-
 /// The names that the tables of a run refer to.
-fn names(world: &World) -> Names {
+fn names(drivers: &Drivers, network: &Network, records: &Records) -> Names {
     Names {
-        workloads: world.drivers.iter().map(|d| d.name.clone()).collect(),
-        classes: world.classes.iter().map(|c| c.name.clone()).collect(),
-        tiers: world.records.tiers.iter().map(|t| t.to_string()).collect(),
+        workloads: drivers.all.iter().map(|d| d.name.clone()).collect(),
+        classes: network.classes.iter().map(|c| c.name.clone()).collect(),
+        tiers: records.tiers.iter().map(|t| t.to_string()).collect(),
     }
 }
 
@@ -213,54 +202,55 @@ fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
     })
 }
 
-fn summary(w: &World, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value {
-    let r = &w.records;
-    let run_s = w.now.as_secs_f64();
+fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value {
+    let Site { network, transports, probes, .. } = site;
+    let (fabric, r) = (&network.fabric, &probes.records);
+    let run_s = network.now.as_secs_f64();
     let flows = r.flows.totals();
     let bytes: u64 = flows.iter().map(|t| t.bytes).sum();
-    let hosts = f64::from(w.fabric.graph.hosts);
-    let traced = w.tracer.rows.counts();
-    let captured = w.capture.as_ref().map_or((0, 0), Capture::counts);
-    let (failures, reroutings) = w.fabric.failures();
+    let hosts = f64::from(fabric.graph.hosts);
+    let traced = probes.tracer.rows.counts();
+    let captured = probes.capture.as_ref().map_or((0, 0), Capture::counts);
+    let (failures, reroutings) = fabric.failures();
     let mut summary = json!({
         "digest": digest,
         "simulated_s": run_s,
-        "packet_hops": w.fabric.packet_hops(),
-        "events": w.events,
+        "packet_hops": fabric.packet_hops(),
+        "events": site.events,
         "packets": {
-            "sent": w.fabric.sent, "delivered": w.fabric.delivered,
-            "dropped": w.fabric.dropped, "in_flight": w.fabric.pool.in_use(),
+            "sent": fabric.sent, "delivered": fabric.delivered,
+            "dropped": fabric.dropped, "in_flight": fabric.pool.in_use(),
         },
         "jobs": jobs_summary(r),
-        "flows": flows_summary(w, &flows),
+        "flows": flows_summary(site, &flows),
         "rounds": {
-            "count": r.rounds.len(), "goodput_bps": goodput_bps(w),
+            "count": r.rounds.len(), "goodput_bps": goodput_bps(r),
         },
-        "transactions": transactions::summary(w),
-        "latency_us": latency_summary(w),
+        "transactions": transactions::summary(site),
+        "latency_us": latency_summary(network, r),
         "throughput_bps": if run_s > 0.0 { bytes as f64 * 8.0 / run_s / hosts } else { 0.0 },
-        "drops": ports::lost(w.fabric.links.iter()),
-        "marks": ports::marked(w.fabric.links.iter()),
-        "ports": ports::summary(&w.fabric),
+        "drops": ports::lost(fabric.links.iter()),
+        "marks": ports::marked(fabric.links.iter()),
+        "ports": ports::summary(fabric),
         "event_log": { "rows": r.events.len(), "left_out": r.events.left_out() },
         "capture": { "packets": captured.0, "left_out": captured.1 },
         "tcp_trace": { "rows": traced.0, "left_out": traced.1 },
         "lpi": naps.summary(),
         "pauses": pauses.summary(),
         "faults": { "failures": failures, "reroutings": reroutings },
-        "tcp": tcp_summary(w),
-        "energy_j": energy::summary(w, bytes),
+        "tcp": tcp_summary(&transports.tcp.stack),
+        "energy_j": energy::summary(network, &site.switch_power, (bytes, r.jobs.len())),
     });
-    if w.streams.any() {
-        summary["streams"] = w.streams.summary();
+    if transports.streams.any() {
+        summary["streams"] = transports.streams.summary();
     }
-    if w.paths.is_on() {
-        summary["flow_parts"] = parts_summary(&w.paths.rows);
+    if probes.paths.is_on() {
+        summary["flow_parts"] = parts_summary(&probes.paths.rows);
     }
-    if let Some(samples) = w.flow_samples.summary() {
+    if let Some(samples) = probes.flow_samples.summary() {
         summary["flow_samples"] = samples;
     }
-    if let Some(counts) = w.fabric.adaptive_counts() {
+    if let Some(counts) = fabric.adaptive_counts() {
         summary["adaptive"] = json!({
             "marked": counts.marked, "absorbed": counts.absorbed, "moved": counts.moved,
         });
@@ -268,19 +258,19 @@ fn summary(w: &World, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value {
             summary["adaptive"]["held"] = held.into();
         }
     }
-    if let Some(bridging) = dcb::summary(w) {
+    if let Some(bridging) = dcb::summary(network) {
         summary["dcb"] = bridging;
     }
-    if let Some(rocev2) = &w.rocev2 {
+    if let Some(rocev2) = &transports.rocev2 {
         summary["rocev2"] = rocev2.summary();
     }
     if let Some(mpi) = r.mpi.summary() {
         summary["mpi"] = mpi;
     }
-    if let Some(approximate) = &w.approximate {
+    if let Some(approximate) = &site.approximate {
         summary["flow_mode"] = approximate.summary();
     }
-    summary["fidelity"] = if w.approximate.is_some() { "flow" } else { "packet" }.into();
+    summary["fidelity"] = if site.approximate.is_some() { "flow" } else { "packet" }.into();
     summary
 }
 
@@ -308,7 +298,7 @@ fn jobs_summary(r: &Records) -> Value {
     })
 }
 
-fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
+fn flows_summary(site: &Site, totals: &[FlowTotals]) -> Value {
     let fct = |totals: &[FlowTotals]| {
         spread(totals.iter().flat_map(|t| &t.times).map(|time| time.as_us_f64()).collect())
     };
@@ -324,8 +314,8 @@ fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
         }
     }
     let sum = |of: fn(&FlowTotals) -> u64| totals.iter().map(of).sum::<u64>();
-    let completed = w.records.flows.len();
-    let [partial, not_arrived] = unfinished(w);
+    let completed = site.probes.records.flows.len();
+    let [partial, not_arrived] = unfinished(site);
     let with_loss = sum(|t| t.with_loss);
     let rates = totals.iter().fold(Shares::default(), |all, t| all.and(&t.rates));
     json!({
@@ -338,37 +328,23 @@ fn flows_summary(w: &World, totals: &[FlowTotals]) -> Value {
     })
 }
 
-/// Messages that have not arrived whole: those of which some bytes have arrived in order, and the others.
-/// Without packets nobody knows, and all are of the first kind.
-fn unfinished(w: &World) -> [u64; 2] {
-    let receiver = |slot: usize, side: Side| {
-        let client = EndpointId::new(slot, 0);
-        if side == Side::Client { client.peer() } else { client }
-    };
-    let packets = w.approximate.is_none();
-    let by_tcp = w.messages.outstanding().map(|(slot, side, m)| {
-        let received = || w.stack.endpoint(receiver(slot, side)).received();
-        (m, packets && received() <= m.start)
-    });
-    let on_queue_pairs = w.rocev2.iter().flat_map(|all| {
-        all.messages
-            .outstanding()
-            .map(|(slot, side, m)| (m, all.stack.end(receiver(slot, side)).received() <= m.start))
-    });
-    let mut counts = [0; 2];
-    for (_, nothing) in by_tcp.chain(on_queue_pairs).filter(|(m, _)| m.record) {
-        counts[usize::from(nothing)] += 1;
+/// Returns how many messages have arrived in part, and how many not at all. Without packets nobody knows, and
+/// all are of the first kind.
+fn unfinished(site: &Site) -> [u64; 2] {
+    if site.approximate.is_none() {
+        return site.transports.unfinished();
     }
-    counts
+    let messages = site.transports.tcp.messages.outstanding();
+    [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
 /// Of all packets, of those with and without payload, and of those of each class.
-fn latency_summary(w: &World) -> Value {
-    let all = &w.records.latency;
+fn latency_summary(network: &Network, r: &Records) -> Value {
+    let all = &r.latency;
     let mut latency = latencies(all.iter().flatten());
     latency["data"] = latencies(all.iter().map(|both| &both[0]));
     latency["ack"] = latencies(all.iter().map(|both| &both[1]));
-    let by_class = w.classes.iter().zip(all);
+    let by_class = network.classes.iter().zip(all);
     latency["classes"] = by_class
         .map(|(c, both)| (c.name.clone(), latencies(both.iter())))
         .collect::<Map<_, _>>()
@@ -376,8 +352,8 @@ fn latency_summary(w: &World) -> Value {
     latency
 }
 
-fn tcp_summary(w: &World) -> Value {
-    let tcp = w.stack.totals();
+fn tcp_summary(stack: &Stack) -> Value {
+    let tcp = stack.totals();
     json!({
         "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,
         "spurious_timeouts": tcp.spurious_timeouts, "fast_recoveries": tcp.fast_recoveries,
@@ -395,8 +371,8 @@ fn tcp_summary(w: &World) -> Value {
 }
 
 /// Bytes of all rounds over the time from the first request to the last byte.
-fn goodput_bps(w: &World) -> f64 {
-    let r = &w.records.rounds;
+fn goodput_bps(r: &Records) -> f64 {
+    let r = &r.rounds;
     let (Some(first), Some(last)) =
         (r.iter().map(|r| r.started).min(), r.iter().map(|r| r.finished).max())
     else {

@@ -1,17 +1,13 @@
-//! Queue pairs of workloads with `transport = "rocev2"`: carries what they ask for to the
-//! [stack](eastwest_transport::rocev2), and back what has arrived.
+//! Queue pairs of workloads with `transport = "rocev2"`: the [stack](eastwest_transport::rocev2), their
+//! numbers, and the messages on them.
 
 use crate::connections::{Connections, Opened};
-use crate::flow_samples::Over;
-use crate::messages::{Message, Messages, Suffered};
-use crate::world::{RunError, World};
-use eastwest_engine::random::mix;
-use eastwest_engine::timers::Timers;
-use eastwest_engine::tournament::Tournament;
-use eastwest_network::fabric::Fabric;
+use crate::messages::{Delivered, Message, Messages, Suffered, end_of};
+use crate::network::Network;
+use crate::origin::Origin;
+use eastwest_measure::flows::FlowRow;
 use eastwest_transport::rocev2::{Alarm, Connect, Notice, QueuePair, RoceV2Config, Sink, Stack};
-use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
-use eastwest_workload::{Action, Event};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -21,8 +17,10 @@ pub const ALARM: u64 = 1 << 40;
 /// All queue pairs of a run, and the messages on them.
 #[derive(Serialize, Deserialize)]
 pub struct RoceV2 {
-    pub(crate) stack: Stack,
-    pub(crate) messages: Messages,
+    /// Queue pairs.
+    pub stack: Stack,
+    /// Messages under way.
+    pub messages: Messages,
     connections: Connections,
     /// Empty between two events.
     #[serde(skip)]
@@ -40,11 +38,12 @@ impl RoceV2 {
         }
     }
 
-    /// The queue pair that a packet belongs to, its sender, and the position of its payload.
-    pub fn origin_of(&self, packet: &Packet) -> (Opened, EndpointId, u64) {
+    /// Returns whose packet a packet of a queue pair is.
+    pub fn origin_of(&self, packet: &Packet) -> Origin {
         let sender = packet.dst_endpoint.peer();
         let near = self.stack.end(sender).acknowledged();
-        (self.connections.of(sender), sender, Packet::widen(packet.seq, near))
+        let position = Packet::widen(packet.seq, near);
+        Origin::QueuePair { opened: self.connections.of(sender), sender, position }
     }
 
     /// What is under way: sender, receiver, message.
@@ -69,29 +68,21 @@ impl RoceV2 {
 
 /// What queue pairs say goes here.
 struct Out<'a> {
-    now: Time,
-    fabric: &'a mut Fabric,
-    sources: &'a mut Tournament,
-    timers: &'a mut Timers,
-    /// The source of timers in the order of events.
-    source: u32,
+    network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
 }
 
 impl Sink for Out<'_> {
     fn send(&mut self, from: HostId, packet: Packet) {
-        self.fabric.send(self.now, from, packet, None, self.sources);
+        self.network.send(from, packet, None);
     }
 
     fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time {
-        self.fabric.takes_more_at(self.now, from, dscp, ip_len, sent)
+        self.network.fabric.takes_more_at(self.network.now, from, dscp, ip_len, sent)
     }
 
     fn arm(&mut self, at: Time, alarm: Alarm) {
-        let number = ALARM | alarm.number();
-        if self.timers.push(at, number, number) {
-            self.sources.set(self.source, self.timers.first());
-        }
+        self.network.arm(at, ALARM | alarm.number());
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -104,224 +95,119 @@ fn suffered(sender: &QueuePair) -> Suffered {
     Suffered::of(c.retransmits as u32, c.timeouts as u32)
 }
 
-impl World {
-    /// Those of this run; there are some where a workload has them.
-    fn queue_pairs(&mut self) -> &mut RoceV2 {
-        self.rocev2.as_mut().expect("a workload has queue pairs")
+impl RoceV2 {
+    /// Lets the stack work; what it has to say to applications waits in `notices`.
+    fn work<R>(
+        &mut self,
+        network: &mut Network,
+        f: impl FnOnce(&mut Stack, Time, &mut Out) -> R,
+    ) -> R {
+        let now = network.now;
+        f(&mut self.stack, now, &mut Out { network, notices: &mut self.notices })
     }
 
-    /// Lets queue pairs work; what they have to say to applications waits.
-    fn with_queue_pairs<R>(&mut self, f: impl FnOnce(&mut Stack, Time, &mut Out) -> R) -> R {
-        let source = self.timer_source();
-        let all = self.rocev2.as_mut().expect("a workload has queue pairs");
-        let mut out = Out {
-            now: self.now,
-            fabric: &mut self.fabric,
-            sources: &mut self.sources,
-            timers: &mut self.transport_timers,
-            source,
-            notices: &mut all.notices,
+    /// Opens a queue pair with this number for a workload. Returns false where there are too many.
+    pub fn open(
+        &mut self,
+        network: &mut Network,
+        number: u64,
+        (workload, name, class): (u16, u32, ClassId),
+        (client, server): (HostId, HostId),
+    ) -> Option<(EndpointId, Opened)> {
+        let connect = Connect {
+            client,
+            server,
+            hashes: network.hashes_of_new(client, server),
+            rates: (network.fabric.host_rate(client), network.fabric.host_rate(server)),
+            dscp: network.dscp(class),
+            class: class.0,
         };
-        f(&mut all.stack, self.now, &mut out)
+        let end = self.stack.open(&connect)?;
+        self.connections.open(number, end, client, server, (0, 0));
+        self.messages.open(workload, name, end, class);
+        Some((end, self.connections.of(end)))
     }
 
-    /// Does what a workload with queue pairs asks for, where it concerns one; hands back anything else.
-    pub(crate) fn act_on_queue_pair(&mut self, workload: u16, action: Action) -> Option<Action> {
-        match action {
-            Action::Open { conn, client, server, class } => {
-                self.open_queue_pair(workload, conn.0, (client, server), class);
+    /// Returns what a side has written so far, and what its sender has suffered.
+    pub fn written(&self, client: EndpointId, from: Side) -> (u64, Suffered) {
+        let sender = self.stack.end(end_of(client, from));
+        (sender.written(), suffered(sender))
+    }
+
+    /// Writes a message.
+    pub fn send(
+        &mut self,
+        network: &mut Network,
+        client: EndpointId,
+        from: Side,
+        message: Message,
+    ) {
+        let (sender, bytes) = (end_of(client, from), message.end - message.start);
+        let first = self.messages.push(client, from, message);
+        self.work(network, |stack, now, out| stack.write(now, sender, bytes, out));
+        if first {
+            self.watch(sender.peer());
+        }
+    }
+
+    /// Ends what a side has written at what has been sent of it.
+    pub fn truncate(&mut self, client: EndpointId, from: Side) {
+        let sender = end_of(client, from);
+        let end = self.stack.truncate(sender);
+        self.messages.truncate(client, from, end);
+        self.watch(sender.peer());
+    }
+
+    /// Closes a queue pair when all is delivered.
+    pub fn close(&mut self, network: &mut Network, client: EndpointId) {
+        self.work(network, |stack, _, out| stack.close(client, out));
+    }
+
+    /// Returns the bytes that client and server have received.
+    pub fn received(&self, client: EndpointId) -> [u64; 2] {
+        [client, client.peer()].map(|end| self.stack.end(end).received())
+    }
+
+    /// Processes a packet that has reached its host.
+    pub fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
+        self.work(network, |stack, now, out| stack.on_packet(now, packet, out));
+    }
+
+    /// Processes a timer of a queue pair or a card that has expired, by the number it was armed with.
+    #[cold]
+    pub fn on_alarm(&mut self, network: &mut Network, number: u64) {
+        let alarm = Alarm::of_number(number & !ALARM);
+        self.work(network, |stack, now, out| stack.on_alarm(now, alarm, out));
+    }
+
+    /// Takes the next notice of an end that still exists; forgets ends that have closed.
+    pub fn next_notice(&mut self) -> Option<(EndpointId, Notice)> {
+        while !self.notices.is_empty() {
+            match self.notices.remove(0) {
+                (end, Notice::Closed) => self.messages.gone(end),
+                (end, notice) if self.stack.knows(end) => return Some((end, notice)),
+                _ => {} // it was ended meanwhile
             }
-            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
-                let now = self.now;
-                let all = self.queue_pairs();
-                let client = all.messages.endpoint(workload, conn.0);
-                let sender = if from == Side::Client { client } else { client.peer() };
-                let bytes = payload + u64::from(header);
-                let start = all.stack.end(sender).written();
-                let before = suffered(all.stack.end(sender));
-                let end = start + bytes;
-                let message =
-                    Message { start, end, tag, payload, purpose, job, record, sent: now, before };
-                let first = all.messages.push(client, from, message);
-                self.with_queue_pairs(|stack, now, out| stack.write(now, sender, bytes, out));
-                if first {
-                    self.watch_queue_pair(sender.peer());
-                }
-            }
-            // nothing is said at the end of a stream
-            Action::Shutdown { .. } => {}
-            Action::Truncate { conn, from } => {
-                let all = self.queue_pairs();
-                let client = all.messages.endpoint(workload, conn.0);
-                let sender = if from == Side::Client { client } else { client.peer() };
-                let end = all.stack.truncate(sender);
-                all.messages.truncate(client, from, end);
-                self.watch_queue_pair(sender.peer());
-            }
-            Action::Close { conn } => {
-                let client = self.queue_pairs().messages.close(workload, conn.0);
-                self.with_queue_pairs(|stack, _, out| stack.close(client, out));
-            }
-            Action::Abort { conn } => {
-                let client = self.queue_pairs().messages.close(workload, conn.0);
-                self.abort_queue_pair(client);
-            }
-            Action::Ask { conn } => {
-                let all = self.queue_pairs();
-                // as over TCP: an earlier answer may have led to its end
-                let client = all.messages.find(workload, conn.0)?;
-                let received = |end| all.stack.end(end).received();
-                let bytes = [received(client), received(client.peer())];
-                self.tell(workload, Event::Received { conn, bytes });
-            }
-            other => return Some(other),
         }
         None
     }
 
-    fn open_queue_pair(
-        &mut self,
-        workload: u16,
-        name: u32,
-        (client, server): (HostId, HostId),
-        class: ClassId,
-    ) {
-        assert_ne!(client, server, "a host never talks to itself over the network");
-        // stands for the UDP source port, which differs by queue pair
-        self.opened += 1;
-        let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
-        let connect = Connect {
-            client,
-            server,
-            hashes: (
-                self.fabric.flow_hash(client, server, mix(tuple)),
-                self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63)),
-            ),
-            rates: (self.fabric.host_rate(client), self.fabric.host_rate(server)),
-            dscp: self.classes[usize::from(class.0)].dscp,
-            class: class.0,
-        };
-        // the slot may be one that lost packets still name
-        self.note_losses(Time::NEVER);
-        let number = self.connections.number();
-        let all = self.queue_pairs();
-        match all.stack.open(&connect) {
-            Some(end) => {
-                all.connections.open(number, end, client, server, (0, 0));
-                all.messages.open(workload, name, end, class);
-                let opened = all.connections.of(end);
-                self.flow_samples.open(Over::RoceV2, end, opened, (workload, class));
-            }
-            None => {
-                let most = EndpointId::MAX_SLOTS / 2;
-                self.stuck =
-                    Some(RunError::Limit(format!("more than {most} queue pairs at one time")));
-            }
-        }
-    }
-
-    fn abort_queue_pair(&mut self, client: EndpointId) {
-        if self.queue_pairs().stack.knows(client) {
-            self.note_losses(Time::NEVER);
-            let all = self.queue_pairs();
-            all.stack.abort(client);
-            all.messages.gone(client);
-        }
-    }
-
-    /// A packet of a queue pair has reached its host.
-    pub(crate) fn queue_pair_packet<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
-        let class = self.queue_pairs().stack.end(packet.dst_endpoint).class;
-        self.records.latency(class, packet, latency);
-        self.with_queue_pairs(|stack, now, out| stack.on_packet(now, packet, out));
-        if INSIDE && self.flow_samples.is_on() {
-            self.sample_queue_pair(packet.dst_endpoint);
-        }
-        self.carry_queue_pair_notices();
-    }
-
-    /// A timer of a queue pair or a card has expired.
-    #[cold]
-    pub(crate) fn queue_pair_alarm(&mut self, number: u64) {
-        let alarm = Alarm::of_number(number & !ALARM);
-        self.with_queue_pairs(|stack, now, out| stack.on_alarm(now, alarm, out));
-        self.carry_queue_pair_notices();
-    }
-
-    /// Passes on what queue pairs had to say to applications.
-    pub(crate) fn carry_queue_pair_notices(&mut self) {
-        while !self.queue_pairs().notices.is_empty() {
-            let all = self.queue_pairs();
-            let (end, notice) = all.notices.remove(0);
-            match notice {
-                Notice::Closed => all.messages.gone(end),
-                _ if !all.stack.knows(end) => {} // it was ended meanwhile
-                Notice::Delivered => self.deliver_queue_pair_messages(end),
-                Notice::Failed => self.queue_pair_failed(end),
-            }
-        }
-    }
-
-    fn deliver_queue_pair_messages(&mut self, receiver: EndpointId) {
-        let received = self.queue_pairs().stack.end(receiver).received();
-        while let Some(d) = self.queue_pairs().messages.pop(receiver, received) {
-            if d.message.record {
-                let all = self.rocev2.as_ref().expect("a workload has queue pairs");
-                let sender = all.stack.end(receiver.peer());
-                let ends = (sender.local(), sender.remote());
-                let mtu = all.stack.config().mtu;
-                let (bytes, headers) = (d.message.payload, RoceV2Config::HEADERS);
-                let ideal = self.fabric.ideal_time(ends.0, ends.1, bytes, mtu, headers);
-                let number = all.connections.of(receiver).number;
-                let row = d.row(self.now, ends, suffered(sender), number, ideal);
-                self.records.flow(row);
-            }
-            if let Some(name) = d.name {
-                let (conn, tag) = (ConnId(name), d.message.tag);
-                self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
-            }
-            if !self.queue_pairs().stack.knows(receiver) {
-                return; // its workload has ended it
-            }
-        }
-        self.watch_queue_pair(receiver);
+    /// Returns the row of a message that has arrived.
+    pub fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
+        let sender = self.stack.end(receiver.peer());
+        let ends = (sender.local(), sender.remote());
+        let (bytes, mtu) = (d.message.payload, self.stack.config().mtu);
+        let ideal = network.fabric.ideal_time(ends.0, ends.1, bytes, mtu, RoceV2Config::HEADERS);
+        let number = self.connections.of(receiver).number;
+        d.row(network.now, ends, suffered(sender), number, ideal)
     }
 
     /// Asks a receiver to tell when its next message is complete.
-    fn watch_queue_pair(&mut self, receiver: EndpointId) {
-        let all = self.queue_pairs();
-        if let Some(end) = all.messages.next_end(receiver)
-            && all.stack.expect(receiver, end)
+    pub fn watch(&mut self, receiver: EndpointId) {
+        if let Some(end) = self.messages.next_end(receiver)
+            && self.stack.expect(receiver, end)
         {
-            all.notices.push((receiver, Notice::Delivered));
+            self.notices.push((receiver, Notice::Delivered));
         }
-    }
-
-    /// A queue pair has been given up. Who bears that is told; others are stuck.
-    fn queue_pair_failed(&mut self, end: EndpointId) {
-        let client = if end.side() == Side::Client { end } else { end.peer() };
-        let owner = self.queue_pairs().messages.owner(client);
-        let bearing = |&(w, _): &(u16, _)| self.drivers[usize::from(w)].workload.bears_failures();
-        if let Some((workload, name)) = owner.filter(bearing) {
-            if let Some(name) = name {
-                self.queue_pairs().messages.close(workload, name);
-            }
-            self.abort_queue_pair(client);
-            if let Some(name) = name {
-                self.tell(workload, Event::Failed { conn: ConnId(name) });
-            }
-            return;
-        }
-        let all = self.queue_pairs();
-        let (e, timeouts) = (all.stack.end(end), all.stack.config().retries + 1);
-        let (from, to) = (e.local().0 as usize, e.remote().0 as usize);
-        let names = &self.fabric.graph.names;
-        self.stuck = Some(RunError::Stuck(format!(
-            "at {} the queue pair from {} to {} was given up after {timeouts} timeouts in a row{}",
-            self.now,
-            names[from],
-            names[to],
-            self.describe_failures(),
-        )));
     }
 }

@@ -1,21 +1,14 @@
-//! Streams of frames: numbers them, tells what became of each, and lets a workload of frames end when the
-//! last one has arrived or been lost.
+//! Streams of frames: their numbers, what has been sent of each, and what became of it.
 
-use crate::carrier::CARDS;
-use crate::world::World;
+use crate::network::Network;
 use eastwest_engine::random::mix;
 use eastwest_measure::fairness::Shares;
 use eastwest_measure::streams::StreamRow;
 use eastwest_network::losses::Lost;
-use eastwest_types::{EndpointId, Packet, Span, Time};
-use eastwest_workload::{Event, Workload};
+use eastwest_types::{Packet, Span, Time};
+use eastwest_workload::Workload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// Token of the wake-ups at which a workload asks for frames that were lost; none of its own.
-const ASK: u64 = u64::MAX;
-/// Time between two of them.
-const ASK_EVERY: Span = Span::from_ms(1);
 
 /// All streams of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -67,6 +60,55 @@ impl Streams {
         Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
     }
 
+    /// Sends a frame of the stream of a workload that has this number among its streams.
+    pub fn send_of(&mut self, network: &mut Network, workload: u16, stream: u32, bytes: u16) {
+        let first = self.workloads[usize::from(workload)].0;
+        self.send(network, first + stream, bytes);
+    }
+
+    /// Sends a frame of a stream, by the number of its row.
+    pub fn send(&mut self, network: &mut Network, stream: u32, bytes: u16) {
+        let row = &mut self.rows[stream as usize];
+        self.workloads[usize::from(row.workload)].1 += 1;
+        let mut packet = network.datagram(row.src, row.dst, row.class, bytes);
+        packet.payload = bytes;
+        packet.seq = u64::from(row.sends(network.now, bytes));
+        packet.ack = u64::from(stream) + 1;
+        // one path for a stream
+        let tuple = mix(u64::from(stream) ^ 0x6574_6865 << 32);
+        packet.hash = network.fabric.flow_hash(row.src, row.dst, tuple);
+        network.send(row.src, packet, None);
+    }
+
+    /// Returns whether the receiver would hold a frame that arrives, since earlier ones are missing.
+    pub fn would_hold(&self, packet: &Packet) -> bool {
+        self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
+    }
+
+    /// Counts a frame that has reached its host. Returns its workload, and its stream if that is one of
+    /// messages.
+    pub fn arrives(&mut self, now: Time, packet: &Packet, latency: Span) -> (u16, Option<u32>) {
+        let (row, workload) = self.ends(packet.ack as u32);
+        row.receives(now, packet.seq as u32, packet.payload, latency);
+        let of_messages = packet.ack > u64::from(self.open);
+        (workload, of_messages.then(|| packet.ack as u32 - 1))
+    }
+
+    /// Notes that a workload has sent its last frame.
+    pub fn sends_no_more(&mut self, workload: u16) {
+        self.workloads[usize::from(workload)].2 = true;
+    }
+
+    /// Returns whether a workload has sent its last frame.
+    pub fn has_sent_all(&self, workload: u16) -> bool {
+        self.workloads[usize::from(workload)].2
+    }
+
+    /// Returns whether all frames of a workload have arrived or were lost.
+    pub fn none_under_way(&self, workload: u16) -> bool {
+        self.workloads[usize::from(workload)].1 == 0
+    }
+
     /// What a summary says of them.
     pub fn summary(&self) -> Value {
         let used = || self.rows.iter().filter(|r| r.sent > 0);
@@ -88,92 +130,5 @@ impl Streams {
             "whole": of_fate(0), "partial": of_fate(1), "under_way": of_fate(2),
             "not_arrived": of_fate(3),
         })
-    }
-}
-
-impl World {
-    /// Sends a frame of a stream of a workload.
-    pub(crate) fn frame(&mut self, workload: u16, bytes: u16, stream: u32) {
-        let first = self.streams.workloads[usize::from(workload)].0;
-        self.put_frame(first + stream, bytes);
-    }
-
-    /// Sends a frame of a stream, by the number of its row.
-    pub(crate) fn put_frame(&mut self, stream: u32, bytes: u16) {
-        let row = &mut self.streams.rows[stream as usize];
-        let (workload, class, from, to) = (row.workload, row.class, row.src, row.dst);
-        self.streams.workloads[usize::from(workload)].1 += 1;
-        let mut packet = Packet::blank(to);
-        packet.born = self.now;
-        packet.dst_endpoint = EndpointId(u32::from(class.0));
-        packet.ip_len = bytes;
-        packet.payload = bytes;
-        packet.tos = self.classes[usize::from(class.0)].dscp << 2;
-        packet.notes = Packet::DATAGRAM;
-        packet.window = from.0;
-        let number = self.streams.rows[stream as usize].sends(self.now, bytes);
-        packet.seq = u64::from(number);
-        packet.ack = u64::from(stream) + 1;
-        // one path for a stream
-        packet.hash = self.fabric.flow_hash(from, to, mix(u64::from(stream) ^ 0x6574_6865 << 32));
-        self.fabric.send(self.now, from, packet, None, &mut self.sources);
-    }
-
-    /// A frame has reached its host.
-    pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
-        // the receiver knows at once of what was lost, whenever the fabric is asked for it otherwise
-        let order = &self.streams.rows[packet.ack as usize - 1].order;
-        if order.would_hold(packet.seq as u32) {
-            self.note_losses(Time::NEVER);
-        }
-        let (row, workload) = self.streams.ends(packet.ack as u32);
-        row.receives(self.now, packet.seq as u32, packet.payload, latency);
-        if packet.ack > u64::from(self.streams.open) {
-            self.parcels_arrived(packet.ack as u32 - 1);
-        }
-        if self.streams.workloads[usize::from(workload)].2 {
-            self.end_if_all_arrived(workload);
-        }
-    }
-
-    /// A workload has sent its last frame: it has finished when none is under way. Tells whether that is
-    /// seen to here.
-    pub(crate) fn awaits_frames(&mut self, workload: u16) -> bool {
-        let is_ethernet =
-            matches!(self.drivers[usize::from(workload)].workload, Workload::Ethernet(_));
-        if is_ethernet {
-            self.streams.workloads[usize::from(workload)].2 = true;
-            self.ask_for_frames(workload);
-        }
-        is_ethernet
-    }
-
-    /// The frames that are lost last do not tell: they are asked for now and then.
-    fn ask_for_frames(&mut self, workload: u16) {
-        if !self.end_if_all_arrived(workload) {
-            self.wake(workload, self.now + ASK_EVERY, ASK);
-        }
-    }
-
-    fn end_if_all_arrived(&mut self, workload: u16) -> bool {
-        self.note_losses(Time::NEVER);
-        let none = self.streams.workloads[usize::from(workload)].1 == 0;
-        if none {
-            self.finish(workload);
-        }
-        none
-    }
-
-    /// Wakes a workload or a card, or asks for frames.
-    pub(crate) fn wake_up(&mut self, workload: u16, token: u64) {
-        if workload == CARDS {
-            return self.look_at_card(token as u32);
-        }
-        let over = self.streams.workloads[usize::from(workload)].2;
-        match (token, over) {
-            (ASK, true) if self.drivers[usize::from(workload)].finished => {}
-            (ASK, true) => self.ask_for_frames(workload),
-            _ => self.tell(workload, Event::Wake { token }),
-        }
     }
 }

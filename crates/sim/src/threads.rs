@@ -3,9 +3,11 @@
 
 mod pace;
 mod step;
+mod watch;
 mod windows;
 
 pub use pace::{Clock, Spans};
+pub use watch::{PartsNow, Watcher, Wish};
 
 use crate::parts::lookahead;
 use crate::plan::{Plan, Transport, WorkloadPlan};
@@ -167,53 +169,10 @@ pub struct Parts {
     background: Vec<bool>,
 }
 
-/// The same between two windows, to be written down.
-#[derive(Serialize)]
-pub struct PartsNow<'a> {
-    worlds: Vec<&'a World>,
-    lookahead: Span,
-    until: Time,
-    total: u64,
-    background: &'a [bool],
-}
-
-impl PartsNow<'_> {
-    /// How far they are.
-    pub fn now(&self) -> Time {
-        self.worlds.iter().map(|world| world.now).max().unwrap_or(Time::ZERO)
-    }
-}
-
-/// Who watches a run.
-pub trait Watcher {
-    /// Is told now and then how far it is.
-    fn look(&mut self, progress: &Progress) -> Wish;
-
-    /// Gets all parts, where it wished so.
-    fn keep(&mut self, parts: &PartsNow);
-}
-
-/// What whoever watches a run wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
-    /// That it goes on.
-    pub go_on: bool,
-    /// That it is kept as it is now, before it goes on or stops.
-    pub keep: bool,
-}
-
-impl<F: FnMut(&Progress) -> bool> Watcher for F {
-    fn look(&mut self, progress: &Progress) -> Wish {
-        Wish { go_on: self(progress), keep: false }
-    }
-
-    fn keep(&mut self, _: &PartsNow) {}
-}
-
 impl Parts {
     /// How far they are.
     pub fn now(&self) -> Time {
-        self.worlds.iter().map(|world| world.now).max().unwrap_or(Time::ZERO)
+        self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
 
     pub(crate) fn first(&self) -> &World {
@@ -239,22 +198,24 @@ impl Parts {
         };
         let total = first.workloads.iter().filter_map(|w| w.workload.listed_flows()).sum();
         let first = World::new(first).map_err(RunError::Limit)?;
-        let (lookahead, until) = (lookahead(&first), first.until);
-        if lookahead == Span::ZERO || first.stack.shortest_timeout() <= lookahead {
+        let (lookahead, until) = (lookahead(&first), first.site.until);
+        if lookahead == Span::ZERO
+            || first.site.transports.tcp.stack.shortest_timeout() <= lookahead
+        {
             return Ok(Err("cables have no delay, or one beyond the timeouts of TCP"));
         }
-        if !first.fabric.can_be_divided() {
+        if !first.site.network.fabric.can_be_divided() {
             return Ok(Err("ports decide later than when a packet comes, or have several queues"));
         }
-        let background = first.drivers.iter().map(|d| d.background).collect();
+        let background = first.site.drivers.all.iter().map(|d| d.background).collect();
         let mut worlds = vec![first];
         while worlds.len() < parts {
             worlds.push(World::new(plan()?).map_err(RunError::Limit)?);
         }
-        let order = worlds[0].sources.order();
+        let order = worlds[0].site.network.sources.order();
         for (world, part) in worlds.iter_mut().zip(0u8..) {
             world.become_part();
-            world.fabric.become_part(Cut::new(part, parts, part_of.clone(), order));
+            world.site.network.fabric.become_part(Cut::new(part, parts, part_of.clone(), order));
         }
         Ok(Ok(Parts { worlds, lookahead, until, total, background }))
     }
@@ -263,12 +224,12 @@ impl Parts {
     fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
         for world in &mut self.worlds {
             world.note_losses(Time::NEVER);
-            world.fabric.count_gone(last, world.sources.order());
+            world.site.network.fabric.count_gone(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
         let mut world = first.unite(self.worlds, last);
-        world.until = self.until;
-        for (driver, background) in world.drivers.iter_mut().zip(self.background) {
+        world.site.until = self.until;
+        for (driver, background) in world.site.drivers.all.iter_mut().zip(self.background) {
             driver.background = background;
         }
         Finished { world, parallel }
@@ -381,7 +342,8 @@ fn last_event(
         if lead.keep(&all).is_some() {
             return Err(RunError::Interrupted);
         }
-        let next = all.iter_mut().map(|w| w.sources.winner().0.time()).min().unwrap_or(until);
+        let next =
+            all.iter_mut().map(|w| w.site.network.sources.winner().0.time()).min().unwrap_or(until);
         let end = Time(next.0.saturating_add(slice.0)).min(until);
         let last = in_step(&mut all, end, total);
         let report = Report::of_all(&all);
@@ -391,13 +353,13 @@ fn last_event(
         if let Some(last) = last {
             return Ok(Ok(last));
         }
-        if all.iter_mut().all(|w| w.sources.winner().0 == Key::NEVER) {
+        if all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER) {
             return Ok(Err("nothing is left to happen"));
         }
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));
         }
-        if lead.look(&report, all[0].now).is_some() {
+        if lead.look(&report, all[0].site.network.now).is_some() {
             return Err(RunError::Interrupted);
         }
     }

@@ -2,11 +2,12 @@
 //! threshold or the phase differs from the row before. The first row of a sender comes when it has
 //! first been given something to send.
 
+use crate::connections::Connections;
 use crate::scenario::Senders;
-use crate::world::World;
 use eastwest_measure::tcp_trace::{TraceRow, TraceTable};
+use eastwest_transport::tcp::Stack;
 use eastwest_transport::tcp::state::{Growth, SenderState};
-use eastwest_types::{EndpointId, HostId};
+use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
 /// What was last written of a window.
@@ -57,23 +58,21 @@ impl Tracer {
     fn traces(&self, end: EndpointId) -> bool {
         self.slots.get(end.slot()).is_some_and(Option::is_some)
     }
-}
 
-impl World {
     /// Something has happened to an endpoint: writes a row if its window is traced and has changed.
-    pub(crate) fn trace(&mut self, end: EndpointId) {
-        let e = self.stack.endpoint(end);
-        if !self.tracer.traces(end) || e.id() != end || e.written() == 0 {
+    pub fn look(&mut self, now: Time, stack: &Stack, connections: &Connections, end: EndpointId) {
+        let e = stack.endpoint(end);
+        if !self.traces(end) || e.id() != end || e.written() == 0 {
             return;
         }
-        let state = self.stack.sender_state(end);
-        if !self.tracer.is_news(end, &state) {
+        let state = stack.sender_state(end);
+        if !self.is_news(end, &state) {
             return;
         }
-        let connection = self.connections.of(end);
+        let connection = connections.of(end);
         let (src, dst) = connection.stream_of(end);
-        self.tracer.rows.push(TraceRow {
-            at: self.now,
+        self.rows.push(TraceRow {
+            at: now,
             connection: connection.number,
             src,
             dst,

@@ -1,9 +1,10 @@
 //! What a run leaves behind of transactions: a row for each, a row for each of their calls, and their
 //! part of the summary.
 
+use crate::drivers::Drivers;
 use crate::energy;
 use crate::records::Records;
-use crate::world::World;
+use crate::site::Site;
 use eastwest_measure::table;
 use eastwest_measure::table::{Names, Table};
 use eastwest_types::{CallRecord, Span, TransactionRecord};
@@ -35,20 +36,18 @@ impl<'a> Row<'a> {
     }
 }
 
-fn rows(world: &World) -> impl Iterator<Item = Row<'_>> {
-    world.records.transactions.iter().map(|(workload, record)| {
-        match &world.drivers[usize::from(*workload)].workload {
-            Workload::Transactions(replay) => Row { workload: *workload, record, replay },
-            other => unreachable!("transactions of {other:?}"),
-        }
+fn rows<'a>(drivers: &'a Drivers, records: &'a Records) -> impl Iterator<Item = Row<'a>> {
+    records.transactions.iter().map(|(workload, record)| match &drivers.of(*workload).workload {
+        Workload::Transactions(replay) => Row { workload: *workload, record, replay },
+        other => unreachable!("transactions of {other:?}"),
     })
 }
 
 /// The tables `transactions` and `calls`.
-pub fn tables(world: &World, names: &Names) -> [Table; 2] {
-    let calls =
-        rows(world).flat_map(|row| (0..).zip(&row.record.calls).map(move |(n, c)| (row, n, c)));
-    [Finished::of(rows(world), names), Calls::of(calls, names)]
+pub fn tables(drivers: &Drivers, records: &Records, names: &Names) -> [Table; 2] {
+    let calls = rows(drivers, records)
+        .flat_map(|row| (0..).zip(&row.record.calls).map(move |(n, c)| (row, n, c)));
+    [Finished::of(rows(drivers, records), names), Calls::of(calls, names)]
 }
 
 table! {
@@ -148,15 +147,15 @@ table! {
 }
 
 /// How many, how long they took, how many a second, and a second and watt.
-pub fn summary(world: &World) -> Value {
-    let all = || world.records.transactions.iter().map(|(_, t)| t);
+pub fn summary(site: &Site) -> Value {
+    let all = || site.probes.records.transactions.iter().map(|(_, t)| t);
     let count = all().count();
     if count == 0 {
         return json!({ "count": count });
     }
     let us =
         |of: fn(&TransactionRecord) -> Span| quantiles(all().map(|t| of(t).as_us_f64()).collect());
-    let (per_second, per_watt) = rates(world, all());
+    let (per_second, per_watt) = rates(site, all());
     json!({
         "count": count,
         "response_us": us(TransactionRecord::response_time),
@@ -169,11 +168,11 @@ pub fn summary(world: &World) -> Value {
 
 /// Transactions over the time from the first arrival to the last response; and that over the mean
 /// power of links and switches in the run.
-fn rates<'a>(world: &World, of: impl Iterator<Item = &'a TransactionRecord> + Clone) -> (f64, f64) {
+fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clone) -> (f64, f64) {
     let first = of.clone().map(TransactionRecord::arrived).min().unwrap_or_default();
     let last = of.clone().map(TransactionRecord::finished).max().unwrap_or_default();
     let per_second = of.count() as f64 / last.since(first).as_secs_f64().max(1e-12);
-    let watts = energy::mean_watts(world);
+    let watts = energy::mean_watts(&site.network, &site.switch_power);
     (per_second, if watts > 0.0 { per_second / watts } else { 0.0 })
 }
 
@@ -187,12 +186,4 @@ fn quantiles(mut values: Vec<f64>) -> Value {
         "mean": mean, "p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "p999": at(0.999),
         "max": at(1.0),
     })
-}
-
-impl Records {
-    /// A transaction has finished.
-    pub fn transaction(&mut self, workload: u16, transaction: TransactionRecord) {
-        self.digest.transaction(usize::from(workload), &transaction);
-        self.transactions.push((workload, transaction));
-    }
 }

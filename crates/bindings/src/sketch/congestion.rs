@@ -1,6 +1,6 @@
 //! Congestion controls in Python.
 
-use super::{Object, Origin};
+use super::object::{Object, Origin};
 use eastwest_transport::congestion::custom::CongestionModel;
 use eastwest_transport::congestion::rules::CongestionRules;
 use eastwest_transport::congestion::{self, CongestionControl, SenderPlace, new_reno};

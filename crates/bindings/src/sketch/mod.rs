@@ -5,87 +5,16 @@
 //! nothing is asked any more, and the exception is what the run ends with.
 
 mod congestion;
+mod object;
 mod queue;
 mod routing;
 mod settings;
 
-use eastwest_engine::random::Stream;
+pub use object::{Sketch, Watch};
+
 use eastwest_sim::mechanisms::Mechanisms;
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use settings::Settings;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
-
-/// A class with what it says of itself, see `Sketch` in python/eastwest/mechanisms/sketch.py.
-#[derive(FromPyObject)]
-pub struct Sketch {
-    kind: String,
-    name: String,
-    doc: String,
-    /// Name of its stream of random numbers.
-    stream: String,
-    /// Name, type, default as TOML text.
-    parameters: Vec<(String, String, String)>,
-    /// Names of the methods that the class has of its own.
-    methods: Vec<String>,
-    #[pyo3(attribute("class_"))]
-    class: Py<PyAny>,
-}
-
-impl Sketch {
-    fn has(&self, method: &str) -> bool {
-        self.methods.iter().any(|m| m == method)
-    }
-}
-
-/// What the sketches of one run have cost, and the exception that ended it.
-#[derive(Debug, Default)]
-pub struct Watch {
-    calls: AtomicU64,
-    ns: AtomicU64,
-    failed: AtomicBool,
-    error: Mutex<Option<PyErr>>,
-}
-
-impl Watch {
-    /// Asks Python, unless something has gone wrong before.
-    fn ask<R>(&self, question: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
-        if self.failed() {
-            return None;
-        }
-        #[allow(clippy::disallowed_methods)]
-        let began = Instant::now();
-        let answer = Python::attach(question);
-        let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.ns.fetch_add(ns, Ordering::Relaxed);
-        answer.map_err(|error| self.fail(error)).ok()
-    }
-
-    fn fail(&self, error: PyErr) {
-        self.failed.store(true, Ordering::Relaxed);
-        if let Ok(mut first) = self.error.lock() {
-            first.get_or_insert(error);
-        }
-    }
-
-    /// Whether a sketch has raised an exception.
-    pub fn failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// The exception.
-    pub fn take_error(&self) -> Option<PyErr> {
-        self.error.lock().ok()?.take()
-    }
-
-    /// How often sketches were asked, and for how many seconds they worked.
-    pub fn cost(&self) -> (u64, f64) {
-        (self.calls.load(Ordering::Relaxed), self.ns.load(Ordering::Relaxed) as f64 / 1e9)
-    }
-}
+use object::Origin;
+use std::sync::Arc;
 
 /// Adds sketches to the mechanisms of a run.
 pub fn add(all: &mut Mechanisms, sketches: Vec<Sketch>, watch: &Arc<Watch>) {
@@ -103,110 +32,6 @@ pub fn add(all: &mut Mechanisms, sketches: Vec<Sketch>, watch: &Arc<Watch>) {
             _ => all.routing(name, doc, move |s| routing::Model {
                 origin: Origin::read(s, &sketch, &watch),
             }),
-        }
-    }
-}
-
-/// A sketch with its settings: what its objects are made of.
-struct Origin {
-    sketch: Arc<Sketch>,
-    settings: Settings,
-    watch: Arc<Watch>,
-}
-
-impl std::fmt::Debug for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?}", self.sketch.name, self.settings)
-    }
-}
-
-impl Origin {
-    fn read(
-        s: &mut eastwest_sim::parameters::Section,
-        sketch: &Arc<Sketch>,
-        watch: &Arc<Watch>,
-    ) -> Origin {
-        let settings = Settings::read(s, &sketch.parameters);
-        Origin { sketch: sketch.clone(), settings, watch: watch.clone() }
-    }
-
-    /// An object of the class with its settings and what `set` gives it, all before its `__init__`.
-    fn object(
-        &self,
-        random: impl Fn(&str) -> Stream,
-        set: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
-    ) -> Object {
-        let made = self.watch.ask(|py| {
-            let class = self.sketch.class.bind(py);
-            let object = class.call_method1("__new__", (class,))?;
-            self.settings.set(&object)?;
-            object.setattr("random", Random { stream: random(&self.sketch.stream) })?;
-            set(&object)?;
-            object.call_method0("__init__")?;
-            Ok(object.unbind())
-        });
-        Object { object: made, watch: self.watch.clone() }
-    }
-}
-
-/// An object of a sketch; none where its making went wrong.
-#[derive(Debug)]
-struct Object {
-    object: Option<Py<PyAny>>,
-    watch: Arc<Watch>,
-}
-
-impl Object {
-    /// Calls a method and takes what it answers as `take` does.
-    fn call<A, R>(
-        &self,
-        method: &str,
-        arguments: A,
-        take: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>,
-    ) -> Option<R>
-    where
-        A: for<'py> pyo3::call::PyCallArgs<'py>,
-    {
-        let object = self.object.as_ref()?;
-        self.watch.ask(|py| {
-            let answer = object.bind(py).call_method1(method, arguments)?;
-            take(&answer).map_err(|_| wrong_answer(object.bind(py), method, &answer))
-        })
-    }
-}
-
-/// Says what a method should have answered.
-fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAny>) -> PyErr {
-    let class = object.get_type();
-    let class = class.name().map_or_else(|_| "the sketch".to_owned(), |n| n.to_string());
-    let answer = answer.repr().map_or_else(|_| "something else".to_owned(), |r| r.to_string());
-    let answer: String = answer.chars().take(60).collect();
-    let should = match method {
-        "at_enqueue" | "at_dequeue" => "an eastwest.Verdict",
-        "choose" => "the number of a path, not negative",
-        _ => "a number of bytes, not negative",
-    };
-    PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))
-}
-
-/// A stream of random numbers that depends on the seed of the run alone.
-#[pyclass(module = "eastwest")]
-struct Random {
-    stream: Stream,
-}
-
-#[pymethods]
-impl Random {
-    /// Uniform in [0, 1).
-    fn unit(&mut self) -> f64 {
-        self.stream.unit()
-    }
-
-    /// A whole number from 0 to `n` - 1.
-    fn below(&mut self, n: u64) -> PyResult<u64> {
-        match n {
-            0 => Err(pyo3::exceptions::PyValueError::new_err("there is no number below 0")),
-            n => Ok(self.stream.below(n)),
         }
     }
 }

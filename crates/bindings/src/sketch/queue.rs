@@ -1,6 +1,6 @@
 //! Queue disciplines in Python.
 
-use super::{Object, Origin};
+use super::object::{Object, Origin};
 use eastwest_network::pool::Stored;
 use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Verdict};
 use eastwest_types::{Limit, PacketKind, Time, flag};

@@ -1,6 +1,6 @@
 //! Choices among equal paths in Python.
 
-use super::{Object, Origin};
+use super::object::{Object, Origin};
 use eastwest_network::routing::{self, CustomRouting, RoutingModel, SwitchPlace};
 use pyo3::prelude::*;
 

@@ -5,11 +5,7 @@
 //! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
-use super::classes::TrafficClassConfig;
-use super::workload::WorkloadSpec;
-use crate::plan::Transport;
-use eastwest_network::config::{CableConfig, FabricConfig, PortSet, SchedulerConfig};
-use eastwest_network::dcb::dependency::{self, Dependencies};
+use eastwest_network::config::{CableConfig, PortSet, SchedulerConfig};
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::{EnergyConfig, LinkPolicy};
@@ -69,26 +65,6 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
     dcb
 }
 
-/// Tells where pauses could wait for each other in a circle.
-pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
-    if fabric.dcb.pfc.is_none() {
-        return;
-    }
-    match dependency::look(fabric) {
-        Dependencies::Free => {}
-        Dependencies::Cycle(nodes) => notes.push(format!(
-            "pfc: a deadlock is possible: packets may wait for each other in the circle {} -> {} \
-             (Dally and Seitz 1987); `watchdog` would break it, and routes without a circle avoid it",
-            nodes.join(" -> "),
-            nodes[0],
-        )),
-        Dependencies::TooLarge => notes.push(
-            "pfc: the fabric is too large for a look at whether its routes allow a deadlock"
-                .to_owned(),
-        ),
-    }
-}
-
 /// What is asked to be logged of ports that nobody pauses.
 pub fn note_pauses(dcb: &DcbConfig, ports: &PortSet) -> Option<String> {
     (dcb.pfc.is_none() && *ports != PortSet::default()).then(|| {
@@ -124,38 +100,6 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     ];
     for (_, message) in wrong.into_iter().filter(|w| w.0) {
         s.wrong(name, message);
-    }
-}
-
-/// Refuses messages as raw frames where frames may be lost: nothing would send them again.
-pub fn refuse_lossy(
-    s: &mut Section,
-    workloads: &[WorkloadSpec],
-    classes: &[TrafficClassConfig],
-    dcb: &DcbConfig,
-) {
-    if s.describing() {
-        return;
-    }
-    for (number, w) in workloads.iter().enumerate() {
-        let Some(class) = classes.get(usize::from(w.class.0)) else { continue };
-        let priority = class.dscp >> 3;
-        let lossless = dcb.pfc.as_ref().map_or(0, |c| c.priorities);
-        if w.transport != Transport::Ethernet || lossless >> priority & 1 == 1 {
-            continue;
-        }
-        let have: Vec<String> =
-            (0..8).filter(|p| lossless >> p & 1 == 1).map(|p| p.to_string()).collect();
-        let have = match have.is_empty() {
-            true => "there is no [fabric.pfc], whose default is 3".to_owned(),
-            false => format!("those of fabric.pfc are {}", have.join(", ")),
-        };
-        let name = &class.name;
-        s.object(&format!(
-            "workload.{number}.transport: \"ethernet\" needs a lossless priority, or a lost frame would \
-             stop the program: class {name} has priority {priority}, and {have}; [[class]] gives {name} \
-             its priority"
-        ));
     }
 }
 

@@ -6,15 +6,19 @@
 //! fabric of Alizadeh et al. 2010 stays below 250 µs); shallow ports of 200 packets (E-EON, table
 //! 5.1); NIC queues of 1000 packets (Linux, txqueuelen). Numbers of nodes and rates have no default.
 
+use super::cables::{
+    cable, cables, host_rate, link_rates, rates, read_host_cable, read_uplink_cable,
+};
 use super::dcb;
-use super::energy::{self, LinkRates};
+use super::energy;
+use super::files::{Context, Files};
 use super::graph;
 use super::nodes::Nodes;
 use super::queues::{read_scheduler, read_shared_buffer};
 use super::shapes::Shape;
-use super::{Context, Files, routes, shapes, switch_power};
+use super::{routes, shapes, switch_power};
 use crate::switch_power::SwitchPower;
-use eastwest_network::config::{CableConfig, FabricConfig, PortSet, Topology};
+use eastwest_network::config::{FabricConfig, PortSet, Topology};
 use eastwest_network::dcb::pfc::Wire;
 use eastwest_network::footprint::Sizes;
 use eastwest_network::queue::{self, Ports, Room};
@@ -172,74 +176,6 @@ fn read_packets(s: &mut Section) -> Packets {
     Packets { mtu: mtu.0, framing: framing.0, min_frame: min_frame.0 }
 }
 
-fn cable(rate: Rate, delay: Span) -> CableConfig {
-    CableConfig { rate, delay }
-}
-
-/// The slowest host cable: what "the host rate" is.
-pub fn host_rate(topology: Option<&Topology>) -> Rate {
-    match topology {
-        Some(
-            Topology::LeafSpine { host, .. }
-            | Topology::Star { host, .. }
-            | Topology::FatTree { host, .. },
-        ) => host.rate,
-        Some(Topology::Graph { hosts, cables, .. }) => {
-            let of_hosts = cables.iter().filter(|(a, b, _)| (*a.min(b) as usize) < hosts.len());
-            of_hosts.map(|(_, _, c)| c.rate).min().unwrap_or(Rate::gbit(1))
-        }
-        None => Rate::gbit(1),
-    }
-}
-
-/// Rates of links, each once, the lowest first.
-fn rates(topology: Option<&Topology>) -> Vec<Rate> {
-    let mut rates = match topology {
-        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
-            vec![host.rate, uplink.rate]
-        }
-        Some(Topology::Star { host, .. }) => vec![host.rate],
-        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| c.rate).collect(),
-        None => Vec::new(),
-    };
-    rates.sort_unstable();
-    rates.dedup();
-    rates
-}
-
-/// All kinds of cables, each once.
-fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
-    let mut cables = match topology {
-        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
-            vec![*host, *uplink]
-        }
-        Some(Topology::Star { host, .. }) => vec![*host],
-        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| *c).collect(),
-        None => Vec::new(),
-    };
-    cables.sort_unstable_by_key(|c| (c.rate, c.delay));
-    cables.dedup();
-    cables
-}
-
-/// Rates of the cables of hosts and of those between switches.
-fn link_rates(topology: Option<&Topology>) -> LinkRates {
-    let (host, fabric) = match topology {
-        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
-            (vec![host.rate], vec![uplink.rate])
-        }
-        Some(Topology::Star { host, .. }) => (vec![host.rate], Vec::new()),
-        Some(Topology::Graph { hosts, cables, .. }) => {
-            let of_host = |(a, b, _): &&(u32, u32, CableConfig)| (*a.min(b) as usize) < hosts.len();
-            let (host, fabric): (Vec<_>, Vec<_>) = cables.iter().partition(of_host);
-            let rates = |of: Vec<&(u32, u32, CableConfig)>| of.iter().map(|c| c.2.rate).collect();
-            (rates(host), rates(fabric))
-        }
-        None => (Vec::new(), Vec::new()),
-    };
-    LinkRates { host, fabric }
-}
-
 fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
         "Shape of the fabric.",
@@ -329,41 +265,6 @@ fn read_topology(
         format!("makes a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
     });
     s.good(sizes).then_some(topology)
-}
-
-const LEAST_RATE: &str = "1 kbit/s";
-const MOST_RATE: &str = "10 Tbit/s";
-
-pub fn read_host_cable(s: &mut Section) -> CableConfig {
-    let rate =
-        s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
-    let delay = s.get(
-        key(
-            "host_delay",
-            "Propagation delay of a host's cable, with the switch's and \
-                         host's own delay (as in S1).",
-        )
-        .default("5 us")
-        .range("0 s", "1 s"),
-    );
-    cable(rate, delay)
-}
-
-pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
-    let rate = s.get(
-        key("uplink_rate", "Rate of a cable between switches, each way.")
-            .range(LEAST_RATE, MOST_RATE),
-    );
-    let delay = s.get(
-        key(
-            "uplink_delay",
-            "Propagation delay of a cable between switches, with the \
-                         switch's own delay (as in S1).",
-        )
-        .default("5 us")
-        .range("0 s", "1 s"),
-    );
-    cable(rate, delay)
 }
 
 fn read_leaf_spine(s: &mut Section, notes: &mut Vec<String>) -> Topology {

@@ -1,9 +1,9 @@
 //! Fabrics of any shape, from a file of hosts, switches and cables.
 
-use super::reference;
-use super::{Context, Files};
+use super::files::{Context, Files};
 use eastwest_network::config::{CableConfig, Topology};
 use eastwest_settings::narrow::at_most;
+use eastwest_settings::problem::Problem;
 use eastwest_settings::quantity::{FileName, Name, Quantity};
 use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
@@ -40,9 +40,8 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
     let document = match parse_within(text, at_most(MOST_BYTES)) {
         Ok(document) => document,
         Err(problems) => {
-            let named = problems
-                .into_iter()
-                .map(|p| super::Problem { path: format!("{prefix}{}", p.path), ..p });
+            let named =
+                problems.into_iter().map(|p| Problem { path: format!("{prefix}{}", p.path), ..p });
             s.state().problems.extend(named);
             s.wrong("file", "is not a topology file");
             return None;
@@ -50,7 +49,7 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
     };
     let lines =
         document.lines.into_iter().map(|(path, line)| (format!("{prefix}{path}"), line)).collect();
-    let mut state = State { lines, schema: Some(reference::rows), ..State::default() };
+    let mut state = State { lines, schema: s.state().schema, ..State::default() };
     let (topology, _) = read_table(&mut state, &prefix, Some(&document.table), read_graph);
     let good = state.problems.is_empty();
     s.state().problems.append(&mut state.problems);

@@ -1,6 +1,10 @@
 //! The schema of scenario files, as rows, as JSON and as the reference page.
 
-use eastwest_settings::describe::{self, KeyDoc, row_json};
+use super::checked::SCHEMA;
+use super::files::Context;
+use super::top::read_top;
+use eastwest_settings::describe;
+use eastwest_settings::row::{KeyDoc, row_json};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -8,20 +12,20 @@ use std::sync::OnceLock;
 /// All rows of the schema, in the order of reading.
 pub fn rows() -> &'static [KeyDoc] {
     static ROWS: OnceLock<Vec<KeyDoc>> = OnceLock::new();
-    ROWS.get_or_init(|| rows_with(&super::Context::default()))
+    ROWS.get_or_init(|| rows_with(&Context::default()))
 }
 
 /// All rows of the schema with the mechanisms of this context, in the order of reading.
-pub fn rows_with(context: &super::Context) -> Vec<KeyDoc> {
+pub fn rows_with(context: &Context) -> Vec<KeyDoc> {
     describe::rows(|top| {
-        super::read_top(top, context);
+        read_top(top, context);
     })
 }
 
 /// The schema as JSON: one object per key, with its path, type, default, range and meaning.
 pub fn schema() -> Value {
     let keys: Vec<Value> = rows().iter().map(row_json).collect();
-    json!({ "schema": super::SCHEMA, "keys": keys })
+    json!({ "schema": SCHEMA, "keys": keys })
 }
 
 const INTRODUCTION: &str = r#"# Scenario files

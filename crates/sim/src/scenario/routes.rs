@@ -4,8 +4,8 @@
 //! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via` has the
 //! names of switches in their order, with spaces between them.
 
+use super::files::{Context, Files};
 use super::nodes::{MAX_HOPS, Nodes};
-use super::{Context, Files};
 use crate::mechanisms::Mechanisms;
 use eastwest_network::config::{
     AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, Persistence, RoutingConfig,

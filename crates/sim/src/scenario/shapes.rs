@@ -1,7 +1,7 @@
 //! Fabrics that are laid out as graphs from a few numbers: trees, tori, DCell, a
 //! dumbbell, two groups of hosts.
 
-use super::fabric::{read_host_cable, read_uplink_cable};
+use super::cables::{read_host_cable, read_uplink_cable};
 use eastwest_network::config::{CableConfig, Topology};
 use eastwest_network::topology::xgft::Xgft;
 use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};

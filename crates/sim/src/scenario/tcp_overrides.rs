@@ -1,12 +1,15 @@
 //! `[[tcp.override]]`: other settings for the endpoints of some workloads, hosts or sides.
 
+use super::files::Context;
 use super::hosts;
 use super::nodes::Nodes;
-use super::{Context, Transport, WorkloadSpec, tcp};
+use super::workload::spec::WorkloadSpec;
 use crate::endpoint_settings::{MOST_OVERRIDES, TcpOverride};
+use crate::transport_kind::Transport;
 use eastwest_settings::problem::{Problem, nearest};
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
+use eastwest_transport::tcp;
 use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
 use toml::{Table, Value};

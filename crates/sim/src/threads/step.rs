@@ -2,7 +2,9 @@
 //! of the run is found so, for it is one event; and samples, which look at everything, and timers that
 //! look at the other end of a connection.
 
-use crate::world::{TRANSPORT_TIMERS, World};
+use crate::network::Source;
+use crate::site::Site;
+use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::Time;
 
@@ -10,7 +12,7 @@ use eastwest_types::Time;
 /// the order of one run. Returns the last event, if the flows are done.
 pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     for world in worlds.iter_mut() {
-        world.until = until;
+        world.site.until = until;
         world.share_mut().in_step = true;
     }
     let last = until_done(worlds, until, flows);
@@ -30,9 +32,14 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return last;
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
-            let first = w.sources.winner();
+            let first = w.site.network.sources.winner();
             // a promise goes before the event that it is about, which is taken along
-            (w.sources.order().of(first), w.fabric.promised(first.1).is_none(), part, first)
+            (
+                w.site.network.sources.order().of(first),
+                w.site.network.fabric.promised(first.1).is_none(),
+                part,
+                first,
+            )
         });
         let (.., part, first) = firsts.min().expect("there are parts");
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
@@ -45,9 +52,12 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         last = Some(first);
         // a promised delivery is an event of two parts: first comes that of the receiver
-        if let Some((number, owner)) = worlds[part].fabric.promised(first.1) {
-            let handed = |w: &World| w.fabric.links[first.1 as usize].counters.packets as u32;
-            while handed(worlds[owner]) <= number && worlds[owner].sources.winner() == first {
+        if let Some((number, owner)) = worlds[part].site.network.fabric.promised(first.1) {
+            let handed =
+                |w: &World| w.site.network.fabric.links[first.1 as usize].counters.packets as u32;
+            while handed(&*worlds[owner]) <= number
+                && worlds[owner].site.network.sources.winner() == first
+            {
                 one_event(worlds, owner, first.1);
             }
         }
@@ -57,55 +67,56 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
 
 /// Carries out the next event of a part, and hands over at once what comes of it.
 fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
-    let links = worlds[part].fabric.links.len() as u32;
-    if source == links + TRANSPORT_TIMERS
+    if worlds[part].site.network.source(source) == Some(Source::Timers)
         && let Some(end) = worlds[part].timer_across()
     {
         let cut = worlds[part].cut();
-        let other = cut.part_of(worlds[part].stack.endpoint(end.peer()).local());
+        let other =
+            cut.part_of(worlds[part].site.transports.tcp.stack.endpoint(end.peer()).local());
         let (low, high) = worlds.split_at_mut(part.max(other));
         let (one, two) = (&mut *low[part.min(other)], &mut *high[0]);
         let (this, other) = if part < other { (one, two) } else { (two, one) };
-        this.stack.mirror(end.peer(), &other.stack);
+        this.site.transports.tcp.stack.mirror(end.peer(), &other.site.transports.tcp.stack);
     }
     let world = &mut *worlds[part];
-    let over = world.stack.has_ended();
-    if world.stretch::<false, false>(world.events + 1).is_err() {
+    let over = world.site.transports.tcp.stack.has_ended();
+    if world.stretch::<false, false>(world.site.events + 1).is_err() {
         world.go_wrong("a part cannot go on");
     }
     world.promise();
     world.check_late();
-    let now = world.now;
-    if !over && world.stack.has_ended() {
+    let now = world.site.network.now;
+    if !over && world.site.transports.tcp.stack.has_ended() {
         world.share_mut().first_over = Some(now);
     }
     let cut = world.cut_mut();
     cut.first_out = Time::NEVER;
     let mut out = std::mem::take(&mut cut.out);
     for (mail, other) in out.iter_mut().zip(worlds.iter_mut()) {
-        other.fabric.receive(mail, &mut other.sources);
+        other.site.network.fabric.receive(mail, &mut other.site.network.sources);
     }
     worlds[part].cut_mut().out = out;
 }
 
 /// Takes a sample of all parts.
 fn sample_all(worlds: &mut [&mut World], now: Time) {
-    let rest = worlds.iter().all(|world| world.at_rest());
+    let rest = worlds.iter().all(|world| world.site.at_rest());
     for world in worlds.iter_mut() {
         let last = (Key::new(now, Class::Sample), 0);
-        world.fabric.count_gone(last, world.sources.order());
+        world.site.network.fabric.count_gone(last, world.site.network.sources.order());
     }
-    worlds.iter_mut().for_each(|world| world.fabric.lay_open(true));
+    worlds.iter_mut().for_each(|world| world.site.network.fabric.lay_open(true));
     let (first, others) = worlds.split_first_mut().expect("there are parts");
     for (other, part) in others.iter_mut().zip(1u8..) {
-        first.fabric.swap_links(&mut other.fabric, part);
+        first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
-    first.records.sample(&first.fabric, now);
-    first.events += 1;
+    let Site { network, probes, .. } = &mut first.site;
+    probes.records.sample(&network.fabric, now);
+    first.site.events += 1;
     for (other, part) in others.iter_mut().zip(1u8..) {
-        first.fabric.swap_links(&mut other.fabric, part);
+        first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
-    worlds.iter_mut().for_each(|world| world.fabric.lay_open(false));
+    worlds.iter_mut().for_each(|world| world.site.network.fabric.lay_open(false));
     if rest {
         worlds[0].go_wrong("nothing is left to happen");
     }

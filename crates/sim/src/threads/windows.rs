@@ -3,7 +3,7 @@
 
 use super::pace::{Clock, Done, Pace};
 use super::step::in_step;
-use super::{PartsNow, Watcher, Wish};
+use super::watch::{PartsNow, Watcher, Wish};
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
 use eastwest_network::cut::Mail;
@@ -47,7 +47,7 @@ impl Report {
         let share = world.share();
         Report {
             done: share.done,
-            events: world.events - share.repeated,
+            events: world.site.events - share.repeated,
             hops: share.hops,
             wrong: share.wrong,
             last_open: share.last_open,
@@ -137,7 +137,7 @@ impl<'a> Exchange<'a> {
 
     /// Hands over what a part has for others, and says how far it is.
     fn tell(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
-        let mut next = world.sources.winner().0.time();
+        let mut next = world.site.network.sources.winner().0.time();
         let cut = world.cut_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
         for (to, out) in cut.out.iter_mut().enumerate() {
@@ -165,7 +165,7 @@ impl<'a> Exchange<'a> {
     fn receive(&self, parity: usize, me: usize, world: &mut World) {
         for from in 0..self.parts() {
             let mut mail = self.mail(parity, from, me);
-            world.fabric.receive(&mut mail, &mut world.sources);
+            world.site.network.fabric.receive(&mut mail, &mut world.site.network.sources);
         }
     }
 
@@ -239,7 +239,7 @@ impl Lead<'_> {
         if self.pace.as_ref().is_some_and(Pace::is_hopeless) {
             return Some(Windows::InOne("several threads are no faster, as where cores are busy"));
         }
-        self.look(all, world.now)
+        self.look(all, world.site.network.now)
     }
 
     /// Lets the watcher look, if it is time.

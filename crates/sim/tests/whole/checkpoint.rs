@@ -214,7 +214,7 @@ fn rows_that_are_handed_out_on_the_way_are_the_same_rows() {
     let mut parted = world(&scenario);
     for events in (1..).map(|n| n * 20_000) {
         let ended = parted.run_to(events, &mut |_| true);
-        parts.extend(std::iter::from_fn(|| hand_out(&mut parted, 10)));
+        parts.extend(std::iter::from_fn(|| hand_out(parted.site_mut(), 10)));
         if ended.is_ok() {
             break;
         }

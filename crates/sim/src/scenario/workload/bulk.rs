@@ -1,6 +1,7 @@
 //! `kind = "bulk"`: connections that send for a time.
 
-use super::{Ground, patterns};
+use super::ground::Ground;
+use super::patterns;
 use crate::scenario::places::{self, Places};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};

@@ -3,7 +3,7 @@
 //! The default size of a frame is that of the study of the Ethernet-federated data centre (Gusat et al.
 //! 2009), 1500 B.
 
-use super::Ground;
+use super::ground::Ground;
 use super::patterns::read_count;
 use crate::scenario::hosts;
 use eastwest_settings::narrow::{at_most, whole_part};

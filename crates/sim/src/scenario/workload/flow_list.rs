@@ -4,7 +4,7 @@
 //! looked at. They are those of `flows.parquet`, so that the flows of one run can drive another.
 //! Hosts are names (`h3`) or numbers (3).
 
-use super::Ground;
+use super::ground::Ground;
 use crate::scenario::files::Files;
 use crate::scenario::nodes::Nodes;
 use crate::scenario::rows;

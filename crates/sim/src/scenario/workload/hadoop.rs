@@ -7,8 +7,10 @@
 //! values then stand for keys of the workload that the scenario does not give, and are checked like
 //! those; a scenario that gives a key and its property with another value is refused.
 
+use super::ground::Ground;
+use super::hadoop_layers::{DEEPEST, Given, Layers};
 use super::hadoop_names::{self as names, Form, MODELLED, Modelled, OF_YARN};
-use super::{Ground, hadoop_rules, hadoop_xml};
+use super::{hadoop_rules, hadoop_xml};
 use crate::scenario::files::Files;
 use eastwest_settings::problem::{nearest, shorten};
 use eastwest_settings::quantity::{Bytes, FileName, Fraction, Properties, Quantity, Ratio};
@@ -25,120 +27,6 @@ const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 const MOST_FILES: usize = 16;
 /// Most bytes of a file as it lies on disk.
 const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
-/// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
-const DEEPEST: usize = 20;
-/// Longest value a reference may grow to.
-const LONGEST: usize = 4096;
-
-/// A property as given last.
-pub struct Given {
-    /// Its name there: maybe an old one.
-    pub name: String,
-    /// Its value, references not yet replaced.
-    pub value: String,
-    /// File and line; `None` for what stands in the scenario.
-    pub place: Option<(String, usize)>,
-    fixed: bool,
-}
-
-impl Given {
-    /// How a message speaks of it.
-    pub fn said(&self) -> String {
-        let name = shorten(&self.name);
-        match &self.place {
-            Some((file, line)) => format!("{name} in {}, line {line}", shorten(file)),
-            None => name,
-        }
-    }
-}
-
-/// All properties by the names of today.
-#[derive(Default)]
-pub struct Layers {
-    all: BTreeMap<String, Given>,
-}
-
-impl Layers {
-    /// What is given of a property.
-    pub fn given(&self, name: &str) -> Option<&Given> {
-        self.all.get(name)
-    }
-
-    /// Its value with references replaced, or why that is not possible.
-    pub fn value(&self, name: &str) -> Option<Result<String, String>> {
-        self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
-    }
-
-    fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
-        let (mut done, mut rest) = (String::new(), text);
-        while let Some((before, after)) = rest.split_once("${") {
-            let Some((name, behind)) = after.split_once('}') else { break };
-            let Some(depth) = depth.checked_sub(1) else {
-                return Err(format!("refers to other properties more than {DEEPEST} deep"));
-            };
-            let inner = self.all.get(names::current(name.trim())).ok_or_else(|| {
-                format!("refers to ${{{}}}, which is not given", shorten(name.trim()))
-            })?;
-            done.push_str(before);
-            done.push_str(&self.expand(&inner.value, depth)?);
-            if done.len() > LONGEST {
-                return Err(format!("grows to more than {LONGEST} bytes by its references"));
-            }
-            rest = behind;
-        }
-        done.push_str(rest);
-        Ok(done.trim().to_owned())
-    }
-
-    /// Puts a file on top. Gives complaints and remarks.
-    fn add(&mut self, file: &str, properties: Vec<hadoop_xml::Property>) -> (Vec<String>, usize) {
-        let (mut complaints, mut kept) = (Vec::new(), 0);
-        for property in properties {
-            let name = names::current(&property.name).to_owned();
-            let place = Some((file.to_owned(), property.line));
-            let given =
-                Given { name: property.name, value: property.value, place, fixed: property.fixed };
-            match self.all.get(&name) {
-                Some(before) if before.place.as_ref().is_some_and(|(f, _)| f == file) => {
-                    if before.value.trim() != given.value.trim() {
-                        let (said, other) = (given.said(), before.said());
-                        complaints.push(format!("{said}: has another value as {other}"));
-                    }
-                }
-                Some(before) if before.fixed && before.value != given.value => kept += 1,
-                _ => {
-                    self.all.insert(name, given);
-                }
-            }
-        }
-        (complaints, kept)
-    }
-
-    /// Puts what stands in the scenario on top. Gives complaints: name and reason.
-    fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
-        let mut complaints = Vec::new();
-        for (given_name, value) in &properties.0 {
-            let name = names::current(given_name).to_owned();
-            let (place, fixed) = (None, false);
-            let given = Given { name: given_name.clone(), value: value.clone(), place, fixed };
-            match self.all.get(&name) {
-                Some(before) if before.place.is_none() && before.value != given.value => {
-                    let reason = format!("has another value as {}", before.said());
-                    complaints.push((given_name.clone(), reason));
-                }
-                Some(before) if before.fixed && before.value.trim() != given.value.trim() => {
-                    let reason = format!("is final: {}", before.said());
-                    complaints.push((given_name.clone(), reason));
-                }
-                _ => {
-                    self.all.insert(name, given);
-                }
-            }
-        }
-        complaints
-    }
-}
-
 /// Reads both keys, and lets what they say stand for the keys below this section.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
     let inline: Option<Properties> = s.find(

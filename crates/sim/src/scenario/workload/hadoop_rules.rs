@@ -1,7 +1,7 @@
 //! Properties of Hadoop that contradict each other: what Hadoop itself would refuse, or what it would
 //! wait for in vain.
 
-use super::hadoop::Layers;
+use super::hadoop_layers::Layers;
 use eastwest_settings::narrow::whole_part;
 
 /// Properties that contradict others, with the reason.

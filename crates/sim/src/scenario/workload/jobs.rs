@@ -1,31 +1,17 @@
 //! The jobs of a MapReduce workload: written in the scenario, or replayed from a SWIM trace.
 
-use super::{Ground, account, kinds};
+use super::ground::Ground;
+use super::job_cluster::Cluster;
+use super::{account, kinds};
 use crate::scenario::files::{Files, find_below, read_below};
 use eastwest_settings::narrow::whole_part;
 use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{Bytes, FileName, Name, Quantity, Ratio};
 use eastwest_settings::reader::{Section, key};
-use eastwest_types::{HostId, Span, Time};
+use eastwest_types::{Span, Time};
 use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 use std::sync::Arc;
-
-/// What the numbers of tasks depend on besides bytes.
-pub struct Cluster {
-    /// The master.
-    pub master: HostId,
-    /// Number of workers.
-    pub workers: u32,
-    /// Reduce slots of each.
-    pub reduce_slots: u32,
-}
-
-impl Cluster {
-    fn reduce_slots(&self) -> u64 {
-        u64::from(self.workers) * u64::from(self.reduce_slots)
-    }
-}
 
 /// Where a job comes from, so that objections find their place.
 #[derive(Clone, Copy)]

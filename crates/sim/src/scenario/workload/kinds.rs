@@ -1,7 +1,7 @@
 //! Kinds of job: what each reads, moves and writes, and the stand-alone clients of HDFS.
 
-use super::Ground;
-use super::jobs::Cluster;
+use super::ground::Ground;
+use super::job_cluster::Cluster;
 use crate::scenario::hosts;
 use eastwest_settings::narrow::whole_part;
 use eastwest_settings::quantity::{Bytes, Ratio};

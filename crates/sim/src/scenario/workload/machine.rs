@@ -4,13 +4,13 @@
 //! stand for keys that the workload does not give; properties of Hadoop come before them. The table
 //! `[calibration]` says where the values come from and is not looked at.
 
-use super::Ground;
+use super::ground::Ground;
 use crate::scenario::files::Files;
-use crate::scenario::syntax;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{FileName, Quantity};
 use eastwest_settings::reader::{Section, key};
+use eastwest_settings::syntax;
 use toml::Value;
 
 /// Most bytes of a profile.

@@ -8,10 +8,13 @@ mod bulk;
 mod calls;
 mod ethernet;
 mod flow_list;
+pub mod ground;
 mod hadoop;
+mod hadoop_layers;
 mod hadoop_names;
 mod hadoop_rules;
 mod hadoop_xml;
+mod job_cluster;
 mod jobs;
 mod kinds;
 mod machine;
@@ -19,150 +22,18 @@ mod mapreduce;
 mod mpi;
 mod patterns;
 mod scheduling;
+pub mod spec;
 mod transactions;
 
 use super::classes::Classes;
-use super::fabric::{Fabric, host_rate};
-use super::files::{Context, Files};
-use super::nodes::Nodes;
-use crate::plan::Transport;
+use super::files::Files;
+use crate::transport_kind::Transport;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
-use eastwest_types::{ClassId, Rate};
-use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
-use eastwest_workload::bulk::{Bulk, BulkConfig};
-use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
-use eastwest_workload::ethernet::{Ethernet, EthernetConfig};
-use eastwest_workload::flow_list::{FlowList, FlowListConfig};
-use eastwest_workload::incast::{Incast, IncastConfig};
-use eastwest_workload::mapreduce::{MapReduce, MapReduceConfig};
-use eastwest_workload::mpi::{Mpi, MpiConfig};
-use eastwest_workload::permutation::{Permutation, PermutationConfig};
-use eastwest_workload::poisson::{Poisson, PoissonConfig};
-use eastwest_workload::service::{Service, ServiceConfig};
-use eastwest_workload::stride::{Stride, StrideConfig};
-use eastwest_workload::transactions::{Transactions, TransactionsConfig};
-use eastwest_workload::{Cluster, Workload};
-use std::cell::Cell;
+use ground::Ground;
+use spec::{WorkloadKind, WorkloadSpec};
 use std::collections::BTreeSet;
 use toml::Value;
-
-/// A workload of the scenario.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkloadSpec {
-    /// Its name, unlike all others.
-    pub name: String,
-    /// The class of its traffic.
-    pub class: ClassId,
-    /// Whether the simulation ends without waiting for it.
-    pub background: bool,
-    /// What carries its connections.
-    pub transport: Transport,
-    /// What it does.
-    pub kind: WorkloadKind,
-}
-
-/// What a workload does, with its settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WorkloadKind {
-    /// Host `i` to hosts `i + stride`, `i + 2 · stride` …
-    Stride(StrideConfig),
-    /// Every host to one other.
-    Permutation(PermutationConfig),
-    /// Every host to all others.
-    AllToAll(AllToAllConfig),
-    /// Synchronized reads.
-    Incast(IncastConfig),
-    /// Connections that send for a time.
-    Bulk(BulkConfig),
-    /// Open-loop flows at a load.
-    Poisson(PoissonConfig),
-    /// Requests and responses.
-    Service(ServiceConfig),
-    /// Flows of a list.
-    FlowList(FlowListConfig),
-    /// Packets without connection.
-    Datagrams(DatagramsConfig),
-    /// Frames without transport.
-    Ethernet(EthernetConfig),
-    /// Recorded transactions.
-    Transactions(Box<TransactionsConfig>),
-    /// A Hadoop cluster with its jobs.
-    MapReduce(Box<MapReduceConfig>),
-    /// Ranks of an MPI program.
-    Mpi(Box<MpiConfig>),
-}
-
-impl WorkloadKind {
-    /// The state machine of this workload, or what speaks against it on this cluster; each reason
-    /// starts with the setting it is about. A scenario that has been read has no such reasons.
-    pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
-        Ok(match self {
-            WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),
-            WorkloadKind::Permutation(c) => {
-                Workload::Permutation(Permutation::new(c.clone(), cluster)?)
-            }
-            WorkloadKind::AllToAll(c) => Workload::AllToAll(AllToAll::new(c.clone(), cluster)?),
-            WorkloadKind::Incast(c) => Workload::Incast(Incast::new(c.clone(), cluster)?),
-            WorkloadKind::Bulk(c) => Workload::Bulk(Bulk::new(c.clone(), cluster)?),
-            WorkloadKind::Poisson(c) => Workload::Poisson(Poisson::new(c.clone(), cluster)?),
-            WorkloadKind::Service(c) => Workload::Service(Service::new(c.clone(), cluster)?),
-            WorkloadKind::FlowList(c) => Workload::FlowList(FlowList::new(c.clone(), cluster)?),
-            WorkloadKind::Datagrams(c) => Workload::Datagrams(Datagrams::new(c.clone(), cluster)?),
-            WorkloadKind::Ethernet(c) => {
-                Workload::Ethernet(Box::new(Ethernet::new(c.clone(), cluster)?))
-            }
-            WorkloadKind::Transactions(c) => {
-                Workload::Transactions(Box::new(Transactions::new((**c).clone(), cluster)?))
-            }
-            WorkloadKind::MapReduce(c) => {
-                Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
-            }
-            WorkloadKind::Mpi(c) => Workload::Mpi(Box::new(Mpi::new((**c).clone(), cluster)?)),
-        })
-    }
-}
-
-/// What workloads may rely on: the fabric below them.
-pub struct Ground<'a> {
-    /// Its nodes, where the topology could be read.
-    pub nodes: Option<&'a Nodes>,
-    /// Its hosts and racks, likewise.
-    pub cluster: Option<Cluster>,
-    /// Rate of the (slowest) host cable.
-    pub host_rate: Rate,
-    /// Largest packet, where known.
-    pub mtu: Option<u32>,
-    /// Where files are.
-    pub context: &'a Context,
-    /// How many more jobs the scenario may have.
-    jobs_left: Cell<usize>,
-}
-
-/// Most jobs of a scenario.
-const MOST_JOBS: usize = 200_000;
-
-impl<'a> Ground<'a> {
-    /// The ground a fabric gives.
-    pub fn new(fabric: &'a Fabric, seed: u64, context: &'a Context) -> Ground<'a> {
-        let nodes = fabric.nodes.as_ref();
-        let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
-        let host_rate = host_rate(nodes.map(|_| &fabric.config.topology));
-        let jobs_left = Cell::new(MOST_JOBS);
-        Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
-    }
-
-    /// Makes room for so many jobs, or says why there is none.
-    fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
-        match self.jobs_left.get().checked_sub(jobs) {
-            Some(left) => {
-                self.jobs_left.set(left);
-                Ok(())
-            }
-            None => Err(format!("makes too many jobs: a scenario has at most {MOST_JOBS}")),
-        }
-    }
-}
 
 /// Most workloads.
 const MOST: usize = 256;

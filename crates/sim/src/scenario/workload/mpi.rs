@@ -4,9 +4,10 @@
 //! rank, or one file with the lines of all ranks. The defaults and their sources are those of
 //! `eastwest-workload`.
 
-use super::{Ground, account};
-use crate::plan::Transport;
+use super::account;
+use super::ground::Ground;
 use crate::scenario::files::{Files, find_below};
+use crate::transport_kind::Transport;
 use eastwest_engine::random::Stream;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::shorten;

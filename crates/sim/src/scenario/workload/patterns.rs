@@ -2,7 +2,7 @@
 //!
 //! The defaults of the settings and their sources are those of `eastwest-workload`.
 
-use super::Ground;
+use super::ground::Ground;
 use crate::scenario::hosts;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity, instead};

@@ -3,8 +3,8 @@
 //! The table of calls is read by [`calls`]; here are the settings: when transactions arrive, and where
 //! their components run.
 
-use super::Ground;
 use super::calls;
+use super::ground::Ground;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
 use crate::scenario::nodes::Nodes;

@@ -14,7 +14,9 @@ mod speculation;
 mod tasks;
 mod yarn;
 
-use super::{Ground, hadoop, jobs, machine, scheduling};
+use super::ground::Ground;
+use super::job_cluster::Cluster;
+use super::{hadoop, jobs, machine, scheduling};
 use crate::scenario::classes::Classes;
 use crate::scenario::files::Files;
 use crate::scenario::hosts;
@@ -79,7 +81,7 @@ pub fn read(
         Framework::Yarn => tables.yarn.slots()[1],
     };
     let last = HostId(ground.nodes.map_or(0, |n| n.hosts().saturating_sub(1)));
-    let cluster = jobs::Cluster {
+    let cluster = Cluster {
         master: master.unwrap_or(last),
         workers: workers_count,
         reduce_slots: reduce_slots_each,

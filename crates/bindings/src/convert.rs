@@ -1,0 +1,160 @@
+//! Between Rust and Python: what scenarios are read with, and what tables, problems and progress become.
+
+use crate::mechanism::{Mechanisms, Own};
+use crate::patience::patiently;
+use crate::sketch::{self, Sketch, Watch};
+use eastwest_measure::table::{Column, Table};
+use eastwest_settings::problem::Problem;
+use eastwest_sim::scenario::{self, Context, Scenario};
+use eastwest_sim::world::Progress;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `problems`.");
+create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
+create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
+
+/// The mechanisms of the crate that this module was made of, if any.
+pub static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Where scenarios find what they name: files, and mechanisms besides the built-in ones. What
+/// sketches do is watched by `watch`.
+pub fn context(
+    base_dir: &str,
+    data_dir: &str,
+    sketches: Vec<Sketch>,
+    watch: &Arc<Watch>,
+) -> PyResult<Context> {
+    let mut mechanisms = OWN.get().map_or_else(Mechanisms::default, |own| own.mechanisms.clone());
+    sketch::add(&mut mechanisms, sketches, watch);
+    if let Some(problem) = mechanisms.problem() {
+        return Err(PyValueError::new_err(problem));
+    }
+    Ok(Context {
+        base_dir: PathBuf::from(base_dir),
+        data_dir: PathBuf::from(data_dir),
+        mechanisms,
+        ..Context::default()
+    })
+}
+
+pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for p in problems {
+        let d = PyDict::new(py);
+        d.set_item("path", &p.path)?;
+        d.set_item("line", p.line)?;
+        d.set_item("value", &p.value)?;
+        d.set_item("message", &p.message)?;
+        d.set_item("hint", &p.hint)?;
+        list.append(d)?;
+    }
+    Ok(list)
+}
+
+pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
+    let error = ScenarioError::new_err(format!("{} problems in the scenario", problems.len()));
+    match problem_list(py, problems).and_then(|l| error.value(py).setattr("problems", l)) {
+        Ok(()) => error,
+        Err(e) => e,
+    }
+}
+
+/// Reads a scenario; a `seed` goes over the file's own.
+pub fn read(
+    py: Python<'_>,
+    text: &str,
+    context: &Context,
+    mut overrides: Vec<(String, String)>,
+    seed: Option<u64>,
+) -> PyResult<Scenario> {
+    if let Some(seed) = seed {
+        overrides.push(("seed".into(), seed.to_string()));
+    }
+    let read = patiently(None, || scenario::read(text, context, &overrides))?;
+    read.map_err(|problems| refuse(py, &problems))
+}
+
+/// Sets what a scenario was resolved to: its text with every default, the files it reads, as (name,
+/// bytes) or (name, path) where they are large, and what its author should know.
+pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
+    let attached = PyList::empty(d.py());
+    for file in &scenario.attached {
+        let content = match &file.path {
+            Some(path) => path.into_pyobject(d.py())?.into_any(),
+            None => PyBytes::new(d.py(), &file.bytes).into_any(),
+        };
+        attached.append((&file.name, content))?;
+    }
+    d.set_item("scenario_toml", scenario.resolved())?;
+    d.set_item("attached", attached)?;
+    d.set_item("notes", &scenario.notes)
+}
+
+/// Columns of all tables, by the tables' names.
+pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    for table in tables {
+        let columns = PyList::empty(py);
+        // each column is given back as soon as Python has its own
+        for (name, values) in table.columns {
+            py.check_signals()?;
+            let (kind, data) = column(py, &values)?;
+            columns.append((name, kind, data))?;
+        }
+        d.set_item(table.name, columns)?;
+    }
+    Ok(d)
+}
+
+/// A table column as (type, data), see `Column` in python/eastwest/core.py.
+fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
+    fn bytes<'py, T: Copy, const N: usize>(
+        py: Python<'py>,
+        values: &[T],
+        to: impl Fn(T) -> [u8; N],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let all = PyBytes::new_with(py, values.len() * N, |buffer| {
+            for (place, &value) in buffer.chunks_exact_mut(N).zip(values) {
+                place.copy_from_slice(&to(value));
+            }
+            Ok(())
+        })?;
+        Ok(all.into_any())
+    }
+    Ok(match column {
+        Column::U32(v) => ("u32", bytes(py, v, u32::to_le_bytes)?),
+        Column::U64(v) => ("u64", bytes(py, v, u64::to_le_bytes)?),
+        Column::I64(v) => ("i64", bytes(py, v, i64::to_le_bytes)?),
+        Column::F64(v) => ("f64", bytes(py, v, f64::to_le_bytes)?),
+        Column::Text(v) => ("str", PyList::new(py, v)?.into_any()),
+        Column::Label(index, names) => {
+            let index = match names.len() {
+                0..=256 => bytes(py, index, |i| [i as u8])?,
+                _ => bytes(py, index, u32::to_le_bytes)?,
+            };
+            ("str", (index, PyList::new(py, names)?).into_pyobject(py)?.into_any())
+        }
+    })
+}
+
+pub fn progress_dict<'py>(
+    py: Python<'py>,
+    p: &Progress,
+    started: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    let ends = p.until < eastwest_types::Time::NEVER;
+    d.set_item("simulated_s", p.now.as_secs_f64())?;
+    d.set_item("target_s", ends.then(|| p.until.as_secs_f64()))?;
+    d.set_item("jobs_done", p.done.0)?;
+    d.set_item("jobs_total", p.done.1)?;
+    d.set_item("packet_hops", p.packet_hops)?;
+    d.set_item("wall_s", started.elapsed().as_secs_f64())?;
+    Ok(d)
+}

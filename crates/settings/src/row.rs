@@ -1,0 +1,109 @@
+//! Rows of the schema: one for each key of each section.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A row of the schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyDoc {
+    /// The section it stands in: `workload.*`.
+    pub place: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its values; `table` and `tables` for sections.
+    pub kind_of_value: &'static str,
+    /// What it means, in one line.
+    pub doc: &'static str,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Its default as text.
+    pub default: Option<String>,
+    /// What it means that it is absent.
+    pub absent: Option<&'static str>,
+    /// Least and greatest value.
+    pub range: Option<(&'static str, &'static str)>,
+    /// The names a choice allows, each with its meaning.
+    pub choices: Vec<(&'static str, &'static str)>,
+    /// Kinds of the section it belongs to; empty for all.
+    pub kinds: Vec<&'static str>,
+}
+
+impl KeyDoc {
+    /// A row without default, range or choices.
+    pub fn new(
+        place: &str,
+        name: &'static str,
+        kind_of_value: &'static str,
+        doc: &'static str,
+    ) -> KeyDoc {
+        KeyDoc {
+            place: place.to_owned(),
+            name,
+            kind_of_value,
+            doc,
+            required: false,
+            default: None,
+            absent: None,
+            range: None,
+            choices: Vec::new(),
+            kinds: Vec::new(),
+        }
+    }
+
+    /// Its path in a file.
+    pub fn path(&self) -> String {
+        join(&self.place, self.name)
+    }
+
+    pub(crate) fn same_but_for_kinds(&self, other: &KeyDoc) -> bool {
+        let bare = |row: &KeyDoc| KeyDoc { kinds: Vec::new(), ..row.clone() };
+        self.name == other.name && self.place == other.place && bare(self) == bare(other)
+    }
+}
+
+/// A path and a name below it; a path that ends in a colon is the name of a file.
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() || path.ends_with(": ") {
+        format!("{path}{name}")
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// Where a key that is unknown in one section belongs, if it exists elsewhere.
+pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
+    let mut named = rows.iter().filter(|row| row.name == name);
+    let here = named.clone().find(|row| row.place == place);
+    if let (Some(row), Some(kind)) = (here, kind) {
+        return Some(format!("it belongs to kind {}, and this is {kind}", row.kinds.join(", ")));
+    }
+    let elsewhere: BTreeSet<String> = named.by_ref().map(KeyDoc::path).collect();
+    let paths: Vec<String> = elsewhere.into_iter().take(3).collect();
+    if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
+}
+
+/// A row as a JSON object.
+pub fn row_json(row: &KeyDoc) -> Value {
+    let mut object = json!({ "path": row.path(), "type": row.kind_of_value, "doc": row.doc });
+    if row.required {
+        object["required"] = json!(true);
+    }
+    if let Some(default) = &row.default {
+        object["default"] = json!(default);
+    }
+    if let Some(absent) = row.absent {
+        object["absent"] = json!(absent);
+    }
+    if let Some((low, high)) = row.range {
+        object["min"] = json!(low);
+        object["max"] = json!(high);
+    }
+    if !row.choices.is_empty() {
+        let one = |(name, doc): &(&str, &str)| json!({ "name": name, "doc": doc });
+        object["choices"] = row.choices.iter().map(one).collect();
+    }
+    if !row.kinds.is_empty() {
+        object["kinds"] = json!(row.kinds);
+    }
+    object
+}

@@ -1,0 +1,110 @@
+//! The workloads of a run, which drive it, and the wake-ups that they wait for.
+
+use crate::network::{Network, Source};
+use crate::plan::{Transport, WorkloadPlan};
+use crate::progress::RunError;
+use crate::wakes::Wakes;
+use eastwest_types::Time;
+use eastwest_workload::{Action, Event, Workload};
+use serde::{Deserialize, Serialize};
+
+/// A workload of a run.
+#[derive(Serialize, Deserialize)]
+pub struct Driver {
+    /// Name in tables.
+    pub name: String,
+    /// Whether the run may end without it.
+    pub background: bool,
+    /// What carries its connections.
+    pub transport: Transport,
+    /// Whether it has nothing more to do.
+    pub finished: bool,
+    /// The state machine.
+    pub workload: Workload,
+}
+
+/// All workloads of a run.
+#[derive(Serialize, Deserialize)]
+pub struct Drivers {
+    /// By number.
+    pub all: Vec<Driver>,
+    /// What they wait for.
+    pub wakes: Wakes,
+    /// Those that the run still waits for, or 1 where it waits for its end in time.
+    pub unfinished: usize,
+    /// Ends the run after the event that set it.
+    #[serde(skip)]
+    pub stuck: Option<RunError>,
+}
+
+impl Drivers {
+    /// Returns the workloads of a plan before the run begins.
+    pub fn new(workloads: Vec<WorkloadPlan>, seed: u64) -> Drivers {
+        let driver = |w: WorkloadPlan| Driver {
+            name: w.name,
+            background: w.background,
+            transport: w.transport,
+            finished: false,
+            workload: w.workload,
+        };
+        let all: Vec<Driver> = workloads.into_iter().map(driver).collect();
+        let unfinished = all.iter().filter(|d| !d.background).count().max(1);
+        Drivers { all, wakes: Wakes::new(seed), unfinished, stuck: None }
+    }
+
+    /// Returns a workload by its number.
+    pub fn of(&self, workload: u16) -> &Driver {
+        &self.all[usize::from(workload)]
+    }
+
+    /// Tells a workload what has happened. Returns what it asks for.
+    pub fn handle(&mut self, workload: u16, now: Time, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.all[usize::from(workload)].workload.handle(now, event, &mut actions);
+        actions
+    }
+
+    /// Notes that a workload has nothing more to do.
+    pub fn finish(&mut self, workload: u16) {
+        let driver = &mut self.all[usize::from(workload)];
+        if !driver.finished && !driver.background {
+            self.unfinished -= 1;
+        }
+        driver.finished = true;
+    }
+
+    /// Registers a wake-up of a workload.
+    pub fn wake(&mut self, network: &mut Network, workload: u16, at: Time, token: u64) {
+        debug_assert!(at >= network.now, "a wake-up in the past");
+        if self.wakes.push(workload, at.max(network.now), token) {
+            network.set(Source::Wakes, self.wakes.first());
+        }
+    }
+
+    /// Returns whether nothing but its end in time, `until`, ends the run.
+    pub fn await_the_end(&self, until: Time) -> bool {
+        until < Time::NEVER && self.all.iter().all(|d| d.background)
+    }
+
+    /// Returns the work done and in all, over workloads with an end.
+    pub fn done(&self) -> (u64, u64) {
+        let of_each = self.all.iter().map(|d| d.workload.progress());
+        of_each.filter(|p| p.1 > 0).fold((0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1))
+    }
+
+    /// Returns the names of the workloads that the run waits for.
+    pub fn waiting(&self) -> String {
+        let waiting = self.all.iter().filter(|d| !d.finished && !d.background);
+        waiting.map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Ends the run after this event, with this reason.
+    pub fn stop(&mut self, why: String) {
+        self.stuck = Some(RunError::Stuck(why));
+    }
+
+    /// Ends the run after this event: a limit of the program was reached.
+    pub fn stop_at_limit(&mut self, what: String) {
+        self.stuck = Some(RunError::Limit(what));
+    }
+}

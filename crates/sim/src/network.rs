@@ -1,0 +1,163 @@
+//! The network of a run with the order of its events: links, switches, and the timers of transports that
+//! act on it.
+
+use crate::plan::ClassPlan;
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::random::mix;
+use eastwest_engine::timers::Timers;
+use eastwest_engine::tournament::Tournament;
+use eastwest_network::fabric::Fabric;
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
+use serde::{Deserialize, Serialize};
+
+/// Sources of events beside the links; their numbers follow those of the links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Source {
+    /// Timers of transports.
+    Timers = 0,
+    /// Wake-ups that workloads have asked for.
+    Wakes = 1,
+    /// Samples over time.
+    Samples = 2,
+    /// Changes of links.
+    Faults = 3,
+}
+
+impl Source {
+    /// All, in the order of their numbers.
+    const ALL: [Source; 4] = [Source::Timers, Source::Wakes, Source::Samples, Source::Faults];
+}
+
+/// Links and switches, and what happens next.
+#[derive(Serialize, Deserialize)]
+pub struct Network {
+    /// Simulated time.
+    pub now: Time,
+    /// Links, switches, packets.
+    pub fabric: Fabric,
+    /// The next event of every source.
+    pub sources: Tournament,
+    /// Timers of transports.
+    pub timers: Timers,
+    /// Traffic classes.
+    pub classes: Vec<ClassPlan>,
+    /// Connections and datagrams so far: stands for the client's port.
+    pub opened: u64,
+}
+
+impl Network {
+    /// Returns the network of a fabric, at time zero.
+    pub fn new(mut fabric: Fabric, classes: Vec<ClassPlan>, seed: u64) -> Network {
+        let links = fabric.links.len();
+        fabric.halt_with(links as u32 + Source::Faults as u32);
+        let mut network = Network {
+            now: Time::ZERO,
+            fabric,
+            sources: Tournament::new(links + Source::ALL.len(), seed),
+            timers: Timers::new(Class::Timer, seed),
+            classes,
+            opened: 0,
+        };
+        network.set(Source::Faults, network.next_change());
+        network
+    }
+
+    /// Returns the source that has this number, if it is not a link.
+    pub fn source(&self, number: u32) -> Option<Source> {
+        let number = number.checked_sub(self.fabric.links.len() as u32)?;
+        Some(Source::ALL[number as usize])
+    }
+
+    /// Returns the number of a source.
+    pub fn number_of(&self, source: Source) -> u32 {
+        self.fabric.links.len() as u32 + source as u32
+    }
+
+    /// Sets the next event of a source that is not a link.
+    pub fn set(&mut self, source: Source, next: Key) {
+        self.sources.set(self.number_of(source), next);
+    }
+
+    /// Returns the key of the next change of links' conditions.
+    pub fn next_change(&self) -> Key {
+        match self.fabric.next_change() {
+            Time::NEVER => Key::NEVER,
+            at => Key::new(at, Class::Change),
+        }
+    }
+
+    /// Takes the timer that has expired: the number that it was armed with.
+    pub fn take_timer(&mut self) -> u64 {
+        let id = self.timers.pop().expect("the timer list stood in the tree");
+        self.set(Source::Timers, self.timers.first());
+        id
+    }
+
+    /// Arms a timer of a transport; `id` is what it hears when the timer expires.
+    #[inline]
+    pub fn arm(&mut self, at: Time, id: u64) {
+        if self.timers.push(at, id, id) {
+            self.set(Source::Timers, self.timers.first());
+        }
+    }
+
+    /// Puts a packet into the card of its host.
+    #[inline]
+    pub fn send(&mut self, from: HostId, packet: Packet, sack: Option<eastwest_types::SackBlocks>) {
+        self.fabric.send(self.now, from, packet, sack, &mut self.sources);
+    }
+
+    /// Returns the codepoint of a class.
+    pub fn dscp(&self, class: ClassId) -> u8 {
+        self.classes[usize::from(class.0)].dscp
+    }
+
+    /// Returns the hashes of a new connection's packets, to the server and back.
+    pub fn hashes_of_new(&mut self, client: HostId, server: HostId) -> (u16, u16) {
+        assert_ne!(client, server, "a host never talks to itself over the network");
+        // stands for the client's port: connections of a pair of hosts hash differently
+        self.opened += 1;
+        let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
+        (
+            self.fabric.flow_hash(client, server, mix(tuple)),
+            self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63)),
+        )
+    }
+
+    /// Returns a packet without connection, of a class; `number` tells it from others of its sender.
+    pub fn datagram(&self, from: HostId, to: HostId, class: ClassId, ip_len: u16) -> Packet {
+        Packet {
+            born: self.now,
+            dst_endpoint: EndpointId(u32::from(class.0)),
+            ip_len,
+            tos: self.dscp(class) << 2,
+            notes: Packet::DATAGRAM,
+            window: from.0,
+            ..Packet::blank(to)
+        }
+    }
+
+    /// Whether this world simulates a host: in a run in parts others may.
+    pub fn owns(&self, host: HostId) -> bool {
+        self.fabric.cut.as_ref().is_none_or(|cut| cut.owns(host))
+    }
+
+    /// Returns the name of the port that feeds a link.
+    pub fn port_name(&self, link: usize) -> String {
+        let (names, link) = (&self.fabric.graph.names, &self.fabric.links[link]);
+        format!("{}->{}", names[link.from as usize], names[link.to as usize])
+    }
+
+    /// Returns which links are down, for messages; empty where none is.
+    pub fn describe_failures(&self) -> String {
+        let links = &self.fabric.links;
+        let mut down = (0..links.len()).filter(|l| links[*l].is_down());
+        let some: Vec<String> = down.by_ref().take(6).map(|l| self.port_name(l)).collect();
+        match (some.is_empty(), down.count()) {
+            (true, _) => String::new(),
+            (_, 0) => format!("; links that are down: {}", some.join(", ")),
+            (_, more) => format!("; links that are down: {} and {more} more", some.join(", ")),
+        }
+    }
+}

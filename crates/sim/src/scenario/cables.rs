@@ -1,0 +1,112 @@
+//! Cables: how they are read, and which a topology has.
+
+use super::energy::LinkRates;
+use eastwest_network::config::{CableConfig, Topology};
+use eastwest_settings::reader::{Section, key};
+use eastwest_types::{Rate, Span};
+
+const LEAST_RATE: &str = "1 kbit/s";
+const MOST_RATE: &str = "10 Tbit/s";
+
+/// Reads the cable of a host.
+pub fn read_host_cable(s: &mut Section) -> CableConfig {
+    let rate =
+        s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
+    let delay = s.get(
+        key(
+            "host_delay",
+            "Propagation delay of a host's cable, with the switch's and \
+                         host's own delay (as in S1).",
+        )
+        .default("5 us")
+        .range("0 s", "1 s"),
+    );
+    cable(rate, delay)
+}
+
+/// Reads a cable between switches.
+pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
+    let rate = s.get(
+        key("uplink_rate", "Rate of a cable between switches, each way.")
+            .range(LEAST_RATE, MOST_RATE),
+    );
+    let delay = s.get(
+        key(
+            "uplink_delay",
+            "Propagation delay of a cable between switches, with the \
+                         switch's own delay (as in S1).",
+        )
+        .default("5 us")
+        .range("0 s", "1 s"),
+    );
+    cable(rate, delay)
+}
+
+/// Returns a cable.
+pub fn cable(rate: Rate, delay: Span) -> CableConfig {
+    CableConfig { rate, delay }
+}
+
+/// The slowest host cable: what "the host rate" is.
+pub fn host_rate(topology: Option<&Topology>) -> Rate {
+    match topology {
+        Some(
+            Topology::LeafSpine { host, .. }
+            | Topology::Star { host, .. }
+            | Topology::FatTree { host, .. },
+        ) => host.rate,
+        Some(Topology::Graph { hosts, cables, .. }) => {
+            let of_hosts = cables.iter().filter(|(a, b, _)| (*a.min(b) as usize) < hosts.len());
+            of_hosts.map(|(_, _, c)| c.rate).min().unwrap_or(Rate::gbit(1))
+        }
+        None => Rate::gbit(1),
+    }
+}
+
+/// Rates of links, each once, the lowest first.
+pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
+    let mut rates = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            vec![host.rate, uplink.rate]
+        }
+        Some(Topology::Star { host, .. }) => vec![host.rate],
+        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| c.rate).collect(),
+        None => Vec::new(),
+    };
+    rates.sort_unstable();
+    rates.dedup();
+    rates
+}
+
+/// All kinds of cables, each once.
+pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
+    let mut cables = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            vec![*host, *uplink]
+        }
+        Some(Topology::Star { host, .. }) => vec![*host],
+        Some(Topology::Graph { cables, .. }) => cables.iter().map(|(_, _, c)| *c).collect(),
+        None => Vec::new(),
+    };
+    cables.sort_unstable_by_key(|c| (c.rate, c.delay));
+    cables.dedup();
+    cables
+}
+
+/// Rates of the cables of hosts and of those between switches.
+pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
+    let (host, fabric) = match topology {
+        Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
+            (vec![host.rate], vec![uplink.rate])
+        }
+        Some(Topology::Star { host, .. }) => (vec![host.rate], Vec::new()),
+        Some(Topology::Graph { hosts, cables, .. }) => {
+            let of_host = |(a, b, _): &&(u32, u32, CableConfig)| (*a.min(b) as usize) < hosts.len();
+            let (host, fabric): (Vec<_>, Vec<_>) = cables.iter().partition(of_host);
+            let rates = |of: Vec<&(u32, u32, CableConfig)>| of.iter().map(|c| c.2.rate).collect();
+            (rates(host), rates(fabric))
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    LinkRates { host, fabric }
+}

@@ -1,0 +1,111 @@
+//! The top of a scenario file.
+
+use super::checked::Scenario;
+use super::files::{Context, Files};
+use super::nodes::Nodes;
+use super::workload::ground::Ground;
+use super::{
+    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, measure, rocev2,
+    tcp_overrides, workload,
+};
+use crate::endpoint_settings::TcpOverride;
+use crate::transport_kind::Transport;
+use eastwest_engine::random::Stream;
+use eastwest_settings::quantity::Name;
+use eastwest_settings::reader::{Section, key};
+use eastwest_transport::congestion::rules::EcnRule;
+use eastwest_transport::tcp::{self, config::TcpConfig};
+use eastwest_types::Span;
+
+/// Reads the top of the file.
+pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
+    let (mut notes, mut files) = (Vec::new(), Files::default());
+    let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));
+    let name: Name =
+        s.get(key("name", "Name of the scenario, for tables and reports.").default("scenario"));
+    let seed = s.get(
+        key::<u64>("seed", "Seed of all random streams; another seed is another sample.")
+            .default("1"),
+    );
+    let duration = s.find(
+        key("duration", "When the simulation ends even if there is work left.")
+            .optional("it ends with its work")
+            .range("1 ns", "480 h"),
+    );
+    let fidelity = fidelity::read(s);
+    let mut fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
+        fabric::read(f, context, &mut files, &mut notes)
+    });
+    fabric.config.faults = faults::read(s, &fabric);
+    if s.all_good() && !s.describing() {
+        dcb_notes::note_cycles(&fabric.config, &mut notes);
+    }
+    let (tcp, unplaced) = s.table("tcp", "Settings of every TCP endpoint.", |t| {
+        let tcp = tcp::read::read(t, fabric.mtu, &context.mechanisms.congestion, &mut notes);
+        (tcp, tcp_overrides::read(t, fabric.mtu, fabric.nodes.as_ref(), context, &mut notes))
+    });
+    let uptime_seed = Stream::new(seed, "timer ticks").next_u64();
+    let seeded = |mut tcp: TcpConfig| {
+        tcp.timers.uptime_seed = Some(uptime_seed);
+        if let Some(custom) = &mut tcp.custom {
+            custom.seed = seed;
+        }
+        tcp
+    };
+    let tcp = seeded(tcp);
+    let mut classes = classes::read(s);
+    let ground = Ground::new(&fabric, seed, context);
+    let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
+    let all_names = workload::names(s);
+    let tcp_overrides = tcp_overrides::place(s, unplaced, &workloads, &all_names, &mut notes);
+    let tcp_overrides: Vec<TcpOverride> =
+        tcp_overrides.into_iter().map(|o| TcpOverride { config: seeded(o.config), ..o }).collect();
+    let shortest = tcp_overrides.iter().map(|o| o.config.min_rto).fold(tcp.min_rto, Span::min);
+    let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
+    notes.extend(energy::note(&fabric.config.energy, hops, shortest));
+    let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
+    let below = rocev2::Below { mtu: fabric.mtu, framing: fabric.config.framing };
+    let rocev2 = rocev2::read(s, &below, queue_pairs, &mut notes);
+    let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
+    let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
+    let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
+        || (!connections && rocev2.is_some_and(|r| r.dcqcn.is_some()));
+    if fabric.config.only_marks() && !asks && !s.describing() {
+        notes.push(
+            "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
+             would be marked is dropped, or left alone where it is protected"
+                .to_owned(),
+        );
+    }
+    let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
+    s.demand(ends, &["duration", "workload"], || {
+        "is required: every workload runs in the background, so nothing else ends it".to_owned()
+    });
+    classes.finish(s, &fabric.config, &mut notes);
+    dcb_notes::refuse_lossy(s, &workloads, &classes.list, &fabric.config.dcb);
+    let measure =
+        s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
+            measure::read(m, fabric.nodes.as_ref())
+        });
+    notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
+    notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));
+    let scenario = Scenario {
+        schema,
+        name: name.0,
+        seed,
+        fidelity,
+        duration,
+        fabric: fabric.config,
+        switch_power: fabric.switch_power,
+        tcp,
+        tcp_overrides,
+        rocev2,
+        classes: classes.list,
+        workloads,
+        measure,
+        notes,
+        attached: files.attached,
+        resolved: String::new(),
+    };
+    flows_only::check(s, scenario)
+}

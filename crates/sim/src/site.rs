@@ -1,0 +1,192 @@
+//! What a run consists of: network, transports, drivers, probes. A run loop moves it, and its results are
+//! made of it.
+
+use crate::approximate::Approximate;
+use crate::drivers::Drivers;
+use crate::messages::Message;
+use crate::network::{Network, Source};
+use crate::plan::Plan;
+use crate::probes::Probes;
+use crate::progress::Progress;
+use crate::switch_power::SwitchPower;
+use crate::tcp::Ask;
+use crate::transports::Transports;
+use eastwest_engine::order::{Class, Key};
+use eastwest_measure::events::{EventLog, EventRow};
+use eastwest_network::fabric::Fabric;
+use eastwest_network::losses::{EventOrder, Lost};
+use eastwest_types::{HostId, Time};
+use serde::{Deserialize, Serialize};
+
+/// A simulated data centre between two events.
+#[derive(Serialize, Deserialize)]
+pub struct Site {
+    /// Links, switches, and the order of events.
+    pub network: Network,
+    /// What carries data.
+    pub transports: Transports,
+    /// Workloads.
+    pub drivers: Drivers,
+    /// What measures.
+    pub probes: Probes,
+    /// What switches draw.
+    pub switch_power: SwitchPower,
+    /// The run ends here at the latest.
+    pub until: Time,
+    /// Events so far.
+    pub events: u64,
+    /// What a run without packets, which is not kept, says of itself.
+    #[serde(skip)]
+    pub approximate: Option<Approximate>,
+}
+
+impl Site {
+    /// Builds what a plan says. Fails where routes cannot be followed.
+    pub fn new(plan: Plan) -> Result<Site, String> {
+        let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
+        let mut network = Network::new(fabric, plan.classes.clone(), plan.seed);
+        let probes = Probes::new(&plan, &mut network);
+        let transports = Transports::new(&plan);
+        let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
+        let frames = transports.streams.any() || parcels;
+        network.fabric.losses.kept = probes.records.events.is_on() || frames;
+        if plan.rocev2.is_some() || frames {
+            network.fabric.look_at_hosts();
+        }
+        network.set(Source::Samples, Key::new(probes.records.samples.next(), Class::Sample));
+        Ok(Site {
+            network,
+            transports,
+            probes,
+            switch_power: plan.switch_power,
+            until: plan.until,
+            events: 0,
+            drivers: Drivers::new(plan.workloads, plan.seed),
+            approximate: None,
+        })
+    }
+
+    /// Asks TCP for something.
+    pub fn ask_tcp(&mut self, ask: &Ask) {
+        self.transports.tcp.ask(&mut self.network, &mut self.probes.paths, ask);
+    }
+
+    /// Returns how far the run is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            now: self.network.now,
+            until: self.until,
+            done: self.drivers.done(),
+            packet_hops: self.network.fabric.packet_hops(),
+            events: self.events,
+        }
+    }
+
+    /// Returns whether nothing but samples and changes of links is left to happen; these alone must not
+    /// keep the run going.
+    pub fn at_rest(&self) -> bool {
+        self.network.timers.first() == Key::NEVER
+            && self.drivers.wakes.first() == Key::NEVER
+            && self.network.fabric.pool.in_use() == 0
+    }
+
+    /// Says why nothing is left to happen: `outstanding` is what is still to arrive, by sender and receiver.
+    pub fn describe_stuck<'a>(
+        &self,
+        outstanding: impl Iterator<Item = (HostId, HostId, &'a Message)>,
+    ) -> String {
+        let name = |h: HostId| &self.network.fabric.graph.names[h.0 as usize];
+        let line = |(from, to, m): (HostId, HostId, &Message)| {
+            format!(
+                "{} message of {} B from {} to {} sent at {}",
+                m.purpose.name(),
+                m.payload,
+                name(from),
+                name(to),
+                m.sent
+            )
+        };
+        let mut lines: Vec<String> = outstanding.take(5).map(line).collect();
+        lines.push(format!(
+            "at {} nothing is left to happen, but not finished: {}{}",
+            self.network.now,
+            self.drivers.waiting(),
+            self.network.describe_failures(),
+        ));
+        lines.join("; ")
+    }
+
+    /// Checks that every packet is delivered, lost or under way on exactly one link, and that only packets
+    /// under way hold SACK blocks. It holds between any two events; returns what is broken.
+    pub fn conserved(&self) -> Result<(), String> {
+        let f = &self.network.fabric;
+        let under_way = f.pool.in_use() as u64;
+        let known = f.delivered + f.dropped + f.absorbed + under_way;
+        if f.sent != known {
+            return Err(format!("packets are not conserved: {} sent, {known} known", f.sent));
+        }
+        let held: usize = f.links.iter().map(|l| l.held()).sum();
+        if held as u64 != under_way {
+            return Err(format!("{under_way} packets are under way, but links hold {held}"));
+        }
+        if f.pool.sacks_in_use() as u64 > under_way {
+            return Err("SACK blocks are held by packets that are not under way".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes what was lost before this time out of the network, and hands the events of it to `keep` where
+    /// events are recorded.
+    ///
+    /// The network keeps lost packets with 32 bits of their positions until they are asked for: when
+    /// something else becomes an event, when a connection is opened (whose slot others may have had) and
+    /// every 65,536 events. In that time a stream cannot move on by 2 GiB, so the upper bits are those of
+    /// what the sender has had acknowledged. At one picosecond what TCP does goes first, for what it then
+    /// sends may be lost at once.
+    pub fn take_losses(
+        &mut self,
+        before: Time,
+        keep: &mut dyn FnMut(&mut EventLog, EventRow, EventOrder),
+    ) {
+        let fabric = &mut self.network.fabric;
+        if fabric.losses.kept {
+            fabric.settle_lazy(self.network.now);
+        }
+        while let Some(lost) = self.network.fabric.losses.take_before(before) {
+            if let Some(stream) = self.transports.streams.lose(&lost)
+                && self.drivers.stuck.is_none()
+            {
+                let why = self.describe_lost_frame(stream, &lost);
+                self.drivers.stop(why);
+            }
+            let events = &mut self.probes.records.events;
+            if events.is_on() {
+                keep(events, self.transports.event_of(&lost), lost.order);
+            }
+        }
+    }
+
+    /// Says that a frame of a message was lost: who waits for it waits for ever.
+    fn describe_lost_frame(&self, stream: u32, lost: &Lost) -> String {
+        let row = &self.transports.streams.rows[stream as usize];
+        let driver = self.drivers.of(row.workload);
+        let name = |host: HostId| &self.network.fabric.graph.names[host.0 as usize];
+        let waiting = driver.workload.waiting().map_or(String::new(), |w| format!("; {w}"));
+        format!(
+            "at {}, {}: a frame from {} to {} was lost at {} ({}), and nothing sends it \
+             again{waiting}",
+            lost.at,
+            driver.name,
+            name(row.src),
+            name(row.dst),
+            self.network.port_name(lost.link as usize),
+            lost.cause.name(),
+        )
+    }
+
+    /// Returns the digest of all that has happened; call once, at the end.
+    pub fn digest(&mut self) -> String {
+        let digest = std::mem::take(&mut self.probes.records.digest);
+        digest.finish(&self.network.fabric.links, self.network.now)
+    }
+}

@@ -1,0 +1,220 @@
+//! TCP in a run: the [stack](eastwest_transport::tcp), its connections by number, and the messages on them.
+
+use crate::connections::Connections;
+use crate::critical_path::CriticalPaths;
+use crate::endpoint_settings::EndpointSettings;
+use crate::flow_samples::Over;
+use crate::messages::{Delivered, Message, Messages, Suffered, end_of};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::probes::Probes;
+use eastwest_measure::flows::FlowRow;
+use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Side, Time};
+use serde::{Deserialize, Serialize};
+
+/// All connections of a run.
+#[derive(Serialize, Deserialize)]
+pub struct Tcp {
+    /// Endpoints.
+    pub stack: Stack,
+    /// Which settings an endpoint has.
+    settings: EndpointSettings,
+    /// Numbers and ends of connections.
+    pub connections: Connections,
+    /// Messages under way.
+    pub messages: Messages,
+    /// What endpoints have to say to applications; empty between two events.
+    #[serde(skip)]
+    pub notices: Vec<(EndpointId, Notice)>,
+}
+
+/// What endpoints want from the network. `INSIDE` and `BRIDGED` give each of the four run loops its own copy,
+/// so that TCP's functions have a single caller and are inlined.
+pub struct Out<'a, const INSIDE: bool, const BRIDGED: bool> {
+    network: &'a mut Network,
+    notices: &'a mut Vec<(EndpointId, Notice)>,
+    /// Who follows critical paths, where somebody does.
+    paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
+}
+
+/// What TCP is asked for by others than packets.
+pub enum Ask {
+    /// A wake-up is due.
+    Wake(EndpointId),
+    /// The application writes so many bytes.
+    Write(EndpointId, u64),
+    /// It closes its side.
+    Close(EndpointId),
+}
+
+impl<const INSIDE: bool, const BRIDGED: bool> Sink for Out<'_, INSIDE, BRIDGED> {
+    #[inline]
+    fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        if INSIDE && let Some((paths, messages)) = &mut self.paths {
+            let slot = self.network.fabric.pool.next_slot();
+            paths.sends(self.network.now, &packet, messages, slot);
+        }
+        self.network.send(from, packet, sack);
+    }
+
+    fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
+        self.network.fabric.leaves_at(from, dscp)
+    }
+
+    #[inline]
+    fn arm(&mut self, at: Time, endpoint: EndpointId) {
+        self.network.arm(at, u64::from(endpoint.0));
+    }
+
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
+        self.notices.push((endpoint, notice));
+    }
+}
+
+impl Tcp {
+    /// Returns TCP without connections.
+    pub fn new(plan: &Plan) -> Tcp {
+        let (settings, all) = EndpointSettings::new(&plan.tcp, &plan.tcp_overrides);
+        let mut stack = Stack::new(plan.tcp.clone());
+        for config in all.into_iter().skip(1) {
+            stack.add_settings(config).expect("the scenario has so few overrides that all fit");
+        }
+        Tcp {
+            stack,
+            settings,
+            connections: Connections::default(),
+            messages: Messages::new(plan.workloads.len()),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Lets the stack work; what it wants from the network and the clock happens at once, what it has to
+    /// say to applications waits in `notices`.
+    #[inline]
+    pub fn work<const INSIDE: bool, const BRIDGED: bool, R>(
+        &mut self,
+        network: &mut Network,
+        paths: &mut CriticalPaths,
+        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE, BRIDGED>) -> R,
+    ) -> R {
+        let now = network.now;
+        let mut out = Out {
+            network,
+            notices: &mut self.notices,
+            paths: (INSIDE && paths.is_on()).then_some((paths, &self.messages)),
+        };
+        f(&mut self.stack, now, &mut out)
+    }
+
+    /// Asks the stack for something, where it may be looked at.
+    #[inline]
+    pub fn ask(&mut self, network: &mut Network, paths: &mut CriticalPaths, ask: &Ask) {
+        match paths.is_on() {
+            true => self.ask_in::<true>(network, paths, ask),
+            false => self.ask_in::<false>(network, paths, ask),
+        }
+    }
+
+    #[inline]
+    fn ask_in<const INSIDE: bool>(
+        &mut self,
+        network: &mut Network,
+        paths: &mut CriticalPaths,
+        ask: &Ask,
+    ) {
+        self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *ask {
+            Ask::Wake(end) => stack.on_wake(now, end, out),
+            Ask::Write(end, bytes) => stack.write(now, end, bytes, out),
+            Ask::Close(end) => stack.close(now, end, out),
+        });
+    }
+
+    /// Opens a connection for a workload. Returns false where there are too many.
+    pub fn open(
+        &mut self,
+        network: &mut Network,
+        probes: &mut Probes,
+        (workload, name, class): (u16, u32, ClassId),
+        (client, server): (HostId, HostId),
+    ) -> bool {
+        let connect = Connect {
+            client,
+            server,
+            hashes: network.hashes_of_new(client, server),
+            dscp: network.dscp(class),
+            class: class.0,
+            settings: self.settings.of(workload, client, server),
+        };
+        let paths = &mut probes.paths;
+        let opened = match paths.is_on() {
+            _ if !network.owns(client) => self.stack.enter(&connect),
+            true => self.work::<true, false, _>(network, paths, |stack, now, out| {
+                stack.open(now, &connect, out)
+            }),
+            false => self.work::<false, false, _>(network, paths, |stack, now, out| {
+                stack.open(now, &connect, out)
+            }),
+        };
+        let Some(endpoint) = opened else { return false };
+        let number = self.connections.number();
+        self.connections.open(number, endpoint, client, server, connect.settings);
+        probes.tracer.open(endpoint, client, server);
+        let opened = self.connections.of(endpoint);
+        probes.flow_samples.open(Over::Tcp, endpoint, opened, (workload, class));
+        self.messages.open(workload, name, endpoint, class);
+        true
+    }
+
+    /// Writes a message. Returns whether its sender has no other under way.
+    pub fn send(
+        &mut self,
+        network: &mut Network,
+        probes: &mut Probes,
+        client: EndpointId,
+        from: Side,
+        message: Message,
+    ) -> bool {
+        let (sender, bytes) = (end_of(client, from), message.end - message.start);
+        let first = self.messages.push(client, from, message);
+        self.ask(network, &mut probes.paths, &Ask::Write(sender, bytes));
+        probes.tracer.look(network.now, &self.stack, &self.connections, sender);
+        if first {
+            self.watch(sender.peer());
+        }
+        first
+    }
+
+    /// Ends what a side has written at what has been sent of it.
+    pub fn truncate(&mut self, client: EndpointId, from: Side) {
+        let sender = end_of(client, from);
+        let end = self.stack.truncate(sender);
+        self.messages.truncate(client, from, end);
+        self.watch(sender.peer());
+    }
+
+    /// Returns the bytes that client and server have received.
+    pub fn received(&self, client: EndpointId) -> [u64; 2] {
+        [client, client.peer()].map(|end| self.stack.endpoint(end).received())
+    }
+
+    /// Returns the row of a message that has arrived.
+    pub fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
+        let sender = self.stack.endpoint(receiver.peer());
+        let config = self.stack.config_of(receiver.peer());
+        let ends = (sender.local(), sender.remote());
+        let (payload, header) = (d.message.payload, config.header());
+        let ideal = network.fabric.ideal_time(ends.0, ends.1, payload, config.segment, header);
+        let connection = self.connections.of(receiver).number;
+        d.row(network.now, ends, Suffered::by(sender), connection, ideal)
+    }
+
+    /// Asks the receiver's endpoint to tell when its next message is complete.
+    pub fn watch(&mut self, receiver: EndpointId) {
+        if let Some(end) = self.messages.next_end(receiver)
+            && self.stack.expect(receiver, end)
+        {
+            self.notices.push((receiver, Notice::Delivered));
+        }
+    }
+}
