@@ -176,6 +176,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_files_that_pages_name_exist() -> None:
+    decisions = ROOT / "docs" / "decisions"  # they tell of their time
+    missing = []
+    for page in PAGES:
+        if page.is_relative_to(decisions):
+            continue
+        for path in re.findall(r"`((?:crates|python|tools|benches|tests)/[\w./-]+)`", prose(page)):
+            if not (ROOT / path).exists():
+                missing.append(f"{named(page)}: {path}")
+    assert missing == []
+
+
 def test_the_readme_shows_the_demo_of_today() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     report = (ROOT / "docs" / "examples" / "demo.html").read_text(encoding="utf-8")

@@ -139,15 +139,19 @@ impl Keeping {
         Ok(())
     }
 
+    /// Tells the keeper why no checkpoint of this run can be written, if so.
+    pub fn tell_obstacle(&mut self) -> PyResult<()> {
+        let Some(why) = self.obstacle else { return Ok(()) };
+        self.told = true;
+        Python::attach(|py| self.keeper.bind(py).call_method1("give_up", (why,)).map(|_| ()))
+    }
+
     /// Writes a checkpoint. A place that cannot be written to ends the keeping, not the run. Ctrl-C ends the
     /// writing: then the error is what Python has raised, and an earlier checkpoint is still there. The
     /// keeper is told of long writing where the run is `stopping`, since somebody waits for that.
     pub fn keep(&mut self, run: &Keep, stopping: bool) -> PyResult<()> {
-        if let Some(why) = self.obstacle {
-            self.told = true;
-            return Python::attach(|py| {
-                self.keeper.bind(py).call_method1("give_up", (why,)).map(|_| ())
-            });
+        if self.obstacle.is_some() {
+            return self.tell_obstacle();
         }
         let Some(place) = Python::attach(|py| self.place(py))? else {
             return Ok(());

@@ -209,27 +209,39 @@ impl<'a> Running<'a> {
         Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
-    /// Returns whether the run may go on.
+    /// Returns whether a run without packets may go on. About ten times a second it reports progress and
+    /// hands over long tables. When a checkpoint is due, it says why none is written.
     fn look(&mut self, site: &mut Site) -> bool {
         if !self.is_time() {
             return true;
         }
+        if self.report(site) {
+            self.raised = match &mut self.keeping {
+                Some(keeping) if keeping.is_due() => keeping.tell_obstacle().err(),
+                _ => None,
+            };
+        }
+        self.raised.is_none() && !self.watch.failed()
+    }
+
+    /// Returns whether a run of packets may go on. It also writes a checkpoint when one is due.
+    fn look_and_keep(&mut self, world: &mut World) -> bool {
+        if !self.is_time() {
+            return true;
+        }
+        if self.report(world.site_mut()) {
+            self.raised = self.keep(world).err();
+        }
+        self.raised.is_none() && !self.watch.failed()
+    }
+
+    /// Reports progress and hands over long tables. Returns whether neither a sketch nor the callback has
+    /// raised an exception.
+    fn report(&mut self, site: &mut Site) -> bool {
         if self.watch.failed() {
             return false;
         }
         self.raised = self.tell(&site.progress()).and_then(|()| self.hand_rows(site)).err();
-        self.raised.is_none()
-    }
-
-    /// The same of a run of packets, which is also kept where that is due.
-    fn look_and_keep(&mut self, world: &mut World) -> bool {
-        let looked = self.looked;
-        if !self.look(world.site_mut()) {
-            return false;
-        }
-        if self.looked != looked {
-            self.raised = self.keep(world).err();
-        }
         self.raised.is_none()
     }
 

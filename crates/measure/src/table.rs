@@ -101,7 +101,8 @@ impl Table {
 pub struct Declared {
     /// File stem.
     pub name: &'static str,
-    /// What a row is, in Markdown that may link to other pages from docs/reference/.
+    /// Markdown that says what one row stands for. Links lead to other pages by their paths from
+    /// docs/reference/.
     pub about: &'static str,
     /// Version of the result format that has brought it.
     pub since: u32,
@@ -118,7 +119,8 @@ pub struct DeclaredColumn {
     pub kind: &'static str,
     /// Version of the result format that has brought it.
     pub since: u32,
-    /// What it means, in Markdown.
+    /// Markdown that says what the values mean: which labels there are, and which number stands for
+    /// none.
     pub about: &'static str,
 }
 

@@ -195,7 +195,7 @@ pub struct Link {
     pub(crate) account: Option<Box<Account>>,
     /// Packets lost, whatever the cause.
     lost: u64,
-    /// What is noted of every packet, at a port that is measured.
+    /// Histograms of the queue that packets found and of their waits, at ports that `measure.ports` names.
     pub(crate) meter: Option<Box<Meter>>,
     /// Rate and delay as configured.
     pub cable: CableConfig,

@@ -12,13 +12,13 @@ pub struct KeyDoc {
     pub name: &'static str,
     /// Type of its values; `table` and `tables` for sections.
     pub kind_of_value: &'static str,
-    /// What it means, in one line.
+    /// One line that explains the setting; the reference page prints it.
     pub doc: &'static str,
     /// Whether it must be given.
     pub required: bool,
     /// Its default as text.
     pub default: Option<String>,
-    /// What it means that it is absent.
+    /// What holds where an optional setting is not given: `it ends with its work`.
     pub absent: Option<&'static str>,
     /// Least and greatest value.
     pub range: Option<(&'static str, &'static str)>,

@@ -33,22 +33,28 @@ const WINDOWS_PER_COUNT: u64 = 64;
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
-    /// What it has as a part; only a part is asked.
+    /// Returns what this part keeps for the end of the run.
+    ///
+    /// # Panics
+    /// Where the run is not divided into parts.
     pub(crate) fn share(&self) -> &Share {
         self.share.as_deref().expect("it is a part")
     }
 
-    /// The same, to change it.
+    /// Returns what this part keeps for the end of the run, for changes; see [`World::share`].
     pub(crate) fn share_mut(&mut self) -> &mut Share {
         self.share.as_deref_mut().expect("it is a part")
     }
 
-    /// How its fabric is divided; only a part is asked.
+    /// Returns how the fabric is divided among parts.
+    ///
+    /// # Panics
+    /// Where the run is not divided into parts.
     pub(crate) fn cut(&self) -> &Cut {
         self.site.network.fabric.cut.as_deref().expect("it is a part")
     }
 
-    /// The same, to change it.
+    /// Returns how the fabric is divided among parts, for changes; see [`World::cut`].
     pub(crate) fn cut_mut(&mut self) -> &mut Cut {
         self.site.network.fabric.cut.as_deref_mut().expect("it is a part")
     }

@@ -15,7 +15,7 @@ pub struct Sketch {
     pub kind: String,
     /// Its name in scenarios.
     pub name: String,
-    /// What it is, in one line.
+    /// One line that explains it, for the schema and error messages.
     pub doc: String,
     /// Name of its stream of random numbers.
     stream: String,
@@ -33,7 +33,8 @@ impl Sketch {
     }
 }
 
-/// What the sketches of one run have cost, and the exception that ended it.
+/// Counts the calls of one run's sketches and the time that they took, and holds the exception of the first
+/// one that failed.
 #[derive(Debug, Default)]
 pub struct Watch {
     calls: AtomicU64,

@@ -91,7 +91,7 @@ impl Conditions {
         }
     }
 
-    /// What the packet that would arrive next is lost to.
+    /// Returns the fault that destroys the packet which would arrive next, if one does.
     fn cause(&self) -> Option<Cause> {
         if self.failures > 0 || self.doomed > 0 {
             return Some(Cause::LinkDown);

@@ -15,51 +15,55 @@ use std::fmt;
 
 /// The congestion control of one sender: settings and state.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Bytes were acknowledged while the window was the limit: lets it grow.
+    /// Lets the window grow: bytes were acknowledged while the window was what limited the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// The slow start threshold after a loss, in bytes, with `flight` bytes outstanding; the window
-    /// follows it. At least two segments are kept.
+    /// Returns the slow start threshold after a loss, in bytes, which the window is then set to. `flight` is
+    /// what is outstanding (FlightSize of RFC 5681) and `segment` the payload of a full segment, both in
+    /// bytes. TCP raises the answer to two segments where it is less.
     fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
 
-    /// The same after marks; asked at most once per window of data.
+    /// Returns the slow start threshold after ECN marks, in bytes, as [`CongestionControl::after_loss`] does
+    /// after losses. It is asked at most once per window of data (RFC 3168, section 6.1.2).
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         self.after_loss(window, flight, segment)
     }
 
-    /// Every ACK, also while nothing grows.
+    /// Takes note of an ACK: every one, also where the window does not grow.
     fn observe(&mut self, seen: &Seen) {
         let _ = seen;
     }
 
-    /// A timeout has struck; the threshold is set already. `segment` is the payload of a full segment.
+    /// Takes note of a retransmission timeout, after the threshold was set. `segment` is the payload of a
+    /// full segment in bytes.
     fn after_timeout(&mut self, segment: u64) {
         let _ = segment;
     }
 
-    /// Something is sent after nothing was under way for this time.
+    /// Takes note that data is sent again after nothing was outstanding for `idle`.
     fn after_idle(&mut self, now: Time, idle: Span) {
         let _ = (now, idle);
     }
 
-    /// The model takes an ACK in, whose rate sample is in the [sampler](CongestionControl::sampler).
-    /// Returns the window that follows, in bytes; asked where it follows the path.
+    /// Updates a model of the path by an ACK, whose delivery-rate sample is in the
+    /// [sampler](CongestionControl::sampler). Returns the congestion window that the model asks for, in
+    /// bytes. Only algorithms that follow a model of the path are asked.
     fn follow(&mut self, ack: &PathAck) -> Option<u64> {
         let _ = ack;
         None
     }
 
-    /// What it remembers of segments under way, where it follows the path.
+    /// Returns the sampler of delivery rates, where the algorithm follows a model of the path.
     fn sampler(&mut self) -> Option<&mut RateSampler> {
         None
     }
 
-    /// The smallest round-trip time of the model, [`Span::MAX`] before the first.
+    /// Returns the smallest round-trip time of the model; [`Span::MAX`] before the first sample.
     fn min_rtt(&self) -> Span {
         Span::MAX
     }
 
-    /// The rate that the model gives, in bytes per second.
+    /// Returns the pacing rate that the model asks for, in bytes per second.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
