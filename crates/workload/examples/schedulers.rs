@@ -10,7 +10,7 @@
 
 use eastwest_engine::random::Stream;
 use eastwest_types::{Span, TaskKind, Time};
-use eastwest_workload::mapreduce::hdfs::Racks;
+use eastwest_workload::mapreduce::racks::Racks;
 use eastwest_workload::mapreduce::scheduler::{Owner, Scheduler};
 use eastwest_workload::mapreduce::waiting::WaitingMaps;
 use eastwest_workload::mapreduce::{

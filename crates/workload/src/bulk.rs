@@ -10,7 +10,7 @@
 )]
 
 use crate::demand::Objections;
-use crate::{Action, Cluster, Event};
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,6 @@ impl Bulk {
         no.require(config.pairs.iter().all(|(a, b)| a != b), || {
             "pairs: a host cannot send to itself".into()
         });
-        no.require(config.connections > 0, || "connections: at least one is needed".into());
         let all = config.pairs.len() as u64 * u64::from(config.connections);
         no.require(all <= BulkConfig::MOST_CONNECTIONS, || {
             let most = BulkConfig::MOST_CONNECTIONS;
@@ -172,11 +171,10 @@ mod tests {
     fn what_cannot_be_is_refused_with_all_reasons() {
         let impossible = BulkConfig {
             pairs: vec![(HostId(0), HostId(0)), (HostId(1), HostId(9))],
-            connections: 0,
             duration: Span::from_ms(1),
             ..config()
         };
         let reasons = Bulk::new(impossible, &cluster(4)).expect_err("impossible");
-        assert_eq!(reasons.len(), 4, "{reasons:?}");
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
     }
 }

@@ -5,7 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
-use crate::Cluster;
+use crate::protocol::Cluster;
 use eastwest_types::HostId;
 
 /// Objections to a demand, in the order they were found.

@@ -12,7 +12,7 @@
 
 use crate::demand::Objections;
 use crate::names::Names;
-use crate::{Action, Cluster, Event};
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{ClassId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 

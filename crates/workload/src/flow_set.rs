@@ -10,7 +10,7 @@
 
 use crate::demand::Objections;
 use crate::names::Names;
-use crate::{Action, Event};
+use crate::protocol::{Action, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
 
 use crate::bulk::ENDLESS;
-use crate::{Action, Cluster, Event, Parcel};
+use crate::protocol::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
     ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Side, Span, Time, TransactionRecord,
 };

@@ -12,7 +12,7 @@
 //! processing time a real server has, so that no sender always wins.
 
 use crate::demand::Objections;
-use crate::{Action, Cluster, Event};
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -78,8 +78,6 @@ impl Incast {
         no.require(!config.senders.contains(&config.receiver), || {
             format!("senders: host {} is the receiver and cannot send to itself", config.receiver.0)
         });
-        no.require(config.rounds > 0, || "rounds: at least one is needed".into());
-        no.require(config.block_bytes > 0, || "block_bytes: must be at least one byte".into());
         let total = u128::from(config.block_bytes) * config.senders.len() as u128;
         no.require(total <= u128::from(u64::MAX), || {
             format!("block_bytes: a round of {total} bytes cannot be counted in 64 bits")
@@ -288,12 +286,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_every_reason() {
-        let wrong = IncastConfig {
-            senders: vec![HostId(1), HostId(9), HostId(1), HostId(4)],
-            rounds: 0,
-            block_bytes: 0,
-            ..config()
-        };
+        let wrong =
+            IncastConfig { senders: vec![HostId(1), HostId(9), HostId(1), HostId(4)], ..config() };
         let reasons = Incast::new(wrong, &cluster(5)).expect_err("impossible");
         assert_eq!(
             reasons,
@@ -301,8 +295,6 @@ mod tests {
                 "senders: there is no host 9, the fabric has hosts 0 to 4",
                 "senders: host 1 is named twice",
                 "senders: host 4 is the receiver and cannot send to itself",
-                "rounds: at least one is needed",
-                "block_bytes: must be at least one byte",
             ]
         );
     }

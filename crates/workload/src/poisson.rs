@@ -12,8 +12,8 @@
 use crate::arrivals::exponential;
 use crate::demand::Objections;
 use crate::names::Names;
+use crate::protocol::{Action, Cluster, Event};
 use crate::sizes::Sizes;
-use crate::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -79,10 +79,6 @@ impl Poisson {
         });
         no.require(config.host_rate.0 > 0, || "host_rate: must be above 0 bit/s".into());
         no.require(config.sizes.mean() >= 1.0, || "sizes: must be at least one byte".into());
-        no.require(config.until != Until::Count(0), || "flows: at least one is needed".into());
-        no.require(config.until != Until::Elapsed(Span::ZERO), || {
-            "duration: must be above 0".into()
-        });
         let bits_per_s = config.load * hosts as f64 * config.host_rate.0 as f64;
         let mean_gap = Span::from_secs_f64_nearest(config.sizes.mean() * 8.0 / bits_per_s);
         no.require(!(config.load > 0.0 && bits_per_s.is_finite()) || mean_gap > Span::ZERO, || {
@@ -273,11 +269,10 @@ mod tests {
             load: f64::NAN,
             host_rate: Rate(0),
             sizes: Sizes::Fixed(0),
-            until: Until::Count(0),
             ..config()
         };
         let reasons = Poisson::new(wrong, &cluster(4)).expect_err("impossible");
-        assert_eq!(reasons.len(), 5, "{reasons:?}");
+        assert_eq!(reasons.len(), 4, "{reasons:?}");
         let flood = PoissonConfig { load: 1e12, ..config() };
         let reasons = Poisson::new(flood, &cluster(4)).expect_err("impossible");
         assert!(reasons[0].contains("each picosecond"), "{reasons:?}");

@@ -7,7 +7,7 @@
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
-use crate::{Action, Cluster, Event};
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,6 @@ impl Stride {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
         no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
-        no.require(config.count > 0, || "count: at least one flow per host is needed".into());
-        no.require(config.bytes > 0, || "bytes: must be at least one byte".into());
         // The multiples of the stride come round to the host itself after N / gcd(N, stride) steps.
         let cycle = if hosts == 0 { 0 } else { hosts / gcd(hosts, u64::from(config.stride)) };
         no.require(hosts < 2 || u64::from(config.count) < cycle, || {

@@ -5,10 +5,10 @@
 //! [`super::resource`] with as many servers as pieces. Not with speculation, which asks how far
 //! running pieces are.
 
-use super::Timer;
 use super::config::MapReduceConfig;
-use super::hardware::Work;
-use crate::Action;
+use super::timer::Timer;
+use super::work::Work;
+use crate::protocol::Action;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 

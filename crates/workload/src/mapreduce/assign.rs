@@ -5,28 +5,37 @@
 //! `reduces_per_heartbeat`. With `spread` a worker of `s` slots is given tasks only up to
 //! ⌈s · (waiting + running) / all slots⌉ running ones; Quincy spreads by itself.
 
-use super::MapReduce;
 use super::config::Framework;
-use super::memory::Memory;
+use super::control::Control;
+use super::nodes::Nodes;
+use super::report::Report;
 use super::scheduler::{Jobs, SchedulerKind, index};
-use super::shuffle::Fetching;
+use super::shuffle::{Fetching, Reduce};
 use super::task::Task;
-use eastwest_types::{Locality, TaskKind, Time};
+use eastwest_types::{Locality, TaskKind};
 
-impl MapReduce {
-    /// How many tasks of a kind the worker may be given, by its free slots and the even spread.
-    fn room(&self, worker: u32, kind: TaskKind) -> u32 {
-        let k = index(kind);
-        let control = &self.config.control;
-        let slots = [self.config.map_slots, self.config.reduce_slots][k];
-        let most = [control.maps_per_heartbeat, control.reduces_per_heartbeat][k];
-        if self.config.framework == Framework::Yarn {
-            return self.node_room(worker, kind).min(most);
+impl Control {
+    /// How many tasks of a kind a worker has room for, as far as the master knows.
+    fn free(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
+        match n.cx.config.framework {
+            Framework::Mr1 => self.workers.free_sent(worker, kind),
+            Framework::Yarn => self.yarn.room(&n.cx.config.yarn, worker, kind),
         }
-        let free = self.workers[worker as usize].free_sent[k];
-        let planned = kind == TaskKind::Map && self.config.scheduler == SchedulerKind::Quincy;
+    }
+
+    /// How many tasks of a kind the worker may be given, by its free slots and the even spread.
+    fn room(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
+        let k = index(kind);
+        let control = &n.cx.config.control;
+        let slots = [n.cx.config.map_slots, n.cx.config.reduce_slots][k];
+        let most = [control.maps_per_heartbeat, control.reduces_per_heartbeat][k];
+        let free = self.free(n, worker, kind);
+        if n.cx.config.framework == Framework::Yarn {
+            return free.min(most);
+        }
+        let planned = kind == TaskKind::Map && n.cx.config.scheduler == SchedulerKind::Quincy;
         let cap = if control.spread && !planned {
-            let all = u128::from(slots) * self.workers.len() as u128;
+            let all = u128::from(slots) * n.cx.hosts.len() as u128;
             let tasks = self.scheduler.waiting(kind) + self.scheduler.running(kind);
             let wanted = u128::from(slots) * u128::from(tasks);
             wanted.div_ceil(all).min(u128::from(slots)) as u32
@@ -36,79 +45,96 @@ impl MapReduce {
         free.min(cap.saturating_sub(slots - free)).min(most)
     }
 
-    pub(super) fn assign_maps(&mut self, now: Time, worker: u32) {
-        let free = match self.config.framework {
-            Framework::Mr1 => self.workers[worker as usize].free_sent[index(TaskKind::Map)],
-            Framework::Yarn => self.node_room(worker, TaskKind::Map),
-        };
-        let room = self.room(worker, TaskKind::Map);
-        let copies = self.give_copies(worker, TaskKind::Map, room);
-        self.scheduler.asked(now, worker, free - copies);
-        let plain = self.config.scheduling.delay.is_none()
-            && matches!(self.config.scheduler, SchedulerKind::Fifo | SchedulerKind::Fair);
+    /// Gives a worker maps.
+    pub fn assign_maps(&mut self, n: &mut Nodes, worker: u32) {
+        let free = self.free(n, worker, TaskKind::Map);
+        let room = self.room(n, worker, TaskKind::Map);
+        let copies = self.give_copies(n, worker, TaskKind::Map, room);
+        self.scheduler.asked(n.cx.now, worker, free - copies);
+        let plain = n.cx.config.scheduling.delay.is_none()
+            && matches!(n.cx.config.scheduler, SchedulerKind::Fifo | SchedulerKind::Fair);
         for _ in copies..room {
-            let next = self.scheduler.next_map(worker, &self.racks, &mut self.jobs);
+            let next = self.scheduler.next_map(worker, &n.cx.racks, &mut n.tasks.jobs);
             let Some((job, map)) = next else { return };
-            let locality = self.jobs.maps(job).locality(map, worker, &self.racks);
-            let bytes_in = self.spec(job).split_bytes(map);
-            self.job(job).maps_given += 1;
-            self.give_out(worker, (job, map, TaskKind::Map), locality, bytes_in);
+            n.tasks.jobs.get(job).maps_given += 1;
+            let locality = self.give_out(n, worker, (job, map, TaskKind::Map));
             if locality == Locality::Remote && plain {
                 return;
             }
         }
     }
 
-    pub(super) fn assign_reduces(&mut self, worker: u32) {
-        let room = self.room(worker, TaskKind::Reduce);
-        let copies = self.give_copies(worker, TaskKind::Reduce, room);
+    /// Gives a worker reduces.
+    pub fn assign_reduces(&mut self, n: &mut Nodes, worker: u32) {
+        let room = self.room(n, worker, TaskKind::Reduce);
+        let copies = self.give_copies(n, worker, TaskKind::Reduce, room);
         for _ in copies..room {
             let Some(job) = self.scheduler.pick(TaskKind::Reduce) else { return };
-            if self.config.framework == Framework::Yarn && !self.may_reduce(worker, job) {
+            if !self.may_reduce(n, worker, job) {
                 return;
             }
-            let state = self.job(job);
-            let reduce = state.reduces_back.pop().unwrap_or_else(|| {
-                state.next_reduce += 1;
-                state.next_reduce - 1
-            });
-            state.reduces_given += 1;
+            let reduce = n.tasks.jobs.get(job).give_reduce();
             self.scheduler.started(TaskKind::Reduce, job);
-            self.give_out(worker, (job, reduce, TaskKind::Reduce), Locality::None, 0);
+            self.give_out(n, worker, (job, reduce, TaskKind::Reduce));
         }
     }
 
-    /// Puts a task into the answer to a worker.
-    pub(super) fn give_out(
+    /// Whether a reduce of a job may be given to a worker that has room for one.
+    fn may_reduce(&self, n: &Nodes, worker: u32, job: u32) -> bool {
+        n.cx.config.framework == Framework::Mr1
+            || self.yarn.may_reduce(&n.cx, (job, n.tasks.jobs.running(job)), worker)
+    }
+
+    /// Gives a worker copies that are wanted, at most so many; returns how many.
+    fn give_copies(&mut self, n: &mut Nodes, worker: u32, kind: TaskKind, room: u32) -> u32 {
+        for given in 0..room {
+            let Control { yarn, speculation, .. } = self;
+            let mr1 = kind == TaskKind::Map || n.cx.config.framework == Framework::Mr1;
+            let may = |job| mr1 || yarn.may_reduce(&n.cx, (job, n.tasks.jobs.running(job)), worker);
+            let Some((job, task)) = speculation.next_copy(kind, worker, may) else { return given };
+            self.scheduler.also_started(kind, job);
+            self.give_out(n, worker, (job, task, kind));
+        }
+        room
+    }
+
+    /// Puts a task into the answer to a worker, or has its application master hear of its container.
+    /// Returns how far a map's split is.
+    fn give_out(
         &mut self,
+        n: &mut Nodes,
         worker: u32,
-        (job, task, kind): (u32, u32, TaskKind),
-        locality: Locality,
-        bytes_in: u64,
-    ) {
-        let maps = self.spec(job).maps;
-        let mut given = Task::new((job, task, kind), worker);
-        (given.locality, given.bytes_in) = (locality, bytes_in);
-        given.fetching = (kind == TaskKind::Reduce).then(|| {
-            let order = self.stream("fetch", job, task);
-            let memory = Memory::new(&self.config.shuffle, &self.config.sort);
-            Box::new(match self.config.coarse.fetches {
-                None => Fetching::new(maps, order, memory),
-                Some(_) => Fetching::in_parts((maps, self.job(job).part_maps), order, memory),
-            })
-        });
-        let slot = self.tasks.add(given);
-        if self.config.framework == Framework::Yarn {
-            self.grant(worker, slot, (job, kind));
-            return;
+        (job, index, kind): (u32, u32, TaskKind),
+    ) -> Locality {
+        let mut given = Task::new((job, index, kind), worker);
+        if kind == TaskKind::Map {
+            given.locality = n.tasks.jobs.maps(job).locality(index, worker, &n.cx.racks);
+            given.bytes_in = n.cx.spec(job).split_bytes(index);
         }
-        let w = &mut self.workers[worker as usize];
-        w.assigned.push(slot);
+        let locality = given.locality;
+        let task = n.tasks.attempts.add(given);
         if kind == TaskKind::Reduce {
-            w.reduces.push(slot);
-            if self.beats.is_some() {
-                self.job(job).reducers.push(worker);
-            }
+            let reduce = Reduce { task, job, index, worker };
+            let fetching = Fetching::new(&n.cx, reduce, n.tasks.jobs.running(job));
+            n.tasks.attempts.get(task).fetching = Some(Box::new(fetching));
         }
+        if n.cx.config.framework == Framework::Yarn {
+            self.yarn.grant(&n.cx, worker, task, (job, kind));
+            return locality;
+        }
+        self.workers.assign(worker, task, kind);
+        if kind == TaskKind::Reduce && self.workers.beats.is_some() {
+            n.tasks.jobs.get(job).reducers.push(worker);
+        }
+        locality
+    }
+
+    /// Kills the other attempts of a task that is done.
+    pub fn kill_others(&mut self, n: &mut Nodes, report: &Report) {
+        let &Report { job, index, kind, .. } = report;
+        for other in n.tasks.attempts_where(|t| (t.job, t.kind, t.index) == (job, kind, index)) {
+            self.kill_and_free(n, other);
+        }
+        self.speculation.is_left_alone((job, kind, index));
     }
 }

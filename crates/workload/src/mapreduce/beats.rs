@@ -11,11 +11,11 @@
 //! lost on its way.
 
 use super::config::{Framework, MapReduceConfig};
-use super::scheduler::{SchedulerKind, index};
-use super::{MapReduce, Timer};
-use crate::Action;
+use super::context::Context;
+use super::scheduler::SchedulerKind;
+use super::timer::Timer;
 use eastwest_engine::random::Stream;
-use eastwest_types::{Span, TaskKind, Time};
+use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -108,88 +108,54 @@ impl Beats {
         let same = self.ring[from..].iter().take_while(|&&(at, _)| at == within);
         same.map(|&(_, worker)| worker).filter(|&w| self.first[w as usize] <= now).collect()
     }
-}
 
-impl MapReduce {
+    /// How long a heartbeat or its answer takes.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// The worker's next heartbeat matters.
-    pub(super) fn beat_soon(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
-        let Some(beats) = &mut self.beats else { return };
-        if !std::mem::replace(&mut beats.due[worker as usize], true) {
-            out.push(Timer::Heartbeat(worker).at(beats.after(worker, now)));
+    pub fn soon(&mut self, cx: &mut Context, worker: u32) {
+        if !std::mem::replace(&mut self.due[worker as usize], true) {
+            cx.wake(self.after(worker, cx.now), Timer::Heartbeat(worker));
         }
     }
 
-    /// A worker's free slots have changed.
-    pub(super) fn slots_changed(&mut self, worker: u32) {
-        let Some(beats) = &mut self.beats else { return };
-        let place = beats.place[worker as usize];
-        for kind in [TaskKind::Map, TaskKind::Reduce] {
-            let k = index(kind);
-            match self.workers[worker as usize].free[k] {
-                0 => beats.free[k].remove(&place),
-                _ => beats.free[k].insert(place),
+    /// A worker's heartbeat has arrived.
+    pub fn arrived(&mut self, worker: u32) {
+        self.due[worker as usize] = false;
+    }
+
+    /// A worker has so many free slots.
+    pub fn slots_changed(&mut self, worker: u32, slots: [u32; 2]) {
+        let place = self.place[worker as usize];
+        for (free, slots) in self.free.iter_mut().zip(slots) {
+            match slots {
+                0 => free.remove(&place),
+                _ => free.insert(place),
             };
         }
     }
 
-    /// At the master: a heartbeat that matters has arrived, unless it was looked at just now.
-    pub(super) fn beat(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
-        let Some(beats) = &mut self.beats else { return };
-        beats.due[worker as usize] = false;
-        let w = &mut self.workers[worker as usize];
-        if w.heard < now {
-            w.reported = std::mem::take(&mut w.finished);
-            w.free_sent = w.free;
-            self.heartbeat_arrived(now, worker, out);
-        }
-    }
-
-    /// At the master: the answer to a heartbeat leaves, if it says anything.
-    pub(super) fn answer_beat(&self, now: Time, worker: u32, delay: Span, out: &mut Vec<Action>) {
-        let w = &self.workers[worker as usize];
-        if !w.assigned.is_empty() || !w.map_events.is_empty() {
-            out.push(Timer::Answer(worker).at(now + delay));
-        }
-    }
-
-    /// How long a heartbeat or its answer takes, if they are no messages.
-    pub(super) fn beat_delay(&self) -> Option<Span> {
-        self.beats.as_ref().map(|beats| beats.delay)
-    }
-
-    fn wanted(&self) -> [bool; 2] {
-        [TaskKind::Map, TaskKind::Reduce]
-            .map(|kind| self.scheduler.waiting(kind) > 0 || self.speculation.wants(index(kind)))
-    }
-
-    /// Has the next worker asked that could take waiting tasks.
-    pub(super) fn seek_takers(&mut self, now: Time, out: &mut Vec<Action>) {
-        if self.beats.is_none() || self.finished {
+    /// Has the next worker asked that could take waiting tasks of these kinds.
+    pub fn seek_takers(&mut self, cx: &mut Context, wanted: [bool; 2]) {
+        if wanted == [false; 2] || (self.asks.is_some() && self.wanted == wanted) {
             return;
         }
-        let wanted = self.wanted();
-        let beats = self.beats.as_mut().expect("it was looked at");
-        if wanted == [false; 2] || (beats.asks.is_some() && beats.wanted == wanted) {
-            return;
-        }
-        beats.wanted = wanted;
-        let Some(next) = beats.next_free(wanted, now) else { return };
-        if beats.asks.is_none_or(|asks| next < asks) {
-            beats.asks = Some(next);
-            out.push(Timer::Ask.at(next));
+        self.wanted = wanted;
+        let Some(next) = self.next_free(wanted, cx.now) else { return };
+        if self.asks.is_none_or(|asks| next < asks) {
+            self.asks = Some(next);
+            cx.wake(next, Timer::Ask);
         }
     }
 
-    /// It is the turn of a worker to take waiting tasks.
-    pub(super) fn ask_takers(&mut self, now: Time, out: &mut Vec<Action>) {
-        let Some(beats) = self.beats.as_mut().filter(|beats| beats.asks == Some(now)) else {
-            return; // another one's turn came before
-        };
-        beats.asks = None;
-        for worker in beats.arriving(now) {
-            if !self.finished && self.wanted() != [false; 2] {
-                self.beat(now, worker, out);
-            }
+    /// Workers whose turn it is to take waiting tasks: none if another one's turn came before.
+    pub fn takers(&mut self, now: Time) -> Vec<u32> {
+        if self.asks != Some(now) {
+            return Vec::new();
         }
+        self.asks = None;
+        self.arriving(now)
     }
 }

@@ -5,10 +5,9 @@
 //! were killed. Where splits were placed follows from the job's stream and is drawn again when it is
 //! needed: only splits that have lost or gained a replica since are in the table.
 
-use super::MapReduce;
-use super::hdfs::Racks;
-use crate::Action;
-use eastwest_types::Time;
+use super::context::Context;
+use super::file::Written;
+use super::note::Note;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,17 +32,6 @@ pub enum Block {
     },
 }
 
-/// A block that was written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Written {
-    /// Its size.
-    pub bytes: u64,
-    /// Replicas it should have.
-    pub wanted: u32,
-    /// Workers that have one.
-    pub replicas: Vec<u32>,
-}
-
 /// All blocks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
@@ -64,49 +52,22 @@ impl Blocks {
     pub fn delete_output(&mut self, job: u32) {
         self.written.retain(|&(of, _), _| of != job);
     }
-}
 
-impl MapReduce {
-    /// A file is complete: its blocks are kept, without the replicas of datanodes that have died
-    /// since their block was written. A task that ran again has written it anew.
-    pub(super) fn keep_file(
-        &mut self,
-        now: Time,
-        (job, task): (u32, u32),
-        mut blocks: Vec<Written>,
-        out: &mut Vec<Action>,
-    ) {
-        if blocks.is_empty() || self.config.coarse.is_on() {
-            return; // a map of a job with reduces, a file of no bytes; or no block is ever lost
-        }
-        for (number, written) in (0..).zip(&mut blocks) {
-            let block = Block::Output { job, task, number };
-            written.replicas.retain(|&w| {
-                let dead = self.workers[w as usize].dead;
-                if dead {
-                    self.replication.gone_with(w, block);
-                }
-                !dead
-            });
-        }
-        let numbers = 0..blocks.len() as u32;
-        self.blocks.written.insert((job, task), blocks);
-        for number in numbers {
-            self.judge_block(Block::Output { job, task, number });
-        }
-        self.replicate_soon(now, out);
+    /// A file is complete. A task that ran again has written it anew.
+    pub fn keep(&mut self, file: (u32, u32), blocks: Vec<Written>) {
+        self.written.insert(file, blocks);
     }
 
     /// Size, replicas wanted and replicas of a block, if it is there. A split must have been moved.
-    pub(super) fn block(&self, block: Block) -> Option<(u64, u32, &[u32])> {
+    pub fn get(&self, cx: &Context, block: Block) -> Option<(u64, u32, &[u32])> {
         match block {
             Block::Split { job, map } => {
-                let replicas = self.blocks.moved.get(&(job, map))?;
-                let wanted = self.config.hdfs.replication;
-                Some((self.spec(job).split_bytes(map), wanted, replicas))
+                let replicas = self.moved.get(&(job, map))?;
+                let wanted = cx.config.hdfs.replication;
+                Some((cx.spec(job).split_bytes(map), wanted, replicas))
             }
             Block::Output { job, task, number } => {
-                let file = self.blocks.written.get(&(job, task))?;
+                let file = self.written.get(&(job, task))?;
                 let block = file.get(number as usize)?;
                 Some((block.bytes, block.wanted, &block.replicas))
             }
@@ -114,16 +75,14 @@ impl MapReduce {
     }
 
     /// The replicas of a block have changed.
-    pub(super) fn move_block(&mut self, block: Block, replicas: Vec<u32>) {
+    pub fn set(&mut self, cx: &mut Context, block: Block, replicas: Vec<u32>) {
         match block {
             Block::Split { job, map } => {
-                if let Some(state) = &mut self.jobs[job as usize] {
-                    state.maps.moved(map, &replicas, &self.racks);
-                }
-                self.blocks.moved.insert((job, map), replicas);
+                cx.note(Note::SplitMoved { job, map, replicas: replicas.clone() });
+                self.moved.insert((job, map), replicas);
             }
             Block::Output { job, task, number } => {
-                if let Some(file) = self.blocks.written.get_mut(&(job, task)) {
+                if let Some(file) = self.written.get_mut(&(job, task)) {
                     file[number as usize].replicas = replicas;
                 }
             }
@@ -131,18 +90,18 @@ impl MapReduce {
     }
 
     /// All blocks that have a replica on a worker, with all their replicas.
-    pub(super) fn blocks_on(&self, worker: u32) -> Vec<(Block, Vec<u32>)> {
+    pub fn on(&self, cx: &Context, worker: u32) -> Vec<(Block, Vec<u32>)> {
         let mut found = Vec::new();
-        for job in 0..self.config.jobs.len() as u32 {
-            for (map, placed) in (0..).zip(self.placed(job)) {
-                let now = self.blocks.moved.get(&(job, map)).unwrap_or(&placed);
+        for job in 0..cx.config.jobs.len() as u32 {
+            for (map, placed) in (0..).zip(placed(cx, job)) {
+                let held = self.moved.get(&(job, map)).unwrap_or(&placed);
                 // An empty split is no block.
-                if now.contains(&worker) && self.spec(job).split_bytes(map) > 0 {
-                    found.push((Block::Split { job, map }, now.clone()));
+                if held.contains(&worker) && cx.spec(job).split_bytes(map) > 0 {
+                    found.push((Block::Split { job, map }, held.clone()));
                 }
             }
         }
-        for (&(job, task), file) in &self.blocks.written {
+        for (&(job, task), file) in &self.written {
             for (number, block) in (0..).zip(file) {
                 if block.replicas.contains(&worker) {
                     found.push((Block::Output { job, task, number }, block.replicas.clone()));
@@ -151,14 +110,13 @@ impl MapReduce {
         }
         found
     }
+}
 
-    /// Where the splits of a job were placed.
-    fn placed(&self, job: u32) -> impl Iterator<Item = Vec<u32>> + '_ {
-        let spec = self.spec(job);
-        let splits = if spec.bytes.input > 0 && spec.clients.is_none() { spec.maps } else { 0 };
-        let mut stream = self.stream("placement", job, 0);
-        let copies = self.config.hdfs.replication;
-        let racks: &Racks = &self.racks;
-        (0..splits).map(move |_| racks.place(None, copies, &mut stream))
-    }
+/// Where the splits of a job were placed.
+fn placed(cx: &Context, job: u32) -> impl Iterator<Item = Vec<u32>> + '_ {
+    let spec = cx.spec(job);
+    let splits = if spec.bytes.input > 0 && spec.clients.is_none() { spec.maps } else { 0 };
+    let mut stream = cx.stream("placement", job, 0);
+    let copies = cx.config.hdfs.replication;
+    (0..splits).map(move |_| cx.racks.place(None, copies, &mut stream))
 }

@@ -1,14 +1,12 @@
-//! Demands no cluster can meet, refused with the reason before anything runs.
+//! Demands no cluster can meet, refused with the reason before anything runs. Ranges of single settings
+//! are those of the reader of scenarios; here are settings that must fit each other or the fabric.
 
 use super::config::{Clients, Framework, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use super::owners::DEFAULT_QUEUE;
 use super::scheduler::{SchedulerKind, WHOLE};
-use crate::Cluster;
-use eastwest_types::{HostId, Span};
+use crate::protocol::Cluster;
+use eastwest_types::HostId;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Heartbeats more often than this would be most of the simulation.
-const SHORTEST_HEARTBEAT: Span = Span::from_ms(1);
 
 /// Master and workers of a cluster that can run, or all reasons why it cannot. Every reason starts
 /// with the field it is about.
@@ -27,7 +25,7 @@ pub fn check(
         problems.push(format!("master: host {} is not one of the {hosts} hosts", master.0));
     }
     check_workers(master, &workers, hosts, &mut problems);
-    check_numbers(config, &mut problems);
+    check_settings(config, &mut problems);
     check_slow_nodes(config, &workers, &mut problems);
     if config.framework == Framework::Yarn {
         check_yarn(config, workers.len(), &mut problems);
@@ -55,85 +53,14 @@ fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut 
     }
 }
 
-fn check_numbers(config: &MapReduceConfig, problems: &mut Vec<String>) {
-    let (hdfs, control) = (&config.hdfs, &config.control);
-    let (shuffle, costs) = (&config.shuffle, &config.costs);
-    let positive = [
-        ("map_slots", u64::from(config.map_slots)),
-        ("reduce_slots", u64::from(config.reduce_slots)),
-        ("hdfs.block_bytes", hdfs.block_bytes),
-        ("hdfs.write_chunk_bytes", hdfs.write_chunk_bytes),
-        ("hdfs.write_window", u64::from(hdfs.write_window)),
-        ("hdfs.ack_bytes", u64::from(hdfs.ack_bytes)),
-        ("hdfs.read_request_bytes", u64::from(hdfs.read_request_bytes)),
-        ("control.heartbeat_bytes", u64::from(control.heartbeat_bytes)),
-        ("control.answer_bytes", u64::from(control.answer_bytes)),
-        ("control.maps_per_heartbeat", u64::from(control.maps_per_heartbeat)),
-        ("control.reduces_per_heartbeat", u64::from(control.reduces_per_heartbeat)),
-        ("shuffle.parallel_copies", u64::from(shuffle.parallel_copies)),
-        ("shuffle.max_maps_per_fetch", u64::from(shuffle.max_maps_per_fetch)),
-        ("shuffle.failures_reported", u64::from(shuffle.failures_reported)),
-        ("shuffle.fetch_request_bytes", u64::from(shuffle.fetch_request_bytes)),
-        ("shuffle.fetch_header_bytes", u64::from(shuffle.fetch_header_bytes)),
-        ("costs.map_rate", costs.map_rate.0),
-        ("costs.reduce_rate", costs.reduce_rate.0),
-        ("node.read_rate", config.node.read_rate.0),
-        ("node.write_rate", config.node.write_rate.0),
-    ];
-    for (name, value) in positive {
-        if value == 0 {
-            problems.push(format!("{name}: must be above 0"));
-        }
-    }
-    check_speculation(config, problems);
-    check_tasks(config, problems);
-    check_node(config, problems);
-    if control.heartbeat < SHORTEST_HEARTBEAT {
-        let given = control.heartbeat;
-        problems.push(format!("control.heartbeat: {given} is below {SHORTEST_HEARTBEAT}"));
-    }
-    if config.coarse.fetches == Some(0) {
-        problems.push("coarse.fetches: must be above 0".to_string());
-    }
-    if config.coarse.heartbeats.is_some_and(|delay| delay.0 > control.heartbeat.0 / 4) {
+/// Settings that must fit each other.
+fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
+    let most = config.control.heartbeat.0 / 4;
+    if config.coarse.heartbeats.is_some_and(|delay| delay.0 > most) {
         problems.push("coarse.heartbeats: is above a quarter of control.heartbeat".to_string());
     }
-    if !(0.0..=1.0).contains(&control.slowstart) {
-        problems.push(format!("control.slowstart: {} is not from 0 to 1", control.slowstart));
-    }
-}
-
-/// Sort buffer, memory of the shuffle, packets and the namenode.
-fn check_tasks(config: &MapReduceConfig, problems: &mut Vec<String>) {
-    let (hdfs, shuffle, sort) = (&config.hdfs, &config.shuffle, &config.sort);
-    let positive = [
-        ("hdfs.packet_bytes", u64::from(hdfs.packet_bytes)),
-        ("hdfs.namenode_request_bytes", u64::from(hdfs.namenode_request_bytes)),
-        ("hdfs.namenode_answer_bytes", u64::from(hdfs.namenode_answer_bytes)),
-        ("sort.buffer_bytes", sort.buffer_bytes),
-        ("sort.record_bytes", u64::from(sort.record_bytes)),
-        ("costs.sort_rate", config.costs.sort_rate.map_or(1, |r| r.0)),
-        ("costs.merge_rate", config.costs.merge_rate.map_or(1, |r| r.0)),
-    ];
-    for (name, value) in positive {
-        if value == 0 {
-            problems.push(format!("{name}: must be above 0"));
-        }
-    }
-    if sort.factor < 2 {
-        problems.push(format!("sort.factor: {} files cannot be merged", sort.factor));
-    }
-    let parts = [
-        ("sort.spill_fraction", sort.spill_fraction),
-        ("shuffle.input_buffer_fraction", shuffle.input_buffer_fraction),
-        ("shuffle.memory_limit_fraction", shuffle.memory_limit_fraction),
-        ("shuffle.merge_fraction", shuffle.merge_fraction),
-        ("shuffle.reduce_buffer_fraction", shuffle.reduce_buffer_fraction),
-    ];
-    for (name, part) in parts {
-        if !(0.0..=1.0).contains(&part) {
-            problems.push(format!("{name}: {part} is not from 0 to 1"));
-        }
+    if config.node.dirty_bytes > 0 && config.node.disks.is_none() {
+        problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
     }
 }
 
@@ -147,10 +74,7 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     ];
     for (name, memory, vname, vcores) in containers {
         let (allocated, most) = (yarn.allocated(memory), yarn.node_memory);
-        if memory == 0 || vcores == 0 {
-            let name = if memory == 0 { name } else { vname };
-            problems.push(format!("{name}: must be above 0"));
-        } else if allocated > most {
+        if allocated > most {
             problems.push(format!("{name}: {allocated} B are more than a node has ({most} B)"));
         } else if yarn.count_vcores && vcores > yarn.node_vcores {
             problems.push(format!("{vname}: {vcores} are more than a node has"));
@@ -166,61 +90,6 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
         problems
             .push("yarn.node_memory: a single node needs room for a master and a task".to_string());
     }
-    for (name, span) in [("am_heartbeat", yarn.am_heartbeat), ("event_poll", yarn.event_poll)] {
-        if span < SHORTEST_HEARTBEAT {
-            problems.push(format!("yarn.{name}: {span} is below {SHORTEST_HEARTBEAT}"));
-        }
-    }
-    if !(0.0..=0.5).contains(&yarn.am_share) {
-        problems.push(format!("yarn.am_share: {} is not from 0 to 0.5", yarn.am_share));
-    }
-    if !(0.0..=1.0).contains(&yarn.rampup_limit) {
-        problems.push(format!("yarn.rampup_limit: {} is not from 0 to 1", yarn.rampup_limit));
-    }
-}
-
-/// Cores, disks and page cache.
-fn check_node(config: &MapReduceConfig, problems: &mut Vec<String>) {
-    let node = &config.node;
-    let positive = [
-        ("node.cores", node.cores.unwrap_or(1)),
-        ("node.disks", node.disks.unwrap_or(1)),
-        ("node.workers_per_machine", node.workers_per_machine),
-    ];
-    for (name, value) in positive {
-        if value == 0 {
-            problems.push(format!("{name}: must be above 0"));
-        }
-    }
-    if node.run_bytes == 0 {
-        problems.push("node.run_bytes: must be above 0".to_string());
-    }
-    if node.dirty_bytes > 0 && node.disks.is_none() {
-        problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
-    }
-}
-
-/// Caps and thresholds of second attempts.
-fn check_speculation(config: &MapReduceConfig, problems: &mut Vec<String>) {
-    let speculation = &config.speculation;
-    let parts = [
-        ("cap_running", speculation.cap_running),
-        ("cap_total", speculation.cap_total),
-        ("gap", speculation.gap),
-    ];
-    for (name, part) in parts {
-        if !(0.0..=1.0).contains(&part) {
-            problems.push(format!("speculation.{name}: {part} is not from 0 to 1"));
-        }
-    }
-    if !(0.0..=1000.0).contains(&speculation.threshold) {
-        let given = speculation.threshold;
-        problems.push(format!("speculation.threshold: {given} is not from 0 to 1000"));
-    }
-    if speculation.interval < SHORTEST_HEARTBEAT {
-        let given = speculation.interval;
-        problems.push(format!("speculation.interval: {given} is below {SHORTEST_HEARTBEAT}"));
-    }
 }
 
 /// Nodes with a speed of their own.
@@ -231,9 +100,6 @@ fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut
         if !workers.contains(&node.host) {
             problems.push(format!("slow_nodes: host {h} is no worker"));
         }
-        if !(0.001..=1000.0).contains(&node.speed) {
-            problems.push(format!("slow_nodes: speed {} is not from 0.001 to 1000", node.speed));
-        }
         if !seen.insert(h) {
             problems.push(format!("slow_nodes: host {h} is named twice"));
         }
@@ -242,9 +108,7 @@ fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut
 
 fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &mut Vec<String>) {
     let mut copies = |name: &str, n: u32| {
-        if n == 0 {
-            problems.push(format!("{name}: must be above 0"));
-        } else if n as usize > workers {
+        if n as usize > workers {
             problems.push(format!("{name}: {n} replicas need {n} workers, there are {workers}"));
         }
     };
@@ -290,9 +154,6 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
 fn check_pools(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (i, pool) in config.scheduling.pools.iter().enumerate() {
-        if pool.weight_milli == 0 {
-            problems.push(format!("pool.{i}.weight: must be above 0"));
-        }
         if !seen.insert(&pool.name) {
             problems.push(format!("pool.{i}.name: {} is named twice", pool.name));
         }
@@ -309,9 +170,6 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
         }
         if !seen.insert(&q.name) {
             problems.push(format!("queue.{i}.name: {} is named twice", q.name));
-        }
-        if q.capacity == 0 {
-            problems.push(format!("queue.{i}.capacity: must be above 0"));
         }
         if q.maximum < q.capacity {
             problems.push(format!("queue.{i}.maximum: is below the queue's capacity"));

@@ -7,17 +7,19 @@
 //! Departures: the start of the client's virtual machine is `task_start` on its host, without
 //! contention if that is the master; the bytes of a client's own file take no time to produce.
 
-use super::blocks::Written;
 use super::config::Clients;
 use super::connections::Use;
-use super::control::{control_message, data_message};
-use super::hardware::Work;
+use super::context::Context;
+use super::file::{Owner, Place, Written};
+use super::hdfs::Hdfs;
 use super::namenode::Caller;
-use super::write::Owner;
-use super::{MapReduce, Timer};
-use crate::Action;
+use super::note::Note;
+use super::slab::Slab;
+use super::timer::Timer;
+use super::work::Work;
+use crate::protocol::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, HostId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
+use eastwest_types::{ConnId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
 /// A client from its start to its end.
@@ -25,9 +27,7 @@ use serde::{Deserialize, Serialize};
 pub struct Client {
     job: u32,
     index: u32,
-    host: HostId,
-    /// The worker on the same host, if there is one.
-    worker: Option<u32>,
+    at: Place,
     assigned: Time,
     started: Time,
     input_done: Time,
@@ -44,8 +44,6 @@ pub struct Client {
     conn: Option<ConnId>,
     /// Draws where the blocks lie and which replica is read.
     blocks: Stream,
-    /// Blocks of the file it has written.
-    pub written: Vec<Written>,
     locality: Locality,
 }
 
@@ -60,233 +58,218 @@ fn farther(a: Locality, b: Locality) -> Locality {
     if order(a) >= order(b) { a } else { b }
 }
 
-impl MapReduce {
+/// Stand-alone clients that run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StandAlone {
+    clients: Slab<Client>,
+}
+
+impl StandAlone {
     /// Starts the clients of a job.
-    pub(super) fn start_clients(
-        &mut self,
-        now: Time,
-        job: u32,
-        clients: Clients,
-        out: &mut Vec<Action>,
-    ) {
-        for index in 0..self.spec(job).maps {
-            let (host, worker) = match clients {
+    pub fn start(&mut self, cx: &mut Context, job: u32, clients: Clients) {
+        for index in 0..cx.spec(job).maps {
+            let at = match clients {
                 Clients::On(host) => {
-                    let worker = self.workers.iter().position(|w| w.host == host);
-                    (host, worker.map(|w| w as u32))
+                    let worker = cx.hosts.iter().position(|&of| of == host);
+                    Place { host, worker: worker.map(|w| w as u32) }
                 }
                 Clients::Workers => {
-                    let worker = index % self.workers.len() as u32;
-                    (self.host(worker), Some(worker))
+                    let worker = index % cx.hosts.len() as u32;
+                    Place { host: cx.host(worker), worker: Some(worker) }
                 }
             };
-            let blocks = self.stream("client", job, index);
+            let blocks = cx.stream("client", job, index);
             let client = self.clients.add(Client {
                 job,
                 index,
-                host,
-                worker,
-                assigned: now,
-                started: now,
-                input_done: now,
-                left: self.spec(job).split_bytes(index),
+                at,
+                assigned: cx.now,
+                started: cx.now,
+                input_done: cx.now,
+                left: cx.spec(job).split_bytes(index),
                 block: 0,
                 replicas: Vec::new(),
                 failures: 0,
                 parts: 0,
                 conn: None,
                 blocks,
-                written: Vec::new(),
                 locality: Locality::None,
             });
-            out.push(Timer::Client(client).at(now + self.config.costs.task_start));
+            cx.wake_in(cx.config.costs.task_start, Timer::Client(client));
         }
     }
 
     /// A client's virtual machine runs.
-    pub(super) fn client_start(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+    pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
-        c.started = now;
-        if c.left == 0 || self.config.hdfs.namenode_time.is_none() {
-            self.client_located(now, client, out);
+        c.started = cx.now;
+        if c.left == 0 || cx.config.hdfs.namenode_time.is_none() {
+            self.client_located(cx, hdfs, client);
             return;
         }
-        let host = c.host;
-        let session = self.namenode_session(Caller::Reader { client }, host);
-        self.ask_namenode(now, session, out);
+        let host = c.at.host;
+        let session = hdfs.namenode.session(Caller::Reader { client }, host);
+        hdfs.namenode.ask(cx, session);
     }
 
     /// A client knows where its blocks are: reads the next one, or goes on to write.
-    pub(super) fn client_located(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
-        let most = self.config.hdfs.block_bytes;
-        let copies = self.config.hdfs.replication;
+    pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
+        let most = cx.config.hdfs.block_bytes;
+        let copies = cx.config.hdfs.replication;
         let c = self.clients.get(client);
         if c.left == 0 {
-            c.input_done = now;
-            self.client_writes(now, client, out);
+            c.input_done = cx.now;
+            self.client_writes(cx, hdfs, client);
             return;
         }
         c.block = c.left.min(most);
         c.left -= c.block;
-        c.replicas = self.racks.place(None, copies, &mut c.blocks);
-        c.replicas.retain(|&w| !self.workers[w as usize].dead);
-        self.read_nearest(now, client, out);
+        c.replicas = cx.racks.place(None, copies, &mut c.blocks);
+        c.replicas.retain(|&w| !hdfs.replicas.is_dead(w));
+        self.read_nearest(cx, client);
     }
 
     /// Reads a block from the nearest replica that is left; a client without any fails, and so does
     /// its job.
-    fn read_nearest(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
-        let disks = self.config.node.disks.is_some();
+    fn read_nearest(&mut self, cx: &mut Context, client: u32) {
+        let disks = cx.config.node.disks.is_some();
         let c = self.clients.get(client);
         if c.replicas.is_empty() {
-            self.client_failed(now, client, "a client found no replica of a block", out);
+            self.client_failed(cx, client, "a client found no replica of a block");
             return;
         }
-        let (holder, locality) = self.racks.nearest_to(c.worker, &c.replicas, &mut c.blocks);
+        let (holder, locality) = cx.racks.nearest_to(c.at.worker, &c.replicas, &mut c.blocks);
         c.locality = farther(c.locality, locality);
-        let (bytes, job, host, round) = (c.block, c.job, c.host, c.failures);
+        let (bytes, job, host, round) = (c.block, c.job, c.at.host, c.failures);
         c.parts = 1;
         if locality != Locality::Node {
             c.parts += u32::from(disks);
-            let ends = (host, self.host(holder));
+            let ends = (host, cx.host(holder));
             let purpose = Use::Read { client, holder };
-            let conn = self.conns.open(purpose, ends, self.config.class, out);
+            let conn = cx.open(purpose, ends);
             self.clients.get(client).conn = Some(conn);
-            let request = u64::from(self.config.hdfs.read_request_bytes);
-            out.push(control_message(conn, Side::Client, request, 0, Some(job)));
+            let request = cx.config.hdfs.read_request_bytes;
+            cx.tell(conn, Side::Client, request, 0, Some(job));
         } else {
-            self.hardware.read(now, holder, bytes, Work::ClientRead { client, round }, out);
+            cx.read(holder, bytes, Work::ClientRead { client, round });
         }
     }
 
     /// At a datanode: a client's request has arrived; it reads while it sends.
-    pub(super) fn send_block(
-        &mut self,
-        now: Time,
-        (client, holder): (u32, u32),
-        conn: ConnId,
-        out: &mut Vec<Action>,
-    ) {
+    pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
         let c = self.clients.get(client);
         let (job, bytes, round) = (c.job, c.block, c.failures);
-        if self.config.node.disks.is_some() {
-            self.hardware.read(now, holder, bytes, Work::ClientRead { client, round }, out);
+        if cx.config.node.disks.is_some() {
+            cx.read(holder, bytes, Work::ClientRead { client, round });
         }
-        let framing = self.config.hdfs.read_framing(bytes);
+        let framing = cx.config.hdfs.read_framing(bytes);
         let ends = (conn, Side::Server);
-        out.push(data_message(ends, (bytes, framing), Purpose::MapInput, Some(job)));
+        cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
     /// A part of reading a block is through.
-    pub(super) fn read_part(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+    pub fn read_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.parts -= 1;
         if c.parts > 0 {
             return;
         }
         if let Some(conn) = c.conn.take() {
-            self.conns.close(conn, out);
+            cx.close(conn);
         }
-        self.client_located(now, client, out);
+        self.client_located(cx, hdfs, client);
     }
 
     /// A datanode has read a block, unless the client has turned away from it.
-    pub(super) fn block_read(
-        &mut self,
-        now: Time,
-        (client, round): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
+    pub fn block_read(&mut self, cx: &mut Context, hdfs: &mut Hdfs, (client, round): (u32, u32)) {
         if self.clients.get(client).failures == round {
-            self.read_part(now, client, out);
+            self.read_part(cx, hdfs, client);
         }
     }
 
     /// The connection to a datanode is gone: the client reads the block from the next replica.
-    pub(super) fn read_lost(
-        &mut self,
-        now: Time,
-        (client, holder): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
+    pub fn read_lost(&mut self, cx: &mut Context, (client, holder): (u32, u32)) {
         let c = self.clients.get(client);
         c.conn = None;
         c.failures += 1;
         c.replicas.retain(|&w| w != holder);
-        self.read_nearest(now, client, out);
+        self.read_nearest(cx, client);
     }
 
     /// A client has failed: so has its job.
-    pub(super) fn client_failed(
-        &mut self,
-        now: Time,
-        client: u32,
-        reason: &'static str,
-        out: &mut Vec<Action>,
-    ) {
+    pub fn client_failed(&mut self, cx: &mut Context, client: u32, reason: &'static str) {
         let job = self.clients.get(client).job;
-        self.fail_job(now, job, reason, out);
+        cx.note(Note::ClientFailed { job, reason });
     }
 
     /// Ends the clients of a job.
-    pub(super) fn drop_clients(&mut self, job: u32, out: &mut Vec<Action>) {
+    pub fn drop_job(&mut self, cx: &mut Context, hdfs: &mut Hdfs, job: u32) {
         let of_job: Vec<u32> =
             self.clients.iter().filter(|(_, c)| c.job == job).map(|(number, _)| number).collect();
         for client in of_job {
             self.clients.remove(client);
-            self.conns
-                .abort_where(|u| matches!(u, Use::Read { client: of, .. } if of == client), out);
-            self.drop_files_of(client, out);
+            cx.abort_where(|u| matches!(u, Use::Read { client: of, .. } if of == client));
+            hdfs.drop_files_of(cx, client);
         }
     }
 
-    fn client_writes(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
+    fn client_writes(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
-        let (of, at) = ((c.job, c.index), (c.host, c.worker));
-        let spec = &self.config.jobs[c.job as usize];
+        let (of, at) = ((c.job, c.index), c.at);
+        let spec = &cx.config.jobs[c.job as usize];
         let bytes = spec.written_bytes(c.index);
         if bytes == 0 {
-            self.client_done(now, client, out);
+            self.client_done(cx, hdfs, client, Vec::new());
             return;
         }
-        let copies = spec.output_replication.unwrap_or(self.config.hdfs.output_replication);
-        let writer = self.open_writer(now, Owner::Client(client), of, at, (bytes, copies), out);
-        self.hand_over(now, writer, bytes, out);
+        let copies = spec.output_replication.unwrap_or(cx.config.hdfs.output_replication);
+        let writer = hdfs.open_writer(cx, Owner::Client(client), of, at, (bytes, copies));
+        hdfs.hand_over(cx, writer, bytes);
     }
 
-    /// A client is through.
-    pub(super) fn client_done(&mut self, now: Time, client: u32, out: &mut Vec<Action>) {
-        let mut c = self.clients.remove(client);
-        self.keep_file(now, (c.job, c.index), std::mem::take(&mut c.written), out);
-        let spec = &self.config.jobs[c.job as usize];
+    /// A client is through, and has written these blocks.
+    pub fn client_done(
+        &mut self,
+        cx: &mut Context,
+        hdfs: &mut Hdfs,
+        client: u32,
+        blocks: Vec<Written>,
+    ) {
+        let c = self.clients.remove(client);
+        hdfs.replicas.keep_file(cx, (c.job, c.index), blocks);
+        let spec = cx.spec(c.job);
         let (read, written) = (spec.split_bytes(c.index), spec.written_bytes(c.index));
-        self.count_client(c.job, read, written);
-        let spec = &self.config.jobs[c.job as usize];
-        let maps = spec.maps;
-        out.push(Action::Task(Box::new(TaskRecord {
+        cx.out.push(Action::Task(Box::new(TaskRecord {
             job: c.job,
             task: c.index,
             kind: TaskKind::Map,
-            host: c.host,
+            host: c.at.host,
             assigned: c.assigned,
             started: c.started,
             input_done: c.input_done,
-            finished: now,
+            finished: cx.now,
             locality: c.locality,
-            bytes_in: spec.split_bytes(c.index),
-            bytes_out: spec.written_bytes(c.index),
+            bytes_in: read,
+            bytes_out: written,
             computed: c.input_done,
             merged: c.input_done,
             spills: 0,
             file_bytes_read: 0,
             file_bytes_written: 0,
-            cpu: self.config.costs.task_start,
+            cpu: cx.config.costs.task_start,
         })));
-        let job = self.job(c.job);
-        job.started.get_or_insert(c.assigned);
-        job.maps_done += 1;
-        if job.maps_done == maps {
-            self.job_over(now, c.job, None, out);
-        }
+        let (job, assigned) = (c.job, c.assigned);
+        cx.note(Note::ClientThrough { job, assigned, read, written });
+    }
+
+    /// Whether a client is still there.
+    pub fn runs(&self, client: u32) -> bool {
+        self.clients.find(client).is_some()
+    }
+
+    /// Clients that are there.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.clients.count().0
     }
 }

@@ -1,6 +1,6 @@
 //! The connections a MapReduce cluster has open, and what each is for.
 
-use crate::Action;
+use crate::protocol::Action;
 use eastwest_types::{ClassId, ConnId, HostId};
 use serde::{Deserialize, Serialize};
 

@@ -1,90 +1,34 @@
-//! Counters of a job, as Hadoop's JobCounter, TaskCounter and FileSystemCounter keep them.
-//!
-//! Launches, failures and kills are counted when they happen; what tasks read, write and spill when
-//! an attempt is through, as Hadoop adds up successful attempts only. Records have the size of
-//! `sort.record_bytes`. A map that runs again because its output is gone counts again.
+//! Counters of a task.
 
-use super::MapReduce;
-use super::task::{Stage, Task};
-use eastwest_types::{Counter, Locality, TaskKind};
+use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
 
-/// The first of these for a map, the second for a reduce.
-fn of(kind: TaskKind, counters: [Counter; 2]) -> Counter {
-    match kind {
-        TaskKind::Map => counters[0],
-        TaskKind::Reduce => counters[1],
-    }
+/// What Hadoop's counters would say of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records,
+    /// `SPILLED_RECORDS`).
+    pub file_written: u64,
+    /// Read back from them (`FILE_BYTES_READ`).
+    pub file_read: u64,
+    /// Spills of a map; merges to the disk of a reduce.
+    pub spills: u32,
+    /// Put out by the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
+    pub collected: u64,
+    /// Fetches that failed (`FAILED_SHUFFLE`).
+    pub failed_fetches: u32,
+    /// Core time (`CPU_MILLISECONDS`), the virtual machine's start included.
+    pub cpu: Span,
 }
 
-impl MapReduce {
-    fn count(&mut self, job: u32, counter: Counter, more: u64) {
-        if let Some(state) = &mut self.jobs[job as usize] {
-            state.counters.add(counter, more);
-        }
-    }
-
-    /// An attempt is launched.
-    pub(super) fn count_launched(&mut self, task: u32) {
-        let t = self.tasks.get(task);
-        let (job, kind, locality) = (t.job, t.kind, t.locality);
-        let launched = [Counter::TotalLaunchedMaps, Counter::TotalLaunchedReduces];
-        self.count(job, of(kind, launched), 1);
-        match (kind, locality) {
-            (TaskKind::Map, Locality::Node) => self.count(job, Counter::DataLocalMaps, 1),
-            (TaskKind::Map, Locality::Rack) => self.count(job, Counter::RackLocalMaps, 1),
-            (TaskKind::Map, Locality::Remote) => self.count(job, Counter::OtherLocalMaps, 1),
-            _ => {}
-        }
-    }
-
-    /// An attempt has failed.
-    pub(super) fn count_failed(&mut self, job: u32, kind: TaskKind) {
-        self.count(job, of(kind, [Counter::NumFailedMaps, Counter::NumFailedReduces]), 1);
-    }
-
-    /// An attempt is killed, if it was launched at all.
-    pub(super) fn count_killed(&mut self, t: &Task) {
-        if !matches!(t.stage, Stage::Assigned) {
-            let killed = [Counter::NumKilledMaps, Counter::NumKilledReduces];
-            self.count(t.job, of(t.kind, killed), 1);
-        }
-    }
-
-    /// An attempt is through.
-    pub(super) fn count_done(&mut self, t: &Task) {
-        let spec = self.spec(t.job);
-        let (maps, reduces) = (spec.maps, spec.reduces);
-        let done = &t.counters;
-        let records = done.file_written / u64::from(self.config.sort.record_bytes.max(1));
-        let milliseconds = done.cpu.0 / eastwest_types::Span::from_ms(1).0;
-        let mut counted = vec![
-            (Counter::FileBytesRead, done.file_read),
-            (Counter::FileBytesWritten, done.file_written),
-            (Counter::SpilledRecords, records),
-            (Counter::CpuMilliseconds, milliseconds),
-        ];
-        match t.kind {
-            TaskKind::Map => counted.push((Counter::HdfsBytesRead, t.bytes_in)),
-            TaskKind::Reduce => counted.extend([
-                (Counter::ReduceShuffleBytes, t.bytes_in),
-                (Counter::ShuffledMaps, u64::from(maps)),
-                (Counter::FailedShuffle, u64::from(done.failed_fetches)),
-            ]),
-        }
-        if t.kind == TaskKind::Map && reduces > 0 {
-            counted.push((Counter::MapOutputBytes, done.collected));
-            counted.push((Counter::MapOutputMaterializedBytes, t.bytes_out));
-        } else {
-            counted.push((Counter::HdfsBytesWritten, t.bytes_out));
-        }
-        for (counter, more) in counted {
-            self.count(t.job, counter, more);
-        }
-    }
-
-    /// A stand-alone client is through.
-    pub(super) fn count_client(&mut self, job: u32, read: u64, written: u64) {
-        self.count(job, Counter::HdfsBytesRead, read);
-        self.count(job, Counter::HdfsBytesWritten, written);
+impl AddAssign for Counters {
+    fn add_assign(&mut self, more: Counters) {
+        self.file_written += more.file_written;
+        self.file_read += more.file_read;
+        self.spills += more.spills;
+        self.collected += more.collected;
+        self.failed_fetches += more.failed_fetches;
+        self.cpu += more.cpu;
     }
 }

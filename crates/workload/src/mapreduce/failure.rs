@@ -10,72 +10,36 @@
 //! task gives up its connections at once, but what it had begun on cores and disks (at most a piece)
 //! runs to its end; nodes are not blacklisted; the output of failed attempts needs no deletion.
 
-use super::config::Framework;
-use super::connections::Use;
-use super::control::Report;
-use super::namenode::Caller;
+//!
+//! The master looks at its workers every third of `expiry` (JobTracker's ExpireTrackers, YARN's
+//! AbstractLivelinessMonitor). One that has not been heard of for `expiry` is lost: its attempts are
+//! killed and their tasks wait again; maps that were done on it run again as long as their job's
+//! reduces need outputs; what its application masters managed starts again. If it is heard of later
+//! it is a new worker with all its slots free. When the namenode believes it lost, and what becomes
+//! of its blocks, is [`super::replication`]'s business.
+
+use super::config::{FailingTask, Framework};
+use super::control::Control;
+use super::nodes::Nodes;
+use super::report::{Cause, Report};
 use super::scheduler::index;
 use super::task::{Stage, Task};
-use super::{MapReduce, Timer};
-use crate::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{JobRecord, Span, TaskKind, Time};
-use serde::{Deserialize, Serialize};
+use eastwest_types::{Span, TaskKind};
 
-/// Why an attempt has failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Cause {
-    /// By itself, as the scenario wants it.
-    Itself,
-    /// No datanode had its split (BlockMissingException).
-    Missing,
-    /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a bad
-    /// datanode).
-    Unwritten,
-    /// Too many fetches failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
-    Unfetched,
-    /// Its output could not be fetched by others (TOO_MANY_FETCH_FAILURES).
-    Unserved,
-}
-
-impl Cause {
-    /// What is said of a job whose task has failed too often, the last time for this cause.
-    fn reason(self, kind: TaskKind) -> &'static str {
-        match (kind, self) {
-            (TaskKind::Map, Cause::Missing) => {
-                "a map failed too often: no datanode had a block of its split"
-            }
-            (TaskKind::Map, Cause::Unwritten) => {
-                "a map failed too often: no datanode was left to write to"
-            }
-            (TaskKind::Map, Cause::Unserved) => {
-                "a map failed too often: its output could not be fetched"
-            }
-            (TaskKind::Map, _) => "a map failed too often",
-            (TaskKind::Reduce, Cause::Unwritten) => {
-                "a reduce failed too often: no datanode was left to write to"
-            }
-            (TaskKind::Reduce, Cause::Unfetched) => {
-                "a reduce failed too often: too many fetches failed"
-            }
-            (TaskKind::Reduce, _) => "a reduce failed too often",
-        }
-    }
-}
-
-impl MapReduce {
+impl Control {
     /// Whether the attempt that has come to its end fails.
-    pub(super) fn is_to_fail(&mut self, task: u32) -> bool {
-        let failures = &self.config.failures;
+    pub fn is_to_fail(&mut self, n: &mut Nodes, task: u32) -> bool {
+        let failures = &n.cx.config.failures;
         if failures.attempts == 0.0 && failures.tasks.is_empty() {
             return false;
         }
-        let t = self.tasks.get(task);
+        let t = n.tasks.attempts.get(task);
         let (job, number, kind) = (t.job, t.index, t.kind);
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        let state = n.tasks.jobs.running(job);
         let before = state.failures.get(&(index(kind), number)).copied().unwrap_or(0);
-        let name = &self.config.jobs[job as usize].name;
-        let named = |f: &&super::config::FailingTask| {
+        let name = &n.cx.config.jobs[job as usize].name;
+        let named = |f: &&FailingTask| {
             (&f.job, f.kind, f.task) == (name, kind, number) && before < f.attempts
         };
         if failures.tasks.iter().any(|f| named(&f)) {
@@ -83,227 +47,198 @@ impl MapReduce {
         }
         let kind = index(kind);
         let mut stream =
-            Stream::new(self.seed, &format!("mapreduce/failure/{kind}/{job}/{number}/{before}"));
+            Stream::new(n.cx.seed, &format!("mapreduce/failure/{kind}/{job}/{number}/{before}"));
         stream.unit() < failures.attempts
     }
 
-    /// Takes an attempt off its worker: its connections end, its files are given up.
-    fn drop_attempt(&mut self, task: u32, out: &mut Vec<Action>) -> Task {
-        if let Some(session) = self.session_of(Caller::Split { task }) {
-            self.drop_session(session, out);
-        }
-        let t = self.tasks.remove(task);
-        if let Stage::Producing(producing) = &t.stage {
-            if let Some(writer) = producing.writer() {
-                self.drop_writer(writer, out);
-            }
-        }
-        let of_task = |u| match u {
-            Use::Split { task: of, .. } | Use::Fetch { task: of, .. } => of == task,
-            Use::Launch { task: of } | Use::Events { task: of } => of == task,
-            _ => false,
-        };
-        self.conns.abort_where(of_task, out);
-        let w = &mut self.workers[t.worker as usize];
-        w.assigned.retain(|&of| of != task);
-        w.reduces.retain(|&of| of != task);
-        w.map_events.retain(|&(of, _)| of != task);
-        if let Some(job) = &mut self.jobs[t.job as usize] {
-            job.forget_container(task);
-        }
+    /// Takes an attempt off its worker, and nobody expects it any more.
+    fn drop_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
+        let t = n.drop_attempt(task);
+        self.workers.forget(t.worker, task);
+        self.yarn.forget_container(t.job, task);
         t
     }
 
     /// At the worker: an attempt has failed.
-    pub(super) fn attempt_failed(
-        &mut self,
-        now: Time,
-        task: u32,
-        cause: Cause,
-        out: &mut Vec<Action>,
-    ) {
-        let t = self.drop_attempt(task, out);
-        let report = Report {
-            worker: t.worker,
-            job: t.job,
-            index: t.index,
-            kind: t.kind,
-            mark: 0,
-            failed: Some(cause),
-            took: Span::ZERO,
-        };
-        self.attempt_ended(now, report, out);
+    pub fn attempt_failed(&mut self, n: &mut Nodes, task: u32, cause: Cause) {
+        let t = self.drop_attempt(n, task);
+        self.attempt_ended(n, Report { failed: Some(cause), ..t.report() });
     }
 
     /// At the master: an attempt has failed.
-    pub(super) fn failure_reported(&mut self, now: Time, report: Report, out: &mut Vec<Action>) {
+    pub fn failure_reported(&mut self, n: &mut Nodes, report: Report) {
         let Report { job, index: task, kind, failed: cause, .. } = report;
         let most = match kind {
-            TaskKind::Map => self.config.failures.map_attempts,
-            TaskKind::Reduce => self.config.failures.reduce_attempts,
+            TaskKind::Map => n.cx.config.failures.map_attempts,
+            TaskKind::Reduce => n.cx.config.failures.reduce_attempts,
         };
-        self.count_failed(job, kind);
-        let failed = self.job(job).failures.entry((index(kind), task)).or_default();
+        n.tasks.jobs.count_failed(job, kind);
+        let failed = n.tasks.jobs.get(job).failures.entry((index(kind), task)).or_default();
         *failed += 1;
         if *failed >= most {
             let reason = cause.unwrap_or(Cause::Itself).reason(kind);
-            self.fail_job(now, job, reason, out);
+            self.fail_job(n, job, reason);
         } else {
-            self.run_again(job, kind, task);
+            self.run_again(n, (job, kind, task));
         }
     }
 
     /// A task that was given out waits again, unless it has another attempt.
-    pub(super) fn run_again(&mut self, job: u32, kind: TaskKind, task: u32) {
-        let Some(state) = self.jobs[job as usize].as_mut() else { return };
-        if !self.speculation.is_left_alone((job, kind, task)) {
-            return;
+    fn run_again(&mut self, n: &mut Nodes, (job, kind, task): (u32, TaskKind, u32)) {
+        let Some(state) = n.tasks.jobs.find(job) else { return };
+        if self.speculation.is_left_alone((job, kind, task)) {
+            state.take_back(kind, task, &n.cx.racks);
+            self.offer_again(n, job, kind);
         }
-        match kind {
-            TaskKind::Map => {
-                state.maps.put_back(task, &self.racks);
-                state.maps_given -= 1;
-            }
-            TaskKind::Reduce => {
-                state.reduces_back.push(task);
-                state.reduces_given -= 1;
-            }
-        }
-        self.offer_again(job, kind);
     }
 
     /// One more task of a job waits. On YARN its master asks for it, once there is one.
-    fn offer_again(&mut self, job: u32, kind: TaskKind) {
-        if self.config.framework == Framework::Mr1 || self.job(job).registered {
+    fn offer_again(&mut self, n: &Nodes, job: u32, kind: TaskKind) {
+        if n.cx.config.framework == Framework::Mr1 || self.yarn.is_registered(job) {
             self.scheduler.offer(kind, job, 1);
         }
     }
 
     /// A map that was meant for a worker, and never given out, waits again.
-    pub(super) fn run_again_unplaced(&mut self, job: u32, map: u32) {
-        if let Some(state) = self.jobs[job as usize].as_mut() {
-            state.maps.put_back(map, &self.racks);
-            self.offer_again(job, TaskKind::Map);
+    pub fn run_again_unplaced(&mut self, n: &mut Nodes, job: u32, map: u32) {
+        self.scheduler.finished(TaskKind::Map, job);
+        if let Some(state) = n.tasks.jobs.find(job) {
+            state.maps.put_back(map, &n.cx.racks);
+            self.offer_again(n, job, TaskKind::Map);
+        }
+    }
+
+    /// The task of an attempt that was through and is never reported waits again.
+    pub fn run_again_unreported(&mut self, n: &mut Nodes, report: &Report) {
+        if n.tasks.jobs.runs(report.job) {
+            self.scheduler.finished(report.kind, report.job);
+            self.speculation.unreported(report);
+            self.run_again(n, (report.job, report.kind, report.index));
         }
     }
 
     /// The master kills an attempt that is no failure of its own; its task waits again.
-    pub(super) fn kill_attempt(&mut self, task: u32, out: &mut Vec<Action>) -> Task {
-        let t = self.drop_attempt(task, out);
-        self.count_killed(&t);
+    fn kill_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
+        let t = self.drop_attempt(n, task);
+        n.tasks.jobs.count_killed(&t);
         self.scheduler.finished(t.kind, t.job);
         self.speculation.over((t.job, t.kind, t.index), t.worker);
-        self.run_again(t.job, t.kind, t.index);
+        self.run_again(n, (t.job, t.kind, t.index));
         t
+    }
+
+    /// The same, and its slot or container is free.
+    pub fn kill_and_free(&mut self, n: &mut Nodes, task: u32) {
+        let t = self.kill_attempt(n, task);
+        self.free_dropped(n, &t);
     }
 
     /// Gives back the slot or container of an attempt that was killed. On Hadoop 1 a slot is taken
     /// when the assignment arrives.
-    pub(super) fn free_dropped(&mut self, t: &Task) {
+    fn free_dropped(&mut self, n: &Nodes, t: &Task) {
         let on_its_way = matches!(t.stage, Stage::Assigned);
-        if self.config.framework == Framework::Yarn || !on_its_way {
-            self.free_slot(t.worker, (t.job, t.kind));
+        if n.cx.config.framework == Framework::Yarn || !on_its_way {
+            self.free_slot(n, t.worker, t.kind);
+        }
+    }
+
+    /// A slot or a container is free again.
+    pub fn free_slot(&mut self, n: &Nodes, worker: u32, kind: TaskKind) {
+        match n.cx.config.framework {
+            Framework::Mr1 => self.workers.free_slot(worker, kind),
+            Framework::Yarn => self.yarn.ended(&n.cx.config.yarn, worker, kind),
         }
     }
 
     /// A reduce could not fetch a map's output from a worker. When enough reduces say so, the map
     /// runs again, and its attempt counts as failed.
-    pub(super) fn fetch_failure_reported(
-        &mut self,
-        now: Time,
-        (job, map, from): (u32, u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let failures = &self.config.failures;
+    pub fn fetch_failure_reported(&mut self, n: &mut Nodes, (job, map, from): (u32, u32, u32)) {
+        let failures = &n.cx.config.failures;
         let (most, fraction) = (failures.fetch_reports, failures.fetch_fraction);
         let reduces = self.scheduler.load(TaskKind::Reduce, job).running;
-        let Some(state) = self.jobs[job as usize].as_mut() else { return };
-        let through = state.reduces_done == self.config.jobs[job as usize].reduces;
-        if through || state.map_at.get(&map) != Some(&from) {
+        let Some(state) = n.tasks.jobs.find(job) else { return };
+        if state.reduces_done == n.cx.spec(job).reduces {
             return;
         }
-        let reports = state.fetch_failures.entry(map).or_default();
-        *reports += 1;
-        if *reports >= most && f64::from(*reports) >= fraction * f64::from(reduces) {
-            self.output_lost(job, map);
+        let Some(reports) = state.outputs.failed(map, from) else { return };
+        if reports >= most && f64::from(reports) >= fraction * f64::from(reduces) {
+            self.output_lost(n, job, map);
             let (kind, worker) = (TaskKind::Map, from);
             let (took, failed) = (Span::ZERO, Some(Cause::Unserved));
             let report = Report { worker, job, index: map, kind, mark: 0, failed, took };
-            self.failure_reported(now, report, out);
+            self.failure_reported(n, report);
         }
     }
 
     /// The output of a finished map is given up: the map is not done any more.
-    pub(super) fn output_lost(&mut self, job: u32, map: u32) {
+    fn output_lost(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.speculation.undone(job, map);
-        let state = self.job(job);
-        state.fetch_failures.remove(&map);
-        let Some(worker) = state.map_at.remove(&map) else { return };
-        let outputs = state.outputs.get_mut(&worker).expect("it lists the output");
-        for output in outputs.iter_mut().filter(|output| output.map == map) {
-            output.lost = true;
+        let state = n.tasks.jobs.get(job);
+        if state.outputs.lose(map) {
+            state.maps_done -= 1;
         }
-        state.maps_done -= 1;
     }
 
     /// A job fails: its attempts are killed, and it is forgotten.
-    pub(super) fn fail_job(
-        &mut self,
-        now: Time,
-        job: u32,
-        reason: &'static str,
-        out: &mut Vec<Action>,
-    ) {
-        let running: Vec<u32> =
-            self.tasks.iter().filter(|(_, t)| t.job == job).map(|(number, _)| number).collect();
-        for task in running {
-            let t = self.drop_attempt(task, out);
-            self.count_killed(&t);
-            self.free_dropped(&t);
+    pub fn fail_job(&mut self, n: &mut Nodes, job: u32, reason: &'static str) {
+        for task in n.tasks.attempts_where(|t| t.job == job) {
+            let t = self.drop_attempt(n, task);
+            n.tasks.jobs.count_killed(&t);
+            self.free_dropped(n, &t);
         }
         for kind in [TaskKind::Map, TaskKind::Reduce] {
             self.scheduler.forget(kind, job);
         }
-        self.drop_clients(job, out);
-        self.drop_master(job, out);
-        self.blocks.delete_output(job);
-        self.job_over(now, job, Some(reason), out);
+        n.clients.drop_job(&mut n.cx, &mut n.hdfs, job);
+        self.yarn.drop_master(&mut n.cx, job);
+        n.hdfs.replicas.blocks.delete_output(job);
+        self.job_over(n, job, Some(reason));
     }
 
-    /// A job has finished or failed, and is forgotten.
-    pub(super) fn job_over(
-        &mut self,
-        now: Time,
-        job: u32,
-        failed: Option<&'static str>,
-        out: &mut Vec<Action>,
-    ) {
-        let state = self.jobs[job as usize].take().expect("a job ends once");
-        self.speculation.forget(job);
-        let spec = self.spec(job);
-        out.push(Action::Job(Box::new(JobRecord {
-            job,
-            name: spec.name.clone(),
-            kind: spec.kind,
-            class: self.config.class,
-            submitted: spec.submit,
-            started: state.started.unwrap_or(now),
-            finished: now,
-            maps: spec.maps,
-            reduces: spec.reduces,
-            input_bytes: spec.bytes.input,
-            shuffle_bytes: spec.bytes.shuffle,
-            shuffle_local_bytes: state.shuffle_local_bytes,
-            output_bytes: spec.bytes.output,
-            failed,
-            counters: state.counters,
-        })));
-        self.done += 1;
-        self.finish_if_done(out);
+    /// Looks at all workers.
+    pub fn look(&mut self, n: &mut Nodes) {
+        for worker in 0..n.cx.hosts.len() as u32 {
+            if self.workers.expires(&n.cx, worker) {
+                self.lose(n, worker);
+            }
+            if self.finished {
+                return;
+            }
+        }
+        self.look_later(n);
     }
 
-    /// Asks to look at the workers again.
-    pub(super) fn look_later(&self, now: Time, out: &mut Vec<Action>) {
-        out.push(Timer::Look.at(now + Span(self.config.failures.expiry.0 / 3)));
+    fn lose(&mut self, n: &mut Nodes, worker: u32) {
+        for task in n.tasks.attempts_where(|t| t.worker == worker) {
+            self.kill_attempt(n, task);
+        }
+        for (job, map) in self.scheduler.lost(worker) {
+            self.run_again_unplaced(n, job, map);
+        }
+        let mut unheard = self.workers.lose(&n.cx, worker);
+        unheard.extend(self.yarn.drop_reports(&mut n.cx, |report| report.worker == worker));
+        for report in unheard {
+            self.run_again_unreported(n, &report);
+        }
+        self.outputs_on(n, worker);
+        if n.cx.config.framework == Framework::Yarn {
+            for job in self.yarn.node_lost(worker) {
+                self.restart(n, job);
+            }
+        }
+    }
+
+    /// Maps that were done on a lost worker run again where a reduce may need them.
+    fn outputs_on(&mut self, n: &mut Nodes, worker: u32) {
+        for job in 0..n.tasks.jobs.table.len() as u32 {
+            let Some(state) = n.tasks.jobs.find(job) else { continue };
+            if state.reduces_done == n.cx.spec(job).reduces {
+                continue;
+            }
+            for map in state.outputs.maps_on(worker) {
+                self.output_lost(n, job, map);
+                self.run_again(n, (job, TaskKind::Map, map));
+            }
+        }
     }
 }

@@ -12,86 +12,15 @@
 //! work of cores and disks. Left out: splits of HDFS are always read from the disk; what was
 //! read is not cached; copying in memory takes no time of its own.
 
-use super::Timer;
 use super::alone::Alone;
 use super::config::{MapReduceConfig, NodeConfig};
 use super::resource::Shared;
-use super::task::Step;
-use crate::Action;
+use super::timer::Timer;
+use super::work::{Step, Work};
+use crate::protocol::Action;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// What a piece of work is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Work {
-    /// A part of what a task is doing: the step ends with its last part.
-    Step(u32),
-    /// A part that reads a local file.
-    Read(u32),
-    /// A part of a map's running spill.
-    Spill(u32),
-    /// A part of a reduce's merge from memory to the disk.
-    MemoryMerge(u32),
-    /// A part of a reduce's merge of files.
-    DiskMerge(u32),
-    /// Disk work on the way of outputs from a worker to a reduce.
-    Fetch {
-        /// The reduce.
-        task: u32,
-        /// The worker with the outputs.
-        from: u32,
-        /// How often the reduce had failed to fetch from it.
-        round: u32,
-    },
-    /// A datanode has read the split of a remote map.
-    Split {
-        /// The map.
-        task: u32,
-        /// The datanode.
-        holder: u32,
-        /// How often the map had found no replica.
-        round: u32,
-    },
-    /// A datanode has read a block for a stand-alone client.
-    ClientRead {
-        /// The client.
-        client: u32,
-        /// How often it had turned to another replica.
-        round: u32,
-    },
-    /// Bytes of a file are on the writer's own disk.
-    Local {
-        /// The writer.
-        writer: u32,
-        /// How many.
-        bytes: u64,
-    },
-    /// A chunk is on the disk of a replica.
-    Replica {
-        /// The writer.
-        writer: u32,
-        /// The number of its pipeline.
-        pipe: u32,
-        /// The hop it came over.
-        hop: u32,
-        /// Its bytes.
-        bytes: u64,
-    },
-    /// A part of what a datanode that joins a pipeline is sent.
-    Transfer {
-        /// The writer.
-        writer: u32,
-        /// The number of its pipeline.
-        pipe: u32,
-    },
-    /// A part of a copy of a block.
-    Copy(u32),
-    /// The application master of a job has started.
-    Master(u32),
-    /// The flusher of a machine has written so many bytes.
-    Flush(u64),
-}
 
 /// One machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -161,9 +90,13 @@ impl Hardware {
         Hardware { machines, config, alone }
     }
 
+    fn number(&self, worker: u32) -> usize {
+        (worker / self.config.workers_per_machine) as usize
+    }
+
     fn machine(&mut self, worker: u32) -> (u32, &mut Machine) {
-        let number = worker / self.config.workers_per_machine;
-        (number, &mut self.machines[number as usize])
+        let number = self.number(worker);
+        (number as u32, &mut self.machines[number])
     }
 
     /// Computes for a time on a core of its own.
@@ -299,21 +232,21 @@ impl Hardware {
 
     /// Which part of the running step of a task on a worker is done.
     pub fn step_done(&self, now: Time, worker: u32, task: u32) -> f64 {
-        let machine = &self.machines[(worker / self.config.workers_per_machine) as usize];
+        let machine = &self.machines[self.number(worker)];
         let its = |work: &Work| matches!(*work, Work::Step(t) | Work::Read(t) if t == task);
         let parts = [machine.cores.done(now, its), machine.disks.done(now, its)];
         parts.into_iter().flatten().fold(1.0, f64::min)
     }
 
     /// A mark of what was written so far on a worker's machine.
-    pub fn mark(&mut self, worker: u32) -> u64 {
-        self.machine(worker).1.written
+    pub fn mark(&self, worker: u32) -> u64 {
+        self.machines[self.number(worker)].written
     }
 
     /// Whether what was written when the mark was taken is still in memory.
-    pub fn in_memory(&mut self, worker: u32, mark: u64) -> bool {
+    pub fn in_memory(&self, worker: u32, mark: u64) -> bool {
         let most = self.config.cache_bytes;
-        let after = self.machine(worker).1.written - mark;
+        let after = self.mark(worker) - mark;
         most.is_none_or(|most| after <= most)
     }
 

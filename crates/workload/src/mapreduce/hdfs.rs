@@ -1,301 +1,598 @@
-//! Where HDFS puts replicas, and from which one a task reads.
+//! A file on its way into HDFS.
 //!
-//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer, or
-//! anywhere if the writer stores nothing; the second in another rack; the third in the rack of the
-//! second; further ones anywhere. No worker gets two replicas of one block. Where a rack has no room
-//! (one rack only, or a rack of one worker), any worker takes its place. Departures: disks are never
-//! full, load and the limit of replicas per rack from the fourth on are not looked at.
+//! A file is cut into blocks of `block_bytes`, written one after another. A block's replicas form a
+//! pipeline: the writer, itself the first replica where it stores data, sends to the next, and so
+//! on, with fresh targets for every block. The writer sends chunks as they are produced, at most
+//! `write_window` of them unacknowledged; a replica passes on a chunk once it has arrived whole and
+//! acknowledges it back up the chain when it has taken it in for its disk and the acknowledgement
+//! from below is there (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver). Each
+//! chunk carries the checksums of its bytes and the headers of its packets. A block is written when
+//! every chunk is acknowledged and the writer's own replica has been taken in.
+//!
+//! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is
+//! answered back up the chain, and ends with an empty packet and its acknowledgement, as in
+//! DataTransferProtocol. With `namenode_time` the writer asks for the file, for each block, and at
+//! the end. Departures: a chunk larger than a packet delays later replicas; acknowledgements are of
+//! one size. What happens when a datanode is lost is in [`recovery`].
 
+mod recovery;
+
+use super::config::HdfsConfig;
+use super::connections::Use;
+use super::context::Context;
+use super::file::{Owner, Place, Written};
+use super::namenode::{Caller, Namenode};
+use super::note::Note;
+use super::replication::Replicas;
+use super::slab::Slab;
+use super::timer::Timer;
+use super::work::Work;
+use crate::protocol::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::Locality;
+use eastwest_types::{ConnId, Purpose, Side};
 use serde::{Deserialize, Serialize};
 
-/// Workers by rack, for uniform draws in or outside a rack.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Racks {
-    /// Dense rack number of every worker.
-    rack_of: Vec<u32>,
-    /// Workers sorted by rack.
-    sorted: Vec<u32>,
-    /// Where each rack starts in `sorted`; one entry more than racks.
-    starts: Vec<usize>,
+/// Tag of the request that sets up a pipeline, and of its answer.
+const SETUP: u64 = 0;
+/// Tag of the empty packet that ends a block, and of its acknowledgement.
+const CLOSE: u64 = u64::MAX;
+/// Header of a packet: two lengths and a PacketHeaderProto (offset, sequence, last, length).
+const PACKET_HEADER: u64 = 31;
+/// Room Hadoop leaves for the largest header of a packet (`PKT_MAX_HEADER_LEN`).
+const MOST_HEADER: u64 = 33;
+/// A checksum (CRC32C).
+const CHECKSUM: u64 = 4;
+/// Bytes of a file in a packet of a read (`BlockSender`: 64 KiB).
+const READ_PACKET: u64 = 65_536;
+
+impl HdfsConfig {
+    /// Checksums and headers of packets that hold `packet` bytes of a file.
+    fn overhead(&self, bytes: u64, packet: u64) -> u32 {
+        let per = u64::from(self.bytes_per_checksum);
+        if per == 0 {
+            return 0;
+        }
+        let sums = CHECKSUM * bytes.div_ceil(per);
+        u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
+    }
+
+    /// What goes over the wire beside the bytes of a chunk that is written.
+    pub fn write_framing(&self, bytes: u64) -> u32 {
+        let per = u64::from(self.bytes_per_checksum);
+        let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
+        self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
+    }
+
+    /// What goes over the wire beside bytes that are read.
+    pub fn read_framing(&self, bytes: u64) -> u32 {
+        self.overhead(bytes, READ_PACKET)
+    }
 }
 
-impl Racks {
-    /// From the edge switch of every worker.
-    pub fn new(switch_of: &[u32]) -> Racks {
-        let mut switches = switch_of.to_vec();
-        switches.sort_unstable();
-        switches.dedup();
-        let number = |s: &u32| switches.binary_search(s).expect("every switch is listed") as u32;
-        let rack_of: Vec<u32> = switch_of.iter().map(number).collect();
-        let mut sorted: Vec<u32> = (0..rack_of.len() as u32).collect();
-        sorted.sort_by_key(|&w| rack_of[w as usize]);
-        let mut starts = vec![0; switches.len() + 1];
-        for &r in &rack_of {
-            starts[r as usize + 1] += 1;
-        }
-        for r in 0..switches.len() {
-            starts[r + 1] += starts[r];
-        }
-        Racks { rack_of, sorted, starts }
+/// What a writer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum State {
+    /// Bytes to begin a block with, or the end of the file.
+    Idle,
+    /// A wake-up before the next block.
+    Pausing,
+    /// The namenode's leave to create the file.
+    Creating,
+    /// The namenode's choice of targets.
+    Asking,
+    /// The pipeline.
+    SettingUp,
+    /// Chunks and acknowledgements.
+    Streaming,
+    /// The namenode's choice of a datanode in the place of a lost one.
+    Replacing,
+    /// What there is of the block to arrive at that one.
+    Transferring,
+    /// The acknowledgement of the empty packet.
+    Closing,
+    /// The namenode's word that the file is complete.
+    Completing,
+}
+
+/// A connection of a pipeline, and the replica at its end.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Hop {
+    conn: ConnId,
+    /// Where the replica lies.
+    replica: u32,
+    /// Bytes of the block that have arrived at the replica since the pipeline was set up.
+    arrived: u64,
+    /// Bytes of the block the replica has taken in.
+    stored: u64,
+    /// Bytes acknowledged by all replicas below.
+    below: u64,
+    /// Bytes acknowledged up.
+    acknowledged: u64,
+}
+
+/// The block of a file that is being written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct OpenBlock {
+    bytes: u64,
+    /// Bytes sent or stored.
+    sent: u64,
+    /// Bytes handed to the writer's own replica.
+    handed: u64,
+    /// Bytes that were acknowledged when its present pipeline was set up.
+    resumed: u64,
+    /// Bytes acknowledged by all other replicas.
+    acknowledged: u64,
+    /// Bytes the writer's own replica has taken in.
+    local: u64,
+    /// Where its replicas are.
+    chain: Vec<u32>,
+    /// Hops of the pipeline; none if there is only the writer's own replica.
+    hops: Vec<Hop>,
+    /// How often a datanode for the running pipeline could not be won.
+    replacements: u32,
+    /// Parts of what such a datanode is sent that are not through.
+    transfer_parts: u32,
+}
+
+/// A file on its way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Writer {
+    owner: Owner,
+    job: u32,
+    at: Place,
+    replicas: u32,
+    /// Draws the targets of blocks.
+    targets: Stream,
+    state: State,
+    session: Option<u32>,
+    /// Bytes of the file.
+    total: u64,
+    /// Of these, produced.
+    produced: u64,
+    /// Of these, in blocks that are written.
+    written: u64,
+    /// Pipelines so far: work for earlier ones counts no more.
+    pipe: u32,
+    /// Datanodes that have failed this file: they get no more of it.
+    excluded: Vec<u32>,
+    /// How often this block's pipeline could not be set up.
+    retries: u32,
+    /// Blocks that are through.
+    blocks: Vec<Written>,
+    /// The one that is being written.
+    block: OpenBlock,
+}
+
+impl Writer {
+    /// The replica at the end of a hop, by its place in the chain. Where the writer is a worker, the
+    /// first replica is its own.
+    fn replica_after(&self, hop: usize) -> usize {
+        hop + usize::from(self.at.worker.is_some())
     }
 
-    /// Number of racks with workers.
+    /// Whether a hop is the last one of the pipeline.
+    fn is_last(&self, hop: usize) -> bool {
+        self.replica_after(hop) + 1 == self.block.chain.len()
+    }
+}
+
+/// The distributed file system: its namenode, the replicas of its blocks, and files being written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hdfs {
+    /// Questions to the namenode.
+    pub namenode: Namenode,
+    /// Where replicas are.
+    pub replicas: Replicas,
+    writers: Slab<Writer>,
+}
+
+impl Hdfs {
+    /// A file system without files for so many workers.
+    pub fn new(workers: usize, seed: u64) -> Hdfs {
+        Hdfs {
+            namenode: Namenode::default(),
+            replicas: Replicas::new(workers, seed),
+            writers: Slab::default(),
+        }
+    }
+
+    /// A file of so many bytes and replicas to be written by a host, which may be a worker.
+    pub fn open_writer(
+        &mut self,
+        cx: &mut Context,
+        owner: Owner,
+        (job, index): (u32, u32),
+        at: Place,
+        (total, replicas): (u64, u32),
+    ) -> u32 {
+        let asks = cx.config.hdfs.namenode_time.is_some();
+        let targets = cx.stream("output", job, index);
+        let writer = self.writers.add(Writer {
+            owner,
+            job,
+            at,
+            replicas,
+            targets,
+            state: if asks { State::Creating } else { State::Idle },
+            session: None,
+            total,
+            produced: 0,
+            written: 0,
+            pipe: 0,
+            excluded: Vec::new(),
+            retries: 0,
+            blocks: Vec::new(),
+            block: OpenBlock::default(),
+        });
+        if asks {
+            let session = self.namenode.session(Caller::Writer { writer }, at.host);
+            self.writers.get(writer).session = Some(session);
+            self.namenode.ask(cx, session);
+        } else if cx.config.coarse.blocks {
+            self.next_block(cx, writer);
+        }
+        writer
+    }
+
+    /// More of the file is produced.
+    pub fn hand_over(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
+        let w = self.writers.get(writer);
+        w.produced += bytes;
+        match w.state {
+            State::Idle => self.next_block(cx, writer),
+            State::Streaming => self.fill_pipeline(cx, writer),
+            _ => {}
+        }
+    }
+
+    /// The namenode has answered.
+    pub fn writer_answered(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        match w.state {
+            State::Creating => {
+                w.state = State::Idle;
+                self.next_block(cx, writer);
+            }
+            State::Asking => self.set_up(cx, writer),
+            State::Replacing => self.replace(cx, writer),
+            State::Completing => self.file_written(cx, writer),
+            state => unreachable!("nothing was asked in {state:?}"),
+        }
+    }
+
+    /// At the namenode: the answer to a client is ready.
+    pub fn namenode_answers(&mut self, cx: &mut Context, session: u32) {
+        if self.namenode.answers(cx, session) {
+            self.namenode_answered(cx, session);
+        }
+    }
+
+    /// At a client: the namenode's answer is there.
+    pub fn namenode_answered(&mut self, cx: &mut Context, session: u32) {
+        match self.namenode.answered(cx, session) {
+            Some(Caller::Split { task }) => cx.note(Note::SplitLocated { task }),
+            Some(Caller::Reader { client }) => cx.note(Note::ReaderLocated { client }),
+            Some(Caller::Writer { writer }) => self.writer_answered(cx, writer),
+            None => {}
+        }
+    }
+
+    /// Whether a file is still being written.
+    pub fn writes(&self, writer: u32) -> bool {
+        self.writers.find(writer).is_some()
+    }
+
+    /// Files being written.
+    #[cfg(test)]
     pub fn count(&self) -> usize {
-        self.starts.len() - 1
+        self.writers.count().0
     }
 
-    /// Number of workers.
-    pub fn workers(&self) -> usize {
-        self.rack_of.len()
+    /// Begins a block if there are bytes for it, or completes the file.
+    pub fn next_block(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        let complete = w.written == w.total;
+        w.state = State::Idle;
+        if !complete && w.produced == w.written && !cx.config.coarse.blocks {
+            return;
+        }
+        w.state = if complete { State::Completing } else { State::Asking };
+        match w.session {
+            Some(session) => self.namenode.ask(cx, session),
+            None => self.writer_answered(cx, writer),
+        }
     }
 
-    /// Rack of a worker.
-    pub fn of(&self, worker: u32) -> u32 {
-        self.rack_of[worker as usize]
+    /// The targets of a block are known: its pipeline is set up.
+    fn set_up(&mut self, cx: &mut Context, writer: u32) {
+        let most = cx.config.hdfs.block_bytes;
+        let w = self.writers.get(writer);
+        let usable = |d: u32| !self.replicas.is_dead(d) && !w.excluded.contains(&d);
+        let chain = cx.racks.place_on(w.at.worker, w.replicas, &usable, &mut w.targets);
+        let bytes = most.min(w.total - w.written);
+        w.block = OpenBlock { bytes, chain, ..OpenBlock::default() };
+        if w.block.chain.is_empty() {
+            self.writer_failed(cx, writer);
+        } else {
+            self.open_pipeline(cx, writer);
+        }
     }
 
-    /// Any worker that may be taken and is not in `taken`, if there is one.
-    fn anywhere(
-        &self,
-        taken: &[u32],
-        usable: &impl Fn(u32) -> bool,
-        stream: &mut Stream,
-    ) -> Option<u32> {
-        draw(&self.sorted, |w| usable(w) && !taken.contains(&w), stream)
-    }
-
-    /// A worker of the rack, likewise.
-    fn in_rack(
-        &self,
-        rack: u32,
-        taken: &[u32],
-        usable: &impl Fn(u32) -> bool,
-        stream: &mut Stream,
-    ) -> Option<u32> {
-        let all = &self.sorted[self.starts[rack as usize]..self.starts[rack as usize + 1]];
-        draw(all, |w| usable(w) && !taken.contains(&w), stream)
-    }
-
-    /// A worker of another rack, likewise.
-    fn outside(
-        &self,
-        rack: u32,
-        taken: &[u32],
-        usable: &impl Fn(u32) -> bool,
-        stream: &mut Stream,
-    ) -> Option<u32> {
-        let (a, b) = (self.starts[rack as usize], self.starts[rack as usize + 1]);
-        let others = self.sorted.len() - (b - a);
-        let at = |i: usize| self.sorted[if i < a { i } else { i + b - a }];
-        draw_of(others, at, |w| usable(w) && !taken.contains(&w), stream)
-    }
-
-    /// Targets of a block with `replicas` copies, at most as many as there are workers; `writer` is
-    /// the worker that writes it, if one does.
-    pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
-        self.place_on(writer, replicas, &|_| true, stream)
-    }
-
-    /// The same where some workers cannot be used; fewer targets where too few are left. The writer
-    /// itself is always used.
-    pub fn place_on(
-        &self,
-        writer: Option<u32>,
-        replicas: u32,
-        usable: &impl Fn(u32) -> bool,
-        stream: &mut Stream,
-    ) -> Vec<u32> {
-        let mut targets = Vec::with_capacity(replicas as usize);
-        for i in 0..replicas {
-            let target = match i {
-                0 => writer,
-                1 => self.outside(self.of(targets[0]), &targets, usable, stream),
-                2 => self.in_rack(self.of(targets[1]), &targets, usable, stream),
-                _ => None,
-            };
-            match target.or_else(|| self.anywhere(&targets, usable, stream)) {
-                Some(target) => targets.push(target),
-                None => break,
+    /// Opens the connections to the other replicas of a block, and streams.
+    fn open_pipeline(&mut self, cx: &mut Context, writer: u32) {
+        let whole = cx.config.coarse.blocks;
+        let setup = if whole { 0 } else { cx.config.hdfs.setup_bytes };
+        let w = self.writers.get(writer);
+        let (job, block) = (w.job, w.block.bytes);
+        let hops = w.block.chain.len() - w.replica_after(0);
+        if hops > 0 && setup > 0 {
+            w.state = State::SettingUp;
+            self.set_up_hop(cx, writer);
+            return;
+        }
+        for _ in 0..hops {
+            let conn = self.open_hop(cx, writer);
+            if whole {
+                let framing = cx.config.hdfs.write_framing(block);
+                cx.out.push(replica_chunk(conn, block, framing, job));
             }
         }
-        targets
+        self.writers.get(writer).state = State::Streaming;
+        self.fill_pipeline(cx, writer);
     }
 
-    /// Where one more replica goes of a block that has some, copied from `source`: in another rack
-    /// while all are in one, else in the rack of the source, else anywhere.
-    pub fn place_another(
-        &self,
-        replicas: &[u32],
-        source: u32,
-        usable: &impl Fn(u32) -> bool,
-        stream: &mut Stream,
-    ) -> Option<u32> {
-        let rack = self.of(source);
-        let near = if replicas.iter().all(|&w| self.of(w) == rack) {
-            self.outside(rack, replicas, usable, stream)
-        } else if replicas.len() == 2 {
-            self.in_rack(rack, replicas, usable, stream)
-        } else {
-            None
+    /// Opens the next connection of the pipeline.
+    fn open_hop(&mut self, cx: &mut Context, writer: u32) -> ConnId {
+        let w = self.writers.get(writer);
+        let hop = w.block.hops.len();
+        let replica = w.block.chain[w.replica_after(hop)];
+        let below = if w.is_last(hop) { u64::MAX } else { 0 };
+        let from = match w.block.hops.last() {
+            Some(above) => cx.host(above.replica),
+            None => w.at.host,
         };
-        near.or_else(|| self.anywhere(replicas, usable, stream))
+        let ends = (from, cx.host(replica));
+        let purpose = Use::Pipeline { writer, hop: hop as u32 };
+        let conn = cx.open(purpose, ends);
+        w.block.hops.push(Hop { conn, replica, arrived: 0, stored: 0, below, acknowledged: 0 });
+        conn
     }
 
-    /// The replica a client reads that may be on a worker, and how far it is. One that is on no
-    /// worker has no rack.
-    pub fn nearest_to(
-        &self,
-        reader: Option<u32>,
-        replicas: &[u32],
-        stream: &mut Stream,
-    ) -> (u32, Locality) {
-        let Some(reader) = reader else {
-            return (replicas[stream.below(replicas.len() as u64) as usize], Locality::Remote);
-        };
-        let holder = self.nearest(reader, replicas, stream);
-        let locality = if holder == reader {
-            Locality::Node
-        } else if self.of(holder) == self.of(reader) {
-            Locality::Rack
-        } else {
-            Locality::Remote
-        };
-        (holder, locality)
+    /// Opens the next connection and sends the request down it.
+    fn set_up_hop(&mut self, cx: &mut Context, writer: u32) {
+        let conn = self.open_hop(cx, writer);
+        let job = self.writers.get(writer).job;
+        cx.tell(conn, Side::Client, cx.config.hdfs.setup_bytes, SETUP, Some(job));
     }
 
-    /// The replica a worker reads: its own, else one in its rack, else any.
-    pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
-        if replicas.contains(&reader) {
-            return reader;
+    /// Sends and stores as the window and what is produced allow.
+    fn fill_pipeline(&mut self, cx: &mut Context, writer: u32) {
+        let hdfs = &cx.config.hdfs;
+        let window = hdfs.write_chunk_bytes.saturating_mul(u64::from(hdfs.write_window));
+        let w = self.writers.get(writer);
+        let there = w.block.bytes.min(w.produced - w.written);
+        match w.block.hops.first().map(|hop| hop.conn) {
+            None => w.block.sent = there,
+            Some(_) if cx.config.coarse.blocks => w.block.sent = there,
+            Some(conn) => loop {
+                let bytes = hdfs.write_chunk_bytes.min(w.block.bytes - w.block.sent);
+                if bytes == 0
+                    || w.block.sent + bytes > there
+                    || w.block.sent + bytes > w.block.acknowledged + window
+                {
+                    break;
+                }
+                w.block.sent += bytes;
+                cx.out.push(replica_chunk(conn, bytes, hdfs.write_framing(bytes), w.job));
+            },
         }
-        let near: Vec<u32> =
-            replicas.iter().copied().filter(|&w| self.of(w) == self.of(reader)).collect();
-        let from = if near.is_empty() { replicas } else { &near[..] };
-        from[stream.below(from.len() as u64) as usize]
-    }
-}
-
-/// One of these workers that may be drawn, each as likely, if there is one.
-fn draw(workers: &[u32], may: impl Fn(u32) -> bool, stream: &mut Stream) -> Option<u32> {
-    draw_of(workers.len(), |i| workers[i], may, stream)
-}
-
-/// The same of `count` workers, by place. Draws until one may be: few may not, as a rule.
-fn draw_of(
-    count: usize,
-    at: impl Fn(usize) -> u32,
-    may: impl Fn(u32) -> bool,
-    stream: &mut Stream,
-) -> Option<u32> {
-    if !(0..count).any(|i| may(at(i))) {
-        return None;
-    }
-    loop {
-        let w = at(stream.below(count as u64) as usize);
-        if may(w) {
-            return Some(w);
+        let bytes = w.block.sent.saturating_sub(w.block.handed);
+        w.block.handed += bytes;
+        if let (Some(worker), true) = (w.at.worker, bytes > 0) {
+            let what = Work::Local { writer, bytes };
+            if cx.write(worker, bytes, what) {
+                self.writers.get(writer).block.local += bytes;
+            }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn distinct(targets: &[u32]) -> bool {
-        let mut t = targets.to_vec();
-        t.sort_unstable();
-        t.dedup();
-        t.len() == targets.len()
+        self.block_written(cx, writer);
     }
 
-    #[test]
-    fn replicas_follow_the_rack_policy() {
-        let racks = Racks::new(&[7, 3, 7, 3, 7, 9, 9]);
-        let mut stream = Stream::new(1, "t");
-        for n in 1..=7 {
-            for writer in [None, Some(0), Some(5)] {
-                for _ in 0..50 {
-                    let t = racks.place(writer, n, &mut stream);
-                    assert_eq!(t.len(), n as usize);
-                    assert!(distinct(&t), "{t:?}");
-                    assert!(writer.is_none_or(|w| t[0] == w));
-                    if n >= 2 {
-                        assert_ne!(racks.of(t[0]), racks.of(t[1]));
-                    }
-                    if n >= 3 {
-                        assert_eq!(racks.of(t[1]), racks.of(t[2]));
-                    }
+    /// A message has come down a hop.
+    pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
+        let hdfs = &cx.config.hdfs;
+        let w = self.writers.get(writer);
+        let job = w.job;
+        let last = w.is_last(hop as usize);
+        let Hop { conn, replica, .. } = w.block.hops[hop as usize];
+        if bytes == SETUP || bytes == CLOSE {
+            match (last, bytes) {
+                (true, _) => self.acknowledge(cx, conn, bytes, job),
+                (false, SETUP) => self.set_up_hop(cx, writer),
+                (false, _) => {
+                    let next = w.block.hops[hop as usize + 1].conn;
+                    cx.tell(next, Side::Client, PACKET_HEADER, CLOSE, Some(job));
                 }
             }
+            return;
+        }
+        w.block.hops[hop as usize].arrived += bytes;
+        if !last && !cx.config.coarse.blocks {
+            let next = w.block.hops[hop as usize + 1].conn;
+            cx.out.push(replica_chunk(next, bytes, hdfs.write_framing(bytes), job));
+        }
+        let pipe = w.pipe;
+        let what = Work::Replica { writer, pipe, hop, bytes };
+        if cx.store(replica, bytes, what) {
+            self.chunk_stored(cx, (writer, pipe, hop), bytes);
         }
     }
 
-    #[test]
-    fn one_rack_and_racks_of_one_still_place_all_replicas() {
-        let mut stream = Stream::new(1, "t");
-        for switches in [&[1u32, 1, 1][..], &[1, 2, 3], &[1, 1, 2]] {
-            for _ in 0..50 {
-                let t = Racks::new(switches).place(Some(0), 3, &mut stream);
-                assert!(t[0] == 0 && distinct(&t) && t.len() == 3);
+    fn acknowledge(&self, cx: &mut Context, conn: ConnId, bytes: u64, job: u32) {
+        let ack = cx.config.hdfs.ack_bytes;
+        cx.tell(conn, Side::Server, ack, bytes, Some(job));
+    }
+
+    /// A replica has taken in a chunk.
+    pub fn chunk_stored(
+        &mut self,
+        cx: &mut Context,
+        (writer, pipe, hop): (u32, u32, u32),
+        bytes: u64,
+    ) {
+        let w = self.writers.get(writer);
+        if w.pipe != pipe {
+            return;
+        }
+        w.block.hops[hop as usize].stored += bytes;
+        if cx.config.coarse.blocks {
+            w.block.acknowledged = w.block.hops.iter().map(|hop| hop.stored).min().unwrap_or(0);
+            self.block_written(cx, writer);
+            return;
+        }
+        self.pass_acknowledgement(cx, writer, hop);
+    }
+
+    /// Acknowledges what a replica and all below it have.
+    fn pass_acknowledgement(&mut self, cx: &mut Context, writer: u32, hop: u32) {
+        let w = self.writers.get(writer);
+        let job = w.job;
+        let h = &mut w.block.hops[hop as usize];
+        let bytes = h.stored.min(h.below) - h.acknowledged;
+        if bytes > 0 {
+            h.acknowledged += bytes;
+            let conn = h.conn;
+            self.acknowledge(cx, conn, bytes, job);
+        }
+    }
+
+    /// An acknowledgement has come back over a hop.
+    pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
+        let w = self.writers.get(writer);
+        let job = w.job;
+        if hop > 0 {
+            let above = &mut w.block.hops[hop as usize - 1];
+            if bytes == SETUP || bytes == CLOSE {
+                let conn = above.conn;
+                self.acknowledge(cx, conn, bytes, job);
+            } else {
+                above.below += bytes;
+                self.pass_acknowledgement(cx, writer, hop - 1);
             }
+            return;
+        }
+        match bytes {
+            SETUP => w.state = State::Streaming,
+            CLOSE => return self.block_closed(cx, writer),
+            _ => w.block.acknowledged += bytes,
+        }
+        self.fill_pipeline(cx, writer);
+    }
+
+    /// Bytes of the writer's own replica were taken in.
+    pub fn local_stored(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
+        self.writers.get(writer).block.local += bytes;
+        self.block_written(cx, writer);
+    }
+
+    /// Ends the block once every replica has all of it.
+    fn block_written(&mut self, cx: &mut Context, writer: u32) {
+        let closes = cx.config.hdfs.setup_bytes > 0 && !cx.config.coarse.blocks;
+        let w = self.writers.get(writer);
+        let all = |bytes| bytes == w.block.bytes;
+        let remote = w.block.hops.is_empty() || all(w.block.acknowledged);
+        let local = w.at.worker.is_none() || all(w.block.local);
+        if w.state != State::Streaming || !all(w.block.sent) || !remote || !local {
+            return;
+        }
+        match w.block.hops.first() {
+            Some(hop) if closes => {
+                w.state = State::Closing;
+                let (conn, job) = (hop.conn, Some(w.job));
+                cx.tell(conn, Side::Client, PACKET_HEADER, CLOSE, job);
+            }
+            _ => self.block_closed(cx, writer),
         }
     }
 
-    #[test]
-    fn workers_that_cannot_be_used_get_nothing() {
-        let racks = Racks::new(&[7, 3, 7, 3, 7, 9, 9]);
-        let mut stream = Stream::new(1, "t");
-        for _ in 0..50 {
-            let t = racks.place_on(Some(0), 3, &|w| w != 1 && w != 5 && w != 6, &mut stream);
-            assert_eq!(t[1], 3, "the only one that is left in another rack");
-            assert!(t.len() == 3 && distinct(&t) && [2, 4].contains(&t[2]));
-            assert_eq!(racks.place_on(Some(0), 3, &|w| w == 4, &mut stream), [0, 4]);
-            assert!(racks.place_on(None, 3, &|_| false, &mut stream).is_empty());
+    /// The block is through: its connections close, the next one begins.
+    fn block_closed(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        w.written += w.block.bytes;
+        w.retries = 0;
+        let (bytes, wanted, replicas) =
+            (w.block.bytes, w.replicas, std::mem::take(&mut w.block.chain));
+        w.blocks.push(Written { bytes, wanted, replicas });
+        w.state = State::Idle;
+        if w.block.hops.is_empty() && w.session.is_none() {
+            // Nothing takes time here; a wake-up keeps many small blocks off the stack.
+            w.state = State::Pausing;
+            cx.wake(cx.now, Timer::Block(writer));
+            return;
+        }
+        for hop in std::mem::take(&mut w.block.hops) {
+            cx.close(hop.conn);
+        }
+        self.next_block(cx, writer);
+    }
+
+    /// The file is complete.
+    fn file_written(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.remove(writer);
+        if let Some(session) = w.session {
+            self.namenode.bye(cx, session);
+        }
+        cx.note(Note::FileWritten { owner: w.owner, blocks: w.blocks });
+    }
+}
+
+impl Hdfs {
+    /// Nobody needs the files a client writes any more, nor the answers it waits for.
+    pub fn drop_files_of(&mut self, cx: &mut Context, client: u32) {
+        let its = |w: &Writer| w.owner == Owner::Client(client);
+        let writers: Vec<u32> =
+            self.writers.iter().filter(|(_, w)| its(w)).map(|(number, _)| number).collect();
+        for writer in writers {
+            self.drop_writer(cx, writer);
+        }
+        self.namenode.drop_caller(cx, Caller::Reader { client });
+    }
+
+    /// Nobody needs the file any more.
+    pub fn drop_writer(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.remove(writer);
+        cx.abort_where(|u| is_hop_of(u, writer));
+        if let Some(session) = w.session {
+            self.namenode.drop_session(cx, session);
         }
     }
 
-    #[test]
-    fn one_more_replica_keeps_to_two_racks() {
-        let racks = Racks::new(&[0, 0, 0, 1, 1, 2]);
-        let mut stream = Stream::new(1, "t");
-        let mut another = |held: &[u32], source, dead: u32| {
-            racks.place_another(held, source, &|w| w != dead, &mut stream)
-        };
-        for _ in 0..50 {
-            assert!([3, 4, 5].contains(&another(&[0], 0, 9).unwrap()));
-            assert!([3, 4, 5].contains(&another(&[0, 2], 2, 9).unwrap()));
-            assert_eq!(another(&[0, 3], 3, 9), Some(4));
-            assert!([1, 2].contains(&another(&[0, 3], 0, 9).unwrap()));
-            assert_ne!(another(&[0, 3], 3, 4).unwrap(), 4);
-            assert_eq!(another(&[0, 1, 2, 3, 4], 0, 5), None);
-        }
+    /// Whether a pipeline's first unacknowledged byte, or an answer, is awaited.
+    pub fn writer_waits(&self, writer: u32) -> bool {
+        self.writers.find(writer).is_some_and(|w| match w.state {
+            State::SettingUp | State::Closing => true,
+            State::Streaming => w.block.sent > w.block.acknowledged,
+            _ => false,
+        })
     }
+}
 
-    #[test]
-    fn second_replicas_are_uniform_over_other_racks() {
-        let racks = Racks::new(&[0, 1, 0, 1, 2]);
-        let mut stream = Stream::new(1, "t");
-        let mut seen = [0; 5];
-        for _ in 0..3000 {
-            seen[racks.place(Some(3), 2, &mut stream)[1] as usize] += 1;
-        }
-        assert_eq!((seen[1], seen[3]), (0, 0));
-        assert!([0, 2, 4].iter().all(|&w| (880..1120).contains(&seen[w])), "{seen:?}");
+fn is_hop_of(purpose: Use, writer: u32) -> bool {
+    match purpose {
+        Use::Pipeline { writer: of, .. } | Use::Transfer { writer: of } => of == writer,
+        _ => false,
     }
+}
 
-    #[test]
-    fn readers_prefer_near_replicas() {
-        let racks = Racks::new(&[0, 0, 0, 1, 1]);
-        let mut stream = Stream::new(1, "t");
-        let mut far = [0; 5];
-        for _ in 0..100 {
-            assert_eq!(racks.nearest(1, &[0, 1, 3], &mut stream), 1);
-            assert_eq!(racks.nearest(4, &[0, 1, 3], &mut stream), 3);
-            far[racks.nearest(4, &[0, 1, 2], &mut stream) as usize] += 1;
-        }
-        assert!(far[..3].iter().all(|&n| n > 10), "{far:?}");
+/// A chunk on its way over a hop of the pipeline.
+fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
+    Action::Send {
+        conn,
+        from: Side::Client,
+        payload: bytes,
+        header,
+        tag: bytes,
+        purpose: Purpose::Replica,
+        job: Some(job),
+        record: true,
     }
 }

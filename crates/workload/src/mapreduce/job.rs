@@ -1,12 +1,12 @@
 //! What the master knows of a running job: its splits, which tasks wait, where map outputs are.
 
 use super::config::JobSpec;
-use super::hdfs::Racks;
+use super::racks::Racks;
+use super::scheduler::Jobs;
 use super::shares::{partition, share};
 use super::waiting::WaitingMaps;
-use super::yarn::Master;
 use eastwest_engine::random::Stream;
-use eastwest_types::{JobCounters, Span, Time};
+use eastwest_types::{JobCounters, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,6 +21,82 @@ pub struct Output {
     pub lost: bool,
 }
 
+/// Where the outputs of finished maps are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Outputs {
+    /// Worker of every finished map in the order of the reports.
+    pub finished_on: Vec<u32>,
+    /// Of each of these, what its machine had written before its output; only where outputs are
+    /// fetched in parts.
+    pub marks: Vec<u64>,
+    /// Maps of a part of a reduce's input.
+    pub part_maps: u32,
+    /// Outputs of each worker that has some, in the order of the reports; empty where they are
+    /// fetched in parts.
+    by_worker: BTreeMap<u32, Vec<Output>>,
+    /// Of every map that is done and has reduces, where its output is; empty where outputs are
+    /// fetched in parts.
+    at: BTreeMap<u32, u32>,
+    /// Reports of reduces that could not fetch a map's output.
+    failures: BTreeMap<u32, u32>,
+}
+
+impl Outputs {
+    /// A map has finished on a worker whose machine had written so much before its output.
+    pub fn add(&mut self, map: u32, worker: u32, mark: u64, in_parts: bool) {
+        self.finished_on.push(worker);
+        if in_parts {
+            self.marks.push(mark);
+        } else {
+            let output = Output { map, mark, lost: false };
+            self.by_worker.entry(worker).or_default().push(output);
+            self.at.insert(map, worker);
+        }
+    }
+
+    /// How many reports of finished maps there were.
+    pub fn reported(&self) -> u32 {
+        self.finished_on.len() as u32
+    }
+
+    /// Outputs of a worker that has some.
+    pub fn on(&self, worker: u32) -> &[Output] {
+        &self.by_worker[&worker]
+    }
+
+    /// Maps whose output is on a worker.
+    pub fn maps_on(&self, worker: u32) -> Vec<u32> {
+        self.at.iter().filter(|&(_, &at)| at == worker).map(|(&map, _)| map).collect()
+    }
+
+    /// The worker that has a map's output, and the number of the output there.
+    pub fn place(&self, map: u32) -> Option<(u32, u32)> {
+        let &worker = self.at.get(&map)?;
+        let made = self.on(worker).iter().rposition(|o| o.map == map && !o.lost);
+        Some((worker, made.expect("its worker lists it") as u32))
+    }
+
+    /// A reduce could not fetch a map's output from a worker. Returns how many have said so, if it is
+    /// still there.
+    pub fn failed(&mut self, map: u32, from: u32) -> Option<u32> {
+        if self.at.get(&map) != Some(&from) {
+            return None;
+        }
+        let reports = self.failures.entry(map).or_default();
+        *reports += 1;
+        Some(*reports)
+    }
+
+    /// The output of a map is given up. Returns whether there was one.
+    pub fn lose(&mut self, map: u32) -> bool {
+        self.failures.remove(&map);
+        let Some(worker) = self.at.remove(&map) else { return false };
+        let outputs = self.by_worker.get_mut(&worker).expect("it lists the output");
+        outputs.iter_mut().filter(|o| o.map == map).for_each(|o| o.lost = true);
+        true
+    }
+}
+
 /// A job that can have running tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -31,41 +107,21 @@ pub struct Job {
     /// Reduces that are given out or done.
     pub reduces_given: u32,
     /// The first reduce that was never given out.
-    pub next_reduce: u32,
+    next_reduce: u32,
     /// Reduces that wait again after an attempt has ended without success.
-    pub reduces_back: Vec<u32>,
+    reduces_back: Vec<u32>,
     /// Failed attempts by kind and task.
     pub failures: BTreeMap<(usize, u32), u32>,
-    /// Of every map that is done and has reduces, where its output is; empty where outputs are
-    /// fetched in parts.
-    pub map_at: BTreeMap<u32, u32>,
-    /// Reports of reduces that could not fetch a map's output.
-    pub fetch_failures: BTreeMap<u32, u32>,
-
+    /// Where the outputs of its maps are.
+    pub outputs: Outputs,
     /// Reduces that may be given out.
     pub reduces_asked: u32,
-    /// Its application master, on YARN while it runs.
-    pub master: Option<Master>,
-    /// Application masters that were lost.
-    pub master_failures: u32,
-    /// Whether that has called the resource manager.
-    pub registered: bool,
     /// Maps that were reported to have finished.
     pub maps_done: u32,
     /// Reduces that were reported to have finished.
     pub reduces_done: u32,
-    /// Worker of every finished map in the order of the reports.
-    pub finished_on: Vec<u32>,
-    /// Of each of these, what its machine had written before its output; only where outputs are
-    /// fetched in parts.
-    pub marks: Vec<u64>,
-    /// Maps of a part of a reduce's input.
-    pub part_maps: u32,
     /// Workers its reduces were given to, where heartbeats are no messages.
     pub reducers: Vec<u32>,
-    /// Outputs of each worker that has some, in the order of the reports; empty where they are
-    /// fetched in parts.
-    pub outputs: BTreeMap<u32, Vec<Output>>,
     /// When its first task started.
     pub started: Option<Time>,
     /// Shuffle bytes that stayed on their worker.
@@ -91,24 +147,91 @@ impl Job {
             next_reduce: 0,
             reduces_back: Vec::new(),
             failures: BTreeMap::new(),
-            map_at: BTreeMap::new(),
-            fetch_failures: BTreeMap::new(),
+            outputs: Outputs::default(),
             reduces_asked: 0,
-            master: None,
-            registered: false,
-            master_failures: 0,
             maps_done: 0,
             reduces_done: 0,
-            finished_on: Vec::new(),
-            marks: Vec::new(),
-            part_maps: 1,
             reducers: Vec::new(),
-            outputs: BTreeMap::new(),
             started: None,
             shuffle_local_bytes: 0,
             counters: JobCounters::default(),
             longest_map: Span::ZERO,
         }
+    }
+
+    /// Whether all tasks of the job are done.
+    pub fn is_through(&self, spec: &JobSpec) -> bool {
+        (self.maps_done, self.reduces_done) == (spec.maps, spec.reduces)
+    }
+
+    /// The next reduce to give out.
+    pub fn give_reduce(&mut self) -> u32 {
+        self.reduces_given += 1;
+        self.reduces_back.pop().unwrap_or_else(|| {
+            self.next_reduce += 1;
+            self.next_reduce - 1
+        })
+    }
+
+    /// A task that was given out waits again.
+    pub fn take_back(&mut self, kind: TaskKind, task: u32, racks: &Racks) {
+        match kind {
+            TaskKind::Map => {
+                self.maps.put_back(task, racks);
+                self.maps_given -= 1;
+            }
+            TaskKind::Reduce => {
+                self.reduces_back.push(task);
+                self.reduces_given -= 1;
+            }
+        }
+    }
+}
+
+/// What masters know of jobs, by their numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobTable {
+    /// Jobs that can have running tasks.
+    pub table: Vec<Option<Box<Job>>>,
+}
+
+impl JobTable {
+    /// So many jobs, none of which can have running tasks yet.
+    pub fn new(jobs: usize) -> JobTable {
+        JobTable { table: vec![None; jobs] }
+    }
+
+    /// A job that runs, to change.
+    pub fn get(&mut self, job: u32) -> &mut Job {
+        self.find(job).expect("the job runs")
+    }
+
+    /// A job that runs.
+    pub fn running(&self, job: u32) -> &Job {
+        self.table[job as usize].as_ref().expect("the job runs")
+    }
+
+    /// A job that may be over.
+    pub fn find(&mut self, job: u32) -> Option<&mut Job> {
+        self.table[job as usize].as_deref_mut()
+    }
+
+    /// Whether a job runs.
+    pub fn runs(&self, job: u32) -> bool {
+        self.table[job as usize].is_some()
+    }
+
+    /// The replicas of a split have changed.
+    pub fn split_moved(&mut self, job: u32, map: u32, replicas: &[u32], racks: &Racks) {
+        if let Some(state) = self.find(job) {
+            state.maps.moved(map, replicas, racks);
+        }
+    }
+}
+
+impl Jobs for JobTable {
+    fn maps(&mut self, job: u32) -> &mut WaitingMaps {
+        &mut self.get(job).maps
     }
 }
 
@@ -135,5 +258,13 @@ impl JobSpec {
     pub fn written_bytes(&self, task: u32) -> u64 {
         let writers = if self.reduces > 0 { self.reduces } else { self.maps };
         share(self.bytes.output, writers, task)
+    }
+    /// What a map computes on: its split, or without input what it puts out.
+    pub fn map_work(&self, map: u32) -> u64 {
+        match self.bytes.input {
+            0 if self.reduces > 0 => self.collected_bytes(map),
+            0 => self.written_bytes(map),
+            _ => self.split_bytes(map),
+        }
     }
 }

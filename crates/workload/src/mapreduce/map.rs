@@ -13,320 +13,222 @@
 //! time of its own; records have one size. A combiner leaves the same part of every spill, so that
 //! merges find nothing more to combine, and takes no time beside that of the sort.
 
-use super::config::{JobSpec, SortConfig};
 use super::connections::Use;
-use super::control::{control_message, data_message};
-use super::failure::Cause;
-use super::hardware::Work;
+use super::context::Context;
+use super::hdfs::Hdfs;
+use super::mapping::{Mapping, buffer};
 use super::merge;
 use super::namenode::Caller;
-use super::task::{Stage, Step};
-use super::{MapReduce, Timer};
-use crate::Action;
-use eastwest_types::{ConnId, Purpose, Side, Span, Time};
-use serde::{Deserialize, Serialize};
+use super::note::Note;
+use super::report::Cause;
+use super::task::Stage;
+use super::tasks::Tasks;
+use super::timer::Timer;
+use super::work::{Step, Work};
+use eastwest_types::{ConnId, Purpose, Side, Span};
 
-/// A map between its first byte and its last spill. Positions count bytes of output, before a
-/// combiner.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Mapping {
-    input: u64,
-    output: u64,
-    /// What a combiner leaves of it, at most as much.
-    kept: u64,
-    /// Whether the split is read from the worker's disks.
-    local: bool,
-    /// Output of the pieces that are through.
-    at: u64,
-    /// Output when the running piece is through.
-    to: u64,
-    /// Output handed to spills.
-    spilled: u64,
-    /// A spill runs.
-    spilling: bool,
-    /// Parts of it that are not through.
-    spill_parts: u32,
-    /// The running spill has been sorted.
-    sorted: bool,
-    /// Bytes the running spill writes.
-    spill: u64,
-    /// The function waits for the running spill.
-    stalled: bool,
-    /// The function is through.
-    through: bool,
-    /// What the machine had written when the first spill began.
-    mark: u64,
-}
-
-/// Output bytes after which a spill begins, and what still fits while it runs.
-fn buffer(sort: &SortConfig) -> (u64, u64) {
-    let record = u64::from(sort.record_bytes);
-    let held = |bytes: u64| {
-        let all = record + u64::from(sort.record_meta_bytes);
-        (u128::from(bytes) * u128::from(record) / u128::from(all)) as u64
-    };
-    let soft = (sort.buffer_bytes as f64 * sort.spill_fraction) as u64;
-    let soft = soft.min(sort.buffer_bytes);
-    (held(soft).max(1), held(sort.buffer_bytes - soft))
-}
-
-impl Mapping {
-    /// Input read when so much of some output is there.
-    fn read_at(&self, position: u64) -> u64 {
-        (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
-    }
-
-    /// What a combiner leaves of the output up to here.
-    fn kept_at(&self, position: u64) -> u64 {
-        let kept = u128::from(self.kept) * u128::from(position);
-        (kept / u128::from(self.output.max(1))) as u64
-    }
-
-    /// How far the function is when such a part of the running piece is done.
-    pub fn done(&self, piece: f64) -> f64 {
-        if self.through || self.output == 0 {
-            return if self.through { 1.0 } else { piece };
-        }
-        (self.at as f64 + (self.to - self.at) as f64 * piece) / self.output as f64
-    }
-
-    /// Where the piece from here ends.
-    fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
-        let trigger = self.spilled.saturating_add(soft);
-        let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };
-        self.output.min(trigger).min(full)
-    }
-}
-
-impl MapReduce {
-    pub(super) fn map_start(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
+impl Tasks {
+    pub fn map_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
         let (worker, split) = (t.worker, t.bytes_in);
-        t.input_done = now;
+        t.times.input_done = cx.now;
         t.stage = Stage::Locating;
-        if split == 0 || self.config.hdfs.namenode_time.is_none() {
-            self.split_located(now, task, out);
+        if split == 0 || cx.config.hdfs.namenode_time.is_none() {
+            self.split_located(cx, hdfs, task);
             return;
         }
-        let call = self.namenode_session(Caller::Split { task }, self.host(worker));
-        self.ask_namenode(now, call, out);
+        let call = hdfs.namenode.session(Caller::Split { task }, cx.host(worker));
+        hdfs.namenode.ask(cx, call);
     }
 
     /// It is known where the split is: reading and computing begin.
-    pub(super) fn split_located(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
+    pub fn split_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
-        let holder = if split == 0 { Some(worker) } else { self.choose_holder(task) };
+        let holder = if split == 0 { Some(worker) } else { self.choose_holder(cx, task) };
         let Some(holder) = holder else {
-            self.seek_later(now, task, out);
+            self.seek_later(cx, task);
             return;
         };
         let local = holder == worker;
         if !local {
-            self.ask_for_split(now, (task, holder), out);
+            self.ask_for_split(cx, (task, holder));
         }
-        let spec = &self.config.jobs[job as usize];
+        let spec = &cx.config.jobs[job as usize];
         if spec.reduces == 0 {
-            self.produce_map_output(now, task, local, out);
+            self.produce_map_output(cx, hdfs, task, local);
             return;
         }
         let (output, kept) = (spec.collected_bytes(map), spec.spill_bytes(map));
-        let t = self.tasks.get(task);
+        let t = self.attempts.get(task);
         t.bytes_out = kept;
         t.counters.collected = output;
-        t.stage = Stage::Mapping(Box::new(Mapping {
-            input: split,
-            output,
-            kept,
-            local,
-            at: 0,
-            to: 0,
-            spilled: 0,
-            spilling: false,
-            spill_parts: 0,
-            sorted: false,
-            spill: 0,
-            stalled: false,
-            through: false,
-            mark: 0,
-        }));
-        self.next_piece(now, task, out);
+        t.stage = Stage::Mapping(Box::new(Mapping::new(split, (output, kept), local)));
+        self.next_piece(cx, task);
     }
 
     /// The replica of its split that a map reads: the nearest that has not failed it.
-    fn choose_holder(&mut self, task: u32) -> Option<u32> {
-        let t = self.tasks.get(task);
+    fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
+        let t = self.attempts.get(task);
         let (job, map, worker) = (t.job, t.index, t.worker);
-        let avoid = t.avoid.clone();
-        let mut stream = self.stream("replica", job, map);
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
+        let avoid = t.split.avoid.clone();
+        let mut stream = cx.stream("replica", job, map);
+        let state = self.jobs.running(job);
         let mut replicas = state.maps.replicas(map).to_vec();
         replicas.retain(|w| !avoid.contains(w));
-        (!replicas.is_empty()).then(|| self.racks.nearest(worker, &replicas, &mut stream))
+        (!replicas.is_empty()).then(|| cx.racks.nearest(worker, &replicas, &mut stream))
     }
 
-    fn ask_for_split(&mut self, now: Time, (task, holder): (u32, u32), out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
+    fn ask_for_split(&mut self, cx: &mut Context, (task, holder): (u32, u32)) {
+        let t = self.attempts.get(task);
         let (job, worker) = (t.job, t.worker);
-        t.input_left = 1;
-        let ends = (self.host(worker), self.host(holder));
+        t.split.left = 1;
+        let ends = (cx.host(worker), cx.host(holder));
         let purpose = Use::Split { task, holder };
-        let conn = self.conns.open(purpose, ends, self.config.class, out);
-        if self.config.coarse.blocks {
-            self.send_split(now, task, holder, conn, out);
+        let conn = cx.open(purpose, ends);
+        if cx.config.coarse.blocks {
+            self.send_split(cx, task, holder, conn);
             return;
         }
-        let request = u64::from(self.config.hdfs.read_request_bytes);
-        out.push(control_message(conn, Side::Client, request, 0, Some(job)));
+        let request = u64::from(cx.config.hdfs.read_request_bytes);
+        cx.tell(conn, Side::Client, request, 0, Some(job));
     }
 
     /// The connection to a datanode is gone: the map reads its split from another replica, from the
     /// beginning (DFSInputStream's dead nodes).
-    pub(super) fn split_lost(
-        &mut self,
-        now: Time,
-        (task, holder): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        self.tasks.get(task).avoid.push(holder);
-        self.read_elsewhere(now, task, out);
+    pub fn split_lost(&mut self, cx: &mut Context, (task, holder): (u32, u32)) {
+        self.attempts.get(task).split.avoid.push(holder);
+        self.read_elsewhere(cx, task);
     }
 
-    fn read_elsewhere(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        match self.choose_holder(task) {
-            Some(next) if next == self.tasks.get(task).worker => {
+    fn read_elsewhere(&mut self, cx: &mut Context, task: u32) {
+        match self.choose_holder(cx, task) {
+            Some(next) if next == self.attempts.get(task).worker => {
                 // copied here meanwhile
-                let t = self.tasks.get(task);
-                t.input_left = 1;
-                let (bytes, round) = (t.bytes_in, t.sought);
+                let t = self.attempts.get(task);
+                t.split.left = 1;
+                let (bytes, round) = (t.bytes_in, t.split.sought);
                 let what = Work::Split { task, holder: next, round };
-                self.hardware.read(now, next, bytes, what, out);
+                cx.read(next, bytes, what);
             }
-            Some(next) => self.ask_for_split(now, (task, next), out),
-            None => self.seek_later(now, task, out),
+            Some(next) => self.ask_for_split(cx, (task, next)),
+            None => self.seek_later(cx, task),
         }
     }
 
     /// No replica is left: the map looks again later, also at those that have failed it, and fails
     /// after `acquire_failures` times (DFSInputStream.refetchLocations; BlockMissingException).
-    fn seek_later(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let recovery = &self.config.hdfs.recovery;
+    fn seek_later(&mut self, cx: &mut Context, task: u32) {
+        let recovery = &cx.config.hdfs.recovery;
         let (most, base) = (recovery.acquire_failures, recovery.retry_window);
-        let t = self.tasks.get(task);
-        let (job, map, times) = (t.job, t.index, t.sought);
-        t.sought += 1;
-        t.avoid.clear();
+        let t = self.attempts.get(task);
+        let (job, map, times) = (t.job, t.index, t.split.sought);
+        t.split.sought += 1;
+        t.split.avoid.clear();
         if times >= most {
-            self.attempt_failed(now, task, Cause::Missing, out);
+            cx.note(Note::AttemptFailed { task, cause: Cause::Missing });
             return;
         }
         let window = Span(base.0.saturating_mul(u64::from(times) + 1));
-        let drawn = self.stream(&format!("seek/{times}"), job, map).within(window);
-        out.push(Timer::Seek(task).at(now + base * u64::from(times) + drawn));
+        let drawn = cx.stream(&format!("seek/{times}"), job, map).within(window);
+        cx.wake_in(base * u64::from(times) + drawn, Timer::Seek(task));
     }
 
     /// A map looks again for a replica of its split.
-    pub(super) fn seek_split(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        match self.tasks.get(task).stage {
-            Stage::Locating => self.split_located(now, task, out),
-            _ => self.read_elsewhere(now, task, out),
+    pub fn seek_split(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        match self.attempts.get(task).stage {
+            Stage::Locating => self.split_located(cx, hdfs, task),
+            _ => self.read_elsewhere(cx, task),
         }
     }
 
     /// A datanode has read a split for a map, unless the map has turned to another one.
-    pub(super) fn split_read(
+    pub fn split_read(
         &mut self,
-        now: Time,
+        cx: &mut Context,
+        hdfs: &mut Hdfs,
         (task, holder, round): (u32, u32, u32),
-        out: &mut Vec<Action>,
     ) {
-        let t = self.tasks.get(task);
-        if t.sought == round && !t.avoid.contains(&holder) {
-            self.split_part(now, task, out);
+        let t = self.attempts.get(task);
+        if t.split.sought == round && !t.split.avoid.contains(&holder) {
+            self.split_part(cx, hdfs, task);
         }
     }
 
     /// At the holder of a replica: the request has arrived. The datanode reads while it sends.
-    pub(super) fn send_split(
-        &mut self,
-        now: Time,
-        task: u32,
-        holder: u32,
-        conn: ConnId,
-        out: &mut Vec<Action>,
-    ) {
-        let t = self.tasks.get(task);
-        let (job, bytes, round) = (t.job, t.bytes_in, t.sought);
-        if self.config.node.disks.is_some() {
-            t.input_left += 1;
-            self.hardware.read(now, holder, bytes, Work::Split { task, holder, round }, out);
+    pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
+        let t = self.attempts.get(task);
+        let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);
+        if cx.config.node.disks.is_some() {
+            t.split.left += 1;
+            cx.read(holder, bytes, Work::Split { task, holder, round });
         }
-        let framing = self.config.hdfs.read_framing(bytes);
+        let framing = cx.config.hdfs.read_framing(bytes);
         let ends = (conn, Side::Server);
-        out.push(data_message(ends, (bytes, framing), Purpose::MapInput, Some(job)));
+        cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
     /// The last byte of a remote split is there, or the datanode has read it.
-    pub(super) fn split_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        t.input_left -= 1;
-        if t.input_left > 0 {
+    pub fn split_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
+        t.split.left -= 1;
+        if t.split.left > 0 {
             return;
         }
-        t.input_done = now;
+        t.times.input_done = cx.now;
         match &t.stage {
-            Stage::Mapping(m) if m.through => self.map_function_done(now, task, out),
+            Stage::Mapping(m) if m.through => self.map_function_done(cx, task),
             Stage::Mapping(_) => {}
-            Stage::Producing(_) => self.input_complete(now, task, out),
+            Stage::Producing(_) => self.input_complete(cx, hdfs, task),
             stage => unreachable!("a split arrives while its map runs, not in {stage:?}"),
         }
     }
 
     fn mapping(&mut self, task: u32) -> &mut Mapping {
-        match &mut self.tasks.get(task).stage {
+        match &mut self.attempts.get(task).stage {
             Stage::Mapping(m) => m,
             stage => unreachable!("the map function does not run in {stage:?}"),
         }
     }
 
     /// Runs the map function to the next moment at which something else happens.
-    fn next_piece(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let sizes = buffer(&self.config.sort);
-        let rate = self.config.costs.map_rate;
+    fn next_piece(&mut self, cx: &mut Context, task: u32) {
+        let sizes = buffer(&cx.config.sort);
+        let rate = cx.config.costs.map_rate;
         let m = self.mapping(task);
         m.to = m.next_stop(sizes);
         let input = if m.output == 0 { m.input } else { m.read_at(m.to) - m.read_at(m.at) };
         let work = if m.input == 0 { m.to - m.at } else { input };
         let read = if m.local { input } else { 0 };
-        self.step(now, task, Step { cpu: rate.time_for(work), read, write: 0 }, out);
+        self.step(cx, task, Step { cpu: rate.time_for(work), read, write: 0 });
     }
 
     /// A piece of the map function is through.
-    pub(super) fn piece_mapped(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let soft = buffer(&self.config.sort).0;
-        let t = self.tasks.get(task);
+    pub fn piece_mapped(&mut self, cx: &mut Context, task: u32) {
+        let soft = buffer(&cx.config.sort).0;
+        let t = self.attempts.get(task);
         let Stage::Mapping(m) = &mut t.stage else { unreachable!("a piece of a running map") };
         m.at = m.to;
         if m.at == m.output {
             m.through = true;
-            if t.input_left == 0 {
-                self.map_function_done(now, task, out);
+            if t.split.left == 0 {
+                self.map_function_done(cx, task);
             }
         } else if m.spilling {
             m.stalled = true;
         } else {
             if m.at == m.spilled + soft {
-                self.spill(now, task, soft, out);
+                self.spill(cx, task, soft);
             }
-            self.next_piece(now, task, out);
+            self.next_piece(cx, task);
         }
     }
 
     /// Begins to spill so much of the buffer.
-    fn spill(&mut self, now: Time, task: u32, bytes: u64, out: &mut Vec<Action>) {
-        let worker = self.tasks.get(task).worker;
-        let mark = self.hardware.mark(worker);
-        let sort = self.config.costs.sort_rate;
+    fn spill(&mut self, cx: &mut Context, task: u32, bytes: u64) {
+        let worker = self.attempts.get(task).worker;
+        let mark = cx.hardware.mark(worker);
+        let sort = cx.config.costs.sort_rate;
         let m = self.mapping(task);
         if m.spilled == 0 {
             m.mark = mark;
@@ -340,16 +242,16 @@ impl MapReduce {
             Some(rate) => Step { cpu: rate.time_for(bytes), ..Step::default() },
             None => Step { write: written, ..Step::default() },
         };
-        let counters = &mut self.tasks.get(task).counters;
+        let counters = &mut self.attempts.get(task).counters;
         counters.spills += 1;
         counters.file_written += written;
-        let parts = self.begin_parts(now, task, step, Work::Spill(task), out);
+        let parts = self.begin_parts(cx, task, step, Work::Spill(task));
         self.mapping(task).spill_parts = parts;
     }
 
     /// A part of a spill is through.
-    pub(super) fn spill_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let soft = buffer(&self.config.sort).0;
+    pub fn spill_part(&mut self, cx: &mut Context, task: u32) {
+        let soft = buffer(&cx.config.sort).0;
         let m = self.mapping(task);
         m.spill_parts -= 1;
         if m.spill_parts > 0 {
@@ -358,51 +260,51 @@ impl MapReduce {
         if !m.sorted {
             m.sorted = true;
             let step = Step { write: m.spill, ..Step::default() };
-            let parts = self.begin_parts(now, task, step, Work::Spill(task), out);
+            let parts = self.begin_parts(cx, task, step, Work::Spill(task));
             self.mapping(task).spill_parts = parts;
             return;
         }
         m.spilling = false;
         if m.through {
-            if self.tasks.get(task).input_left == 0 {
-                self.flush_buffer(now, task, out);
+            if self.attempts.get(task).split.left == 0 {
+                self.flush_buffer(cx, task);
             }
         } else if std::mem::take(&mut m.stalled) {
             if m.at == m.spilled + soft {
-                self.spill(now, task, soft, out);
+                self.spill(cx, task, soft);
             }
-            self.next_piece(now, task, out);
+            self.next_piece(cx, task);
         }
     }
 
     /// The map function has seen all of its input.
-    fn map_function_done(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        self.tasks.get(task).computed = now;
+    fn map_function_done(&mut self, cx: &mut Context, task: u32) {
+        self.attempts.get(task).times.computed = cx.now;
         if !self.mapping(task).spilling {
-            self.flush_buffer(now, task, out);
+            self.flush_buffer(cx, task);
         }
     }
 
     /// Spills what is left in the buffer; when nothing is, merges the spills.
-    fn flush_buffer(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
+    fn flush_buffer(&mut self, cx: &mut Context, task: u32) {
         let m = self.mapping(task);
         let left = m.output - m.spilled;
         if left > 0 {
-            let soft = buffer(&self.config.sort).0;
-            self.spill(now, task, left.min(soft), out);
+            let soft = buffer(&cx.config.sort).0;
+            self.spill(cx, task, left.min(soft));
             return;
         }
-        self.merge_spills(now, task, out);
+        self.merge_spills(cx, task);
     }
 
     /// Merges several spills into the output; one is the output as it is.
-    fn merge_spills(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let (soft, factor) = (buffer(&self.config.sort).0, self.config.sort.factor);
+    fn merge_spills(&mut self, cx: &mut Context, task: u32) {
+        let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
         let m = self.mapping(task);
         let (kept, mark) = (m.kept, m.mark);
         // Up to where each spill but the last one reached.
         let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
-        let t = self.tasks.get(task);
+        let t = self.attempts.get(task);
         let worker = t.worker;
         t.stage = Stage::MergingSpills;
         let mut step = Step::default();
@@ -413,21 +315,10 @@ impl MapReduce {
             let bytes = merge::passes(&mut files, factor) + kept;
             t.counters.file_read += bytes;
             t.counters.file_written += bytes;
-            let cached = self.hardware.in_memory(worker, mark);
-            let cpu = self.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(bytes));
+            let cached = cx.hardware.in_memory(worker, mark);
+            let cpu = cx.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(bytes));
             step = Step { cpu, read: if cached { 0 } else { bytes }, write: bytes };
         }
-        self.step(now, task, step, out);
-    }
-}
-
-impl JobSpec {
-    /// What a map computes on: its split, or without input what it puts out.
-    pub(super) fn map_work(&self, map: u32) -> u64 {
-        match self.bytes.input {
-            0 if self.reduces > 0 => self.collected_bytes(map),
-            0 => self.written_bytes(map),
-            _ => self.split_bytes(map),
-        }
+        self.step(cx, task, step);
     }
 }

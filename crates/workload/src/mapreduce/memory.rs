@@ -13,14 +13,9 @@
 //! Departures: merging from memory to memory (off in Hadoop by default) is left out; outputs that
 //! stay in memory count as no file in the passes.
 
-use super::MapReduce;
 use super::config::{ShuffleConfig, SortConfig};
-use super::hardware::Work;
 use super::merge;
 use super::shares::share;
-use super::task::{Stage, Step};
-use crate::Action;
-use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Outputs of one fetch: the bytes that go to memory, and the files that go to the disk.
@@ -45,14 +40,16 @@ pub struct Memory {
     arrived: u64,
     /// Being merged to a file.
     merging: u64,
-    memory_parts: u32,
+    /// Parts of that merge that are not through.
+    pub memory_parts: u32,
     /// Files on the disk that are not being merged.
     files: Vec<u64>,
     /// The file that a running merge of files will make.
     making: u64,
-    file_parts: u32,
+    /// Parts of that merge that are not through.
+    pub file_parts: u32,
     /// What the machine had written before the first file.
-    mark: u64,
+    pub mark: u64,
 }
 
 impl Memory {
@@ -124,7 +121,7 @@ impl Memory {
     }
 
     /// Bytes to merge to a file now, if it is time.
-    fn begin_memory_merge(&mut self) -> Option<u64> {
+    pub fn begin_memory_merge(&mut self) -> Option<u64> {
         if self.merging > 0 || self.arrived < self.threshold {
             return None;
         }
@@ -139,7 +136,7 @@ impl Memory {
     }
 
     /// Bytes of the files to merge now, if it is time.
-    fn begin_file_merge(&mut self) -> Option<u64> {
+    pub fn begin_file_merge(&mut self) -> Option<u64> {
         if self.making > 0 || self.files.len() < 2 * self.factor - 1 {
             return None;
         }
@@ -152,98 +149,43 @@ impl Memory {
         self.files.push(std::mem::take(&mut self.making));
     }
 
-    fn merges(&self) -> bool {
-        self.merging > 0 || self.making > 0
-    }
-}
-
-impl MapReduce {
-    fn memory(&mut self, task: u32) -> &mut Memory {
-        &mut self.tasks.get(task).fetching.as_mut().expect("the reduce holds outputs").memory
-    }
-
-    /// Begins the merges it is time for.
-    pub(super) fn merge_fetched(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        if let Some(bytes) = self.memory(task).begin_memory_merge() {
-            let step = self.merge_step(task, 0, bytes);
-            self.memory(task).memory_parts =
-                self.begin_parts(now, task, step, Work::MemoryMerge(task), out);
+    /// A part of a merge from memory is through. Returns whether the merge is.
+    pub fn memory_merge_part(&mut self) -> bool {
+        self.memory_parts -= 1;
+        let over = self.memory_parts == 0;
+        if over {
+            self.end_memory_merge();
         }
-        if let Some(bytes) = self.memory(task).begin_file_merge() {
-            let step = self.merge_step(task, bytes, bytes);
-            self.memory(task).file_parts =
-                self.begin_parts(now, task, step, Work::DiskMerge(task), out);
-        }
+        over
     }
 
-    /// A merge that reads and writes so many bytes of files; counted.
-    fn merge_step(&mut self, task: u32, read: u64, write: u64) -> Step {
-        let worker = self.tasks.get(task).worker;
-        let now_written = self.hardware.mark(worker);
-        let memory = self.memory(task);
-        memory.mark = memory.mark.min(now_written);
-        let mark = memory.mark;
-        let from_disk = read > 0 && !self.hardware.in_memory(worker, mark);
-        let counters = &mut self.tasks.get(task).counters;
-        counters.file_read += read;
-        counters.file_written += write;
-        counters.spills += u32::from(write > 0);
-        let cpu = self.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(write));
-        Step { cpu, read: if from_disk { read } else { 0 }, write }
+    /// A part of a merge of files is through. Returns whether the merge is.
+    pub fn file_merge_part(&mut self) -> bool {
+        self.file_parts -= 1;
+        let over = self.file_parts == 0;
+        if over {
+            self.end_file_merge();
+        }
+        over
     }
 
-    /// A part of a merge from memory is through.
-    pub(super) fn memory_merge_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let memory = self.memory(task);
-        memory.memory_parts -= 1;
-        if memory.memory_parts == 0 {
-            memory.end_memory_merge();
-            self.merge_ended(now, task, out);
+    /// When no merge runs: leaves no more than `factor` files for the reduce, and returns the bytes
+    /// that go from memory to a file and those that are merged again.
+    pub fn take_rest(&mut self, factor: u32) -> Option<(u64, u64)> {
+        if self.merging > 0 || self.making > 0 {
+            return None;
         }
+        let spilled = self.arrived.saturating_sub(self.keep);
+        self.arrived -= spilled;
+        if spilled > 0 {
+            self.files.push(spilled);
+        }
+        Some((spilled, merge::passes(&mut self.files, factor)))
     }
 
-    /// A part of a merge of files is through.
-    pub(super) fn file_merge_part(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let memory = self.memory(task);
-        memory.file_parts -= 1;
-        if memory.file_parts == 0 {
-            memory.end_file_merge();
-            self.merge_ended(now, task, out);
-        }
-    }
-
-    fn merge_ended(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        if matches!(self.tasks.get(task).stage, Stage::Merging) {
-            self.merge_rest(now, task, out);
-        } else {
-            self.merge_fetched(now, task, out);
-            self.fetch_more(now, task, out);
-        }
-    }
-
-    /// All outputs are there: when no merge runs any more, merges what is left for the reduce.
-    pub(super) fn merge_rest(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let factor = self.config.sort.factor;
-        let memory = self.memory(task);
-        if memory.merges() {
-            return;
-        }
-        let spill = memory.arrived.saturating_sub(memory.keep);
-        memory.arrived -= spill;
-        if spill > 0 {
-            memory.files.push(spill);
-        }
-        let again = merge::passes(&mut memory.files, factor);
-        let step = self.merge_step(task, again, spill + again);
-        self.step(now, task, step, out);
-    }
-
-    /// Bytes of files that the reduce reads, and whether they have left the page cache.
-    pub(super) fn left_on_disk(&mut self, task: u32) -> (u64, bool) {
-        let worker = self.tasks.get(task).worker;
-        let memory = self.memory(task);
-        let (bytes, mark) = (memory.files.iter().sum(), memory.mark);
-        (bytes, bytes > 0 && mark != u64::MAX && !self.hardware.in_memory(worker, mark))
+    /// Bytes of files, and what the machine had written before the first.
+    pub fn left(&self) -> (u64, u64) {
+        (self.files.iter().sum(), self.mark)
     }
 }
 

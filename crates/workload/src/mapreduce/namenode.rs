@@ -7,10 +7,10 @@
 //! length; leases, block reports and the datanodes' own heartbeats are not modelled.
 
 use super::connections::Use;
-use super::control::control_message;
-use super::{MapReduce, Timer};
-use crate::Action;
-use eastwest_types::{ConnId, HostId, Side, Time};
+use super::context::Context;
+use super::slab::Slab;
+use super::timer::Timer;
+use eastwest_types::{ConnId, HostId, Side};
 use serde::{Deserialize, Serialize};
 
 /// Who asks.
@@ -43,95 +43,108 @@ pub struct Session {
     asked: bool,
 }
 
-impl MapReduce {
-    /// A client that is going to ask.
-    pub(super) fn namenode_session(&mut self, caller: Caller, host: HostId) -> u32 {
+/// Clients that ask.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Namenode {
+    sessions: Slab<Session>,
+}
+
+impl Namenode {
+    /// A client that is going to ask; returns its number.
+    pub fn session(&mut self, caller: Caller, host: HostId) -> u32 {
         self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
 
     /// Sends a request.
-    pub(super) fn ask_namenode(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
-        self.sessions.get(session).asked = true;
-        let Session { host, conn, .. } = *self.sessions.get(session);
-        if host == self.master {
-            self.namenode_asked(now, session, out);
+    pub fn ask(&mut self, cx: &mut Context, session: u32) {
+        let s = self.sessions.get(session);
+        s.asked = true;
+        if s.host == cx.master {
+            self.asked(cx, session);
             return;
         }
-        let conn = conn.unwrap_or_else(|| {
-            let purpose = Use::Namenode { session };
-            self.conns.open(purpose, (host, self.master), self.config.control_class, out)
-        });
-        self.sessions.get(session).conn = Some(conn);
-        let bytes = u64::from(self.config.hdfs.namenode_request_bytes);
-        out.push(control_message(conn, Side::Client, bytes, 0, None));
+        let (host, master) = (s.host, cx.master);
+        let conn = *s
+            .conn
+            .get_or_insert_with(|| cx.open_control(Use::Namenode { session }, (host, master)));
+        let bytes = cx.config.hdfs.namenode_request_bytes;
+        cx.tell(conn, Side::Client, bytes, 0, None);
     }
 
     /// At the namenode: a request has arrived.
-    pub(super) fn namenode_asked(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
-        let wait = self.config.hdfs.namenode_time.expect("who never answers is not asked");
-        out.push(Timer::Namenode(session).at(now + wait));
+    pub fn asked(&self, cx: &mut Context, session: u32) {
+        let wait = cx.config.hdfs.namenode_time.expect("who never answers is not asked");
+        cx.wake_in(wait, Timer::Namenode(session));
     }
 
-    /// At the namenode: the answer is ready.
-    pub(super) fn namenode_answers(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
-        match self.sessions.get(session).conn {
-            Some(conn) => {
-                let bytes = u64::from(self.config.hdfs.namenode_answer_bytes);
-                out.push(control_message(conn, Side::Server, bytes, 0, None));
-            }
-            None => self.namenode_answered(now, session, out),
+    /// At the namenode: the answer is ready. False if it goes over the network; else it is there.
+    pub fn answers(&mut self, cx: &mut Context, session: u32) -> bool {
+        let conn = self.sessions.get(session).conn;
+        if let Some(conn) = conn {
+            let bytes = cx.config.hdfs.namenode_answer_bytes;
+            cx.tell(conn, Side::Server, bytes, 0, None);
         }
+        conn.is_none()
     }
 
-    /// At the client: the answer is there.
-    pub(super) fn namenode_answered(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
+    /// At the client: the answer is there. Returns who has it, unless the request was sent again.
+    /// Who reads has no more questions.
+    pub fn answered(&mut self, cx: &mut Context, session: u32) -> Option<Caller> {
         let s = self.sessions.get(session);
         if !std::mem::replace(&mut s.asked, false) {
-            return; // the answer to a request that was sent again
+            return None;
         }
-        match s.caller {
-            Caller::Split { task } => {
-                self.namenode_bye(session, out);
-                self.split_located(now, task, out);
-            }
-            Caller::Writer { writer } => self.writer_answered(now, writer, out),
-            Caller::Reader { client } => {
-                self.namenode_bye(session, out);
-                self.client_located(now, client, out);
-            }
+        let caller = s.caller;
+        if !matches!(caller, Caller::Writer { .. }) {
+            self.bye(cx, session);
         }
+        Some(caller)
     }
 
     /// The connection to the namenode is gone: the client asks again.
-    pub(super) fn session_lost(&mut self, now: Time, session: u32, out: &mut Vec<Action>) {
+    pub fn lost(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.conn = None;
         if s.asked {
-            self.ask_namenode(now, session, out);
+            self.ask(cx, session);
         }
     }
 
+    /// Whether a client is still there.
+    pub fn knows(&self, session: u32) -> bool {
+        self.sessions.find(session).is_some()
+    }
+
     /// Whether a client awaits the namenode's answer.
-    pub(super) fn session_waits(&self, session: u32) -> bool {
+    pub fn waits(&self, session: u32) -> bool {
         self.sessions.find(session).is_some_and(|s| s.asked)
     }
 
     /// The client is gone.
-    pub(super) fn drop_session(&mut self, session: u32, out: &mut Vec<Action>) {
+    pub fn drop_session(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
-            self.conns.abort(conn, out);
+            cx.abort(conn);
         }
     }
 
-    /// The connection of a caller to the namenode, if it is asking.
-    pub(super) fn session_of(&self, caller: Caller) -> Option<u32> {
-        self.sessions.iter().find(|(_, s)| s.caller == caller).map(|(number, _)| number)
+    /// A caller is gone, if it is asking.
+    pub fn drop_caller(&mut self, cx: &mut Context, caller: Caller) {
+        let its = self.sessions.iter().find(|(_, s)| s.caller == caller);
+        if let Some(session) = its.map(|(number, _)| number) {
+            self.drop_session(cx, session);
+        }
     }
 
     /// The client has no more questions.
-    pub(super) fn namenode_bye(&mut self, session: u32, out: &mut Vec<Action>) {
+    pub fn bye(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
-            self.conns.close(conn, out);
+            cx.close(conn);
         }
+    }
+
+    /// Clients that are there.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.sessions.count().0
     }
 }

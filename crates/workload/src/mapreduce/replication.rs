@@ -15,13 +15,13 @@
 //! datanodes are no messages); one copy of a block is begun in a round; replicas beyond what is
 //! wanted go without a message; datanodes do not throttle.
 
-use super::blocks::Block;
+use super::blocks::{Block, Blocks};
 use super::connections::Use;
-use super::control::data_message;
-use super::hardware::Work;
+use super::context::Context;
+use super::file::Written;
 use super::slab::Slab;
-use super::{MapReduce, Timer};
-use crate::Action;
+use super::timer::Timer;
+use super::work::Work;
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Time};
 use serde::{Deserialize, Serialize};
@@ -48,12 +48,12 @@ pub struct BlockCopy {
 
 /// Blocks with too few replicas, and copies under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Replication {
+struct Queue {
     needed: [BTreeSet<Block>; URGENCIES],
     /// The last block of each kind that was looked at.
     seen: [Option<Block>; URGENCIES],
     /// Copies under way.
-    pub copies: Slab<BlockCopy>,
+    copies: Slab<BlockCopy>,
     /// Targets of copies under way.
     coming: BTreeMap<Block, Vec<u32>>,
     /// Copies every worker sends.
@@ -67,10 +67,10 @@ pub struct Replication {
     draws: Stream,
 }
 
-impl Replication {
+impl Queue {
     /// All blocks have their replicas.
-    pub fn new(workers: usize, seed: u64) -> Replication {
-        Replication {
+    fn new(workers: usize, seed: u64) -> Queue {
+        Queue {
             needed: Default::default(),
             seen: [None; URGENCIES],
             copies: Slab::default(),
@@ -101,7 +101,7 @@ impl Replication {
     }
 
     /// A datanode that is dead has a replica of a block of which the namenode learns only now.
-    pub fn gone_with(&mut self, worker: u32, block: Block) {
+    fn gone_with(&mut self, worker: u32, block: Block) {
         self.gone.entry(worker).or_default().push(block);
     }
 
@@ -110,65 +110,140 @@ impl Replication {
     }
 }
 
-impl MapReduce {
+/// What the namenode knows of a datanode.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Datanode {
+    /// When it was last heard of.
+    heard: Time,
+    /// The namenode has given it up.
+    dead: bool,
+}
+
+/// Where the replicas of all blocks are, which datanodes live, and what is copied anew.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Replicas {
+    /// Where blocks are.
+    pub blocks: Blocks,
+    queue: Queue,
+    datanodes: Vec<Datanode>,
+}
+
+impl Replicas {
+    /// A file system of so many live datanodes that nothing was written to.
+    pub fn new(workers: usize, seed: u64) -> Replicas {
+        Replicas {
+            blocks: Blocks::default(),
+            queue: Queue::new(workers, seed),
+            datanodes: vec![Datanode::default(); workers],
+        }
+    }
+
+    /// Whether the namenode has given a datanode up.
+    pub fn is_dead(&self, worker: u32) -> bool {
+        self.datanodes[worker as usize].dead
+    }
+
+    /// Whether a copy is under way.
+    pub fn copies(&self, copy: u32) -> bool {
+        self.queue.copies.find(copy).is_some()
+    }
+
+    /// A file is complete: its blocks are kept, without the replicas of datanodes that have died
+    /// since their block was written.
+    pub fn keep_file(
+        &mut self,
+        cx: &mut Context,
+        (job, task): (u32, u32),
+        mut blocks: Vec<Written>,
+    ) {
+        if blocks.is_empty() || cx.config.coarse.is_on() {
+            return; // a map of a job with reduces, a file of no bytes; or no block is ever lost
+        }
+        for (number, written) in (0..).zip(&mut blocks) {
+            written.replicas.retain(|&w| {
+                let dead = self.datanodes[w as usize].dead;
+                if dead {
+                    self.queue.gone_with(w, Block::Output { job, task, number });
+                }
+                !dead
+            });
+        }
+        let numbers = 0..blocks.len() as u32;
+        self.blocks.keep((job, task), blocks);
+        for number in numbers {
+            self.judge_block(cx, Block::Output { job, task, number });
+        }
+        self.replicate_soon(cx);
+    }
+
+    /// At the namenode: a datanode is heard of.
+    pub fn heard(&mut self, cx: &mut Context, worker: u32) {
+        let node = &mut self.datanodes[worker as usize];
+        node.heard = cx.now;
+        if std::mem::take(&mut node.dead) {
+            self.datanode_back(cx, worker);
+            self.replicate_soon(cx);
+        }
+    }
+
     /// At the namenode: looks which datanodes are dead.
-    pub(super) fn recheck(&mut self, now: Time, out: &mut Vec<Action>) {
-        let silence = self.config.hdfs.recovery.dead_after();
-        for worker in 0..self.workers.len() as u32 {
-            let w = &mut self.workers[worker as usize];
-            if !w.dead && now.since(w.heard) >= silence {
-                w.dead = true;
-                self.datanode_dead(worker, out);
+    pub fn recheck(&mut self, cx: &mut Context) {
+        let silence = cx.config.hdfs.recovery.dead_after();
+        for worker in 0..self.datanodes.len() as u32 {
+            let node = &mut self.datanodes[worker as usize];
+            if !node.dead && cx.now.since(node.heard) >= silence {
+                node.dead = true;
+                self.datanode_dead(cx, worker);
             }
         }
-        self.recheck_later(now, out);
-        self.replicate_soon(now, out);
+        self.recheck_later(cx);
+        self.replicate_soon(cx);
     }
 
     /// Asks to look at the datanodes again.
-    pub(super) fn recheck_later(&self, now: Time, out: &mut Vec<Action>) {
-        out.push(Timer::Recheck.at(now + self.config.hdfs.recovery.recheck));
+    pub fn recheck_later(&self, cx: &mut Context) {
+        cx.wake_in(cx.config.hdfs.recovery.recheck, Timer::Recheck);
     }
 
-    fn datanode_dead(&mut self, worker: u32, out: &mut Vec<Action>) {
-        let copies = self.replication.copies.iter();
+    fn datanode_dead(&mut self, cx: &mut Context, worker: u32) {
+        let copies = self.queue.copies.iter();
         let its: Vec<u32> = copies
             .filter(|(_, c)| c.source == worker || c.target == worker)
             .map(|(number, _)| number)
             .collect();
         for copy in its {
-            self.drop_copy(copy, out);
+            self.drop_copy(cx, copy);
         }
         let mut gone = Vec::new();
-        for (block, mut replicas) in self.blocks_on(worker) {
+        for (block, mut replicas) in self.blocks.on(cx, worker) {
             replicas.retain(|&w| w != worker);
-            self.move_block(block, replicas);
-            self.judge_block(block);
+            self.blocks.set(cx, block, replicas);
+            self.judge_block(cx, block);
             gone.push(block);
         }
-        self.replication.gone.insert(worker, gone);
+        self.queue.gone.insert(worker, gone);
     }
 
     /// A datanode that was dead reports the blocks it has.
-    pub(super) fn datanode_back(&mut self, worker: u32) {
-        for block in self.replication.gone.remove(&worker).unwrap_or_default() {
-            let Some((_, wanted, replicas)) = self.block(block) else { continue };
+    fn datanode_back(&mut self, cx: &mut Context, worker: u32) {
+        for block in self.queue.gone.remove(&worker).unwrap_or_default() {
+            let Some((_, wanted, replicas)) = self.blocks.get(cx, block) else { continue };
             if replicas.len() < wanted as usize && !replicas.contains(&worker) {
                 let mut replicas = replicas.to_vec();
                 replicas.push(worker);
-                self.move_block(block, replicas);
-                self.judge_block(block);
+                self.blocks.set(cx, block, replicas);
+                self.judge_block(cx, block);
             }
         }
     }
 
     /// Whether a block must be copied, and how urgently. One without replicas cannot be.
-    pub(super) fn judge_block(&mut self, block: Block) {
-        for blocks in &mut self.replication.needed {
+    pub fn judge_block(&mut self, cx: &Context, block: Block) {
+        for blocks in &mut self.queue.needed {
             blocks.remove(&block);
         }
-        let coming = self.replication.coming.get(&block).map_or(0, Vec::len);
-        let Some((_, wanted, replicas)) = self.block(block) else { return };
+        let coming = self.queue.coming.get(&block).map_or(0, Vec::len);
+        let Some((_, wanted, replicas)) = self.blocks.get(cx, block) else { return };
         let (wanted, left) = (wanted as usize, replicas.len());
         if left == 0 || left + coming >= wanted {
             return;
@@ -178,99 +253,99 @@ impl MapReduce {
             _ if left * 3 < wanted => 1,
             _ => 2,
         };
-        self.replication.needed[urgency].insert(block);
+        self.queue.needed[urgency].insert(block);
     }
 
     /// Asks for a round if there is something to copy.
-    pub(super) fn replicate_soon(&mut self, now: Time, out: &mut Vec<Action>) {
-        let recovery = &self.config.hdfs.recovery;
+    pub fn replicate_soon(&mut self, cx: &mut Context) {
+        let recovery = &cx.config.hdfs.recovery;
         let possible = recovery.work > 0 && recovery.streams.max(recovery.streams_hard) > 0;
-        if possible && self.replication.is_needed() && !self.replication.armed {
-            self.replication.armed = true;
-            let due = self.replication.next.max(now);
-            self.replication.next = due + recovery.interval;
-            out.push(Timer::Replicate.at(due));
+        if possible && self.queue.is_needed() && !self.queue.armed {
+            self.queue.armed = true;
+            let due = self.queue.next.max(cx.now);
+            self.queue.next = due + recovery.interval;
+            cx.wake(due, Timer::Replicate);
         }
     }
 
     /// A round: chooses blocks to copy.
-    pub(super) fn replicate(&mut self, now: Time, out: &mut Vec<Action>) {
-        self.replication.armed = false;
-        let live = self.workers.iter().filter(|w| !w.dead).count();
-        let most = (self.config.hdfs.recovery.work as usize).saturating_mul(live);
-        for block in self.replication.next_blocks(most) {
-            self.choose_copy(now, block, out);
+    pub fn replicate(&mut self, cx: &mut Context) {
+        self.queue.armed = false;
+        let live = self.datanodes.iter().filter(|node| !node.dead).count();
+        let most = (cx.config.hdfs.recovery.work as usize).saturating_mul(live);
+        for block in self.queue.next_blocks(most) {
+            self.choose_copy(cx, block);
         }
-        self.replicate_soon(now, out);
+        self.replicate_soon(cx);
     }
 
     /// Chooses source and target of a copy, if there are any.
-    fn choose_copy(&mut self, now: Time, block: Block, out: &mut Vec<Action>) {
-        let recovery = &self.config.hdfs.recovery;
-        let Some((bytes, _, replicas)) = self.block(block) else { return };
+    fn choose_copy(&mut self, cx: &mut Context, block: Block) {
+        let recovery = &cx.config.hdfs.recovery;
+        let Some((bytes, _, replicas)) = self.blocks.get(cx, block) else { return };
         let most = if replicas.len() == 1 { recovery.streams_hard } else { recovery.streams };
         let mut held = replicas.to_vec();
-        let may_send = |w: &u32| self.replication.sending[*w as usize] < most;
+        let may_send = |w: &u32| self.queue.sending[*w as usize] < most;
         let sources: Vec<u32> = held.iter().copied().filter(may_send).collect();
         if sources.is_empty() {
             return;
         }
-        let replication = &mut self.replication;
-        let source = sources[replication.draws.below(sources.len() as u64) as usize];
-        let coming = replication.coming.entry(block).or_default();
+        let queue = &mut self.queue;
+        let source = sources[queue.draws.below(sources.len() as u64) as usize];
+        let coming = queue.coming.entry(block).or_default();
         held.extend(&*coming);
-        let usable = |w: u32| !self.workers[w as usize].dead;
-        let target = self.racks.place_another(&held, source, &usable, &mut replication.draws);
+        let usable = |w: u32| !self.datanodes[w as usize].dead;
+        let target = cx.racks.place_another(&held, source, &usable, &mut queue.draws);
         if let Some(target) = target {
             coming.push(target);
-            replication.sending[source as usize] += 1;
-            let told = now + replication.draws.within(recovery.heartbeat);
+            queue.sending[source as usize] += 1;
+            let told = cx.now + queue.draws.within(recovery.heartbeat);
             let (conn, parts, failed) = (None, 0, false);
-            let copy = BlockCopy { block, bytes, source, target, chosen: now, conn, parts, failed };
-            out.push(Timer::Copy(replication.copies.add(copy)).at(told));
+            let copy =
+                BlockCopy { block, bytes, source, target, chosen: cx.now, conn, parts, failed };
+            let copy = queue.copies.add(copy);
+            cx.wake(told, Timer::Copy(copy));
         } else if coming.is_empty() {
-            replication.coming.remove(&block);
+            queue.coming.remove(&block);
         }
-        self.judge_block(block);
+        self.judge_block(cx, block);
     }
 
     /// At the source: it is told to send a copy. Or a copy that broke off is given up.
-    pub(super) fn copy_due(&mut self, now: Time, copy: u32, out: &mut Vec<Action>) {
-        let &mut BlockCopy { source, target, bytes, failed, .. } =
-            self.replication.copies.get(copy);
+    pub fn copy_due(&mut self, cx: &mut Context, copy: u32) {
+        let &mut BlockCopy { source, target, bytes, failed, .. } = self.queue.copies.get(copy);
         if failed {
-            self.drop_copy(copy, out);
-            self.replicate_soon(now, out);
+            self.drop_copy(cx, copy);
+            self.replicate_soon(cx);
             return;
         }
-        let ends = (self.host(source), self.host(target));
-        let conn = self.conns.open(Use::Copy { copy }, ends, self.config.class, out);
-        let hdfs = &self.config.hdfs;
+        let ends = (cx.host(source), cx.host(target));
+        let conn = cx.open(Use::Copy { copy }, ends);
+        let hdfs = &cx.config.hdfs;
         let framing = hdfs.read_framing(bytes) + hdfs.setup_bytes;
-        let ends = (conn, Side::Client);
-        out.push(data_message(ends, (bytes, framing), Purpose::Rereplication, None));
-        let reads = self.config.node.disks.is_some();
+        cx.send((conn, Side::Client), (bytes, framing), Purpose::Rereplication, None);
+        let reads = cx.config.node.disks.is_some();
         if reads {
-            self.hardware.read(now, source, bytes, Work::Copy(copy), out);
+            cx.read(source, bytes, Work::Copy(copy));
         }
-        let c = self.replication.copies.get(copy);
+        let c = self.queue.copies.get(copy);
         (c.conn, c.parts) = (Some(conn), 1 + u32::from(reads));
     }
 
     /// At the target: a copy has arrived and is stored.
-    pub(super) fn copy_arrived(&mut self, now: Time, copy: u32, out: &mut Vec<Action>) {
-        let &mut BlockCopy { target, bytes, .. } = self.replication.copies.get(copy);
-        if let Some(conn) = self.replication.copies.get(copy).conn.take() {
-            self.conns.close(conn, out);
+    pub fn copy_arrived(&mut self, cx: &mut Context, copy: u32) {
+        let &mut BlockCopy { target, bytes, .. } = self.queue.copies.get(copy);
+        if let Some(conn) = self.queue.copies.get(copy).conn.take() {
+            cx.close(conn);
         }
-        if self.hardware.store(now, target, bytes, Work::Copy(copy), out) {
-            self.copy_part(now, copy, out);
+        if cx.store(target, bytes, Work::Copy(copy)) {
+            self.copy_part(cx, copy);
         }
     }
 
     /// A part of a copy is through; with the last one the block has one more replica.
-    pub(super) fn copy_part(&mut self, now: Time, copy: u32, out: &mut Vec<Action>) {
-        let c = self.replication.copies.get(copy);
+    pub fn copy_part(&mut self, cx: &mut Context, copy: u32) {
+        let c = self.queue.copies.get(copy);
         if c.failed {
             return;
         }
@@ -279,63 +354,63 @@ impl MapReduce {
             return;
         }
         let (block, target) = (c.block, c.target);
-        if let Some((_, wanted, replicas)) = self.block(block) {
+        if let Some((_, wanted, replicas)) = self.blocks.get(cx, block) {
             if replicas.len() < wanted as usize && !replicas.contains(&target) {
                 let mut replicas = replicas.to_vec();
                 replicas.push(target);
-                self.move_block(block, replicas);
+                self.blocks.set(cx, block, replicas);
             }
         }
-        self.drop_copy(copy, out);
-        self.replicate_soon(now, out);
+        self.drop_copy(cx, copy);
+        self.replicate_soon(cx);
     }
 
     /// The connection of a copy is gone: it is chosen anew when its time is over.
-    pub(super) fn copy_lost(&mut self, now: Time, copy: u32, out: &mut Vec<Action>) {
-        let c = self.replication.copies.get(copy);
+    pub fn copy_lost(&mut self, cx: &mut Context, copy: u32) {
+        let c = self.queue.copies.get(copy);
         (c.conn, c.failed) = (None, true);
-        let over = c.chosen + self.config.hdfs.recovery.pending;
-        self.replication.sending[c.source as usize] -= 1;
-        out.push(Timer::Copy(copy).at(over.max(now)));
+        let over = c.chosen + cx.config.hdfs.recovery.pending;
+        self.queue.sending[c.source as usize] -= 1;
+        cx.wake(over.max(cx.now), Timer::Copy(copy));
     }
 
     /// A copy is over, one way or the other.
-    fn drop_copy(&mut self, copy: u32, out: &mut Vec<Action>) {
-        let c = self.replication.copies.remove(copy);
+    fn drop_copy(&mut self, cx: &mut Context, copy: u32) {
+        let c = self.queue.copies.remove(copy);
         if let Some(conn) = c.conn {
-            self.conns.abort(conn, out);
+            cx.abort(conn);
         }
         if !c.failed {
-            self.replication.sending[c.source as usize] -= 1;
+            self.queue.sending[c.source as usize] -= 1;
         }
-        if let Some(coming) = self.replication.coming.get_mut(&c.block) {
+        if let Some(coming) = self.queue.coming.get_mut(&c.block) {
             coming.retain(|&w| w != c.target);
             if coming.is_empty() {
-                self.replication.coming.remove(&c.block);
+                self.queue.coming.remove(&c.block);
             }
         }
-        self.judge_block(c.block);
+        self.judge_block(cx, c.block);
     }
 }
 
 #[cfg(test)]
-impl MapReduce {
+impl Replicas {
     /// No block has a replica twice, one too many or one on a dead datanode; what is under way adds
     /// up.
-    pub fn check_blocks(&self) {
-        let mut sending = vec![0; self.workers.len()];
-        let copies: Vec<&BlockCopy> = self.replication.copies.iter().map(|(_, c)| c).collect();
+    pub fn check(&self, cx: &Context) {
+        let mut sending = vec![0; self.datanodes.len()];
+        let copies: Vec<&BlockCopy> = self.queue.copies.iter().map(|(_, c)| c).collect();
         for c in &copies {
             sending[c.source as usize] += u32::from(!c.failed);
-            assert!(self.replication.coming[&c.block].contains(&c.target));
+            assert!(self.queue.coming[&c.block].contains(&c.target));
         }
-        assert_eq!(sending, self.replication.sending);
-        let coming: usize = self.replication.coming.values().map(Vec::len).sum();
+        assert_eq!(sending, self.queue.sending);
+        let coming: usize = self.queue.coming.values().map(Vec::len).sum();
         assert_eq!(coming, copies.len());
-        for worker in 0..self.workers.len() as u32 {
-            for (block, replicas) in self.blocks_on(worker) {
-                assert!(!self.workers[worker as usize].dead, "{block:?} is on a dead datanode");
-                let wanted = self.block(block).map_or(replicas.len(), |b| b.1 as usize);
+        for worker in 0..self.datanodes.len() as u32 {
+            for (block, replicas) in self.blocks.on(cx, worker) {
+                assert!(!self.is_dead(worker), "{block:?} is on a dead datanode");
+                let wanted = self.blocks.get(cx, block).map_or(replicas.len(), |b| b.1 as usize);
                 let twice = replicas.iter().filter(|&&w| w == worker).count() > 1;
                 assert!(!twice && replicas.len() <= wanted, "{block:?}: {replicas:?}");
             }

@@ -12,89 +12,49 @@
 //! sent. Those on the reduce's own worker never use the network and take one of the parallel places.
 //! Empty partitions are asked for like others and answered with a header only. Departures: a request
 //! names only what there is memory for (Hadoop breaks off a response it has no room for); a serving
-//! worker answers any number of reduces at once. Fetches that fail are in [`failures`]; what an
+//! worker answers any number of reduces at once. When a reduce gives up is in [`health`]; what an
 //! approximate run fetches instead of single outputs is in [`parts`].
 
-mod failures;
+mod health;
 mod parts;
+mod source;
 
 pub use parts::part_maps;
 
-use super::MapReduce;
-use super::config::Framework;
-use super::connections::{Connections, Use};
-use super::control::{control_message, data_message};
-use super::hardware::Work;
-use super::job::Job;
+use super::connections::Use;
+use super::context::Context;
+use super::counters::Counters;
+use super::job::{Job, Output};
 use super::memory::{Held, Memory};
-use super::task::Stage;
-use crate::Action;
+use super::note::Note;
+use super::shares::share;
+use super::timer::Timer;
+use super::work::{Step, Work};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
-use parts::Part;
+use health::{ABORT, Health};
+use parts::Parts;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use source::{Got, Source};
+use std::collections::BTreeMap;
 
-/// Outputs on one worker, as one reduce sees them. They are numbered in the order of the reports.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Source {
-    /// Outputs the reduce knows of.
-    known: u32,
-    /// Of these, the first ones that were looked at.
-    taken: u32,
-    /// Of these, what could not be fetched.
-    again: VecDeque<u32>,
-    /// Outputs asked for and not arrived.
-    asking: Vec<u32>,
-    /// Parts of that which have not arrived: the response, and disk work on its way.
-    parts: u32,
-    /// The response has arrived.
-    answered: bool,
-    /// Bytes asked for.
-    bytes: u64,
-    /// Where they go.
-    held: Held,
-    conn: Option<ConnId>,
-    /// Fetches that have failed.
-    failures: u32,
-    /// Not asked again yet after a failure.
-    penalized: bool,
+/// A reduce that fetches.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Reduce {
+    /// Its number among all running tasks.
+    pub task: u32,
+    /// Its job.
+    pub job: u32,
+    /// Its number within its job.
+    pub index: u32,
+    /// Where it runs.
+    pub worker: u32,
 }
 
-impl Source {
-    /// Whether there is something to ask for.
-    fn has_more(&self) -> bool {
-        !self.again.is_empty() || self.known > self.taken
-    }
-
-    /// Whether it may be asked.
-    fn is_ready(&self) -> bool {
-        self.asking.is_empty() && !self.penalized && self.has_more()
-    }
-}
-
-/// A bit for each map.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Got(Vec<u64>);
-
-impl Got {
-    fn new(maps: u32) -> Got {
-        Got(vec![0; maps.div_ceil(64) as usize])
-    }
-
-    fn has(&self, map: u32) -> bool {
-        self.0[map as usize / 64] >> (map % 64) & 1 == 1
-    }
-
-    fn set(&mut self, map: u32, to: bool) {
-        let (word, bit) = (&mut self.0[map as usize / 64], 1 << (map % 64));
-        *word = if to { *word | bit } else { *word & !bit };
-    }
-}
-
-/// What a reduce has fetched from where.
+/// What a reduce has fetched from where, and what it holds of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetching {
+    reduce: Reduce,
     /// Workers with outputs the reduce knows of.
     sources: BTreeMap<u32, Source>,
     /// Workers that may be asked.
@@ -110,44 +70,394 @@ pub struct Fetching {
     /// How many have arrived.
     fetched: u32,
     order: Stream,
-    health: failures::Health,
+    health: Health,
     /// Where the sources are parts of the input instead of workers.
-    parts: Option<parts::Parts>,
-    /// What it holds.
-    pub memory: Memory,
+    parts: Option<Parts>,
+    memory: Memory,
+    /// Bytes asked for that have not failed.
+    pub bytes: u64,
+    /// Of these, on the reduce's own worker.
+    pub local_bytes: u64,
+    /// What its counters say of fetches and merges.
+    pub counters: Counters,
 }
 
 impl Fetching {
-    /// Nothing known, nothing fetched of so many maps; `order` draws the next worker to ask.
-    pub fn new(maps: u32, order: Stream, memory: Memory) -> Fetching {
+    /// Nothing known, nothing fetched.
+    pub fn new(cx: &Context, reduce: Reduce, job: &Job) -> Fetching {
+        let maps = cx.spec(reduce.job).maps;
+        let parts = cx.config.coarse.fetches.map(|_| Parts::new(maps, job.outputs.part_maps));
         Fetching {
+            reduce,
             sources: BTreeMap::new(),
             ready: Vec::new(),
             busy: 0,
             told: 0,
             known: 0,
-            got: Got::new(maps),
+            got: Got::new(if parts.is_some() { 0 } else { maps }),
             fetched: 0,
-            order,
-            health: failures::Health::default(),
-            parts: None,
-            memory,
+            order: cx.stream("fetch", reduce.job, reduce.index),
+            health: Health::default(),
+            parts,
+            memory: Memory::new(&cx.config.shuffle, &cx.config.sort),
+            bytes: 0,
+            local_bytes: 0,
+            counters: Counters::default(),
         }
+    }
+
+    /// The reduce begins to fetch.
+    pub fn begin(&mut self, now: Time) {
+        self.health.begin(now);
+    }
+
+    /// The reduce is told that the first `known` maps reported have finished.
+    pub fn maps_known(&mut self, cx: &mut Context, job: &Job, known: u32) {
+        let before = self.known;
+        self.known = before.max(known);
+        if let Some(parts) = &mut self.parts {
+            for part in parts.complete(known) {
+                self.sources.entry(part).or_default().known = 1;
+                self.ready.push(part);
+            }
+        } else {
+            for &worker in &job.outputs.finished_on[before as usize..self.known as usize] {
+                self.with_source(worker, |s| s.known += 1);
+            }
+        }
+        if known >= cx.spec(self.reduce.job).maps {
+            self.sources.values_mut().for_each(|s| close_if_drained(cx, s));
+        }
+    }
+
+    /// Changes a source, which may be asked if that makes it ready.
+    fn with_source(&mut self, from: u32, change: impl FnOnce(&mut Source)) {
+        let s = self.sources.entry(from).or_default();
+        let was = s.is_ready();
+        change(s);
+        if !was && s.is_ready() {
+            self.ready.push(from);
+        }
+    }
+
+    /// Asks further workers while there is a free place and memory.
+    pub fn fetch_more(&mut self, cx: &mut Context, job: &Job) {
+        loop {
+            let places = self.busy < cx.config.shuffle.parallel_copies;
+            if !places || self.ready.is_empty() || !self.memory.has_room() {
+                return;
+            }
+            let drawn = self.order.below(self.ready.len() as u64) as usize;
+            let from = self.ready.swap_remove(drawn);
+            let mark = match self.parts {
+                None => self.take_outputs(cx, job, from),
+                Some(_) => Some(self.take_part(cx, job, from)),
+            };
+            if let Some(mark) = mark {
+                self.ask(cx, from, mark);
+            }
+        }
+    }
+
+    /// Takes what one request to a worker names, and finds a place for it. Returns what the worker's
+    /// machine had written before the oldest output, if there is one.
+    fn take_outputs(&mut self, cx: &Context, job: &Job, from: u32) -> Option<u64> {
+        let s = self.sources.entry(from).or_default();
+        let spec = cx.spec(self.reduce.job);
+        let most = cx.config.shuffle.max_maps_per_fetch as usize;
+        let outputs = job.outputs.on(from);
+        let mut oldest = u64::MAX;
+        (s.bytes, s.answered) = (0, false);
+        while s.asking.len() < most && s.has_more() {
+            let next = s.again.front().copied().unwrap_or(s.taken);
+            let output = outputs[next as usize];
+            if !output.lost && !self.got.has(output.map) {
+                let bytes = spec.fetch_bytes(output.map, self.reduce.index);
+                if !self.memory.reserve(bytes, &mut s.held) {
+                    break;
+                }
+                s.bytes += bytes;
+                oldest = oldest.min(output.mark);
+                s.asking.push(next);
+                self.got.set(output.map, true);
+            }
+            if s.again.pop_front().is_none() {
+                s.taken += 1;
+            }
+        }
+        (!s.asking.is_empty()).then_some(oldest)
+    }
+
+    /// Takes a part of the input and finds a place for it. Returns what the worker's machine had
+    /// written before that output of it which it was drawn for.
+    fn take_part(&mut self, cx: &Context, job: &Job, part: u32) -> u64 {
+        let parts = self.parts.as_mut().expect("it fetches in parts");
+        let count = parts.count(part);
+        let drawn = self.order.below(u64::from(count));
+        let (_, number) = parts.ask(part, drawn, &job.outputs.finished_on);
+        let spec = cx.spec(self.reduce.job);
+        let input = share(spec.bytes.shuffle, spec.reduces, self.reduce.index);
+        let bytes = parts.bytes(part, input);
+        let s = self.sources.entry(part).or_default();
+        (s.taken, s.bytes, s.answered) = (1, bytes, false);
+        s.asking.push(0);
+        s.held = Held::default();
+        self.memory.reserve_part(bytes, count, &mut s.held);
+        job.outputs.marks[number]
+    }
+
+    /// Asks for what was taken from a source. Its oldest output was written at `mark`.
+    fn ask(&mut self, cx: &mut Context, from: u32, mark: u64) {
+        let (worker, at) = (self.reduce.worker, self.worker_of(from));
+        let s = self.sources.entry(from).or_default();
+        s.parts = 1;
+        self.busy += 1;
+        self.bytes += s.bytes;
+        if at == worker {
+            self.local_bytes += s.bytes;
+            self.serve(cx, from, mark);
+            self.arriving(cx, from);
+            return;
+        }
+        let ends = (cx.host(worker), cx.host(at));
+        let purpose = Use::Fetch { task: self.reduce.task, from };
+        let conn = *s.conn.get_or_insert_with(|| cx.open(purpose, ends));
+        if self.parts.is_some() {
+            self.send_outputs(cx, from, conn, mark);
+            return;
+        }
+        let request = cx.config.shuffle.fetch_request_bytes;
+        // The tag carries what is asked for, as the names in a real request would.
+        cx.tell(conn, Side::Client, request, mark, Some(self.reduce.job));
+    }
+
+    /// The worker a source is on.
+    fn worker_of(&self, source: u32) -> u32 {
+        self.parts.as_ref().map_or(source, |parts| parts.worker(source))
+    }
+
+    fn source(&mut self, from: u32) -> &mut Source {
+        self.sources.entry(from).or_default()
+    }
+
+    /// At the worker with the outputs: reads what has left its page cache.
+    fn serve(&mut self, cx: &mut Context, from: u32, mark: u64) {
+        let (task, worker) = (self.reduce.task, self.worker_of(from));
+        let s = self.source(from);
+        if s.bytes > 0 && !cx.hardware.in_memory(worker, mark) {
+            s.parts += 1;
+            cx.read(worker, s.bytes, Work::Fetch { task, from, round: s.failures });
+        }
+    }
+
+    /// At the worker with the outputs: a request has arrived. The oldest output asked for was
+    /// written at `mark`.
+    pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, mark: u64) {
+        self.serve(cx, from, mark);
+        let bytes = self.source(from).bytes;
+        let header = cx.config.shuffle.fetch_header_bytes;
+        let job = Some(self.reduce.job);
+        cx.send((conn, Side::Server), (bytes, header), Purpose::Shuffle, job);
+    }
+
+    /// At the reduce: the bytes are there; outputs too large for its memory go to its disk. Returns
+    /// whether that ends the fetch.
+    pub fn arriving(&mut self, cx: &mut Context, from: u32) -> bool {
+        let Reduce { task, worker, .. } = self.reduce;
+        let here = self.worker_of(from) == worker;
+        let s = self.source(from);
+        let to_disk: u64 = s.held.files.iter().sum();
+        s.parts += 1;
+        s.answered = true;
+        let what = Work::Fetch { task, from, round: s.failures };
+        if cx.write(worker, to_disk, what) {
+            s.parts -= 1;
+        }
+        let waits = here && s.parts == 1;
+        self.counters.file_written += to_disk;
+        if waits {
+            // A copy in memory still ends by a wake-up.
+            cx.compute(worker, Span::ZERO, what);
+            return false;
+        }
+        self.part_ended(from)
+    }
+
+    /// Disk work for a fetch is through. Returns whether that ends the fetch, unless it has failed
+    /// meanwhile.
+    pub fn work_ended(&mut self, from: u32, round: u32) -> bool {
+        let s = self.source(from);
+        s.failures == round && !s.asking.is_empty() && self.part_ended(from)
+    }
+
+    fn part_ended(&mut self, from: u32) -> bool {
+        let s = self.source(from);
+        s.parts -= 1;
+        s.parts == 0
+    }
+
+    /// All that was asked for from a source is there. Returns whether that was the last of all.
+    pub fn fetch_ended(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
+        let keep = cx.config.shuffle.keep_alive && cx.config.coarse.fetches.is_none();
+        let maps = cx.spec(self.reduce.job).maps;
+        let s = self.sources.entry(from).or_default();
+        self.health.fetched(cx.now, from, &s.asking);
+        let asked = s.asking.drain(..).count() as u32;
+        self.fetched += self.parts.as_ref().map_or(asked, |parts| parts.count(from));
+        self.memory.arrived(std::mem::take(&mut s.held));
+        self.busy -= 1;
+        if !keep {
+            close(cx, s);
+        }
+        if s.is_ready() {
+            self.ready.push(from);
+        } else if self.known >= maps {
+            close_if_drained(cx, s);
+        }
+        if self.parts.is_some() {
+            self.sources.remove(&from);
+        }
+        if self.fetched == maps {
+            self.sources.values_mut().for_each(|s| close(cx, s));
+            return true;
+        }
+        self.go_on(cx, job);
+        false
+    }
+
+    /// Begins the merges it is time for, and asks for more.
+    pub fn go_on(&mut self, cx: &mut Context, job: &Job) {
+        let task = self.reduce.task;
+        if let Some(bytes) = self.memory.begin_memory_merge() {
+            let step = self.merge_step(cx, 0, bytes);
+            self.memory.memory_parts = self.begin_merge(cx, step, Work::MemoryMerge(task));
+        }
+        if let Some(bytes) = self.memory.begin_file_merge() {
+            let step = self.merge_step(cx, bytes, bytes);
+            self.memory.file_parts = self.begin_merge(cx, step, Work::DiskMerge(task));
+        }
+        self.fetch_more(cx, job);
+    }
+
+    fn begin_merge(&mut self, cx: &mut Context, step: Step, what: Work) -> u32 {
+        self.counters.cpu += step.cpu;
+        cx.begin_parts(self.reduce.worker, step, what).parts
+    }
+
+    /// A merge that reads and writes so many bytes of files; counted.
+    fn merge_step(&mut self, cx: &Context, read: u64, write: u64) -> Step {
+        let worker = self.reduce.worker;
+        self.memory.mark = self.memory.mark.min(cx.hardware.mark(worker));
+        let from_disk = read > 0 && !cx.hardware.in_memory(worker, self.memory.mark);
+        self.counters.file_read += read;
+        self.counters.file_written += write;
+        self.counters.spills += u32::from(write > 0);
+        let cpu = cx.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(write));
+        Step { cpu, read: if from_disk { read } else { 0 }, write }
+    }
+
+    /// A part of a merge from memory is through. Returns whether the merge is.
+    pub fn memory_merge_part(&mut self) -> bool {
+        self.memory.memory_merge_part()
+    }
+
+    /// A part of a merge of files is through. Returns whether the merge is.
+    pub fn file_merge_part(&mut self) -> bool {
+        self.memory.file_merge_part()
+    }
+
+    /// All outputs are there: when no merge runs any more, the merge of what is left for the reduce.
+    pub fn merge_rest(&mut self, cx: &Context) -> Option<Step> {
+        let (spilled, again) = self.memory.take_rest(cx.config.sort.factor)?;
+        Some(self.merge_step(cx, again, spilled + again))
+    }
+
+    /// Bytes of files that the reduce reads, and whether they have left the page cache.
+    pub fn left_on_disk(&self, cx: &Context) -> (u64, bool) {
+        let (bytes, mark) = self.memory.left();
+        let cold = bytes > 0 && mark != u64::MAX;
+        (bytes, cold && !cx.hardware.in_memory(self.reduce.worker, mark))
+    }
+
+    /// A connection to a worker is gone: what was asked for is asked for again later. Returns whether
+    /// the reduce gives up.
+    pub fn lost(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
+        let s = self.sources.entry(from).or_default();
+        s.conn = None;
+        if s.asking.is_empty() || s.answered {
+            return false;
+        }
+        self.busy -= 1;
+        self.bytes -= s.bytes;
+        self.memory.give_back(&std::mem::take(&mut s.held));
+        if self.parts.is_some() {
+            *s = Source { known: 1, ..Source::default() };
+            self.ready.push(from);
+            self.fetch_more(cx, job);
+            return false;
+        }
+        s.failures += 1;
+        s.penalized = true;
+        let numbers = std::mem::take(&mut s.asking);
+        s.again.extend(&numbers);
+        self.counters.failed_fetches += numbers.len() as u32;
+        let (most, over) = self.failed(cx, job, (from, &numbers));
+        let shuffle = &cx.config.shuffle;
+        let growth = (1..most.min(100)).fold(1.0, |g, _| g * shuffle.penalty_growth);
+        let penalty = (shuffle.penalty.0 as f64 * growth).min(shuffle.penalty_max.0 as f64);
+        cx.wake_in(Span(penalty as u64), Timer::Penalty { task: self.reduce.task, from });
+        let maps = cx.spec(self.reduce.job).maps;
+        if over || most >= ABORT.max(maps / 10) {
+            return true;
+        }
+        self.fetch_more(cx, job);
+        false
+    }
+
+    /// Outputs of a worker could not be fetched. Returns how often that of them which has failed most
+    /// has, and whether the reduce gives up.
+    fn failed(
+        &mut self,
+        cx: &mut Context,
+        job: &Job,
+        (from, numbers): (u32, &[u32]),
+    ) -> (u32, bool) {
+        let maps = cx.spec(self.reduce.job).maps;
+        let at_once = cx.config.shuffle.notify_read_error;
+        let each = cx.config.shuffle.failures_reported;
+        let outputs = job.outputs.on(from);
+        let (mut most, mut over) = (0, false);
+        for &number in numbers {
+            let Output { map, lost, .. } = outputs[number as usize];
+            self.got.set(map, false);
+            if lost {
+                self.turn_to_another(job, map);
+            }
+            let times = self.health.failed(from, number);
+            most = times.max(most);
+            if at_once || times % each == 0 {
+                let output = (self.reduce.job, map, from);
+                cx.note(Note::FetchFailed { worker: self.reduce.worker, output });
+            }
+            over |= self.health.is_hopeless(cx.now, (self.fetched, maps), job.longest_map);
+        }
+        (most, over)
     }
 
     /// A map's output is asked for where it was made again, if the reduce had passed it over there.
     fn turn_to_another(&mut self, job: &Job, map: u32) {
-        let Some(&worker) = job.map_at.get(&map) else { return };
-        let made = job.outputs[&worker].iter().rposition(|o| o.map == map && !o.lost);
-        let number = made.expect("its worker lists it") as u32;
-        let s = self.sources.entry(worker).or_default();
-        if number < s.taken && !s.again.contains(&number) {
-            let was = s.is_ready();
-            s.again.push_back(number);
-            if !was && s.is_ready() {
-                self.ready.push(worker);
+        let Some((worker, number)) = job.outputs.place(map) else { return };
+        self.with_source(worker, |s| {
+            if number < s.taken && !s.again.contains(&number) {
+                s.again.push_back(number);
             }
-        }
+        });
+    }
+
+    /// The penalty of a worker is over.
+    pub fn penalty_over(&mut self, cx: &mut Context, job: &Job, from: u32) {
+        self.with_source(from, |s| s.penalized = false);
+        self.fetch_more(cx, job);
     }
 
     /// Outputs that have arrived.
@@ -161,268 +471,16 @@ impl Fetching {
     }
 }
 
-impl MapReduce {
-    pub(super) fn shuffle_start(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        t.stage = Stage::Shuffling;
-        t.fetching.as_mut().expect("the reduce fetches").health.begin(now);
-        match self.config.framework {
-            Framework::Mr1 => self.fetch_more(now, task, out),
-            Framework::Yarn => self.ask_for_maps(now, task, out),
-        }
-    }
-
-    /// A reduce is told that the first `known` maps reported have finished.
-    pub(super) fn maps_known(&mut self, now: Time, task: u32, known: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        // Maps that run again are reported once more, also to who has all.
-        let Some(f) = t.fetching.as_mut() else { return };
-        let job = self.jobs[t.job as usize].as_ref().expect("the job runs");
-        f.parts_known(known);
-        let news = f.known as usize..(known as usize).max(f.known as usize);
-        for &worker in job.finished_on[news].iter().filter(|_| f.parts.is_none()) {
-            let s = f.sources.entry(worker).or_default();
-            let was = s.is_ready();
-            s.known += 1;
-            if !was && s.is_ready() {
-                f.ready.push(worker);
-            }
-        }
-        f.known = f.known.max(known);
-        if known >= self.config.jobs[t.job as usize].maps {
-            for s in f.sources.values_mut() {
-                close_if_drained(s, &mut self.conns, out);
-            }
-        }
-        if matches!(t.stage, Stage::Shuffling) {
-            self.fetch_more(now, task, out);
-        }
-    }
-
-    /// Asks further workers while there is a free place and memory.
-    pub(super) fn fetch_more(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        loop {
-            let t = self.tasks.get(task);
-            let (job, reduce, worker) = (t.job, t.index, t.worker);
-            let f = t.fetching.as_mut().expect("the reduce fetches");
-            let in_parts = f.parts.is_some();
-            let places = f.busy < self.config.shuffle.parallel_copies;
-            if !places || f.ready.is_empty() || !f.memory.has_room() {
-                return;
-            }
-            let drawn = f.order.below(f.ready.len() as u64) as usize;
-            let from = f.ready.swap_remove(drawn);
-            if in_parts {
-                self.fetch_part_of(now, task, from, out);
-                continue;
-            }
-            let s = f.sources.entry(from).or_default();
-            let spec = &self.config.jobs[job as usize];
-            let state = self.jobs[job as usize].as_ref().expect("the job runs");
-            let most = self.config.shuffle.max_maps_per_fetch as usize;
-            let outputs = &state.outputs[&from];
-            let mut oldest = u64::MAX;
-            (s.bytes, s.answered) = (0, false);
-            while s.asking.len() < most && s.has_more() {
-                let next = s.again.front().copied().unwrap_or(s.taken);
-                let output = outputs[next as usize];
-                let wanted = !output.lost && !f.got.has(output.map);
-                if wanted {
-                    let bytes = spec.fetch_bytes(output.map, reduce);
-                    if !f.memory.reserve(bytes, &mut s.held) {
-                        break;
-                    }
-                    s.bytes += bytes;
-                    oldest = oldest.min(output.mark);
-                    s.asking.push(next);
-                    f.got.set(output.map, true);
-                }
-                if s.again.pop_front().is_none() {
-                    s.taken += 1;
-                }
-            }
-            if s.asking.is_empty() {
-                continue;
-            }
-            let bytes = s.bytes;
-            s.parts = 1;
-            f.busy += 1;
-            let conn = s.conn;
-            t.bytes_in += bytes;
-            if from == worker {
-                t.shuffle_local += bytes;
-                self.serve(now, (task, from), (bytes, oldest), out);
-                self.arriving(now, (task, from), out);
-                continue;
-            }
-            let conn = conn.unwrap_or_else(|| {
-                let ends = (self.workers[worker as usize].host, self.workers[from as usize].host);
-                let purpose = Use::Fetch { task, from };
-                self.conns.open(purpose, ends, self.config.class, out)
-            });
-            self.source(task, from).conn = Some(conn);
-            let request = u64::from(self.config.shuffle.fetch_request_bytes);
-            // The tag carries what is asked for, as the names in a real request would.
-            out.push(control_message(conn, Side::Client, request, oldest, Some(job)));
-        }
-    }
-
-    /// Asks for a part of the input.
-    fn fetch_part_of(&mut self, now: Time, task: u32, part: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        let (job, reduce, worker) = (t.job, t.index, t.worker);
-        let f = t.fetching.as_mut().expect("the reduce fetches");
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        let Part { worker: from, bytes, mark } =
-            f.take_part(part, (&self.config.jobs[job as usize], reduce), state);
-        f.sources.entry(part).or_default().parts = 1;
-        f.busy += 1;
-        t.bytes_in += bytes;
-        if from == worker {
-            t.shuffle_local += bytes;
-            self.serve(now, (task, part), (bytes, mark), out);
-            self.arriving(now, (task, part), out);
-            return;
-        }
-        let ends = (self.host(worker), self.host(from));
-        let purpose = Use::Fetch { task, from: part };
-        let conn = self.conns.open(purpose, ends, self.config.class, out);
-        self.source(task, part).conn = Some(conn);
-        self.send_outputs(now, (task, part), conn, mark, out);
-    }
-
-    fn source_worker(&mut self, task: u32, from: u32) -> u32 {
-        self.tasks.get(task).fetching.as_ref().expect("the reduce fetches").worker_of(from)
-    }
-
-    fn source(&mut self, task: u32, from: u32) -> &mut Source {
-        let f = self.tasks.get(task).fetching.as_mut().expect("the reduce fetches");
-        f.sources.entry(from).or_default()
-    }
-
-    /// At the worker with the outputs: reads what has left its page cache.
-    fn serve(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        (bytes, mark): (u64, u64),
-        out: &mut Vec<Action>,
-    ) {
-        let worker = self.source_worker(task, from);
-        if bytes > 0 && !self.hardware.in_memory(worker, mark) {
-            let s = self.source(task, from);
-            s.parts += 1;
-            let what = Work::Fetch { task, from, round: s.failures };
-            self.hardware.read(now, worker, bytes, what, out);
-        }
-    }
-
-    /// At the worker with the outputs: a request has arrived. The oldest output asked for was
-    /// written at `mark`.
-    pub(super) fn send_outputs(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        conn: ConnId,
-        mark: u64,
-        out: &mut Vec<Action>,
-    ) {
-        let bytes = self.source(task, from).bytes;
-        self.serve(now, (task, from), (bytes, mark), out);
-        let job = Some(self.tasks.get(task).job);
-        let ends = (conn, Side::Server);
-        let header = self.config.shuffle.fetch_header_bytes;
-        out.push(data_message(ends, (bytes, header), Purpose::Shuffle, job));
-    }
-
-    /// At the reduce: the bytes are there; outputs too large for its memory go to its disk.
-    pub(super) fn arriving(&mut self, now: Time, (task, from): (u32, u32), out: &mut Vec<Action>) {
-        let worker = self.tasks.get(task).worker;
-        let here = self.source_worker(task, from) == worker;
-        let s = self.source(task, from);
-        let to_disk: u64 = s.held.files.iter().sum();
-        s.parts += 1;
-        s.answered = true;
-        let what = Work::Fetch { task, from, round: s.failures };
-        self.tasks.get(task).counters.file_written += to_disk;
-        if self.hardware.write(now, worker, to_disk, what, out) {
-            self.source(task, from).parts -= 1;
-        }
-        if here && self.source(task, from).parts == 1 {
-            // A copy in memory still ends by a wake-up.
-            self.hardware.compute(now, worker, Span::ZERO, what, out);
-        } else {
-            self.fetch_part(now, (task, from), out);
-        }
-    }
-
-    /// Disk work for a fetch is through, unless the fetch has failed meanwhile.
-    pub(super) fn fetch_work(
-        &mut self,
-        now: Time,
-        (task, from, round): (u32, u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let s = self.source(task, from);
-        if s.failures == round && !s.asking.is_empty() {
-            self.fetch_part(now, (task, from), out);
-        }
-    }
-
-    /// A part of what was asked for from a worker is through.
-    pub(super) fn fetch_part(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let s = self.source(task, from);
-        s.parts -= 1;
-        if s.parts > 0 {
-            return;
-        }
-        let keep = self.config.shuffle.keep_alive && self.config.coarse.fetches.is_none();
-        let t = self.tasks.get(task);
-        let maps = self.config.jobs[t.job as usize].maps;
-        let f = t.fetching.as_mut().expect("the reduce fetches");
-        let s = f.sources.entry(from).or_default();
-        f.health.fetched(now, from, &s.asking);
-        f.fetched += f.outputs_of(from);
-        let s = f.sources.entry(from).or_default();
-        f.memory.arrived(std::mem::take(&mut s.held));
-        f.busy -= 1;
-        if !keep {
-            if let Some(conn) = s.conn.take() {
-                self.conns.close(conn, out);
-            }
-        }
-        if s.is_ready() {
-            f.ready.push(from);
-        } else if f.known >= maps {
-            close_if_drained(s, &mut self.conns, out);
-        }
-        if f.parts.is_some() {
-            f.sources.remove(&from);
-        }
-        if f.fetched == maps {
-            for s in f.sources.values_mut() {
-                if let Some(conn) = s.conn.take() {
-                    self.conns.close(conn, out);
-                }
-            }
-            self.shuffle_done(now, task, out);
-        } else {
-            self.merge_fetched(now, task, out);
-            self.fetch_more(now, task, out);
-        }
+/// Closes the connection to a worker.
+fn close(cx: &mut Context, s: &mut Source) {
+    if let Some(conn) = s.conn.take() {
+        cx.close(conn);
     }
 }
 
 /// Closes the connection to a worker from which nothing more can come.
-fn close_if_drained(s: &mut Source, conns: &mut Connections, out: &mut Vec<Action>) {
+fn close_if_drained(cx: &mut Context, s: &mut Source) {
     if s.asking.is_empty() && !s.has_more() {
-        if let Some(conn) = s.conn.take() {
-            conns.close(conn, out);
-        }
+        close(cx, s);
     }
 }

@@ -11,19 +11,18 @@
 //! task is copied if it has run for `lag` and its progress is `gap` or more below the mean of all
 //! tasks of its kind, once no task of its kind waits (the rule Zaharia et al., OSDI 2008, describe).
 //!
-//! Progress is Hadoop's: a map's function counts 2/3 and its merge 1/3; a reduce's fetches, merge and
-//! function 1/3 each. Departures: the master knows it without delay; a remote split counts as read
+//! Departures: the master knows it without delay; a remote split counts as read
 //! as far as its function is; copies are given out before waiting tasks, and to the first worker
 //! that has room and does not run the task; the loser is killed when the winner's report arrives.
 
-use super::MapReduce;
-use super::Timer;
-use super::config::Framework;
-use super::control::Report;
-use super::scheduler::{Jobs, index};
+use super::config::{Framework, SpeculationConfig};
+use super::context::Context;
+use super::report::Report;
+use super::scheduler::index;
 use super::task::{Stage, Task};
-use crate::Action;
-use eastwest_types::{Locality, Span, TaskKind, Time};
+use super::tasks::Tasks;
+use super::timer::Timer;
+use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -140,55 +139,50 @@ struct Attempt {
     ran: f64,
 }
 
-impl MapReduce {
-    fn speculates(&self, kind: TaskKind) -> bool {
-        match kind {
-            TaskKind::Map => self.config.speculation.maps,
-            TaskKind::Reduce => self.config.speculation.reduces,
-        }
-    }
-
-    /// The first look.
-    pub(super) fn begin_speculating(&self, now: Time, out: &mut Vec<Action>) {
-        if self.speculates(TaskKind::Map) || self.speculates(TaskKind::Reduce) {
-            out.push(Timer::Speculate.at(now + self.config.speculation.interval));
+impl Speculation {
+    /// Asks to look at running tasks later, if any are to be copied.
+    pub fn look_later(&self, cx: &mut Context) {
+        let config = &cx.config.speculation;
+        if config.maps || config.reduces {
+            cx.wake_in(cx.config.speculation.interval, Timer::Speculate);
         }
     }
 
     /// Looks at all running tasks.
-    pub(super) fn speculate(&mut self, now: Time, out: &mut Vec<Action>) {
+    pub fn look(&mut self, cx: &mut Context, tasks: &Tasks) {
         let mut running: BTreeMap<(u32, usize), Vec<Attempt>> = BTreeMap::new();
-        for (number, t) in self.tasks.iter() {
-            if self.speculates(t.kind) && !matches!(t.stage, Stage::Assigned) {
+        for (number, t) in tasks.attempts.iter() {
+            if copies(&cx.config.speculation, t.kind) && !matches!(t.stage, Stage::Assigned) {
+                let piece = || cx.step_done(t.worker, number);
                 let attempt = Attempt {
                     task: t.index,
                     worker: t.worker,
-                    progress: self.progress_of(now, number, t),
-                    ran: now.since(t.assigned).as_secs_f64(),
+                    progress: t.progress(cx.spec(t.job).maps, piece),
+                    ran: cx.now.since(t.times.assigned).as_secs_f64(),
                 };
                 running.entry((t.job, index(t.kind))).or_default().push(attempt);
             }
         }
         for ((job, kind), attempts) in running {
-            match self.config.framework {
-                Framework::Mr1 => self.copy_laggards((job, kind), &attempts),
-                Framework::Yarn => self.copy_outlier(now, (job, kind), &attempts),
+            match cx.config.framework {
+                Framework::Mr1 => self.copy_laggards(cx, tasks, (job, kind), &attempts),
+                Framework::Yarn => self.copy_outlier(cx, tasks, (job, kind), &attempts),
             }
         }
-        self.begin_speculating(now, out);
-    }
-
-    fn tasks_of(&self, job: u32, kind: usize) -> (u32, u32) {
-        let spec = self.spec(job);
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        [(spec.maps, state.maps_done), (spec.reduces, state.reduces_done)][kind]
+        self.look_later(cx);
     }
 
     /// Hadoop 1: asks for copies of all tasks far behind the others.
-    fn copy_laggards(&mut self, (job, kind): (u32, usize), attempts: &[Attempt]) {
-        let (tasks, done) = self.tasks_of(job, kind);
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        let wait = [state.maps.left() > 0, state.reduces_given < tasks][kind];
+    fn copy_laggards(
+        &mut self,
+        cx: &Context,
+        tasks: &Tasks,
+        (job, kind): (u32, usize),
+        attempts: &[Attempt],
+    ) {
+        let (all, done) = tasks_of(cx, tasks, job, kind);
+        let state = tasks.jobs.running(job);
+        let wait = [state.maps.left() > 0, state.reduces_given < all][kind];
         if wait {
             return;
         }
@@ -197,28 +191,34 @@ impl MapReduce {
             let most = furthest.entry(a.task).or_default();
             *most = most.max(a.progress);
         }
-        let mean = (f64::from(done) + furthest.values().sum::<f64>()) / f64::from(tasks);
-        let (gap, lag) = (self.config.speculation.gap, self.config.speculation.lag.as_secs_f64());
+        let mean = (f64::from(done) + furthest.values().sum::<f64>()) / f64::from(all);
+        let (gap, lag) = (cx.config.speculation.gap, cx.config.speculation.lag.as_secs_f64());
         for a in attempts.iter().filter(|a| mean - a.progress >= gap && a.ran >= lag) {
             self.ask_for_copy((job, kind, a.task), a.worker);
         }
     }
 
     /// YARN: asks for a copy of the task it would help most, if it helps any.
-    fn copy_outlier(&mut self, now: Time, (job, kind): (u32, usize), attempts: &[Attempt]) {
-        let config = &self.config.speculation;
-        let (tasks, done) = self.tasks_of(job, kind);
-        let Some(times) = self.speculation.times.get(&(job, kind)) else { return };
-        let early = f64::from(done) < DONE_BEFORE * f64::from(tasks) || done == 0;
-        if early || self.speculation.next.get(&job).is_some_and(|&next| now < next) {
+    fn copy_outlier(
+        &mut self,
+        cx: &Context,
+        tasks: &Tasks,
+        (job, kind): (u32, usize),
+        attempts: &[Attempt],
+    ) {
+        let config = &cx.config.speculation;
+        let (all, done) = tasks_of(cx, tasks, job, kind);
+        let Some(times) = self.times.get(&(job, kind)) else { return };
+        let early = f64::from(done) < DONE_BEFORE * f64::from(all) || done == 0;
+        if early || self.next.get(&job).is_some_and(|&next| cx.now < next) {
             return;
         }
         let (slow, mean) = (times.outlier(config.threshold), times.mean());
-        let copies = self.speculation.twins.iter();
+        let copies = self.twins.iter();
         let copies = copies.filter(|&(&(j, k, _), twin)| (j, k) == (job, kind) && !twin.done);
         let copies = copies.count() as f64;
         let allowed = (config.cap_running * attempts.len() as f64)
-            .max(config.cap_total * f64::from(tasks))
+            .max(config.cap_total * f64::from(all))
             .max(f64::from(config.minimum));
         if copies >= allowed {
             return;
@@ -227,94 +227,71 @@ impl MapReduce {
         for a in attempts.iter().filter(|a| a.progress > 0.0) {
             let run = a.ran / a.progress.max(0.0001);
             let saved = run - a.ran - mean;
-            let has_copy = self.speculation.twins.contains_key(&(job, kind, a.task));
+            let has_copy = self.twins.contains_key(&(job, kind, a.task));
             if run >= slow && saved > best.as_ref().map_or(0.0, |&(s, _)| s) && !has_copy {
                 best = Some((saved, a));
             }
         }
         if let Some((_, a)) = best {
-            self.speculation.next.insert(job, now + self.config.speculation.pause);
+            self.next.insert(job, cx.now + cx.config.speculation.pause);
             self.ask_for_copy((job, kind, a.task), a.worker);
         }
     }
 
     fn ask_for_copy(&mut self, key: Key, worker: u32) {
         let twin = Twin { workers: vec![worker], wanted: true, won: false, done: false };
-        self.speculation.twins.entry(key).or_insert(twin);
+        self.twins.entry(key).or_insert(twin);
     }
 
-    /// Gives a worker copies that are wanted, at most so many; returns how many.
-    pub(super) fn give_copies(&mut self, worker: u32, kind: TaskKind, room: u32) -> u32 {
-        let mut given = 0;
-        while given < room {
-            let mut wanted = self.speculation.twins.iter().filter(|&(&(job, k, _), twin)| {
-                let may = kind == TaskKind::Map
-                    || self.config.framework == Framework::Mr1
-                    || self.may_reduce(worker, job);
-                k == index(kind) && twin.wanted && !twin.workers.contains(&worker) && may
-            });
-            let Some((&(job, k, task), _)) = wanted.next() else { break };
-            let twin = self.speculation.twins.get_mut(&(job, k, task)).expect("it is wanted");
-            twin.wanted = false;
-            twin.workers.push(worker);
-            self.scheduler.also_started(kind, job);
-            let (locality, bytes_in) = match kind {
-                TaskKind::Map => {
-                    let locality = self.jobs.maps(job).locality(task, worker, &self.racks);
-                    (locality, self.spec(job).split_bytes(task))
-                }
-                TaskKind::Reduce => (Locality::None, 0),
-            };
-            self.give_out(worker, (job, task, kind), locality, bytes_in);
-            given += 1;
-        }
-        given
+    /// The next copy that is wanted of a task of a kind for a worker: its job and task. `may` tells
+    /// whether the worker may have one of a job.
+    pub fn next_copy(
+        &mut self,
+        kind: TaskKind,
+        worker: u32,
+        may: impl Fn(u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        let fits = |&(job, k, _): &Key, twin: &Twin| {
+            k == index(kind) && twin.wanted && !twin.workers.contains(&worker) && may(job)
+        };
+        let (&(job, _, task), twin) = self.twins.iter_mut().find(|(key, twin)| fits(key, twin))?;
+        twin.wanted = false;
+        twin.workers.push(worker);
+        Some((job, task))
     }
 
     /// An attempt is through: whether another one of its task was before.
-    pub(super) fn is_beaten(&mut self, task: u32) -> bool {
-        let t = self.tasks.get(task);
-        let twin = self.speculation.twins.get_mut(&(t.job, index(t.kind), t.index));
+    pub fn is_beaten(&mut self, t: &Task) -> bool {
+        let twin = self.twins.get_mut(&(t.job, index(t.kind), t.index));
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))
     }
 
-    /// At the master: a task is done. Its other attempt is killed.
-    pub(super) fn copy_won(&mut self, report: &Report, out: &mut Vec<Action>) {
-        let &Report { job, index: task, kind, took, .. } = report;
-        if !self.speculates(kind) {
-            return;
+    /// At the master: a task is done. Returns whether it has had a copy, so that other attempts must
+    /// be killed.
+    pub fn won(&mut self, cx: &Context, report: &Report) -> bool {
+        let key = (report.job, index(report.kind), report.index);
+        if !copies(&cx.config.speculation, report.kind) {
+            return false;
         }
-        self.speculation.times.entry((job, index(kind))).or_default().add(took);
-        let Some(twin) = self.speculation.twins.get_mut(&(job, index(kind), task)) else { return };
-        (twin.done, twin.wanted) = (true, false);
-        let same = |t: &Task| (t.job, t.kind, t.index) == (job, kind, task);
-        let others: Vec<u32> =
-            self.tasks.iter().filter(|(_, t)| same(t)).map(|(number, _)| number).collect();
-        for other in others {
-            let t = self.kill_attempt(other, out);
-            self.free_dropped(&t);
-        }
-        self.speculation.is_left_alone((job, kind, task));
+        self.times.entry((key.0, key.1)).or_default().add(report.took);
+        let twin = self.twins.get_mut(&key);
+        twin.is_some_and(|twin| {
+            (twin.done, twin.wanted) = (true, false);
+            true
+        })
     }
+}
 
-    /// How far a task is, from 0 to 1.
-    fn progress_of(&self, now: Time, number: u32, t: &Task) -> f64 {
-        let piece = || self.hardware.step_done(now, t.worker, number);
-        let third = |phases: f64, part: f64| (phases + part) / 3.0;
-        match &t.stage {
-            Stage::Assigned | Stage::Starting | Stage::Locating => 0.0,
-            Stage::Mapping(mapping) => third(0.0, 2.0 * mapping.done(piece())),
-            Stage::MergingSpills => third(2.0, piece()),
-            Stage::Shuffling => {
-                let fetched = t.fetching.as_ref().map_or(0, |f| f.fetched());
-                third(0.0, f64::from(fetched) / f64::from(self.spec(t.job).maps))
-            }
-            Stage::Merging => third(1.0, piece()),
-            Stage::Producing(producing) => match t.kind {
-                TaskKind::Map => producing.share_done(piece()),
-                TaskKind::Reduce => third(2.0, producing.share_done(piece())),
-            },
-            Stage::Committing => 1.0,
-        }
+/// Whether tasks of a kind are copied.
+fn copies(config: &SpeculationConfig, kind: TaskKind) -> bool {
+    match kind {
+        TaskKind::Map => config.maps,
+        TaskKind::Reduce => config.reduces,
     }
+}
+
+/// Tasks of a job of a kind, and how many are done.
+fn tasks_of(cx: &Context, tasks: &Tasks, job: u32, kind: usize) -> (u32, u32) {
+    let (spec, state) = (cx.spec(job), tasks.jobs.running(job));
+    [(spec.maps, state.maps_done), (spec.reduces, state.reduces_done)][kind]
 }

@@ -1,15 +1,11 @@
-//! A task on its worker, and the steps it goes through.
-//!
-//! A step is work on cores and disks at the same time, as Hadoop's streams overlap reading,
-//! computing and writing: it ends with the longest of its parts.
+//! A task on its worker: what it is doing, and how far it is.
 
-use super::MapReduce;
-use super::blocks::Written;
-use super::hardware::Work;
-use super::map::Mapping;
-use super::output::Producing;
+use super::counters::Counters;
+use super::file::Written;
+use super::mapping::Mapping;
+use super::producing::Producing;
+use super::report::Report;
 use super::shuffle::Fetching;
-use crate::Action;
 use eastwest_types::{ConnId, Locality, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
@@ -32,26 +28,34 @@ pub enum Stage {
     Merging,
     /// Output is computed and written.
     Producing(Box<Producing>),
-    /// The output is there; the task commits.
-    Committing,
+    /// The output is there, in these blocks if it is a file; the task commits.
+    Committing(Vec<Written>),
 }
 
-/// What Hadoop's counters would say of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records,
-    /// `SPILLED_RECORDS`).
-    pub file_written: u64,
-    /// Read back from them (`FILE_BYTES_READ`).
-    pub file_read: u64,
-    /// Spills of a map; merges to the disk of a reduce.
-    pub spills: u32,
-    /// Put out by the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
-    pub collected: u64,
-    /// Fetches that failed (`FAILED_SHUFFLE`).
-    pub failed_fetches: u32,
-    /// Core time (`CPU_MILLISECONDS`), the virtual machine's start included.
-    pub cpu: Span,
+/// When what happened to a task.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// The assignment reached the worker.
+    pub assigned: Time,
+    /// The task began to read or fetch.
+    pub started: Time,
+    /// Its input was complete.
+    pub input_done: Time,
+    /// The input of a reduce or the spills of a map were merged.
+    pub merged: Time,
+    /// The map or reduce function was through.
+    pub computed: Time,
+}
+
+/// How a map comes by its split.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SplitRead {
+    /// Workers from which it could not be read.
+    pub avoid: Vec<u32>,
+    /// How often no replica was found.
+    pub sought: u32,
+    /// Transfers and datanode reads that a remote split still needs.
+    pub left: u32,
 }
 
 /// A task from its assignment until it has finished.
@@ -65,28 +69,16 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where it runs.
     pub worker: u32,
-    /// When the assignment reached the worker.
-    pub assigned: Time,
-    /// When it began to read or fetch.
-    pub started: Time,
-    /// When its input was complete.
-    pub input_done: Time,
-    /// When the input of a reduce or the spills of a map were merged.
-    pub merged: Time,
-    /// When the map or reduce function was through.
-    pub computed: Time,
+    /// When what happened.
+    pub times: Times,
     /// How far a map's split is.
     pub locality: Locality,
     /// Read or fetched.
     pub bytes_in: u64,
     /// Of what a reduce has fetched, what was on its worker.
     pub shuffle_local: u64,
-    /// Workers from which the split could not be read.
-    pub avoid: Vec<u32>,
-    /// How often no replica of the split was found.
-    pub sought: u32,
-    /// Blocks of its output, when that is complete.
-    pub written: Vec<Written>,
+    /// How a map comes by its split.
+    pub split: SplitRead,
     /// Spilled or written.
     pub bytes_out: u64,
     /// What its counters say.
@@ -95,8 +87,6 @@ pub struct Task {
     pub stage: Stage,
     /// Parts of the running step that are not through.
     pub parts: u32,
-    /// Transfers and datanode reads a remote map's split still needs.
-    pub input_left: u32,
     /// Of a reduce until its shuffle is done: what it has fetched from where.
     pub fetching: Option<Box<Fetching>>,
     /// Of a reduce on YARN: its connection to its application master.
@@ -111,147 +101,58 @@ impl Task {
             index,
             kind,
             worker,
-            assigned: Time::ZERO,
-            started: Time::ZERO,
-            input_done: Time::ZERO,
-            merged: Time::ZERO,
-            computed: Time::ZERO,
+            times: Times::default(),
             locality: Locality::None,
             bytes_in: 0,
             shuffle_local: 0,
-            avoid: Vec::new(),
-            sought: 0,
-            written: Vec::new(),
+            split: SplitRead::default(),
             bytes_out: 0,
             counters: Counters::default(),
             stage: Stage::Assigned,
             parts: 0,
-            input_left: 0,
             fetching: None,
             events: None,
         }
     }
-}
 
-/// Parts of a step that run at the same time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Step {
-    /// Core time.
-    pub cpu: Span,
-    /// Bytes read from local disks.
-    pub read: u64,
-    /// Bytes written to local disks.
-    pub write: u64,
-}
+    /// Tells of the end of the attempt, with no success so far.
+    pub fn report(&self) -> Report {
+        Report {
+            worker: self.worker,
+            job: self.job,
+            index: self.index,
+            kind: self.kind,
+            mark: 0,
+            failed: None,
+            took: Span::ZERO,
+        }
+    }
 
-impl MapReduce {
-    /// Starts parts of something a task does; returns how many of them must be waited for, at least
-    /// one: what takes no time still ends by a wake-up.
-    pub(super) fn begin_parts(
-        &mut self,
-        now: Time,
-        task: u32,
-        step: Step,
-        what: Work,
-        out: &mut Vec<Action>,
-    ) -> u32 {
-        let t = self.tasks.get(task);
-        t.counters.cpu += step.cpu;
-        let worker = t.worker;
-        if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {
-            if step.read > 0 && what == Work::Step(task) {
-                self.file_read(now + read, task);
+    /// The task has read from its worker's disks: of a map, so much of its split.
+    pub fn file_read(&mut self, now: Time) {
+        if self.kind == TaskKind::Map && !matches!(self.stage, Stage::MergingSpills) {
+            self.times.input_done = now;
+        }
+    }
+
+    /// How far it is, from 0 to 1; its running piece of work is done to a part. Progress is Hadoop's:
+    /// a map's function counts 2/3 and its merge 1/3; a reduce's fetches, merge and function 1/3 each.
+    pub fn progress(&self, maps: u32, piece: impl Fn() -> f64) -> f64 {
+        let third = |phases: f64, part: f64| (phases + part) / 3.0;
+        match &self.stage {
+            Stage::Assigned | Stage::Starting | Stage::Locating => 0.0,
+            Stage::Mapping(mapping) => third(0.0, 2.0 * mapping.done(piece())),
+            Stage::MergingSpills => third(2.0, piece()),
+            Stage::Shuffling => {
+                let fetched = self.fetching.as_ref().map_or(0, |f| f.fetched());
+                third(0.0, f64::from(fetched) / f64::from(maps))
             }
-            return 1;
-        }
-        let mut parts = 0;
-        if step.read > 0 {
-            let what = if what == Work::Step(task) { Work::Read(task) } else { what };
-            self.hardware.read(now, worker, step.read, what, out);
-            parts += 1;
-        }
-        if step.write > 0 && !self.hardware.write(now, worker, step.write, what, out) {
-            parts += 1;
-        }
-        if step.cpu > Span::ZERO || parts == 0 {
-            self.hardware.compute(now, worker, step.cpu, what, out);
-            parts += 1;
-        }
-        parts
-    }
-
-    /// Starts a step of a task: [`MapReduce::task_step`] follows when all its parts are through.
-    pub(super) fn step(&mut self, now: Time, task: u32, step: Step, out: &mut Vec<Action>) {
-        let parts = self.begin_parts(now, task, step, Work::Step(task), out);
-        self.tasks.get(task).parts = parts;
-    }
-
-    /// A part of a task's step is through.
-    pub(super) fn part_ended(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        t.parts -= 1;
-        if t.parts == 0 {
-            self.task_step(now, task, out);
-        }
-    }
-
-    /// A task has read from its worker's disks: of a map, so much of its split.
-    pub(super) fn file_read(&mut self, now: Time, task: u32) {
-        let t = self.tasks.get(task);
-        if t.kind == TaskKind::Map && !matches!(t.stage, Stage::MergingSpills) {
-            t.input_done = now;
-        }
-    }
-
-    /// At the worker: the task's virtual machine starts.
-    pub(super) fn launch(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        self.count_launched(task);
-        let (start, jitter) = (self.config.costs.task_start, self.config.costs.task_start_jitter);
-        let t = self.tasks.get(task);
-        t.stage = Stage::Starting;
-        let (job, index, kind) = (t.job, t.index, t.kind);
-        let drawn = match (jitter, kind) {
-            (Span::ZERO, _) => Span::ZERO,
-            (width, TaskKind::Map) => self.stream("map-start", job, index).within(width),
-            (width, TaskKind::Reduce) => self.stream("reduce-start", job, index).within(width),
-        };
-        let cpu = start + drawn;
-        self.step(now, task, Step { cpu, ..Step::default() }, out);
-    }
-
-    /// What a task did is through: its stage says what comes next.
-    pub(super) fn task_step(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        match &t.stage {
-            Stage::Starting => {
-                t.started = now;
-                let (job, kind) = (t.job, t.kind);
-                self.job(job).started.get_or_insert(now);
-                match kind {
-                    TaskKind::Map => self.map_start(now, task, out),
-                    TaskKind::Reduce => self.shuffle_start(now, task, out),
-                }
-            }
-            Stage::Mapping(_) => self.piece_mapped(now, task, out),
-            Stage::MergingSpills => {
-                t.merged = now;
-                self.task_finished(now, task, out);
-            }
-            Stage::Committing => self.task_finished(now, task, out),
-            Stage::Merging => self.reduce_start(now, task, out),
-            Stage::Producing(_) => self.piece_produced(now, task, out),
-            stage => unreachable!("no step runs in {stage:?}"),
-        }
-    }
-
-    /// The task's output is written: it commits.
-    pub(super) fn commit(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let wait = self.config.costs.task_commit;
-        self.tasks.get(task).stage = Stage::Committing;
-        if wait == Span::ZERO {
-            self.task_finished(now, task, out);
-        } else {
-            out.push(super::Timer::Commit(task).at(now + wait));
+            Stage::Merging => third(1.0, piece()),
+            Stage::Producing(producing) => match self.kind {
+                TaskKind::Map => producing.share_done(piece()),
+                TaskKind::Reduce => third(2.0, producing.share_done(piece())),
+            },
+            Stage::Committing(_) => 1.0,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! come up. Only workers and racks that hold a split have a list: ten thousand small jobs on two
 //! thousand workers stay small.
 
-use super::hdfs::Racks;
+use super::racks::Racks;
 use eastwest_types::Locality;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -5,14 +5,15 @@
 //! is so seen up to ten seconds late. What then happens is the business of who used it.
 
 use super::connections::Use;
-use super::{MapReduce, Timer};
-use crate::Action;
+use super::context::Context;
+use super::timer::Timer;
+use crate::protocol::Action;
 use eastwest_types::{ConnId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Time between two looks.
-pub const INTERVAL: Span = Span::from_secs(10);
+const INTERVAL: Span = Span::from_secs(10);
 
 /// What had arrived on a connection, and since when nothing more.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -28,93 +29,45 @@ pub struct Watch {
     seen: BTreeMap<u32, Seen>,
 }
 
-impl MapReduce {
-    /// Looks at all connections.
-    pub(super) fn watch(&mut self, now: Time, out: &mut Vec<Action>) {
-        let waiting: Vec<(ConnId, Use)> =
-            self.conns.open_ones().filter(|&(_, purpose)| self.is_awaited(purpose)).collect();
-        let before = std::mem::take(&mut self.watch.seen);
-        for (conn, purpose) in waiting {
-            let fresh = Seen { purpose, bytes: [u64::MAX; 2], since: now };
-            let known = before.get(&conn.0).filter(|seen| seen.purpose == purpose);
-            self.watch.seen.insert(conn.0, known.copied().unwrap_or(fresh));
-            out.push(Action::Ask { conn });
-        }
-        out.push(Timer::Watch.at(now + INTERVAL));
+impl Watch {
+    /// Asks to look again.
+    pub fn look_later(&self, cx: &mut Context) {
+        cx.wake_in(INTERVAL, Timer::Watch);
     }
 
-    /// How much has arrived on a connection.
-    pub(super) fn received(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        bytes: [u64; 2],
-        out: &mut Vec<Action>,
-    ) {
-        let Some(seen) = self.watch.seen.get_mut(&conn.0) else { return };
-        if self.conns.find(conn) != Some(seen.purpose) {
-            return;
+    /// Asks of all connections on which somebody waits how much has arrived.
+    pub fn look(&mut self, cx: &mut Context, waiting: Vec<(ConnId, Use)>) {
+        let before = std::mem::take(&mut self.seen);
+        for (conn, purpose) in waiting {
+            let fresh = Seen { purpose, bytes: [u64::MAX; 2], since: cx.now };
+            let known = before.get(&conn.0).filter(|seen| seen.purpose == purpose);
+            self.seen.insert(conn.0, known.copied().unwrap_or(fresh));
+            cx.out.push(Action::Ask { conn });
+        }
+        self.look_later(cx);
+    }
+
+    /// So much has arrived on a connection. Returns what it is for, if it is to be given up.
+    pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
+        let seen = self.seen.get_mut(&conn.0)?;
+        if cx.conns.find(conn) != Some(seen.purpose) {
+            return None;
         }
         if seen.bytes != bytes {
-            (seen.bytes, seen.since) = (bytes, now);
-            return;
+            (seen.bytes, seen.since) = (bytes, cx.now);
+            return None;
         }
-        let Seen { purpose, since, .. } = *seen;
-        if now.since(since) >= self.patience(purpose) {
-            self.conns.abort(conn, out);
-            self.connection_lost(now, purpose, out);
-        }
+        (cx.now.since(seen.since) >= patience(cx, seen.purpose)).then_some(seen.purpose)
     }
+}
 
-    /// TCP has given a connection up.
-    pub(super) fn connection_failed(&mut self, now: Time, conn: ConnId, out: &mut Vec<Action>) {
-        let purpose = self.conns.purpose(conn);
-        self.conns.gone(conn);
-        self.connection_lost(now, purpose, out);
-    }
-
-    fn patience(&self, purpose: Use) -> Span {
-        let failures = &self.config.failures;
-        match purpose {
-            Use::Fetch { .. } => failures.fetch_timeout,
-            Use::Split { .. } | Use::Read { .. } | Use::Pipeline { .. } => failures.block_timeout,
-            Use::Transfer { .. } | Use::Copy { .. } => failures.block_timeout,
-            _ => failures.call_timeout,
-        }
-    }
-
-    fn is_awaited(&self, purpose: Use) -> bool {
-        match purpose {
-            Use::Heartbeat { worker } => self.workers[worker as usize].waiting,
-            Use::Fetch { task, from } => self
-                .tasks
-                .find(task)
-                .and_then(|t| t.fetching.as_ref())
-                .is_some_and(|f| f.awaits(from)),
-            Use::Pipeline { writer, .. } => self.writer_waits(writer),
-            Use::Namenode { session } => self.session_waits(session),
-            Use::Application { job } => self.master_waits(job),
-            Use::Split { .. } | Use::Read { .. } | Use::Master { .. } => true,
-            Use::Launch { .. } | Use::Report { .. } | Use::Events { .. } => true,
-            Use::Transfer { .. } | Use::Copy { .. } => true,
-        }
-    }
-
-    fn connection_lost(&mut self, now: Time, purpose: Use, out: &mut Vec<Action>) {
-        match purpose {
-            Use::Heartbeat { worker } => self.heartbeat_lost(now, worker, out),
-            Use::Split { task, holder } => self.split_lost(now, (task, holder), out),
-            Use::Read { client, holder } => self.read_lost(now, (client, holder), out),
-            Use::Fetch { task, from } => self.fetch_lost(now, (task, from), out),
-            Use::Pipeline { writer, hop } => self.hop_lost(now, (writer, hop), out),
-            Use::Transfer { writer } => self.transfer_lost(now, writer, out),
-            Use::Copy { copy } => self.copy_lost(now, copy, out),
-            Use::Namenode { session } => self.session_lost(now, session, out),
-            Use::Master { job } => self.master_lost(job, out),
-            Use::Application { job } => self.application_lost(job, out),
-            Use::Launch { task } => self.launch_lost(task, out),
-            Use::Report { report } => self.report_lost(now, report, out),
-            Use::Events { task } => self.events_lost(now, task, out),
-        }
+/// How long nothing may arrive.
+fn patience(cx: &Context, purpose: Use) -> Span {
+    let failures = &cx.config.failures;
+    match purpose {
+        Use::Fetch { .. } => failures.fetch_timeout,
+        Use::Split { .. } | Use::Read { .. } | Use::Pipeline { .. } => failures.block_timeout,
+        Use::Transfer { .. } | Use::Copy { .. } => failures.block_timeout,
+        _ => failures.call_timeout,
     }
 }

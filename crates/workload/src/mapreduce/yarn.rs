@@ -23,90 +23,18 @@
 //! a task would; containers are not reused; a
 //! node launches any number of containers at once; headroom is that of the whole cluster.
 
-mod recovery;
-
 use super::config::YarnConfig;
 use super::connections::Use;
-use super::control::{Report, control_message};
-use super::hardware::Work;
+use super::containers::{Container, Containers};
+use super::context::Context;
 use super::job::Job;
-use super::{MapReduce, Timer};
-use crate::Action;
-use eastwest_types::{ConnId, HostId, Side, TaskKind, Time};
+use super::report::Report;
+use super::slab::Slab;
+use super::timer::Timer;
+use super::work::Work;
+use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-
-/// What the resource manager knows beside jobs.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Yarn {
-    /// Jobs whose masters wait for a container.
-    waiting: VecDeque<u32>,
-    /// Memory of running masters.
-    masters: u64,
-    /// Memory of all containers.
-    used: u64,
-}
-
-/// Containers of a node.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Containers {
-    /// Memory taken, as the resource manager sees it.
-    memory: u64,
-    vcores: u32,
-    /// Of it, by reduces and masters.
-    lasting: u64,
-    lasting_vcores: u32,
-    /// Ended since the last heartbeat.
-    ended: Vec<Container>,
-    /// Reported by the heartbeat on its way.
-    reported: Vec<Container>,
-}
-
-/// A container.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Container {
-    memory: u64,
-    vcores: u32,
-    /// Of a reduce or a master.
-    lasting: bool,
-}
-
-impl Containers {
-    fn take(&mut self, c: Container) {
-        self.memory += c.memory;
-        self.vcores += c.vcores;
-        if c.lasting {
-            self.lasting += c.memory;
-            self.lasting_vcores += c.vcores;
-        }
-    }
-
-    fn free(&mut self, c: Container) {
-        self.memory -= c.memory;
-        self.vcores -= c.vcores;
-        if c.lasting {
-            self.lasting -= c.memory;
-            self.lasting_vcores -= c.vcores;
-        }
-    }
-
-    /// Whether another container would fit beside one and all that lasts.
-    fn leaves_room(&self, yarn: &YarnConfig, c: Container, other: Container) -> bool {
-        self.lasting + c.memory + other.memory <= yarn.node_memory
-            && (!yarn.count_vcores
-                || self.lasting_vcores + c.vcores + other.vcores <= yarn.node_vcores)
-    }
-
-    fn fits(&self, yarn: &YarnConfig, c: Container) -> bool {
-        self.memory + c.memory <= yarn.node_memory
-            && (!yarn.count_vcores || self.vcores + c.vcores <= yarn.node_vcores)
-    }
-
-    /// A heartbeat leaves: what has ended goes with it.
-    pub fn report(&mut self) {
-        self.reported.append(&mut self.ended);
-    }
-}
+use std::collections::{BTreeMap, VecDeque};
 
 /// The application master of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,6 +59,41 @@ pub struct Master {
     due: Time,
 }
 
+/// A job, as the resource manager knows it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Application {
+    /// Its master, while that runs.
+    master: Option<Master>,
+    /// Masters that were lost.
+    failures: u32,
+    /// Whether its master has called the resource manager.
+    registered: bool,
+}
+
+/// What a call of a master asks for.
+pub struct Call {
+    /// It is the first one of the master, which asks for all maps.
+    pub first: bool,
+    /// Reduces beyond those that were asked for before.
+    pub reduces: u32,
+}
+
+/// The resource manager, application masters and containers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Yarn {
+    /// Containers of each node.
+    nodes: Vec<Containers>,
+    /// Jobs whose masters wait for a container.
+    waiting: VecDeque<u32>,
+    /// Memory of running masters.
+    masters: u64,
+    /// Memory of all containers.
+    used: u64,
+    applications: BTreeMap<u32, Application>,
+    /// Finished tasks on their way to their application masters.
+    reports: Slab<Report>,
+}
+
 /// Reduces a job's master asks for in all, given the memory the job may have.
 fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), memory: u64) -> u32 {
     if job.maps_given == maps {
@@ -144,57 +107,109 @@ fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), mem
     u32::try_from(fit).unwrap_or(u32::MAX).min(reduces)
 }
 
-impl MapReduce {
-    fn container(&self, kind: TaskKind) -> Container {
-        let yarn = &self.config.yarn;
-        let (memory, vcores) = match kind {
-            TaskKind::Map => (yarn.map_memory, yarn.map_vcores),
-            TaskKind::Reduce => (yarn.reduce_memory, yarn.reduce_vcores),
-        };
-        let lasting = kind == TaskKind::Reduce;
-        Container { memory: yarn.allocated(memory), vcores, lasting }
+impl Yarn {
+    /// So many nodes without containers.
+    pub fn new(nodes: usize) -> Yarn {
+        Yarn {
+            nodes: vec![Containers::default(); nodes],
+            waiting: VecDeque::new(),
+            masters: 0,
+            used: 0,
+            applications: BTreeMap::new(),
+            reports: Slab::default(),
+        }
     }
 
     /// A job has been submitted to the resource manager.
-    pub(super) fn submit_application(&mut self, job: u32) {
-        self.yarn.waiting.push_back(job);
+    pub fn submit(&mut self, job: u32) {
+        self.applications.entry(job).or_default();
+        self.waiting.push_back(job);
     }
 
-    /// At the resource manager: a node's heartbeat frees its ended containers and fills it.
-    pub(super) fn fill_node(&mut self, now: Time, worker: u32, out: &mut Vec<Action>) {
-        let node = &mut self.workers[worker as usize].containers;
+    fn find(&self, job: u32) -> Option<&Master> {
+        self.applications.get(&job)?.master.as_ref()
+    }
+
+    fn master(&mut self, job: u32) -> &mut Master {
+        let application = self.applications.get_mut(&job);
+        application.and_then(|a| a.master.as_mut()).expect("the job has a master")
+    }
+
+    /// The node that the master of a job runs on.
+    pub fn node_of(&self, job: u32) -> u32 {
+        self.find(job).expect("the job has a master").worker
+    }
+
+    /// Whether the master of a job has called the resource manager.
+    pub fn is_registered(&self, job: u32) -> bool {
+        self.applications.get(&job).is_some_and(|a| a.registered)
+    }
+
+    /// Whether a master awaits the resource manager's answer.
+    pub fn waits(&self, job: u32) -> bool {
+        self.find(job).is_some_and(|master| master.calls > 0)
+    }
+
+    /// Containers of a kind that a node has room for.
+    pub fn room(&self, yarn: &YarnConfig, worker: u32, kind: TaskKind) -> u32 {
+        self.nodes[worker as usize].room(yarn, Container::of(yarn, kind))
+    }
+
+    /// Whether a reduce of a job may be given to a node: before the last map of its job is given out,
+    /// only where a map would still fit beside all that lasts.
+    pub fn may_reduce(&self, cx: &Context, job: (u32, &Job), worker: u32) -> bool {
+        let yarn = &cx.config.yarn;
+        let (map, reduce) = (TaskKind::Map, TaskKind::Reduce);
+        let (map, reduce) = (Container::of(yarn, map), Container::of(yarn, reduce));
+        job.1.maps_given == cx.spec(job.0).maps
+            || self.nodes[worker as usize].leaves_room(yarn, reduce, map)
+    }
+
+    /// At the node: a heartbeat leaves, with what has ended.
+    pub fn report(&mut self, worker: u32) {
+        self.nodes[worker as usize].report();
+    }
+
+    /// At the node: the container of a task has ended.
+    pub fn ended(&mut self, yarn: &YarnConfig, worker: u32, kind: TaskKind) {
+        self.nodes[worker as usize].ended.push(Container::of(yarn, kind));
+    }
+
+    /// At the resource manager: a node's heartbeat frees its ended containers, and masters that wait
+    /// are given some.
+    pub fn heard(&mut self, cx: &mut Context, worker: u32) {
+        let node = &mut self.nodes[worker as usize];
         for container in std::mem::take(&mut node.reported) {
             node.free(container);
-            self.yarn.used -= container.memory;
+            self.used -= container.memory;
         }
-        self.launch_masters(worker, out);
-        self.assign_reduces(worker);
-        self.assign_maps(now, worker);
+        self.launch_masters(cx, worker);
     }
 
     /// Gives containers of a node to masters that wait.
-    fn launch_masters(&mut self, worker: u32, out: &mut Vec<Action>) {
-        let yarn = &self.config.yarn;
+    fn launch_masters(&mut self, cx: &mut Context, worker: u32) {
+        let yarn = &cx.config.yarn;
         let memory = yarn.allocated(yarn.am_memory);
         let container = Container { memory, vcores: yarn.am_vcores, lasting: true };
-        let all = u128::from(yarn.node_memory) * self.workers.len() as u128;
+        let all = u128::from(yarn.node_memory) * cx.hosts.len() as u128;
         let most = (all as f64 * yarn.am_share) as u64;
-        let (map, reduce) = (self.container(TaskKind::Map), self.container(TaskKind::Reduce));
+        let [map, reduce] = [TaskKind::Map, TaskKind::Reduce].map(|kind| Container::of(yarn, kind));
         let vcores = map.vcores.max(reduce.vcores);
         let task = Container { memory: map.memory.max(reduce.memory), vcores, lasting: false };
-        while let Some(&job) = self.yarn.waiting.front() {
-            let node = &mut self.workers[worker as usize].containers;
-            let further = self.yarn.masters + memory <= most
-                && node.leaves_room(&self.config.yarn, container, task);
-            let may = self.yarn.masters == 0 || further;
-            if !may || !node.fits(&self.config.yarn, container) {
+        while let Some(&job) = self.waiting.front() {
+            let yarn = &cx.config.yarn;
+            let node = &mut self.nodes[worker as usize];
+            let further = self.masters + memory <= most && node.leaves_room(yarn, container, task);
+            let may = self.masters == 0 || further;
+            if !may || !node.fits(yarn, container) {
                 return;
             }
-            self.yarn.waiting.pop_front();
+            self.waiting.pop_front();
             node.take(container);
-            self.yarn.masters += memory;
-            self.yarn.used += memory;
-            let master = Master {
+            self.masters += memory;
+            self.used += memory;
+            let application = self.applications.get_mut(&job).expect("it was submitted");
+            application.master = Some(Master {
                 worker,
                 container,
                 conn: None,
@@ -205,74 +220,75 @@ impl MapReduce {
                 planned: 0,
                 leaving: false,
                 due: Time::NEVER,
-            };
-            self.job(job).master = Some(master);
-            let ends = (self.master, self.host(worker));
-            let conn = self.conns.open(Use::Master { job }, ends, self.config.control_class, out);
-            let bytes = u64::from(self.config.control.assignment_bytes);
-            out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
+            });
+            self.tell_to_launch(cx, job);
         }
     }
 
+    /// The resource manager tells a node to launch a master.
+    pub fn tell_to_launch(&self, cx: &mut Context, job: u32) {
+        let ends = (cx.master, cx.host(self.node_of(job)));
+        let conn = cx.open_control(Use::Master { job }, ends);
+        cx.tell(conn, Side::Client, cx.config.control.assignment_bytes, 0, Some(job));
+    }
+
     /// At the node: launches the master.
-    pub(super) fn master_launched(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let due = now + self.config.yarn.container_launch;
-        if self.jobs[job as usize].as_ref().is_some_and(|state| state.master.is_some()) {
-            self.app(job).due = due;
-            out.push(Timer::Master(job).at(due));
+    pub fn launched(&mut self, cx: &mut Context, job: u32) {
+        let due = cx.now + cx.config.yarn.container_launch;
+        if self.find(job).is_some() {
+            self.master(job).due = due;
+            cx.wake(due, Timer::Master(job));
         }
     }
 
     /// The master's time has come: to start, or to call.
-    pub(super) fn master_due(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
+    pub fn due(&mut self, cx: &mut Context, job: u32, state: Option<&Job>) {
         // A master that left in the meantime has nothing to do.
-        let Some(state) = self.jobs[job as usize].as_mut() else { return };
-        let Some(master) = state.master.as_ref().filter(|master| master.due == now) else { return };
+        let Some(master) = self.find(job).filter(|master| master.due == cx.now) else { return };
+        let Some(state) = state else { return };
         let worker = master.worker;
         if master.conn.is_some() {
-            self.master_calls(now, job, out);
+            self.call(cx, job, state);
             return;
         }
-        self.hardware.compute(now, worker, self.config.yarn.am_start, Work::Master(job), out);
+        cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
     /// The master runs: it registers, and calls for the first time one `am_heartbeat` later.
-    pub(super) fn master_started(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let state = self.jobs[job as usize].as_ref().and_then(|state| state.master.as_ref());
-        if state.is_none_or(|master| master.conn.is_some()) {
+    pub fn started(&mut self, cx: &mut Context, job: u32) {
+        if self.find(job).is_none_or(|master| master.conn.is_some()) {
             return; // it was lost meanwhile
         }
-        let worker = self.app(job).worker;
-        let ends = (self.host(worker), self.master);
-        let class = self.config.control_class;
-        let conn = self.conns.open(Use::Application { job }, ends, class, out);
-        let due = now + self.config.yarn.am_heartbeat;
-        let master = self.app(job);
+        let conn = self.open(cx, job);
+        let due = cx.now + cx.config.yarn.am_heartbeat;
+        let master = self.master(job);
         (master.conn, master.due) = (Some(conn), due);
-        out.push(Timer::Master(job).at(due));
+        cx.wake(due, Timer::Master(job));
     }
 
-    fn app(&mut self, job: u32) -> &mut Master {
-        self.job(job).master.as_mut().expect("the job has a master")
+    /// Opens the connection of a master to the resource manager.
+    fn open(&self, cx: &mut Context, job: u32) -> ConnId {
+        let ends = (cx.host(self.node_of(job)), cx.master);
+        cx.open_control(Use::Application { job }, ends)
     }
 
     /// The master calls the resource manager.
-    fn master_calls(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let spec = &self.config.jobs[job as usize];
-        let (maps, reduces) = (spec.maps, spec.reduces);
-        let yarn = &self.config.yarn;
-        let needed = (self.config.control.slowstart * f64::from(maps)).ceil() as u32;
-        let all = yarn.node_memory.saturating_mul(self.workers.len() as u64);
-        let own = |kind| self.container(kind).memory;
-        let (map, reduce) = (own(TaskKind::Map), own(TaskKind::Reduce));
-        let state = self.jobs[job as usize].as_mut().expect("the job runs");
+    fn call(&mut self, cx: &mut Context, job: u32, state: &Job) {
+        let spec = cx.spec(job);
+        let yarn = &cx.config.yarn;
+        let needed = (cx.config.control.slowstart * f64::from(spec.maps)).ceil() as u32;
+        let all = yarn.node_memory.saturating_mul(cx.hosts.len() as u64);
+        let own = |kind| Container::of(yarn, kind).memory;
         let maps_held = state.maps_given - state.maps_done;
-        let held = u64::from(maps_held) * map
-            + u64::from(state.reduces_given - state.reduces_done) * reduce;
-        let memory = all.saturating_sub(self.yarn.used).saturating_add(held);
-        let slow = state.maps_done < needed;
-        let wanted = if slow { 0 } else { reduces_wanted(yarn, state, (maps, reduces), memory) };
-        let master = state.master.as_mut().expect("it calls");
+        let reduces_held = state.reduces_given - state.reduces_done;
+        let held = u64::from(maps_held) * own(TaskKind::Map)
+            + u64::from(reduces_held) * own(TaskKind::Reduce);
+        let memory = all.saturating_sub(self.used).saturating_add(held);
+        let wanted = match state.maps_done < needed {
+            true => 0,
+            false => reduces_wanted(yarn, state, (spec.maps, spec.reduces), memory),
+        };
+        let master = self.master(job);
         if master.leaving {
             return;
         }
@@ -280,184 +296,166 @@ impl MapReduce {
         master.planned = wanted.max(master.planned);
         master.calls += 1;
         let conn = master.conn.expect("it runs");
-        let bytes = u64::from(self.config.control.heartbeat_bytes);
-        out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
-        master.due = now + self.config.yarn.am_heartbeat;
-        out.push(Timer::Master(job).at(master.due));
+        cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
+        master.due = cx.now + cx.config.yarn.am_heartbeat;
+        cx.wake(master.due, Timer::Master(job));
     }
 
-    /// At the resource manager: a master has called.
-    pub(super) fn master_called(&mut self, job: u32, out: &mut Vec<Action>) {
-        let state = self.job(job);
-        let maps = state.maps.left();
-        let master = state.master.as_mut().expect("it has called");
+    /// At the resource manager: a master has called, which has asked for so many reduces before.
+    pub fn called(&mut self, cx: &mut Context, job: u32, asked: u32) -> Call {
+        let application = self.applications.get_mut(&job).expect("it has called");
+        let first = !std::mem::replace(&mut application.registered, true);
+        let master = self.master(job);
         let conn = master.conn.expect("it runs");
         master.answered.append(&mut master.granted);
-        let given = master.answered.len() as u64;
-        let first = !std::mem::replace(&mut state.registered, true);
-        let more = master.asks.saturating_sub(state.reduces_asked);
-        state.reduces_asked += more;
-        if first {
-            self.scheduler.offer(TaskKind::Map, job, maps);
-        }
-        if more > 0 {
-            self.scheduler.offer(TaskKind::Reduce, job, more);
-        }
-        let control = &self.config.control;
-        let bytes = u64::from(control.answer_bytes) + u64::from(control.assignment_bytes) * given;
-        out.push(control_message(conn, Side::Server, bytes, 0, Some(job)));
+        let reduces = master.asks.saturating_sub(asked);
+        let control = &cx.config.control;
+        let bytes = u64::from(control.answer_bytes)
+            + u64::from(control.assignment_bytes) * master.answered.len() as u64;
+        cx.tell(conn, Side::Server, bytes, 0, Some(job));
+        Call { first, reduces }
     }
 
-    /// At the master: the answer is there; its containers are launched.
-    pub(super) fn master_answered(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let master = self.app(job);
+    /// At the master: the answer is there. Returns the tasks whose containers it brings.
+    pub fn answered(&mut self, job: u32) -> Vec<u32> {
+        let master = self.master(job);
         master.calls -= 1;
-        let from = master.worker;
-        for task in std::mem::take(&mut master.answered) {
-            let worker = self.tasks.get(task).worker;
-            if worker == from {
-                self.container_launched(now, task, out);
-                continue;
-            }
-            let ends = (self.host(from), self.host(worker));
-            let class = self.config.control_class;
-            let conn = self.conns.open(Use::Launch { task }, ends, class, out);
-            let bytes = u64::from(self.config.control.assignment_bytes);
-            out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
-        }
-        if self.app(job).leaving && self.app(job).calls == 0 {
-            self.master_left(now, job, out);
-        }
+        std::mem::take(&mut master.answered)
     }
 
-    /// At the node: a task's container is launched.
-    pub(super) fn container_launched(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        self.tasks.get(task).assigned = now;
-        out.push(Timer::Container(task).at(now + self.config.yarn.container_launch));
+    /// Whether a master has nothing left to do but to leave.
+    pub fn is_leaving(&self, job: u32) -> bool {
+        self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
 
     /// A container of a node that the resource manager gives to a task: its master hears of it.
-    pub(super) fn grant(&mut self, worker: u32, task: u32, (job, kind): (u32, TaskKind)) {
-        let container = self.container(kind);
-        self.workers[worker as usize].containers.take(container);
-        self.yarn.used += container.memory;
-        self.app(job).granted.push(task);
+    pub fn grant(&mut self, cx: &Context, worker: u32, task: u32, (job, kind): (u32, TaskKind)) {
+        let container = Container::of(&cx.config.yarn, kind);
+        self.nodes[worker as usize].take(container);
+        self.used += container.memory;
+        self.master(job).granted.push(task);
     }
 
-    /// Containers of a kind that a node has room for.
-    pub(super) fn node_room(&self, worker: u32, kind: TaskKind) -> u32 {
-        let yarn = &self.config.yarn;
-        let container = self.container(kind);
-        let node = &self.workers[worker as usize].containers;
-        let memory = (yarn.node_memory - node.memory.min(yarn.node_memory)) / container.memory;
-        let vcores = match yarn.count_vcores {
-            true => yarn.node_vcores.saturating_sub(node.vcores) / container.vcores.max(1),
-            false => u32::MAX,
-        };
-        u32::try_from(memory).unwrap_or(u32::MAX).min(vcores)
-    }
-
-    /// Whether a reduce may be given to a node: before the last map of its job is given out, only
-    /// where a map would still fit beside all that lasts.
-    pub(super) fn may_reduce(&self, worker: u32, job: u32) -> bool {
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        if state.maps_given == self.spec(job).maps {
-            return true;
+    /// A container's attempt was killed: nobody launches it any more.
+    pub fn forget_container(&mut self, job: u32, task: u32) {
+        let application = self.applications.get_mut(&job);
+        if let Some(master) = application.and_then(|a| a.master.as_mut()) {
+            master.granted.retain(|&of| of != task);
+            master.answered.retain(|&of| of != task);
         }
-        let node = &self.workers[worker as usize].containers;
-        let (map, reduce) = (self.container(TaskKind::Map), self.container(TaskKind::Reduce));
-        node.leaves_room(&self.config.yarn, reduce, map)
     }
 
-    /// At the node: the container of a task has ended.
-    pub(super) fn free_container(&mut self, worker: u32, (_, kind): (u32, TaskKind)) {
-        let container = self.container(kind);
-        self.workers[worker as usize].containers.ended.push(container);
+    /// At the node: a task tells its master that it has ended. Returns what the master hears at once,
+    /// where both are on one node.
+    pub fn tell_master(&mut self, cx: &mut Context, report: Report) -> Option<Report> {
+        let report = self.reports.add(report);
+        self.tell_again(cx, report)
     }
 
-    /// At the node: a task tells its master that it has ended.
-    pub(super) fn tell_master(&mut self, now: Time, report: u32, out: &mut Vec<Action>) {
+    /// The same for what could not be told.
+    pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
-        let to = self.app(job).worker;
+        let to = self.node_of(job);
         if to == worker {
-            self.report_arrived(now, report, out);
-            return;
+            return Some(self.reports.remove(report));
         }
-        let ends = (self.host(worker), self.host(to));
-        let class = self.config.control_class;
-        let conn = self.conns.open(Use::Report { report }, ends, class, out);
-        let bytes = u64::from(self.config.control.heartbeat_bytes);
-        out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
+        let ends = (cx.host(worker), cx.host(to));
+        let conn = cx.open_control(Use::Report { report }, ends);
+        cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
+        None
     }
 
-    /// A running reduce asks its master for finished maps.
-    pub(super) fn ask_for_maps(&mut self, now: Time, task: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        if t.fetching.is_none() {
-            return;
-        }
-        let (job, worker, conn) = (t.job, t.worker, t.events);
-        let to = self.app(job).worker;
-        if to == worker {
-            let known = self.job(job).finished_on.len() as u32;
-            self.maps_told(now, task, known, out);
-            return;
-        }
-        let conn = conn.unwrap_or_else(|| {
-            let ends: (HostId, HostId) = (self.host(worker), self.host(to));
-            self.conns.open(Use::Events { task }, ends, self.config.control_class, out)
-        });
-        self.tasks.get(task).events = Some(conn);
-        let bytes = u64::from(self.config.control.answer_bytes);
-        out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
+    /// At the application master: what a task tells.
+    pub fn told(&mut self, report: u32) -> Report {
+        self.reports.remove(report)
     }
 
-    /// At the master: a reduce asks.
-    pub(super) fn maps_asked(&mut self, task: u32, conn: ConnId, out: &mut Vec<Action>) {
-        let job = self.tasks.get(task).job;
-        let known = self.job(job).finished_on.len() as u32;
-        let t = self.tasks.get(task);
-        let Some(fetching) = t.fetching.as_mut() else { return };
-        let fresh = known - std::mem::replace(&mut fetching.told, known);
-        let control = &self.config.control;
-        let bytes =
-            u64::from(control.answer_bytes) + u64::from(control.map_event_bytes) * u64::from(fresh);
-        out.push(control_message(conn, Side::Server, bytes, u64::from(known), Some(job)));
-    }
-
-    /// At the reduce: the master's answer; the next question follows unless it knows of all
-    /// maps that have ended, and these are all of the job.
-    pub(super) fn maps_told(&mut self, now: Time, task: u32, known: u32, out: &mut Vec<Action>) {
-        let t = self.tasks.get(task);
-        // A map that ran again may have ended while the answer was on its way: then it asks on.
-        let ended = self.jobs[t.job as usize].as_ref().expect("the job runs").finished_on.len();
-        let all = known >= self.config.jobs[t.job as usize].maps && known as usize == ended;
-        if all {
-            if let Some(conn) = t.events.take() {
-                self.conns.close(conn, out);
-            }
-        } else {
-            out.push(Timer::Poll(task).at(now + self.config.yarn.event_poll));
+    /// Masters will not hear some reports: their tasks, like those of killed attempts, must run again.
+    pub fn drop_reports(
+        &mut self,
+        cx: &mut Context,
+        gone: impl Fn(&Report) -> bool,
+    ) -> Vec<Report> {
+        let numbers: Vec<u32> =
+            self.reports.iter().filter(|(_, r)| gone(r)).map(|(number, _)| number).collect();
+        let mut dropped = Vec::new();
+        for report in numbers {
+            cx.abort_where(|u| matches!(u, Use::Report { report: of } if of == report));
+            dropped.push(self.reports.remove(report));
         }
-        self.maps_known(now, task, known, out);
+        dropped
     }
 
     /// The job is committed: its master unregisters.
-    pub(super) fn unregister(&mut self, job: u32, out: &mut Vec<Action>) {
-        let bytes = u64::from(self.config.control.heartbeat_bytes);
-        let master = self.app(job);
+    pub fn unregister(&mut self, cx: &mut Context, job: u32) {
+        let master = self.master(job);
         master.leaving = true;
         master.calls += 1;
         let conn = master.conn.expect("it runs");
-        out.push(control_message(conn, Side::Client, bytes, 0, Some(job)));
+        cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
     }
 
-    /// The master has left: so does the job.
-    fn master_left(&mut self, now: Time, job: u32, out: &mut Vec<Action>) {
-        let master = self.job(job).master.take().expect("it leaves once");
-        self.conns.close(master.conn.expect("it ran"), out);
-        self.yarn.masters -= master.container.memory;
-        self.workers[master.worker as usize].containers.ended.push(master.container);
-        self.job_over(now, job, None, out);
+    /// The master of a job has left.
+    pub fn left(&mut self, cx: &mut Context, job: u32) {
+        let application = self.applications.remove(&job).expect("it leaves once");
+        let master = application.master.expect("it leaves once");
+        cx.close(master.conn.expect("it ran"));
+        self.masters -= master.container.memory;
+        self.nodes[master.worker as usize].ended.push(master.container);
     }
+
+    /// A master's connection to the resource manager is gone: it opens another. What the answer would
+    /// have brought comes with the next.
+    pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
+        let conn = self.open(cx, job);
+        let master = self.master(job);
+        master.conn = Some(conn);
+        master.calls = u32::from(master.leaving);
+        if master.leaving {
+            cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
+        }
+    }
+
+    /// A node is lost with its containers. Returns the jobs whose masters were in them.
+    pub fn node_lost(&mut self, worker: u32) -> Vec<u32> {
+        let node = std::mem::take(&mut self.nodes[worker as usize]);
+        self.used -= node.memory;
+        let on_it = |a: &Application| a.master.as_ref().is_some_and(|m| m.worker == worker);
+        self.applications.iter().filter(|(_, a)| on_it(a)).map(|(&job, _)| job).collect()
+    }
+
+    /// The master of a job was on a lost node. Returns how many of its masters were lost so far.
+    pub fn master_lost(&mut self, cx: &mut Context, job: u32) -> u32 {
+        let application = self.applications.get_mut(&job).expect("it had one");
+        let master = application.master.take().expect("it had one");
+        application.failures += 1;
+        application.registered = false;
+        self.masters -= master.container.memory;
+        abort(cx, job);
+        self.applications[&job].failures
+    }
+
+    /// A job has failed: its master leaves.
+    pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
+        self.waiting.retain(|&of| of != job);
+        abort(cx, job);
+        if let Some(master) = self.applications.remove(&job).and_then(|a| a.master) {
+            self.masters -= master.container.memory;
+            self.nodes[master.worker as usize].ended.push(master.container);
+        }
+        self.drop_reports(cx, |report| report.job == job);
+    }
+
+    /// Reports on their way.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.reports.count().0
+    }
+}
+
+/// Ends the connections of a job's master with the resource manager.
+fn abort(cx: &mut Context, job: u32) {
+    cx.abort_where(
+        |u| matches!(u, Use::Master { job: of } | Use::Application { job: of } if of == job),
+    );
 }

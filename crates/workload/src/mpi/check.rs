@@ -1,6 +1,7 @@
 //! A look at a whole program before it runs: every record is read once, and what is sent is weighed
 //! against what is received.
 
+use super::config::MpiConfig;
 use super::record::Record;
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
@@ -98,11 +99,11 @@ fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
 /// How many ranks a file has that holds the lines of all: one more than the largest it names.
 pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
     super::trace::largest_rank(file).and_then(|largest| match largest {
-        Some(largest) if largest < super::MpiConfig::MOST_RANKS => Ok(largest + 1),
+        Some(largest) if largest < MpiConfig::MOST_RANKS => Ok(largest + 1),
         Some(largest) => Err(Trouble {
             file: file.name.clone(),
             line: 0,
-            what: format!("names rank {largest}: there may be {}", super::MpiConfig::MOST_RANKS),
+            what: format!("names rank {largest}: there may be {}", MpiConfig::MOST_RANKS),
         }),
         None => Err(Trouble {
             file: file.name.clone(),

@@ -1,8 +1,8 @@
 //! Messages on their way: eager and rendezvous, over connections and through memory.
 
-use super::Mpi;
 use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
-use crate::{Action, Parcel};
+use super::replay::Mpi;
+use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
 use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
 

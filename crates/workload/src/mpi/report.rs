@@ -1,8 +1,8 @@
 //! What there is to say when a program cannot go on.
 
-use super::Mpi;
 use super::matching::{Of, Request, WORLD};
 use super::rank::Doing;
+use super::replay::Mpi;
 
 /// Ranks that a report names.
 const MOST_NAMED: usize = 8;

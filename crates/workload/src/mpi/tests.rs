@@ -1,10 +1,12 @@
 //! Programs in files, over an ideal network.
 
 use super::check::check;
+use super::collective::Algorithms;
 use super::*;
 use crate::ideal::{Ideal, cluster};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Activity, MpiMessage};
+use eastwest_types::{ClassId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A folder for one test, gone afterwards.

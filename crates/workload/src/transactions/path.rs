@@ -5,8 +5,8 @@
 //! to the arrival of the request, which was on its way, sent by a caller that computed since then. The
 //! pieces add up to the response time to the picosecond.
 
-use super::Call;
-use super::processors::Work;
+use super::book::Call;
+use super::running::Work;
 use eastwest_types::{CallRecord, Span};
 
 /// Where the time on a critical path went.

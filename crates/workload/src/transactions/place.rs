@@ -1,6 +1,6 @@
 //! Where components run.
 
-use crate::Cluster;
+use crate::protocol::Cluster;
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};

@@ -7,32 +7,11 @@
 //! thread's and take one processor together. A call within a component takes over the processor of the one
 //! it is part of, and the other way round.
 
-use super::{Running, Step};
-use crate::Action;
+use super::running::{Piece, Running, Step, wake};
+use crate::protocol::Action;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// A time that a call is to compute: what follows, of which call, how long, and since when it waits.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Piece {
-    step: Step,
-    of: u32,
-    length: Span,
-    since: Time,
-}
-
-/// What a call computes.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Work {
-    holds: bool,
-    /// Times that run.
-    running: u32,
-    /// What begins when it gets a processor.
-    waiting: Vec<Piece>,
-    /// How long its request, and its answer, waited for a processor.
-    pub queued: [Span; 2],
-}
 
 /// The processors of all components.
 #[derive(Debug, Serialize, Deserialize)]
@@ -146,5 +125,5 @@ fn begin(
     running.work[owner as usize].running += 1;
     let which = usize::from(piece.step == Step::Answer);
     running.work[piece.of as usize].queued[which] = now.since(piece.since);
-    out.push(super::wake(now + piece.length, piece.step, slot, piece.of));
+    out.push(wake(now + piece.length, piece.step, slot, piece.of));
 }

@@ -6,7 +6,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
-use super::Call;
+use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

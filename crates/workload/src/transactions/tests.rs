@@ -1,5 +1,9 @@
 use super::*;
+use crate::arrivals::exponential;
 use crate::ideal::{Ideal, cluster};
+use crate::protocol::Cluster;
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, HostId, Span, Time, TransactionRecord};
 
 const MS: Span = Span::from_ms(1);
 
@@ -194,12 +198,11 @@ fn what_cannot_be_is_refused() {
         book: Book::default(),
         placement: Placement::Given(vec![HostId(99)]),
         clients: vec![HostId(8)],
-        count: 0,
         arrivals: Arrivals::Periodic(Span::ZERO),
         ..config(book(vec![fan()]))
     };
     let reasons = Transactions::new(wrong, &cluster(8)).expect_err("impossible");
-    assert_eq!(reasons.len(), 5, "{reasons:?}");
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
     let more = TransactionsConfig { count: 2, drawn: true, ..config(book(vec![fan()])) };
     assert_eq!(Transactions::new(more, &cluster(8)).expect_err("impossible").len(), 2);
 }

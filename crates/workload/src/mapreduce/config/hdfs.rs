@@ -1,6 +1,6 @@
 //! Settings of the distributed file system: placement, blocks, packets, the namenode.
 
-use super::RecoveryConfig;
+use super::recovery::RecoveryConfig;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@
 //! applications and application masters, no priorities, no node labels.
 
 use super::config::{QueueConfig, WHOLE};
-use super::{Load, Owner, index};
+use super::load::{Load, Owner, index};
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,7 +16,7 @@
 //! Fractions are compared by cross-multiplication, so no rounding decides.
 
 use super::config::{PoolConfig, PoolOrder};
-use super::{Load, Owner, index};
+use super::load::{Load, Owner, index};
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! First in, first out: all slots go to the job submitted first as long as it has tasks to give out
 //! (Hadoop 1's JobQueueTaskScheduler, with all jobs of one priority).
 
-use super::{Load, index};
+use super::load::{Load, index};
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

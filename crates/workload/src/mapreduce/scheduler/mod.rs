@@ -10,6 +10,7 @@ mod config;
 mod delay;
 mod fair;
 mod fifo;
+mod load;
 mod quincy;
 #[cfg(test)]
 mod tests;
@@ -17,54 +18,16 @@ mod tests;
 pub use config::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
+pub use load::{Jobs, Load, Owner, index};
 use serde::{Deserialize, Serialize};
 
-use super::hdfs::Racks;
-use super::waiting::WaitingMaps;
+use super::racks::Racks;
 use capacity::Capacity;
 use delay::Delay;
 use eastwest_types::{TaskKind, Time};
 use fair::Fair;
 use fifo::Fifo;
 use quincy::Quincy;
-
-/// Index of a kind of task into pairs.
-pub fn index(kind: TaskKind) -> usize {
-    match kind {
-        TaskKind::Map => 0,
-        TaskKind::Reduce => 1,
-    }
-}
-
-/// Whose a job is, as schedulers know it: numbers for names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// Pool of the Fair scheduler, queue of the Capacity scheduler.
-    pub pool: u32,
-    /// User within a queue.
-    pub user: u32,
-}
-
-/// Tasks of one kind of a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Load {
-    /// May be given out and were not.
-    pub waiting: u32,
-    /// Given out and not reported to have ended.
-    pub running: u32,
-}
-
-/// Waiting maps of jobs, by the numbers of the jobs.
-pub trait Jobs {
-    /// Those of a job that has some.
-    fn maps(&mut self, job: u32) -> &mut WaitingMaps;
-}
-
-impl Jobs for Vec<WaitingMaps> {
-    fn maps(&mut self, job: u32) -> &mut WaitingMaps {
-        &mut self[job as usize]
-    }
-}
 
 /// The order in which jobs are served.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -18,9 +18,9 @@
 //! of large jobs only part of the waiting maps take part, so that a flow costs the same however much
 //! is queued. The solver is `ac-library-rs`: successive shortest paths with potentials, integers only.
 
-use super::Jobs;
 use super::config::QuincyConfig;
-use crate::mapreduce::hdfs::Racks;
+use super::load::Jobs;
+use crate::mapreduce::racks::Racks;
 use ac_library::MinCostFlowGraph;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

@@ -1,6 +1,7 @@
 //! Schedulers on a bare cluster: hand-computed cases, and what must hold for any cluster and load.
 
 use super::*;
+use crate::mapreduce::waiting::WaitingMaps;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Locality, Span};
 use proptest::prelude::*;

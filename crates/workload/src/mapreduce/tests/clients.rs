@@ -1,8 +1,8 @@
 //! Stand-alone HDFS clients: what they move, whom they ask, what goes over the wire.
 
 use super::network::{Outcome, cluster, run};
-use crate::Action;
 use crate::mapreduce::{Clients, HdfsConfig, JobBytes, JobSpec, MapReduceConfig};
+use crate::protocol::Action;
 use eastwest_types::{HostId, Locality, Purpose, Side, Span, Time};
 
 fn operation(input: u64, output: u64, count: u32, clients: Clients) -> MapReduceConfig {

@@ -182,10 +182,10 @@ fn approximations_cost_a_few_percent_where_nothing_is_shared() {
 #[test]
 fn what_no_worker_can_do_is_refused() {
     let mut config = mixed(SchedulerKind::Fifo);
-    config.coarse = CoarseConfig { fetches: Some(0), ..CoarseConfig::all(Span::from_secs(1)) };
+    config.coarse = CoarseConfig::all(Span::from_secs(1));
     let refused = crate::mapreduce::MapReduce::new(config, &cluster(11, 4, 1)).unwrap_err();
     let fields: Vec<&str> = refused.iter().filter_map(|why| why.split(':').next()).collect();
-    assert_eq!(fields, ["coarse.fetches", "coarse.heartbeats"]);
+    assert_eq!(fields, ["coarse.heartbeats"]);
 }
 
 proptest! {

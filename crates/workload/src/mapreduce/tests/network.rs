@@ -2,7 +2,7 @@
 //! a latency, messages arrive in order. It checks the rules of the interface on the way.
 
 use crate::mapreduce::{FailureConfig, MapReduce, MapReduceConfig};
-use crate::{Action, Cluster, Event};
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{
     ConnId, HostId, JobRecord, Purpose, Rate, Side, Span, TaskKind, TaskRecord, Time,
 };
@@ -259,7 +259,7 @@ pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage])
         conns: BTreeMap::new(),
         fetches: BTreeMap::new(),
         fetch_request: u64::from(config.shuffle.fetch_request_bytes),
-        master: model.master,
+        master: model.nodes.cx.master,
         seen: Outcome::default(),
         finished: false,
     };
@@ -296,25 +296,32 @@ pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage])
         }
     }
     assert!(world.finished, "it stopped before the end");
-    assert_eq!(model.progress(), (config.jobs.len() as u32, config.jobs.len() as u32));
-    assert!(model.jobs.iter().all(Option::is_none), "finished jobs are forgotten");
+    assert_eq!(model.progress(), (config.jobs.len() as u64, config.jobs.len() as u64));
+    assert!(
+        model.nodes.tasks.jobs.table.iter().all(Option::is_none),
+        "finished jobs are forgotten"
+    );
     for kind in [TaskKind::Map, TaskKind::Reduce] {
-        assert_eq!((model.scheduler.waiting(kind), model.scheduler.running(kind)), (0, 0));
+        assert_eq!(
+            (model.control.scheduler.waiting(kind), model.control.scheduler.running(kind)),
+            (0, 0)
+        );
     }
     let copies = config.speculation.maps || config.speculation.reduces;
     let killed = copies || !outages.is_empty() || config.failures != FailureConfig::default();
-    assert!(killed || model.hardware.idle(), "work is left on a machine");
-    let left = (model.writers.count().0, model.sessions.count().0, model.clients.count().0);
+    assert!(killed || model.nodes.cx.hardware.idle(), "work is left on a machine");
+    let left =
+        (model.nodes.hdfs.count(), model.nodes.hdfs.namenode.count(), model.nodes.clients.count());
     assert_eq!(
-        (left, model.reports.count().0),
+        (left, model.control.yarn.count()),
         ((0, 0, 0), 0),
         "writers, sessions and clients are gone"
     );
-    model.check_blocks();
-    let (used, slots) = model.tasks.count();
+    model.nodes.hdfs.replicas.check(&model.nodes.cx);
+    let (used, slots) = model.nodes.tasks.attempts.count();
     assert_eq!(used, 0);
     world.seen.most_tasks = slots;
-    assert_eq!(model.conns.most(), world.seen.most_connections);
+    assert_eq!(model.nodes.cx.conns.most(), world.seen.most_connections);
     world.seen.end = world.now;
     world.seen
 }

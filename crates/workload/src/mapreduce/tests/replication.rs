@@ -1,10 +1,10 @@
 //! Datanodes that are lost: their blocks are copied, pipelines get others, readers avoid them.
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
-use crate::Action;
 use crate::mapreduce::{
     Clients, JobBytes, JobSpec, MapReduce, MapReduceConfig, RecoveryConfig, ReplaceDatanode,
 };
+use crate::protocol::Action;
 use eastwest_types::{HostId, Purpose, Span, TaskKind, Time};
 
 fn at(seconds: u64) -> Time {
@@ -39,7 +39,8 @@ fn writes(on: u32) -> MapReduceConfig {
 }
 
 fn blocks_on(config: &MapReduceConfig, hosts: u32, worker: u32) -> usize {
-    MapReduce::new(config.clone(), &cluster(hosts, 3, 1)).unwrap().blocks_on(worker).len()
+    let model = MapReduce::new(config.clone(), &cluster(hosts, 3, 1)).unwrap();
+    model.nodes.hdfs.replicas.blocks.on(&model.nodes.cx, worker).len()
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Where recursive doubling needs a power of two and ranks are none, the first ranks meet in pairs
 //! before and after: of each pair the one with the odd number takes part for both (MPICH).
 
-use super::{Step, View, ring};
+use super::call::{Step, View};
+use super::ring;
 
 /// Ranks that take part in recursive doubling, and those too many for a power of two.
 fn folded(ranks: u32) -> (u32, u32) {

@@ -1,6 +1,7 @@
 //! Rings and chains: every rank receives from the one before it and sends to the one after.
 
-use super::{Step, View, tree};
+use super::call::{Step, View};
+use super::tree;
 
 /// Bytes of one of `ranks` parts of a vector: the first ones are a byte longer where it does not
 /// divide.

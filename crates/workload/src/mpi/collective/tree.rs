@@ -3,7 +3,7 @@
 //! In the binomial tree of a root, a rank that is `d` away from it has the parent that lies at `d`
 //! without its lowest bit, and the children `d + 1, d + 2, d + 4 …` below that bit.
 
-use super::{Step, View};
+use super::call::{Step, View};
 
 /// How far the subtree of a rank reaches: its lowest bit, or the power of two above all ranks.
 fn reach(relative: u32, ranks: u32) -> u32 {

@@ -12,10 +12,6 @@
 //!
 //! Departures: the reduce knows the longest run of all maps that are done.
 
-use crate::Action;
-use crate::mapreduce::failure::Cause;
-use crate::mapreduce::job::Output;
-use crate::mapreduce::{MapReduce, Timer};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,7 +19,7 @@ use std::collections::BTreeMap;
 /// Outputs that have failed from which on a reduce may give up (`maxFailedUniqueFetches`).
 const UNIQUE: usize = 5;
 /// Failures of one output at which it gives up, at least (`abortFailureLimit`).
-const ABORT: u32 = 30;
+pub const ABORT: u32 = 30;
 
 /// How the fetches of a reduce go.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,7 +50,7 @@ impl Health {
     }
 
     /// An output could not be fetched; the times it could not.
-    fn failed(&mut self, from: u32, number: u32) -> u32 {
+    pub fn failed(&mut self, from: u32, number: u32) -> u32 {
         self.failed += 1;
         let count = self.counts.entry((from, number)).or_default();
         *count += 1;
@@ -62,7 +58,7 @@ impl Health {
     }
 
     /// Whether the reduce gives up, with so many of its maps' outputs there.
-    fn is_hopeless(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
+    pub fn is_hopeless(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();
         let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;
         let unhealthy = self.failed >= done;
@@ -70,84 +66,6 @@ impl Health {
         let ran = self.progress.since(self.began).max(longest_map);
         let stalled = u128::from(now.since(self.progress).0) * 2 >= u128::from(ran.0);
         enough && unhealthy && (early || stalled)
-    }
-}
-
-impl MapReduce {
-    /// A connection to a worker is gone: what was asked for is asked for again later.
-    pub(in crate::mapreduce) fn fetch_lost(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let t = self.tasks.get(task);
-        let Some(f) = t.fetching.as_mut() else { return };
-        let s = f.sources.entry(from).or_default();
-        s.conn = None;
-        if s.asking.is_empty() || s.answered {
-            return;
-        }
-        if f.parts.is_some() {
-            t.bytes_in -= s.bytes;
-            f.memory.give_back(&s.held);
-            s.forget_part();
-            f.busy -= 1;
-            f.ready.push(from);
-            self.fetch_more(now, task, out);
-            return;
-        }
-        s.failures += 1;
-        s.penalized = true;
-        f.busy -= 1;
-        f.memory.give_back(&std::mem::take(&mut s.held));
-        t.bytes_in -= s.bytes;
-        let numbers = std::mem::take(&mut s.asking);
-        t.counters.failed_fetches += numbers.len() as u32;
-        s.again.extend(&numbers);
-        let (job, worker) = (t.job, t.worker);
-        let state = self.jobs[job as usize].as_ref().expect("the job runs");
-        let outputs = &state.outputs[&from];
-        let maps = self.config.jobs[job as usize].maps;
-        let shuffle = &self.config.shuffle;
-        let (mut most, mut over) = (0, false);
-        for &number in &numbers {
-            let Output { map, lost, .. } = outputs[number as usize];
-            f.got.set(map, false);
-            if lost {
-                f.turn_to_another(state, map);
-            }
-            let times = f.health.failed(from, number);
-            most = times.max(most);
-            if shuffle.notify_read_error || times % shuffle.failures_reported == 0 {
-                self.workers[worker as usize].fetch_failures.push((job, map, from));
-            }
-            over |= f.health.is_hopeless(now, (f.fetched, maps), state.longest_map);
-        }
-        let growth = (1..most.min(100)).fold(1.0, |g, _| g * shuffle.penalty_growth);
-        let penalty = (shuffle.penalty.0 as f64 * growth).min(shuffle.penalty_max.0 as f64);
-        out.push(Timer::Penalty { task, from }.at(now + Span(penalty as u64)));
-        if over || most >= ABORT.max(maps / 10) {
-            self.attempt_failed(now, task, Cause::Unfetched, out);
-        } else {
-            self.fetch_more(now, task, out);
-        }
-    }
-
-    /// The penalty of a worker is over.
-    pub(in crate::mapreduce) fn penalty_over(
-        &mut self,
-        now: Time,
-        (task, from): (u32, u32),
-        out: &mut Vec<Action>,
-    ) {
-        let Some(f) = self.tasks.get(task).fetching.as_mut() else { return };
-        let s = f.sources.entry(from).or_default();
-        s.penalized = false;
-        if s.is_ready() {
-            f.ready.push(from);
-        }
-        self.fetch_more(now, task, out);
     }
 }
 

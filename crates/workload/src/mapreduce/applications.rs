@@ -1,0 +1,170 @@
+//! Jobs on YARN: what their application masters are given, and what becomes of it when nodes or
+//! connections fail.
+//!
+//! As in Hadoop 3: who loses a connection opens another and says again what may not have arrived; a
+//! container that could not be launched is an attempt that was killed; the master of a job that was
+//! on a lost node starts again elsewhere and goes on from the tasks that are done, as MRAppMaster's
+//! recovery from the job history does, up to `master_attempts` times.
+
+use super::config::Framework;
+use super::connections::Use;
+use super::control::Control;
+use super::nodes::Nodes;
+use super::timer::Timer;
+use super::yarn::Call;
+use eastwest_types::{ConnId, Side, TaskKind};
+
+impl Control {
+    /// At the resource manager: a master has called.
+    pub fn master_called(&mut self, n: &mut Nodes, job: u32) {
+        let state = n.tasks.jobs.get(job);
+        let Call { first, reduces } = self.yarn.called(&mut n.cx, job, state.reduces_asked);
+        state.reduces_asked += reduces;
+        if first {
+            self.scheduler.offer(TaskKind::Map, job, state.maps.left());
+        }
+        if reduces > 0 {
+            self.scheduler.offer(TaskKind::Reduce, job, reduces);
+        }
+    }
+
+    /// At the master: the answer is there; its containers are launched.
+    pub fn master_answered(&mut self, n: &mut Nodes, job: u32) {
+        let from = self.yarn.node_of(job);
+        for task in self.yarn.answered(job) {
+            let worker = n.tasks.attempts.get(task).worker;
+            if worker == from {
+                self.container_launched(n, task);
+                continue;
+            }
+            let ends = (n.cx.host(from), n.cx.host(worker));
+            let conn = n.cx.open_control(Use::Launch { task }, ends);
+            let bytes = n.cx.config.control.assignment_bytes;
+            n.cx.tell(conn, Side::Client, bytes, 0, Some(job));
+        }
+        if self.yarn.is_leaving(job) {
+            self.yarn.left(&mut n.cx, job);
+            self.job_over(n, job, None);
+        }
+    }
+
+    /// At the node: a task's container is launched.
+    pub fn container_launched(&self, n: &mut Nodes, task: u32) {
+        n.tasks.attempts.get(task).times.assigned = n.cx.now;
+        n.cx.wake_in(n.cx.config.yarn.container_launch, Timer::Container(task));
+    }
+
+    /// A master could not tell a node to launch a container: its attempt is over.
+    pub fn launch_lost(&mut self, n: &mut Nodes, task: u32) {
+        self.kill_and_free(n, task);
+    }
+
+    /// At the application master: a task tells that it is done.
+    pub fn report_arrived(&mut self, n: &mut Nodes, report: u32) {
+        let report = self.yarn.told(report);
+        self.task_reported(n, report);
+    }
+
+    /// A task could not tell its master that it has ended: it tries again.
+    pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
+        if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
+            self.task_reported(n, report);
+        }
+    }
+
+    /// A running reduce asks its master for finished maps.
+    pub fn ask_for_maps(&self, n: &mut Nodes, task: u32) {
+        let t = n.tasks.attempts.get(task);
+        if t.fetching.is_none() {
+            return;
+        }
+        let to = self.yarn.node_of(t.job);
+        if to == t.worker {
+            let known = n.tasks.jobs.running(t.job).outputs.reported();
+            self.maps_told(n, task, known);
+            return;
+        }
+        let ends = (n.cx.host(t.worker), n.cx.host(to));
+        let conn = *t.events.get_or_insert_with(|| n.cx.open_control(Use::Events { task }, ends));
+        let bytes = n.cx.config.control.answer_bytes;
+        n.cx.tell(conn, Side::Client, bytes, 0, Some(t.job));
+    }
+
+    /// At the master: a reduce asks.
+    pub fn maps_asked(&self, n: &mut Nodes, task: u32, conn: ConnId) {
+        let t = n.tasks.attempts.get(task);
+        let known = n.tasks.jobs.running(t.job).outputs.reported();
+        let Some(fetching) = t.fetching.as_mut() else { return };
+        let fresh = known - std::mem::replace(&mut fetching.told, known);
+        let control = &n.cx.config.control;
+        let bytes =
+            u64::from(control.answer_bytes) + u64::from(control.map_event_bytes) * u64::from(fresh);
+        n.cx.tell(conn, Side::Server, bytes, u64::from(known), Some(t.job));
+    }
+
+    /// At the reduce: the master's answer; the next question follows unless it knows of all
+    /// maps that have ended, and these are all of the job.
+    pub fn maps_told(&self, n: &mut Nodes, task: u32, known: u32) {
+        let t = n.tasks.attempts.get(task);
+        // A map that ran again may have ended while the answer was on its way: then it asks on.
+        let ended = n.tasks.jobs.running(t.job).outputs.reported();
+        if known >= n.cx.spec(t.job).maps && known == ended {
+            if let Some(conn) = t.events.take() {
+                n.cx.close(conn);
+            }
+        } else {
+            n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
+        }
+        n.tasks.maps_known(&mut n.cx, task, known);
+    }
+
+    /// A reduce could not ask its master for finished maps: it asks again later.
+    pub fn events_lost(&self, n: &mut Nodes, task: u32) {
+        n.tasks.attempts.get(task).events = None;
+        n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
+    }
+
+    /// A map has finished: where it has run once more, reduces that know of all maps ask again.
+    pub fn poll_again(&self, n: &mut Nodes, job: u32) {
+        let maps = n.cx.spec(job).maps;
+        let again = n.tasks.jobs.running(job).outputs.reported() > maps;
+        if !again || n.cx.config.framework != Framework::Yarn {
+            return;
+        }
+        for task in n.tasks.attempts_where(|t| {
+            let known = t.fetching.as_ref().map(|f| f.known);
+            t.job == job && t.events.is_none() && known.is_some_and(|known| known >= maps)
+        }) {
+            n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
+        }
+    }
+
+    /// The master of a job is lost: what it ran is killed, and another one starts and goes on from
+    /// the tasks that are done (as with Hadoop's recovery from the job history). A job that was
+    /// through is done.
+    pub fn restart(&mut self, n: &mut Nodes, job: u32) {
+        for task in n.tasks.attempts_where(|t| t.job == job) {
+            self.kill_and_free(n, task);
+        }
+        for told in self.yarn.drop_reports(&mut n.cx, |report| report.job == job) {
+            self.run_again_unreported(n, &told);
+        }
+        for map in self.scheduler.take_back(job) {
+            self.run_again_unplaced(n, job, map);
+        }
+        let failures = self.yarn.master_lost(&mut n.cx, job);
+        let state = n.tasks.jobs.get(job);
+        if state.is_through(n.cx.spec(job)) {
+            self.yarn.drop_master(&mut n.cx, job);
+            self.job_over(n, job, None);
+        } else if failures >= n.cx.config.failures.master_attempts {
+            self.fail_job(n, job, "its application master failed too often");
+        } else {
+            state.reduces_asked = state.reduces_given;
+            for kind in [TaskKind::Map, TaskKind::Reduce] {
+                self.scheduler.withdraw(kind, job);
+            }
+            self.yarn.submit(job);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What all parts of the cluster stand on: settings, places of workers, connections, machines, the
+//! time of the event that is dealt with, and what is to follow from it.
+
+use super::config::{JobSpec, MapReduceConfig};
+use super::connections::{Connections, Use};
+use super::hardware::Hardware;
+use super::note::Note;
+use super::racks::Racks;
+use super::timer::Timer;
+use super::work::{Begun, Step, Work};
+use crate::protocol::Action;
+use eastwest_engine::random::Stream;
+use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Settings, places, connections and machines, and the event that is dealt with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Context {
+    /// Settings.
+    pub config: MapReduceConfig,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Where the namenode and the master are.
+    pub master: HostId,
+    /// Where each worker is.
+    pub hosts: Vec<HostId>,
+    /// Racks of workers.
+    pub racks: Racks,
+    /// Open connections.
+    pub conns: Connections,
+    /// Cores, disks and caches.
+    pub hardware: Hardware,
+    /// When the event happens.
+    #[serde(skip)]
+    pub now: Time,
+    /// What should happen next, so far.
+    #[serde(skip)]
+    pub out: Vec<Action>,
+    /// What others must react to.
+    #[serde(skip)]
+    pub notes: Vec<Note>,
+}
+
+impl Context {
+    /// A job as it was submitted.
+    pub fn spec(&self, job: u32) -> &JobSpec {
+        &self.config.jobs[job as usize]
+    }
+
+    /// The host of a worker.
+    pub fn host(&self, worker: u32) -> HostId {
+        self.hosts[worker as usize]
+    }
+
+    /// The random stream of one decision of one job or task: what others draw never shifts it.
+    pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
+        Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
+    }
+
+    /// Tells those above.
+    pub fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
+    /// Asks to be woken at a time.
+    pub fn wake(&mut self, at: Time, timer: Timer) {
+        self.out.push(timer.at(at));
+    }
+
+    /// Asks to be woken after a while.
+    pub fn wake_in(&mut self, wait: Span, timer: Timer) {
+        self.wake(self.now + wait, timer);
+    }
+
+    /// Opens a connection for data from a client to a server.
+    pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
+        self.conns.open(purpose, ends, self.config.class, &mut self.out)
+    }
+
+    /// Opens a connection for messages of the framework from a client to a server.
+    pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
+        self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
+    }
+
+    /// Closes a connection once all is delivered.
+    pub fn close(&mut self, conn: ConnId) {
+        self.conns.close(conn, &mut self.out);
+    }
+
+    /// Ends a connection at once.
+    pub fn abort(&mut self, conn: ConnId) {
+        self.conns.abort(conn, &mut self.out);
+    }
+
+    /// Closes all connections.
+    pub fn close_all(&mut self) {
+        self.conns.close_all(&mut self.out);
+    }
+
+    /// Closes all connections of some use.
+    pub fn close_where(&mut self, ends: impl Fn(Use) -> bool) {
+        self.conns.close_where(ends, &mut self.out);
+    }
+
+    /// Ends all connections of some use.
+    pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool) {
+        self.conns.abort_where(ends, &mut self.out);
+    }
+
+    /// Sends a small message of the framework: it has no row in the flow table.
+    pub fn tell(
+        &mut self,
+        conn: ConnId,
+        from: Side,
+        payload: impl Into<u64>,
+        tag: u64,
+        job: Option<u32>,
+    ) {
+        let (payload, purpose) = (payload.into(), Purpose::Control);
+        let (header, record) = (0, false);
+        self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
+    }
+
+    /// Sends bytes of files or map outputs, with what goes over the wire beside them: a row in the
+    /// flow table.
+    pub fn send(
+        &mut self,
+        (conn, from): (ConnId, Side),
+        (payload, header): (u64, u32),
+        purpose: Purpose,
+        job: Option<u32>,
+    ) {
+        let (tag, record) = (0, true);
+        self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
+    }
+
+    /// Computes on a core of a worker's machine.
+    pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
+        self.hardware.compute(self.now, worker, work, what, &mut self.out);
+    }
+
+    /// Reads from the disks of a worker's machine.
+    pub fn read(&mut self, worker: u32, bytes: u64, what: Work) {
+        self.hardware.read(self.now, worker, bytes, what, &mut self.out);
+    }
+
+    /// Writes a file; true if the writer need not wait, else the work's end is told.
+    pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
+        self.hardware.write(self.now, worker, bytes, what, &mut self.out)
+    }
+
+    /// A datanode takes in a chunk for its disk; true if it can acknowledge at once.
+    pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
+        self.hardware.store(self.now, worker, bytes, what, &mut self.out)
+    }
+
+    /// Starts parts of something that is done on a worker. What takes no time still ends by a wake-up.
+    pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
+        let (now, out) = (self.now, &mut self.out);
+        if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {
+            return Begun { parts: 1, read: (step.read > 0).then_some(read) };
+        }
+        let mut parts = 0;
+        if step.read > 0 {
+            let what = if let Work::Step(task) = what { Work::Read(task) } else { what };
+            self.read(worker, step.read, what);
+            parts += 1;
+        }
+        if step.write > 0 && !self.write(worker, step.write, what) {
+            parts += 1;
+        }
+        if step.cpu > Span::ZERO || parts == 0 {
+            self.compute(worker, step.cpu, what);
+            parts += 1;
+        }
+        Begun { parts, read: None }
+    }
+
+    /// Which part of the running step of a task on a worker is done.
+    pub fn step_done(&self, worker: u32, task: u32) -> f64 {
+        self.hardware.step_done(self.now, worker, task)
+    }
+}

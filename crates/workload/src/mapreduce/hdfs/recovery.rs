@@ -1,0 +1,183 @@
+//! A writer whose pipeline has lost a datanode.
+//!
+//! As in Hadoop 3's DataStreamer. While a block's pipeline is set up, the block is abandoned: the
+//! namenode names other targets, without the one that failed, up to `block_retries` times. Later the
+//! datanode is left out, and the block goes on with the others from what all had acknowledged. Where
+//! few are left ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the namenode names another
+//! one, which is sent what there is of the block by one that has it, and joins at the end of the
+//! pipeline. If none can be had the write fails, unless `best_effort` is set; it fails too with no
+//! datanode left. A file that is complete with fewer replicas than wanted is the namenode's business
+//! ([`crate::mapreduce::replication`]).
+//!
+//! Departures: who is to blame is found from what has arrived where; the namenode is not told of new
+//! generations of a block; datanodes that failed a writer stay excluded as long as its file lasts
+//! (Hadoop: ten minutes).
+
+use super::{Hdfs, State, Writer, is_hop_of};
+use crate::mapreduce::connections::Use;
+use crate::mapreduce::context::Context;
+use crate::mapreduce::note::Note;
+use crate::mapreduce::work::Work;
+use eastwest_types::{Purpose, Side};
+
+/// Datanodes that are tried in the place of a lost one (DataStreamer's
+/// addDatanode2ExistingPipeline: 3).
+const MOST_TRIED: u32 = 3;
+
+impl Writer {
+    /// The hop that is to blame when nothing arrives on some: the first over which bytes are missing,
+    /// else the last whose acknowledgements are. While a pipeline is set up, the newest.
+    fn broken_hop(&self, seen: usize) -> usize {
+        if self.state != State::Streaming {
+            return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
+        }
+        let missing = self.block.hops.windows(2).position(|two| two[1].arrived < two[0].arrived);
+        let first = self
+            .block
+            .hops
+            .first()
+            .is_some_and(|hop| hop.arrived < self.block.sent - self.block.resumed);
+        match missing {
+            _ if first => 0,
+            Some(above) => above + 1,
+            None => {
+                self.block.hops.iter().rposition(|h| h.acknowledged < h.arrived).unwrap_or(seen)
+            }
+        }
+    }
+}
+
+impl Hdfs {
+    /// A connection of a pipeline is gone.
+    pub fn hop_lost(&mut self, cx: &mut Context, (writer, hop): (u32, u32)) {
+        let policy = cx.config.hdfs.recovery.replace;
+        let w = self.writers.get(writer);
+        let bad = w.block.hops[w.broken_hop(hop as usize)].replica;
+        let fresh = w.state == State::SettingUp && w.block.resumed == 0;
+        w.pipe += 1;
+        w.block.hops.clear();
+        w.block.chain.retain(|&replica| replica != bad);
+        w.excluded.push(bad);
+        cx.abort_where(|u| is_hop_of(u, writer));
+        if fresh {
+            self.abandon_block(cx, writer);
+            return;
+        }
+        let w = self.writers.get(writer);
+        w.block.sent = w.block.acknowledged;
+        w.block.resumed = w.block.sent;
+        if w.block.chain.is_empty() {
+            self.writer_failed(cx, writer);
+        } else if policy.is_due(w.replicas, w.block.chain.len()) {
+            self.ask_for_another(cx, writer);
+        } else {
+            self.open_pipeline(cx, writer);
+        }
+    }
+
+    /// The pipeline of a block could not be set up: the block begins anew with other targets.
+    fn abandon_block(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        w.retries += 1;
+        if w.retries > cx.config.failures.block_retries {
+            self.writer_failed(cx, writer);
+            return;
+        }
+        w.state = State::Asking;
+        match w.session {
+            Some(session) => self.namenode.ask(cx, session),
+            None => self.writer_answered(cx, writer),
+        }
+    }
+
+    /// Asks the namenode for a datanode in the place of a lost one.
+    fn ask_for_another(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        w.state = State::Replacing;
+        match w.session {
+            Some(session) => self.namenode.ask(cx, session),
+            None => self.replace(cx, writer),
+        }
+    }
+
+    /// The namenode has named another datanode, or has none: it is sent what there is of the block.
+    pub fn replace(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        let source = *w.block.chain.last().expect("one is left");
+        let usable = |d: u32| !self.replicas.is_dead(d) && !w.excluded.contains(&d);
+        let another = cx.racks.place_another(&w.block.chain, source, &usable, &mut w.targets);
+        let Some(target) = another else {
+            self.not_replaced(cx, writer);
+            return;
+        };
+        w.block.chain.push(target);
+        let (bytes, pipe, job) = (w.block.acknowledged, w.pipe, w.job);
+        if bytes == 0 {
+            self.open_pipeline(cx, writer);
+            return;
+        }
+        let reads = cx.config.node.disks.is_some();
+        w.state = State::Transferring;
+        w.block.transfer_parts = 1 + u32::from(reads);
+        let ends = (cx.host(source), cx.host(target));
+        let conn = cx.open(Use::Transfer { writer }, ends);
+        let framing = cx.config.hdfs.read_framing(bytes) + cx.config.hdfs.setup_bytes;
+        let ends = (conn, Side::Client);
+        cx.send(ends, (bytes, framing), Purpose::Rereplication, Some(job));
+        if reads {
+            cx.read(source, bytes, Work::Transfer { writer, pipe });
+        }
+    }
+
+    /// No datanode takes the place of a lost one.
+    fn not_replaced(&mut self, cx: &mut Context, writer: u32) {
+        if cx.config.hdfs.recovery.best_effort {
+            self.open_pipeline(cx, writer);
+        } else {
+            self.writer_failed(cx, writer);
+        }
+    }
+
+    /// At the datanode that joins: what there is of the block has arrived, and is stored.
+    pub fn transferred(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        let target = *w.block.chain.last().expect("it joins");
+        let (bytes, pipe) = (w.block.acknowledged, w.pipe);
+        let is_its = |u| matches!(u, Use::Transfer { writer: of } if of == writer);
+        cx.close_where(is_its);
+        if cx.store(target, bytes, Work::Transfer { writer, pipe }) {
+            self.transfer_part(cx, (writer, pipe));
+        }
+    }
+
+    /// A part of it is through; with the last one the pipeline goes on.
+    pub fn transfer_part(&mut self, cx: &mut Context, (writer, pipe): (u32, u32)) {
+        let w = self.writers.get(writer);
+        if w.pipe != pipe || w.state != State::Transferring {
+            return;
+        }
+        w.block.transfer_parts -= 1;
+        if w.block.transfer_parts == 0 {
+            self.open_pipeline(cx, writer);
+        }
+    }
+
+    /// The connection to the datanode that was to join is gone: another one is tried.
+    pub fn transfer_lost(&mut self, cx: &mut Context, writer: u32) {
+        let w = self.writers.get(writer);
+        w.pipe += 1;
+        w.excluded.extend(w.block.chain.pop());
+        w.block.replacements += 1;
+        if w.block.replacements < MOST_TRIED {
+            self.ask_for_another(cx, writer);
+        } else {
+            self.not_replaced(cx, writer);
+        }
+    }
+
+    /// The file cannot be written.
+    pub fn writer_failed(&mut self, cx: &mut Context, writer: u32) {
+        let owner = self.writers.get(writer).owner;
+        cx.note(Note::FileFailed { owner });
+    }
+}

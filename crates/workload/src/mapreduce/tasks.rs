@@ -1,0 +1,121 @@
+//! Tasks that run, and the steps they go through.
+//!
+//! A step is work on cores and disks at the same time, as Hadoop's streams overlap reading,
+//! computing and writing: it ends with the longest of its parts.
+
+use super::context::Context;
+use super::file::Written;
+use super::hdfs::Hdfs;
+use super::job::JobTable;
+use super::note::Note;
+use super::slab::Slab;
+use super::task::{Stage, Task};
+use super::timer::Timer;
+use super::work::{Step, Work};
+use eastwest_types::{Span, TaskKind, Time};
+use serde::{Deserialize, Serialize};
+
+/// Jobs, and the attempts at their tasks that are given out and not through.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tasks {
+    /// What masters know of jobs.
+    pub jobs: JobTable,
+    /// Attempts by number.
+    pub attempts: Slab<Task>,
+}
+
+impl Tasks {
+    /// Nothing runs of so many jobs.
+    pub fn new(jobs: usize) -> Tasks {
+        Tasks { jobs: JobTable::new(jobs), attempts: Slab::default() }
+    }
+
+    /// Numbers of the attempts that are meant.
+    pub fn attempts_where(&self, meant: impl Fn(&Task) -> bool) -> Vec<u32> {
+        self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
+    }
+
+    /// Starts work of a task beside its steps; returns how many parts must be waited for.
+    pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
+        let t = self.attempts.get(task);
+        t.counters.cpu += step.cpu;
+        cx.begin_parts(t.worker, step, what).parts
+    }
+
+    /// Starts a step of a task: [`Tasks::task_step`] follows when all its parts are through.
+    pub fn step(&mut self, cx: &mut Context, task: u32, step: Step) {
+        let t = self.attempts.get(task);
+        t.counters.cpu += step.cpu;
+        let begun = cx.begin_parts(t.worker, step, Work::Step(task));
+        t.parts = begun.parts;
+        if let Some(read) = begun.read {
+            t.file_read(cx.now + read);
+        }
+    }
+
+    /// A part of a task's step is through.
+    pub fn part_ended(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
+        t.parts -= 1;
+        if t.parts == 0 {
+            self.task_step(cx, hdfs, task);
+        }
+    }
+
+    /// At the worker: the task's virtual machine starts.
+    pub fn launch(&mut self, cx: &mut Context, task: u32) {
+        let (start, jitter) = (cx.config.costs.task_start, cx.config.costs.task_start_jitter);
+        let t = self.attempts.get(task);
+        self.jobs.count_launched(t);
+        t.stage = Stage::Starting;
+        let (job, index, kind) = (t.job, t.index, t.kind);
+        let drawn = match (jitter, kind) {
+            (Span::ZERO, _) => Span::ZERO,
+            (width, TaskKind::Map) => cx.stream("map-start", job, index).within(width),
+            (width, TaskKind::Reduce) => cx.stream("reduce-start", job, index).within(width),
+        };
+        let cpu = start + drawn;
+        self.step(cx, task, Step { cpu, ..Step::default() });
+    }
+
+    /// What a task did is through: its stage says what comes next.
+    pub fn task_step(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
+        match &t.stage {
+            Stage::Starting => {
+                t.times.started = cx.now;
+                let (job, kind) = (t.job, t.kind);
+                self.jobs.get(job).started.get_or_insert(cx.now);
+                match kind {
+                    TaskKind::Map => self.map_start(cx, hdfs, task),
+                    TaskKind::Reduce => self.shuffle_start(cx, task),
+                }
+            }
+            Stage::Mapping(_) => self.piece_mapped(cx, task),
+            Stage::MergingSpills => {
+                t.times.merged = cx.now;
+                cx.note(Note::AttemptThrough { task });
+            }
+            Stage::Committing(_) => cx.note(Note::AttemptThrough { task }),
+            Stage::Merging => self.reduce_start(cx, hdfs, task),
+            Stage::Producing(_) => self.piece_produced(cx, hdfs, task),
+            stage => unreachable!("no step runs in {stage:?}"),
+        }
+    }
+
+    /// A task has read from its worker's disks.
+    pub fn file_read(&mut self, now: Time, task: u32) {
+        self.attempts.get(task).file_read(now);
+    }
+
+    /// The task's output is written, in these blocks if it is a file: it commits.
+    pub fn commit(&mut self, cx: &mut Context, task: u32, blocks: Vec<Written>) {
+        let wait = cx.config.costs.task_commit;
+        self.attempts.get(task).stage = Stage::Committing(blocks);
+        if wait == Span::ZERO {
+            cx.note(Note::AttemptThrough { task });
+        } else {
+            cx.wake_in(wait, Timer::Commit(task));
+        }
+    }
+}

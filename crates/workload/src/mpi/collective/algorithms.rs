@@ -1,0 +1,212 @@
+//! Which algorithm each collective is done by.
+
+use super::call::{Call, Kind, Step, View};
+use super::{exchange, ring, tree};
+use serde::{Deserialize, Serialize};
+
+macro_rules! algorithms {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal $line:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum $name {
+            $(#[doc = $line] $variant,)+
+        }
+
+        impl $name {
+            /// All of them: name in scenarios, algorithm, one line.
+            pub const ALL: &'static [(&'static str, $name, &'static str)] =
+                &[$(($text, $name::$variant, $line),)+];
+        }
+    };
+}
+
+algorithms!(
+    /// Algorithms of `MPI_Barrier`.
+    BarrierBy {
+        Dissemination = "dissemination" "in round k every rank tells the one 2^k further (MPICH)",
+        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … tell each other",
+        Tree = "tree" "up a binomial tree and down again",
+        Linear = "linear" "all tell rank 0, which tells all",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Bcast`.
+    BcastBy {
+        Binomial = "binomial" "down a binomial tree (MPICH for short messages)",
+        ScatterRing = "scatter-ring" "binomial scatter, then a ring of all parts (van de Geijn; MPICH for long messages)",
+        Chain = "chain" "each rank hands everything on to the next",
+        Linear = "linear" "the root sends to all at once",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Reduce`.
+    ReduceBy {
+        Binomial = "binomial" "up a binomial tree (MPICH for short vectors)",
+        Chain = "chain" "each rank adds and hands on towards the root",
+        Linear = "linear" "all send to the root at once",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Allreduce`.
+    AllreduceBy {
+        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … exchange whole vectors (MPICH for short vectors)",
+        Rabenseifner = "rabenseifner" "recursive halving to scatter the sum, recursive doubling to gather it (MPICH for long vectors)",
+        Ring = "ring" "parts go round a ring twice: summed, then handed on",
+        ReduceBcast = "reduce-bcast" "a binomial reduce to rank 0 and a binomial broadcast",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Alltoall` and `MPI_Alltoallv`.
+    AlltoallBy {
+        Pairwise = "pairwise" "in round k with one partner (MPICH for long messages)",
+        Linear = "linear" "all sends and receives at once",
+        Bruck = "bruck" "log2 rounds of half of all data each (MPICH for short messages; alltoallv is pairwise then)",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Gather` and `MPI_Scatter`; those with sizes per rank are always linear.
+    GatherBy {
+        Binomial = "binomial" "along a binomial tree (MPICH)",
+        Linear = "linear" "the root exchanges with all at once",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Allgather` and `MPI_Allgatherv`.
+    AllgatherBy {
+        Ring = "ring" "parts go round a ring (MPICH for long messages)",
+        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … exchange what they have (a ring where ranks are no power of two)",
+        Linear = "linear" "everyone sends its part to all at once",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Reduce_scatter`.
+    ReduceScatterBy {
+        Pairwise = "pairwise" "in round k each rank sends one partner its part (MPICH for long vectors)",
+        RecursiveHalving = "recursive-halving" "pairs exchange half of what is left (MPICH; pairwise where ranks are no power of two)",
+        Ring = "ring" "partial sums go round a ring",
+    }
+);
+algorithms!(
+    /// Algorithms of `MPI_Scan` and `MPI_Exscan`.
+    ScanBy {
+        RecursiveDoubling = "recursive-doubling" "in round k from the rank 2^k before (Hillis and Steele)",
+        Linear = "linear" "each rank waits for the one before it",
+    }
+);
+
+/// How each collective is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Algorithms {
+    /// Of barriers.
+    pub barrier: BarrierBy,
+    /// Of broadcasts.
+    pub bcast: BcastBy,
+    /// Of reductions to a root.
+    pub reduce: ReduceBy,
+    /// Of reductions to all.
+    pub allreduce: AllreduceBy,
+    /// Of alltoall and alltoallv.
+    pub alltoall: AlltoallBy,
+    /// Of gather.
+    pub gather: GatherBy,
+    /// Of scatter.
+    pub scatter: GatherBy,
+    /// Of allgather and allgatherv.
+    pub allgather: AllgatherBy,
+    /// Of reduce-scatter.
+    pub reducescatter: ReduceScatterBy,
+    /// Of scan and exscan.
+    pub scan: ScanBy,
+}
+
+impl Default for Algorithms {
+    /// Those that MPICH uses for short messages, where it has one for any number of ranks.
+    fn default() -> Algorithms {
+        Algorithms {
+            barrier: BarrierBy::Dissemination,
+            bcast: BcastBy::Binomial,
+            reduce: ReduceBy::Binomial,
+            allreduce: AllreduceBy::RecursiveDoubling,
+            alltoall: AlltoallBy::Pairwise,
+            gather: GatherBy::Binomial,
+            scatter: GatherBy::Binomial,
+            allgather: AllgatherBy::Ring,
+            reducescatter: ReduceScatterBy::Pairwise,
+            scan: ScanBy::RecursiveDoubling,
+        }
+    }
+}
+
+impl Algorithms {
+    /// What a rank of so many does in step `k` of a call; `None` when it is through.
+    pub fn step(&self, call: &Call, rank: u32, ranks: u32, k: u32) -> Option<Step> {
+        if ranks < 2 {
+            return None;
+        }
+        let v = View { call, rank, ranks };
+        match call.kind {
+            Kind::Barrier => match self.barrier {
+                BarrierBy::Dissemination => exchange::dissemination(v, k),
+                BarrierBy::RecursiveDoubling => exchange::recursive_doubling(v, 0, k),
+                BarrierBy::Tree => tree::up_and_down(v, 0, k),
+                BarrierBy::Linear => tree::all_to_root_and_back(v, k),
+            },
+            Kind::Bcast => match self.bcast {
+                BcastBy::Binomial => tree::bcast(v, call.size, k),
+                BcastBy::ScatterRing => ring::scatter_then_ring(v, k),
+                BcastBy::Chain => ring::chain_from_root(v, call.size, k),
+                BcastBy::Linear => tree::root_to_all(v, |_| call.size, k),
+            },
+            Kind::Reduce => match self.reduce {
+                ReduceBy::Binomial => tree::reduce(v, call.size, k),
+                ReduceBy::Chain => ring::chain_to_root(v, call.size, k),
+                ReduceBy::Linear => tree::all_to_root(v, call.size, k),
+            },
+            Kind::Allreduce => match self.allreduce {
+                AllreduceBy::RecursiveDoubling => exchange::recursive_doubling(v, call.size, k),
+                AllreduceBy::Rabenseifner => exchange::rabenseifner(v, k),
+                AllreduceBy::Ring => ring::allreduce(v, k),
+                AllreduceBy::ReduceBcast => tree::up_and_down(v, call.size, k),
+            },
+            Kind::Alltoall => match self.alltoall {
+                AlltoallBy::Pairwise => exchange::pairwise(v, k),
+                AlltoallBy::Linear => exchange::all_at_once(v, k),
+                AlltoallBy::Bruck => exchange::bruck(v, k),
+            },
+            Kind::Alltoallv => match self.alltoall {
+                AlltoallBy::Pairwise | AlltoallBy::Bruck => exchange::pairwise(v, k),
+                AlltoallBy::Linear => exchange::all_at_once(v, k),
+            },
+            Kind::Gather => match self.gather {
+                GatherBy::Binomial => tree::gather(v, k),
+                GatherBy::Linear => tree::all_to_root(v, call.size, k),
+            },
+            Kind::Gatherv => tree::all_to_root(v, call.size, k),
+            Kind::Scatter => match self.scatter {
+                GatherBy::Binomial => tree::scatter(v, k),
+                GatherBy::Linear => tree::root_to_all(v, |_| call.size, k),
+            },
+            Kind::Scatterv => tree::root_to_all(v, |to| call.part(to), k),
+            Kind::Allgather | Kind::Allgatherv => match self.allgather {
+                AllgatherBy::RecursiveDoubling if ranks.is_power_of_two() => {
+                    exchange::allgather(v, k)
+                }
+                AllgatherBy::Ring | AllgatherBy::RecursiveDoubling => ring::allgather(v, k),
+                AllgatherBy::Linear => exchange::part_to_all(v, k),
+            },
+            Kind::ReduceScatter => match self.reducescatter {
+                ReduceScatterBy::RecursiveHalving if ranks.is_power_of_two() => {
+                    exchange::recursive_halving(v, k)
+                }
+                ReduceScatterBy::Pairwise | ReduceScatterBy::RecursiveHalving => {
+                    exchange::shifted(v, k)
+                }
+                ReduceScatterBy::Ring => ring::reduce_scatter(v, k),
+            },
+            Kind::Scan | Kind::Exscan => match self.scan {
+                ScanBy::RecursiveDoubling => exchange::scan(v, k),
+                ScanBy::Linear => ring::scan(v, k),
+            },
+        }
+    }
+}

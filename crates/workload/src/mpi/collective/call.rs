@@ -1,0 +1,159 @@
+//! Collective calls, and the steps they are made of.
+
+use serde::{Deserialize, Serialize};
+
+/// Which collective call it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Kind {
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast,
+    /// `MPI_Reduce`.
+    Reduce,
+    /// `MPI_Allreduce`.
+    Allreduce,
+    /// `MPI_Alltoall`.
+    Alltoall,
+    /// `MPI_Alltoallv`.
+    Alltoallv,
+    /// `MPI_Gather`.
+    Gather,
+    /// `MPI_Gatherv`.
+    Gatherv,
+    /// `MPI_Allgather`.
+    Allgather,
+    /// `MPI_Allgatherv`.
+    Allgatherv,
+    /// `MPI_Scatter`.
+    Scatter,
+    /// `MPI_Scatterv`.
+    Scatterv,
+    /// `MPI_Reduce_scatter`.
+    ReduceScatter,
+    /// `MPI_Scan`.
+    Scan,
+    /// `MPI_Exscan`.
+    Exscan,
+}
+
+impl Kind {
+    /// Its name in traces and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Barrier => "barrier",
+            Kind::Bcast => "bcast",
+            Kind::Reduce => "reduce",
+            Kind::Allreduce => "allreduce",
+            Kind::Alltoall => "alltoall",
+            Kind::Alltoallv => "alltoallv",
+            Kind::Gather => "gather",
+            Kind::Gatherv => "gatherv",
+            Kind::Allgather => "allgather",
+            Kind::Allgatherv => "allgatherv",
+            Kind::Scatter => "scatter",
+            Kind::Scatterv => "scatterv",
+            Kind::ReduceScatter => "reducescatter",
+            Kind::Scan => "scan",
+            Kind::Exscan => "exscan",
+        }
+    }
+}
+
+/// A collective call as one rank makes it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Which one.
+    pub kind: Kind,
+    /// Its root, where it has one.
+    pub root: u32,
+    /// Bytes: of the whole vector (bcast, reduce, allreduce, scan), or of the part of one rank.
+    pub size: u64,
+    /// Bytes for or from each rank, where the call has them.
+    pub sizes: Vec<u64>,
+    /// Floating-point operations of a reduction.
+    pub flops: f64,
+}
+
+impl Call {
+    /// A call of nothing.
+    pub fn new(kind: Kind) -> Call {
+        Call { kind, root: 0, size: 0, sizes: Vec::new(), flops: 0.0 }
+    }
+
+    /// The call with its root.
+    pub fn root(self, root: u32) -> Call {
+        Call { root, ..self }
+    }
+
+    /// The call with its bytes.
+    pub fn size(self, size: u64) -> Call {
+        Call { size, ..self }
+    }
+
+    /// The call with bytes for each rank.
+    pub fn sizes(self, sizes: Vec<u64>) -> Call {
+        Call { sizes, ..self }
+    }
+
+    /// The call with its operations.
+    pub fn flops(self, flops: f64) -> Call {
+        Call { flops, ..self }
+    }
+
+    /// Bytes of the part of a rank.
+    pub(super) fn part(&self, rank: u32) -> u64 {
+        self.sizes.get(rank as usize).copied().unwrap_or(self.size)
+    }
+}
+
+/// One step of a rank: all of it is under way at once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Step {
+    /// Ranks whose next message is awaited.
+    pub receives: Vec<u32>,
+    /// Ranks that are sent so many bytes.
+    pub sends: Vec<(u32, u64)>,
+}
+
+impl Step {
+    pub(super) fn exchange(from: u32, to: u32, bytes: u64) -> Step {
+        Step { receives: vec![from], sends: vec![(to, bytes)] }
+    }
+
+    pub(super) fn send(to: u32, bytes: u64) -> Step {
+        Step { receives: Vec::new(), sends: vec![(to, bytes)] }
+    }
+
+    pub(super) fn receive(from: u32) -> Step {
+        Step { receives: vec![from], sends: Vec::new() }
+    }
+}
+
+/// Whose view of a call it is.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) call: &'a Call,
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+}
+
+impl View<'_> {
+    /// The rank counted from the root.
+    pub(super) fn relative(&self) -> u32 {
+        (self.rank + self.ranks - self.call.root) % self.ranks
+    }
+
+    /// The rank that is so far from the root.
+    pub(super) fn absolute(&self, relative: u32) -> u32 {
+        (relative + self.call.root) % self.ranks
+    }
+
+    pub(super) fn after(&self, steps: u32) -> u32 {
+        (self.rank + steps % self.ranks) % self.ranks
+    }
+
+    pub(super) fn before(&self, steps: u32) -> u32 {
+        (self.rank + self.ranks - steps % self.ranks) % self.ranks
+    }
+}

@@ -1,0 +1,127 @@
+//! A replay: it tells ranks what has arrived, and lets all go on that can.
+
+use super::config::MpiConfig;
+use super::matching::{Message, Request, Slots};
+use super::rank::{Meeting, Rank};
+use crate::demand::Objections;
+use crate::protocol::{Action, Cluster, Event};
+use eastwest_types::{ConnId, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A replay in progress.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Mpi {
+    pub(super) config: MpiConfig,
+    pub(super) ranks: Vec<Rank>,
+    /// Receives that are posted and rendezvous sends, until they are complete and somebody knows.
+    pub(super) requests: Slots<Request>,
+    /// Messages from their send to the end of their receive.
+    pub(super) messages: Slots<Message>,
+    /// Connections by their ranks, the smaller first.
+    pub(super) conns: BTreeMap<(u32, u32), ConnId>,
+    /// When the last message within a host arrives, by sender and receiver: they keep their order.
+    pub(super) local: BTreeMap<(u32, u32), Time>,
+    /// Collectives that some have entered and not all have left, by their number.
+    pub(super) meetings: BTreeMap<u64, Meeting>,
+    /// Ranks that can go on.
+    pub(super) ready: VecDeque<u32>,
+    /// Wake-ups and messages that are still to come.
+    pub(super) pending: u64,
+    /// Ranks that are through.
+    pub(super) through: u32,
+    /// Records done.
+    pub(super) records: u64,
+    /// Nothing more is done.
+    pub(super) over: bool,
+}
+
+impl Mpi {
+    /// A replay, or why there cannot be one.
+    pub fn new(config: MpiConfig, cluster: &Cluster) -> Result<Mpi, Vec<String>> {
+        let ranks = config.program.ranks();
+        let hosts = cluster.rack_of.len();
+        let mut no = Objections::new();
+        no.require((1..=MpiConfig::MOST_RANKS).contains(&ranks), || {
+            format!("ranks: {ranks} is not 1 to {}", MpiConfig::MOST_RANKS)
+        });
+        no.require(config.hosts.len() == ranks as usize, || {
+            format!("placement: places {} ranks, the program has {ranks}", config.hosts.len())
+        });
+        let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
+        no.require(beyond.is_none(), || format!("placement: the fabric has {hosts} hosts"));
+        no.unless_any(|| Mpi {
+            ranks: (0..ranks).map(|r| Rank::new(config.program.source(r))).collect(),
+            requests: Slots::default(),
+            messages: Slots::default(),
+            conns: BTreeMap::new(),
+            local: BTreeMap::new(),
+            meetings: BTreeMap::new(),
+            ready: VecDeque::new(),
+            pending: 0,
+            through: 0,
+            records: 0,
+            over: false,
+            config,
+        })
+    }
+
+    /// Whether messages go as parcels.
+    pub fn sends_parcels(&self) -> bool {
+        self.config.frame.is_some()
+    }
+
+    /// Records done, and records in all.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.records.min(self.config.records), self.config.records)
+    }
+
+    /// Takes an event and adds what should follow.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        if self.over {
+            return;
+        }
+        let happened = match event {
+            Event::Begin => {
+                self.ready.extend(0..self.config.program.ranks());
+                Ok(())
+            }
+            Event::Wake { token } => {
+                self.pending -= 1;
+                self.woken(now, token, out)
+            }
+            Event::Delivered { tag, .. } | Event::Arrived { tag } => {
+                self.pending -= 1;
+                self.arrived(now, tag, out)
+            }
+            Event::Failed { .. } | Event::Received { .. } => {
+                unreachable!("failures are not borne, progress is not asked for")
+            }
+        };
+        if let Err(what) = happened.and_then(|()| self.settle(now, out)) {
+            self.over = true;
+            out.push(Action::Fail(what));
+        }
+    }
+
+    /// Lets all go on that can, and looks whether that was the end.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> Result<(), String> {
+        while let Some(rank) = self.ready.pop_front() {
+            self.go_on(now, rank, out)?;
+        }
+        if self.pending > 0 {
+            return Ok(());
+        }
+        if self.through < self.config.program.ranks() {
+            return Err(self.describe_deadlock());
+        }
+        if self.messages.in_use() > 0 {
+            return Err(self.describe_unreceived());
+        }
+        self.over = true;
+        let conns = std::mem::take(&mut self.conns);
+        out.extend(conns.into_values().map(|conn| Action::Close { conn }));
+        out.push(Action::Finished);
+        Ok(())
+    }
+}
