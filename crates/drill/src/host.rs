@@ -5,7 +5,6 @@
 
 use crate::cork::Cork;
 use crate::limits::Limits;
-use crate::sockets::is_opening;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_transport::tcp::info::{ConnectionState, Info};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
@@ -245,7 +244,7 @@ impl Host {
             });
         }
         let info = self.info();
-        let opens = is_opening(before.connection) && !is_opening(info.connection);
+        let opens = before.connection.is_opening() && !info.connection.is_opening();
         if info.received > before.received || opens {
             self.last_data = now;
         }
@@ -291,7 +290,7 @@ impl Host {
         let info = self.info();
         let sender = self.stack.sender_state(self.id);
         self.cork.arm(now, info.outstanding, sender.rto);
-        if !is_opening(info.connection) {
+        if !info.connection.is_opening() {
             let others = (self.cork.held(), sender.cwnd, self.segment());
             self.limits.note(now, &info, others);
         }

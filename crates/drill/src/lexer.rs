@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
         let start = self.place;
         let before = self.rest.as_str();
         let Some(length) = before.find(end) else {
-            return Err(Problem::new(start, format!("{what} has no end: '{end}' is missing")));
+            return start.fail(format!("{what} has no end: '{end}' is missing"));
         };
         let inside = &before[..length];
         self.skip(inside.chars().count() + end.chars().count());
@@ -196,7 +196,7 @@ fn token(cursor: &mut Cursor<'_>, c: char) -> Result<Token, Problem> {
         '"' => Ok(Token::Text(cursor.take_to("\"", "a text")?.to_string())),
         '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ':' | '=' | '|' | '+' | '~' | '*'
         | '.' | '-' => Ok(Token::Sign(c)),
-        other => Err(Problem::new(place, format!("{other:?} has no meaning here"))),
+        other => place.fail(format!("{other:?} has no meaning here")),
     }
 }
 

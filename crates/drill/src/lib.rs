@@ -10,6 +10,7 @@
 mod buffer;
 mod calls;
 mod cork;
+mod epoll;
 mod fields;
 mod files;
 mod host;
@@ -31,6 +32,8 @@ mod setup;
 mod shell;
 mod snippet;
 mod sockets;
+mod system;
+mod transfer;
 mod wire;
 
 use problem::Problem;

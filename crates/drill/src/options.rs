@@ -1,11 +1,9 @@
 //! Socket options: those that change the connection or its buffer do so, those that only matter to a real
 //! host are accepted, all others fail the script.
 
-use crate::calls::{Does, told};
-use crate::problem::{Place, Problem, hint};
-use crate::run::Player;
+use crate::problem::{Problem, hint};
 use crate::script::{Call, Value};
-use crate::sockets::Outcome;
+use crate::system::{Answer, System, error, value};
 use eastwest_types::Span;
 
 /// Options that make no difference to a simulated endpoint.
@@ -41,115 +39,102 @@ const SEND_BUFFER: (i64, i64) = (2_304, 212_992);
 const ERRORS: [(&str, i64); 4] =
     [("EPIPE", 32), ("ECONNRESET", 104), ("ETIMEDOUT", 110), ("ECONNREFUSED", 111)];
 
-impl Player<'_> {
-    pub(crate) fn setsockopt(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        self.socket_of(call, place)?;
-        let name = option_name(call, place)?;
-        if NO_MATTER.contains(&name) {
-            return Ok(Does::Returns(Outcome::Value(0)));
-        }
-        let problem = |message: String| Problem::new(place, message);
-        let value = match call.arguments.get(3) {
-            Some(Value::List(all)) => all.first(),
-            other => other,
-        };
-        if ANY_TIME.contains(&name) {
-            let set = match value {
-                Some(Value::Number(n)) => self.set_any_time(name, *n),
-                _ => false,
-            };
-            let outcome = if set { Outcome::Value(0) } else { Outcome::Error("EINVAL") };
-            return Ok(Does::Returns(outcome));
-        }
-        if !BEFORE.contains(&name) {
-            let near = hint(name, NO_MATTER.into_iter().chain(ANY_TIME).chain(BEFORE));
-            return Err(problem(format!("the socket option {name} is not simulated{near}")));
-        }
-        if self.host.is_some() {
-            let message = format!("{name} must be set before the connection opens");
-            return Err(problem(message));
-        }
-        match (name, value) {
-            ("TCP_CONGESTION", Some(Value::Text(kind))) => {
-                self.setup.set_congestion(kind).map_err(problem)?;
-            }
-            ("TCP_MAXSEG", Some(Value::Number(n @ 88..=32_767))) => self.setup.mss = *n as u16,
-            ("TCP_SYNCNT", Some(Value::Number(n @ 1..=127))) => {
-                self.setup.syn_retries.0 = *n as u32;
-            }
-            _ => return Ok(Does::Returns(Outcome::Error("EINVAL"))),
-        }
-        Ok(Does::Returns(Outcome::Value(0)))
+/// Sets an option.
+pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
+    system.socket_of(call)?;
+    let name = option_name(call)?;
+    if NO_MATTER.contains(&name) {
+        return value(0);
     }
-
-    /// Returns whether the value is one that the option can have.
-    fn set_any_time(&mut self, name: &str, n: i64) -> bool {
-        let (now, on) = (self.now, n != 0);
-        match name {
-            "SO_SNDBUF" => {
-                let size = 2 * n.clamp(SEND_BUFFER.0, SEND_BUFFER.1);
-                self.sockets.buffer.size = Some(size.unsigned_abs());
-            }
-            "SO_ZEROCOPY" => self.sockets.notifications.on = on,
-            "TCP_INQ" => self.sockets.tells_rest = on,
-            "TCP_NOTSENT_LOWAT" => self.sockets.buffer.socket_lowat = n as u32,
-            "TCP_USER_TIMEOUT" => {
-                let Ok(ms) = u64::try_from(n) else { return false };
-                self.setup.user_timeout = (ms > 0).then(|| Span::from_ms(ms.min(86_400_000)));
-                if let Some(host) = &mut self.host {
-                    host.set_user_timeout(self.setup.user_timeout);
-                }
-            }
-            "TCP_CORK" => match &mut self.host {
-                Some(host) => host.set_cork(now, on),
-                None => self.setup.cork = on,
-            },
-            "TCP_NODELAY" => match &mut self.host {
-                Some(host) => host.set_nagle(now, !on),
-                None => self.setup.config.nagle = !on,
-            },
-            _ => return false,
+    let given = call.first_of(3);
+    if ANY_TIME.contains(&name) {
+        let set = given.and_then(Value::number).is_some_and(|n| set_any_time(system, name, n));
+        return if set { value(0) } else { error("EINVAL") };
+    }
+    if !BEFORE.contains(&name) {
+        let near = hint(name, NO_MATTER.into_iter().chain(ANY_TIME).chain(BEFORE));
+        return call.fail(format!("the socket option {name} is not simulated{near}"));
+    }
+    if system.host.is_some() {
+        return call.fail(format!("{name} must be set before the connection opens"));
+    }
+    let setup = &mut system.setup;
+    match (name, given) {
+        ("TCP_CONGESTION", Some(Value::Text(kind))) => {
+            setup.set_congestion(kind).map_err(|message| Problem::new(call.place, message))?;
         }
-        true
+        ("TCP_MAXSEG", Some(Value::Number(n @ 88..=32_767))) => setup.mss = *n as u16,
+        ("TCP_SYNCNT", Some(Value::Number(n @ 1..=127))) => setup.syn_retries.0 = *n as u32,
+        _ => return error("EINVAL"),
     }
-
-    pub(crate) fn getsockopt(&mut self, call: &Call, place: Place) -> Result<Does, Problem> {
-        self.socket_of(call, place)?;
-        let name = option_name(call, place)?;
-        let actual = match name {
-            "SO_ERROR" => {
-                let error = self.failure();
-                ERRORS.iter().find(|e| Some(e.0) == error).map_or(0, |e| e.1)
-            }
-            "SO_SNDBUF" => match self.sockets.buffer.size {
-                Some(size) => size as i64,
-                None => {
-                    let message = "SO_SNDBUF can be asked only after it is set: without it the \
-                                   send buffer has no limit here";
-                    return Err(Problem::new(place, message));
-                }
-            },
-            "TCP_MAXSEG" => match &self.host {
-                Some(host) => i64::from(host.stack().config().segment),
-                None => i64::from(self.setup.mss),
-            },
-            "TCP_NOTSENT_LOWAT" => i64::from(self.sockets.buffer.socket_lowat),
-            other => {
-                let near = hint(other, ASKED);
-                let message = format!("the socket option {other} cannot be asked{near}");
-                return Err(Problem::new(place, message));
-            }
-        };
-        told(call.arguments.get(3), actual, place)?;
-        Ok(Does::Returns(Outcome::Value(0)))
-    }
+    value(0)
 }
 
-fn option_name(call: &Call, place: Place) -> Result<&str, Problem> {
-    match (call.arguments.get(1), call.arguments.get(2)) {
-        (Some(Value::Name(level)), Some(Value::Name(name))) if LEVELS.contains(&level.as_str()) => {
-            Ok(name)
+/// Returns whether the value is one that the option can have.
+fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
+    let (now, on) = (system.now, n != 0);
+    match name {
+        "SO_SNDBUF" => {
+            let size = 2 * n.clamp(SEND_BUFFER.0, SEND_BUFFER.1);
+            system.sockets.buffer.size = Some(size.unsigned_abs());
         }
-        _ => Err(Problem::new(place, format!("{}() needs a level and an option", call.name))),
+        "SO_ZEROCOPY" => system.sockets.notifications.on = on,
+        "TCP_INQ" => system.sockets.tells_rest = on,
+        "TCP_NOTSENT_LOWAT" => system.sockets.buffer.socket_lowat = n as u32,
+        "TCP_USER_TIMEOUT" => {
+            let Ok(ms) = u64::try_from(n) else { return false };
+            system.setup.user_timeout = (ms > 0).then(|| Span::from_ms(ms.min(86_400_000)));
+            if let Some(host) = &mut system.host {
+                host.set_user_timeout(system.setup.user_timeout);
+            }
+        }
+        "TCP_CORK" => match &mut system.host {
+            Some(host) => host.set_cork(now, on),
+            None => system.setup.cork = on,
+        },
+        "TCP_NODELAY" => match &mut system.host {
+            Some(host) => host.set_nagle(now, !on),
+            None => system.setup.config.nagle = !on,
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// Asks for an option.
+pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
+    system.socket_of(call)?;
+    let actual = match option_name(call)? {
+        "SO_ERROR" => {
+            let error = system.failure();
+            ERRORS.iter().find(|e| Some(e.0) == error).map_or(0, |e| e.1)
+        }
+        "SO_SNDBUF" => match system.sockets.buffer.size {
+            Some(size) => size as i64,
+            None => {
+                return call.fail(
+                    "SO_SNDBUF can be asked only after it is set: without it the send buffer has \
+                     no limit here",
+                );
+            }
+        },
+        "TCP_MAXSEG" => match &system.host {
+            Some(host) => i64::from(host.stack().config().segment),
+            None => i64::from(system.setup.mss),
+        },
+        "TCP_NOTSENT_LOWAT" => i64::from(system.sockets.buffer.socket_lowat),
+        other => {
+            let near = hint(other, ASKED);
+            return call.fail(format!("the socket option {other} cannot be asked{near}"));
+        }
+    };
+    call.compare_filled(3, actual)?;
+    value(0)
+}
+
+fn option_name(call: &Call) -> Result<&str, Problem> {
+    match (call.constant(1), call.constant(2)) {
+        (Some(level), Some(name)) if LEVELS.contains(&level) => Ok(name),
+        _ => call.fail(format!("{}() needs a level and an option", call.name)),
     }
 }

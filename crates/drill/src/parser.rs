@@ -1,6 +1,7 @@
 //! From tokens to events. Follows the public syntax document of packetdrill; what a simulated TCP
 //! endpoint cannot mean (other protocols, tunnels, urgent data) is refused with its place.
 
+use crate::calls::CALLS;
 use crate::lexer::{Lexeme, Token, tokens};
 use crate::problem::{Place, Problem, hint};
 use crate::profile::Profile;
@@ -182,7 +183,7 @@ impl Parser<'_> {
                 self.advance();
                 Action::Check(snippet)
             }
-            Some(Token::Dots | Token::Word(_)) => Action::Call(self.call()?),
+            Some(Token::Dots | Token::Word(_)) => Action::Call(self.call(place)?),
             _ => return Err(self.expected("a packet, a system call, a command or a snippet")),
         };
         Ok(Event { place, when, action })
@@ -202,7 +203,7 @@ impl Parser<'_> {
             let place = self.place();
             to = self.time()?;
             if to < from {
-                return Err(Problem::new(place, "the end of the range is before its start"));
+                return place.fail("the end of the range is before its start");
             }
         }
         Ok(if relative { When::After(from, to) } else { When::At(from, to) })
@@ -224,7 +225,8 @@ impl Parser<'_> {
         Ok(us)
     }
 
-    fn call(&mut self) -> Result<Call, Problem> {
+    /// The call of an event that begins at `place`.
+    fn call(&mut self, place: Place) -> Result<Call, Problem> {
         let returns = match self.peek() {
             Some(Token::Dots) => {
                 self.advance();
@@ -236,8 +238,8 @@ impl Parser<'_> {
             (Some(Token::Word(name)), Some(Token::Sign('('))) => name.clone(),
             _ => return Err(self.expected("the name of a system call and '('")),
         };
-        if !crate::calls::KNOWN.contains(&name.as_str()) {
-            let near = hint(&name, crate::calls::KNOWN);
+        if !CALLS.iter().any(|known| known.0 == name) {
+            let near = hint(&name, CALLS.map(|known| known.0));
             return Err(self.problem(format!("unknown system call '{name}'{near}")));
         }
         self.advance();
@@ -258,7 +260,7 @@ impl Parser<'_> {
                 self.advance();
             }
         }
-        Ok(Call { returns, name, arguments, result, errno })
+        Ok(Call { place, returns, name, arguments, result, errno })
     }
 
     fn values(&mut self, open: char, close: char, depth: u32) -> Result<Vec<Value>, Problem> {

@@ -33,10 +33,7 @@ impl Parser<'_> {
         self.want(')')?;
         if end.wrapping_sub(start) != length {
             let span = end.wrapping_sub(start);
-            return Err(Problem::new(
-                place,
-                format!("{start}:{end} are {span} bytes, not {length}"),
-            ));
+            return place.fail(format!("{start}:{end} are {span} bytes, not {length}"));
         }
         let ack = if self.takes_word("ack") { Some(self.whole("the ACK")?) } else { None };
         let window = if self.takes_word("win") { Some(self.whole("the window")?) } else { None };
@@ -149,11 +146,11 @@ impl Parser<'_> {
                 TcpOption::Timestamp(value, self.whole("the echoed timestamp")?)
             }
             other if NOT_HERE.contains(&other) => {
-                return Err(Problem::new(place, format!("option '{other}' is not simulated")));
+                return place.fail(format!("option '{other}' is not simulated"));
             }
             other => {
                 let near = hint(other, OPTION_WORDS);
-                return Err(Problem::new(place, format!("unknown option '{other}'{near}")));
+                return place.fail(format!("unknown option '{other}'{near}"));
             }
         }))
     }
@@ -162,7 +159,7 @@ impl Parser<'_> {
         let place = self.place();
         let scale: u8 = self.whole("the window scale")?;
         if scale > 14 {
-            return Err(Problem::new(place, "a window scale is at most 14 (RFC 7323)"));
+            return place.fail("a window scale is at most 14 (RFC 7323)");
         }
         Ok(scale)
     }
@@ -178,7 +175,7 @@ impl Parser<'_> {
         match blocks.len() {
             0 => Err(self.expected("SACK blocks")),
             1..=4 => Ok(blocks),
-            _ => Err(Problem::new(place, "at most 4 SACK blocks fit into a header")),
+            _ => place.fail("at most 4 SACK blocks fit into a header"),
         }
     }
 }

@@ -11,6 +11,13 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// Returns the problem at this place as the result of what cannot go on.
+    pub fn fail<T>(self, message: impl Into<String>) -> Result<T, Problem> {
+        Err(Problem::new(self, message))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)

@@ -4,6 +4,8 @@
 //! may be off by the tolerance or an eighth of the time since then. That eighth is limited to
 //! [`MOST_TOLERANCE_US`] here, which simulated time can keep and which lets no error of 50 ms pass.
 
+use crate::calls::carry_out;
+use crate::fields;
 use crate::host::Host;
 use crate::matcher;
 use crate::problem::{Place, Problem};
@@ -11,8 +13,8 @@ use crate::profile::Profile;
 use crate::script::{Action, Event, Packet, Script, TcpOption, When};
 use crate::setup::Setup;
 use crate::snippet::{self, Variables};
-use crate::sockets::Sockets;
-use crate::wire::{Seen, Wire};
+use crate::system::{START, System, seconds};
+use crate::wire::Seen;
 use eastwest_types::{Span, Time, flag};
 
 /// Most that a share of the time since the last event adds to how far a time may be off.
@@ -23,20 +25,13 @@ const MOST_PAYLOAD: u32 = 65_435;
 const MOST_WAKES: u32 = 1_000_000;
 /// Lines of the dialogue shown with a failure.
 const SHOWN: usize = 60;
-/// When dialogues begin: not at 0, which as an echoed timestamp would mean that there is none.
-const START: Time = Time(1_000_000_000_000);
 
 /// Plays a script against a profile; the error tells expected, actual and the dialogue so far.
 pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
     let mut player = Player {
         script,
-        now: START,
-        setup: Setup::new(profile, script.options.mss),
-        host: None,
-        wire: Wire::default(),
-        sockets: Sockets::default(),
+        system: System::new(Setup::new(profile, script.options.mss)),
         variables: Variables::new(),
-        log: Vec::new(),
         wakes: 0,
         syn_seen: false,
     };
@@ -47,15 +42,10 @@ pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
 }
 
 /// A script being played.
-pub struct Player<'a> {
-    pub(crate) script: &'a Script,
-    pub(crate) now: Time,
-    pub(crate) setup: Setup,
-    pub(crate) host: Option<Host>,
-    pub(crate) wire: Wire,
-    pub(crate) sockets: Sockets,
+struct Player<'a> {
+    script: &'a Script,
+    system: System,
     variables: Variables,
-    log: Vec<String>,
     wakes: u32,
     /// Whether a SYN or SYN-ACK of the endpoint has been matched.
     syn_seen: bool,
@@ -74,20 +64,15 @@ fn us(n: u64) -> Span {
     Span::from_us(n)
 }
 
-fn seconds(t: Time) -> String {
-    let us = t.since(START).0 / 1_000_000;
-    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
-}
-
 impl<'a> Player<'a> {
     fn due(&self, when: When) -> Due {
         let (from, to) = match when {
-            When::Any => (self.now, Time::NEVER),
+            When::Any => (self.system.now, Time::NEVER),
             When::At(from, to) => (START + us(from), START + us(to)),
-            When::After(from, to) => (self.now + us(from), self.now + us(to)),
+            When::After(from, to) => (self.system.now + us(from), self.system.now + us(to)),
         };
         let options = &self.script.options;
-        let share = from.since(self.now).0 / 1_000_000 * options.tolerance_permille / 1_000;
+        let share = from.since(self.system.now).0 / 1_000_000 * options.tolerance_permille / 1_000;
         let tolerance = us(options.tolerance_us.max(share.min(MOST_TOLERANCE_US)));
         Due { from, to, tolerance, any: when == When::Any }
     }
@@ -102,76 +87,55 @@ impl<'a> Player<'a> {
         match &event.action {
             Action::Expect(_) => Ok(()),
             Action::Inject(packet) => self.inject(packet, event.place),
-            Action::Set(settings) => {
-                for setting in settings {
-                    if self.host.is_some() {
-                        let message = "settings must be made before the connection opens";
-                        self.setup_after_open(setting.place, &setting.what, message)?;
-                    } else {
-                        self.setup.apply(setting)?;
-                    }
+            Action::Set(settings) => settings.iter().try_for_each(|setting| {
+                if self.system.host.is_none() {
+                    return self.system.setup.apply(setting);
                 }
-                Ok(())
-            }
+                // one that is not understood is told first
+                self.system.setup.clone().apply(setting)?;
+                setting.place.fail("settings must be made before the connection opens")
+            }),
             Action::Check(code) => {
-                let host = self.host.as_ref();
-                let (now, mss) = (self.now, self.setup.mss);
-                let look_up = |name: &str| crate::fields::look_up(name, host, now, mss);
+                let (host, now) = (self.system.host.as_ref(), self.system.now);
+                let look_up = |name: &str| fields::look_up(name, host, now, self.system.setup.mss);
                 let printed = snippet::run(code, &mut self.variables, &look_up)?;
                 for line in printed {
-                    self.note(self.now, '%', &line);
+                    self.system.note(now, '%', &line);
                 }
                 Ok(())
             }
             Action::Call(call) => {
-                let returns = call.returns.map(|returns| match event.when {
-                    When::At(..) => START + us(returns),
-                    When::Any | When::After(..) => {
-                        let (_, end) = (due.from, returns);
-                        let start = match event.when {
-                            When::After(from, _) => from,
-                            _ => 0,
-                        };
-                        // counted from the event before, like the start
-                        due.from + us(end.saturating_sub(start))
-                    }
+                // counted from the event before, like the start
+                let returns = call.returns.map(|end| match event.when {
+                    When::At(..) => START + us(end),
+                    When::Any => due.from + us(end),
+                    When::After(start, _) => due.from + us(end.saturating_sub(start)),
                 });
-                self.call(index, call, event.place, returns, due.tolerance)
+                self.system.syn_ack = self.script.events[index..].iter().find_map(syn_ack);
+                carry_out(&mut self.system, call, returns, due.tolerance)
             }
         }
     }
 
-    /// A setting that comes when the connection is open: those that put things back are fine.
-    fn setup_after_open(
-        &mut self,
-        place: Place,
-        what: &crate::shell::What,
-        message: &str,
-    ) -> Result<(), Problem> {
-        let setting = crate::shell::Setting { place, what: what.clone() };
-        self.setup.clone().apply(&setting)?;
-        Err(Problem::new(place, message))
-    }
-
     /// Lets time pass; timers strike that are due.
-    pub(crate) fn advance(&mut self, to: Time, place: Place) -> Result<(), Problem> {
+    fn advance(&mut self, to: Time, place: Place) -> Result<(), Problem> {
         while self.wake_by(to, place)? {}
-        self.now = self.now.max(to);
+        self.system.now = self.system.now.max(to);
         Ok(())
     }
 
     /// Lets the next timer strike if it is due by then.
     fn wake_by(&mut self, to: Time, place: Place) -> Result<bool, Problem> {
-        let Some(host) = &mut self.host else { return Ok(false) };
+        let Some(host) = &mut self.system.host else { return Ok(false) };
         match host.next_wake() {
             Some(at) if at <= to => {
                 self.wakes += 1;
                 if self.wakes > MOST_WAKES {
-                    return Err(Problem::new(place, "too many timers strike before this"));
+                    return place.fail("too many timers strike before this");
                 }
                 host.wake();
-                self.now = self.now.max(at);
-                self.sockets.look(self.host.as_mut(), self.now);
+                self.system.now = self.system.now.max(at);
+                self.system.look();
                 Ok(true)
             }
             _ => Ok(false),
@@ -180,67 +144,52 @@ impl<'a> Player<'a> {
 
     /// A call that blocks must have returned about when the script says.
     fn check_blocked(&mut self) -> Result<(), Problem> {
-        self.sockets.look(self.host.as_mut(), self.now);
-        self.sockets.check_blocked(self.now, START)
+        self.system.look();
+        self.system.sockets.check_blocked(self.system.now, START)
     }
 
     /// The end of the script.
     fn end(&mut self) -> Result<(), Problem> {
-        if let Some(due) = self.sockets.blocked_until() {
+        if let Some(due) = self.system.sockets.blocked_until() {
             let place = self.script.events.last().map(|e| e.place).unwrap_or_default();
             self.advance(due, place)?;
-            self.sockets.look(self.host.as_mut(), self.now);
-            self.sockets.check_blocked(Time::NEVER, START)?;
+            self.system.look();
+            self.system.sockets.check_blocked(Time::NEVER, START)?;
         }
         Ok(())
     }
 
     fn inject(&mut self, packet: &Packet, place: Place) -> Result<(), Problem> {
         if packet.length > MOST_PAYLOAD {
-            return Err(Problem::new(
-                place,
-                format!("no packet carries more than {MOST_PAYLOAD} B"),
-            ));
+            return place.fail(format!("no packet carries more than {MOST_PAYLOAD} B"));
         }
+        let system = &mut self.system;
         let syn = packet.flags & flag::SYN != 0;
+        let first = syn && packet.flags & flag::ACK == 0;
         if syn {
-            self.wire.remote_base = packet.start;
+            system.wire.remote_base = packet.start;
         }
-        if syn && packet.flags & flag::ACK == 0 && self.host.is_none() {
-            if !self.sockets.listens() {
-                return Err(Problem::new(place, "a SYN comes, but nobody listens"));
+        if first && system.host.is_none() {
+            if !system.sockets.listens() {
+                return place.fail("a SYN comes, but nobody listens");
             }
-            self.wire = Wire::agree(&mut self.setup, Some(packet), false);
-            self.wire.remote_base = packet.start;
-            self.open(false, place)?;
+            if !system.open(Some(packet), false) {
+                return place.fail("the connection cannot be opened");
+            }
         }
-        let Some(host) = &mut self.host else {
-            return Err(Problem::new(place, "a packet comes, but there is no connection"));
+        let Some(host) = &mut system.host else {
+            return place.fail("a packet comes, but there is no connection");
         };
-        let (mut inward, sack) = self.wire.inward(packet, self.now, host);
-        if syn && packet.flags & flag::ACK == 0 {
+        let una = host.stack().endpoint(host.id()).acknowledged();
+        let (mut inward, sack) = system.wire.inward(packet, system.now, una);
+        if first {
             // before anything is agreed the endpoint takes what stands there
             inward.seq = 0;
         }
-        host.receive(self.now, inward, sack.as_ref());
-        let line = matcher::write(packet);
-        self.note(self.now, '<', &line);
-        self.sockets.look(self.host.as_mut(), self.now);
+        host.receive(system.now, inward, sack.as_ref());
+        system.note(system.now, '<', &matcher::write(packet));
+        system.look();
         Ok(())
-    }
-
-    pub(crate) fn open(&mut self, active: bool, place: Place) -> Result<(), Problem> {
-        let host = Host::open(self.now, self.setup.config.clone(), active);
-        self.host = host;
-        self.sockets.buffer.host_lowat = self.setup.notsent_lowat;
-        match &mut self.host {
-            Some(host) => {
-                host.set_user_timeout(self.setup.user_timeout);
-                host.set_cork(self.now, self.setup.cork);
-                Ok(())
-            }
-            None => Err(Problem::new(place, "the connection cannot be opened")),
-        }
     }
 
     fn expect(&mut self, expected: &Packet, due: Due, place: Place) -> Result<(), Problem> {
@@ -252,7 +201,7 @@ impl<'a> Player<'a> {
         let (first_at, syn) = (run.at, run.packet.flags & flag::SYN != 0);
         if syn && !self.syn_seen {
             self.syn_seen = true;
-            self.wire.local_base = expected.start;
+            self.system.wire.local_base = expected.start;
             run.packet.start = expected.start;
         }
         self.note_timestamp(expected, &mut run);
@@ -286,10 +235,10 @@ impl<'a> Player<'a> {
                 seconds(first_at),
                 text
             );
-            return Err(Problem::new(place, message));
+            return place.fail(message);
         }
-        self.note(first_at, '>', &text);
-        self.now = self.now.max(last_at);
+        self.system.note(first_at, '>', &text);
+        self.system.now = self.system.now.max(last_at);
         Ok(())
     }
 
@@ -300,8 +249,8 @@ impl<'a> Player<'a> {
             _ => None,
         });
         let Some(value) = value else { return };
-        let first = self.wire.stamps.is_empty();
-        self.wire.note_stamp(value, run.born_us);
+        let first = self.system.wire.stamps.is_empty();
+        self.system.wire.note_stamp(value, run.born_us);
         if first {
             for option in run.packet.options.iter_mut().flatten() {
                 if let TcpOption::Timestamp(seen, _) = option {
@@ -314,8 +263,8 @@ impl<'a> Player<'a> {
     /// The next packet that leaves by then; time passes until it does.
     fn peek_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
         loop {
-            if let Some(sent) = self.host.as_ref().and_then(Host::next_sent) {
-                return Ok((sent.at <= latest).then(|| self.wire.outward(sent)));
+            if let Some(sent) = self.system.host.as_ref().and_then(Host::next_sent) {
+                return Ok((sent.at <= latest).then(|| self.system.wire.outward(sent)));
             }
             if !self.wake_by(latest, place)? {
                 return Ok(None);
@@ -332,8 +281,8 @@ impl<'a> Player<'a> {
     }
 
     fn take(&mut self) {
-        if let Some(sent) = self.host.as_mut().and_then(Host::take_sent) {
-            self.now = self.now.max(sent.at);
+        if let Some(sent) = self.system.host.as_mut().and_then(Host::take_sent) {
+            self.system.now = self.system.now.max(sent.at);
         }
     }
 
@@ -360,23 +309,28 @@ impl<'a> Player<'a> {
         format!("{}{range} ±{}.{:03} ms", seconds(due.from), tolerance / 1_000, tolerance % 1_000)
     }
 
-    pub(crate) fn note(&mut self, at: Time, what: char, line: &str) {
-        self.log.push(format!("{} {what} {line}", seconds(at)));
-    }
-
     fn with_dialogue(&self, mut problem: Problem) -> Problem {
-        let skipped = self.log.len().saturating_sub(SHOWN);
+        let skipped = self.system.log.len().saturating_sub(SHOWN);
         problem.message.push_str("\n  the dialogue so far:");
-        if self.log.is_empty() {
+        if self.system.log.is_empty() {
             problem.message.push_str(" nothing");
         }
         if skipped > 0 {
             problem.message.push_str(&format!("\n    ({skipped} lines left out)"));
         }
-        for line in &self.log[skipped..] {
+        for line in &self.system.log[skipped..] {
             problem.message.push_str("\n    ");
             problem.message.push_str(line);
         }
         problem
+    }
+}
+
+/// The SYN-ACK of an event that brings one.
+fn syn_ack(event: &Event) -> Option<Packet> {
+    const SYN_ACK: u8 = flag::SYN | flag::ACK;
+    match &event.action {
+        Action::Inject(p) if p.flags & SYN_ACK == SYN_ACK => Some(p.clone()),
+        _ => None,
     }
 }

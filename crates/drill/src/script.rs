@@ -1,6 +1,6 @@
 //! A script as it is understood: options, then events in order.
 
-use crate::problem::Place;
+use crate::problem::{Place, Problem};
 use crate::profile::Profile;
 use crate::shell::Setting;
 use crate::snippet::Snippet;
@@ -119,6 +119,8 @@ pub enum TcpOption {
 /// A system call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
+    /// Where it stands.
+    pub place: Place,
     /// When it returns, if it blocks, microseconds; counted like its start.
     pub returns: Option<u64>,
     /// Its name.
@@ -150,4 +152,72 @@ pub enum Value {
     Either(Vec<Value>),
     /// `name(a, b)`
     Function(String, Vec<Value>),
+}
+
+impl Call {
+    /// Returns the problem of this call as the result of what cannot go on.
+    pub fn fail<T>(&self, message: impl Into<String>) -> Result<T, Problem> {
+        self.place.fail(message)
+    }
+
+    /// Returns an argument, counted from 0.
+    pub fn argument(&self, index: usize) -> Option<&Value> {
+        self.arguments.get(index)
+    }
+
+    /// Returns an argument that is a number.
+    pub fn number(&self, index: usize) -> Option<i64> {
+        self.argument(index).and_then(Value::number)
+    }
+
+    /// Returns an argument that is a constant.
+    pub fn constant(&self, index: usize) -> Option<&str> {
+        match self.argument(index) {
+            Some(Value::Name(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns an argument, or its first element where it is `[a, …]`.
+    pub fn first_of(&self, index: usize) -> Option<&Value> {
+        match self.argument(index) {
+            Some(Value::List(all)) => all.first(),
+            other => other,
+        }
+    }
+
+    /// Compares `[n]`, the argument that a call fills, with the number that it has put there.
+    pub fn compare_filled(&self, index: usize, actual: i64) -> Result<(), Problem> {
+        match self.argument(index) {
+            Some(Value::List(all)) => match all[..] {
+                [Value::Number(n)] if n == actual => Ok(()),
+                [Value::Number(n)] => self.fail(format!("it tells {actual}, not {n}")),
+                _ => self.fail("one number is needed between the brackets"),
+            },
+            Some(Value::Any) => Ok(()),
+            _ => self.fail("a number between brackets is needed"),
+        }
+    }
+}
+
+impl Value {
+    /// Returns the number, where it is one.
+    pub fn number(&self) -> Option<i64> {
+        if let Value::Number(n) = self { Some(*n) } else { None }
+    }
+
+    /// Returns the names in `A | B`.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Value::Name(n) => vec![n],
+            Value::Either(all) => all.iter().flat_map(Value::names).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the member of this name, where it is a group that has one.
+    pub fn member(&self, name: &str) -> Option<&Value> {
+        let Value::Group(members) = self else { return None };
+        members.iter().find(|m| m.0.as_deref() == Some(name)).map(|m| &m.1)
+    }
 }

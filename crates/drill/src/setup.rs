@@ -61,7 +61,7 @@ const FOR_ALL: usize = 8;
 
 /// Settings that make no difference to a simulated endpoint: what is
 /// remembered between connections, and what it does not do at all.
-const NO_MATTER: [&str; 21] = [
+const NO_MATTER: [&str; 20] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
     "tcp_early_demux",
@@ -81,32 +81,54 @@ const NO_MATTER: [&str; 21] = [
     "tcp_syncookies",
     "tcp_tso_rtt_log",
     "tcp_tw_reuse",
-    "tcp_wmem",
     "tcp_thin_linear_timeouts",
 ];
-const MATTER: [&str; 22] = [
-    "tcp_congestion_control",
-    "tcp_dsack",
-    "tcp_early_retrans",
-    "tcp_ecn",
-    "tcp_ecn_fallback",
-    "tcp_frto",
-    "tcp_min_tso_segs",
-    "tcp_notsent_lowat",
-    "tcp_recovery",
-    "tcp_reordering",
-    "tcp_retries2",
-    "tcp_rmem",
-    "tcp_rto_max_ms",
-    "tcp_rto_min_us",
-    "tcp_sack",
-    "tcp_slow_start_after_idle",
-    "tcp_syn_linear_timeouts",
-    "tcp_syn_retries",
-    "tcp_synack_retries",
-    "tcp_timestamps",
-    "tcp_tso_win_divisor",
-    "tcp_window_scaling",
+
+/// How a setting is made.
+type Make = fn(&mut Setup, &Value) -> Result<(), String>;
+
+/// Settings of the kernel that matter, and what they mean for the endpoint.
+const SYSCTLS: [(&str, Make); 23] = [
+    ("tcp_congestion_control", |s, v| s.set_congestion(v.text)),
+    ("tcp_dsack", |s, v| v.flag().map(|on| s.config.recovery.dsack = on)),
+    ("tcp_early_retrans", |s, v| v.number(0, 4).map(|n| s.config.recovery.probes = n >= 3)),
+    ("tcp_ecn", |s, v| {
+        let rules = [EcnRule::Off, EcnRule::On, EcnRule::Accept];
+        v.number(0, 2).map(|n| s.config.rules.ecn.rule = rules[n as usize])
+    }),
+    ("tcp_ecn_fallback", |s, v| v.flag().map(|on| s.config.rules.ecn.fallback = on)),
+    ("tcp_frto", |s, v| v.number(0, 2).map(|n| s.config.recovery.frto = n > 0)),
+    ("tcp_min_tso_segs", |s, v| {
+        v.number(1, 65_535).map(|n| s.config.offload.min_segments = n as u32)
+    }),
+    ("tcp_notsent_lowat", |s, v| {
+        let limit = v.number(0, u64::from(u32::MAX))? as u32;
+        s.notsent_lowat = (limit < u32::MAX).then_some(limit);
+        Ok(())
+    }),
+    ("tcp_recovery", |s, v| {
+        let rule = if v.flag()? { RackRule::Linux } else { RackRule::Off };
+        s.config.recovery.rack = rule;
+        Ok(())
+    }),
+    ("tcp_reordering", |s, v| v.number(1, 300).map(|n| s.config.recovery.reordering = n as u32)),
+    ("tcp_retries2", |s, v| v.number(1, 255).map(|n| s.config.max_retries = n as u32)),
+    ("tcp_rmem", |s, v| v.largest().map(|n| s.receive_buffer = n)),
+    ("tcp_rto_max_ms", |s, v| v.number(1, 120_000).map(|n| s.config.max_rto = Span::from_ms(n))),
+    ("tcp_rto_min_us", |s, v| v.number(1, 10_000_000).map(|n| s.config.min_rto = Span::from_us(n))),
+    ("tcp_sack", |s, v| v.flag().map(|on| s.config.sack = on)),
+    ("tcp_slow_start_after_idle", |s, v| v.flag().map(|on| s.config.idle_restart = on)),
+    ("tcp_syn_linear_timeouts", |s, v| {
+        v.number(0, 127).map(|n| s.config.timers.linear_syns = n as u32)
+    }),
+    ("tcp_syn_retries", |s, v| v.number(1, 127).map(|n| s.syn_retries.0 = n as u32)),
+    ("tcp_synack_retries", |s, v| v.number(0, 255).map(|n| s.syn_retries.1 = n as u32)),
+    ("tcp_timestamps", |s, v| v.number(0, 2).map(|n| s.config.timestamps = n > 0)),
+    ("tcp_tso_win_divisor", |s, v| {
+        v.number(1, 65_535).map(|n| s.config.offload.window_divisor = n as u32)
+    }),
+    ("tcp_window_scaling", |s, v| v.flag().map(|on| s.window_scaling = on)),
+    ("tcp_wmem", |_, v| v.largest().map(|_| ())),
 ];
 
 impl Setup {
@@ -152,36 +174,23 @@ impl Setup {
                 for (name, value) in &DEFAULTS[..known] {
                     self.sysctl(name, value).map_err(wrong)?;
                 }
-                Ok(())
             }
-            What::Sysctl(name, value) => self.sysctl(name, value).map_err(wrong),
-            What::InitialWindow(segments) => {
-                self.config.initial_window = *segments;
-                Ok(())
+            What::Sysctl(name, value) => self.sysctl(name, value).map_err(wrong)?,
+            What::InitialWindow(segments) => self.config.initial_window = *segments,
+            What::File(name, size) => drop(self.files.insert(name.clone(), *size)),
+            What::NoQueue => {
+                let message = "a queue that takes no packets from its own host is not simulated";
+                return setting.place.fail(message);
             }
-            What::File(name, size) => {
-                self.files.insert(name.clone(), *size);
-                Ok(())
-            }
-            What::NoQueue => Err(wrong(
-                "a queue that takes no packets from its own host is not simulated".into(),
-            )),
-            What::Pacing(on) => {
-                self.config.rules.pacing = *on;
-                Ok(())
-            }
-            What::Hystart(3) => {
-                self.set_hystart(HyStartRule::Linux);
-                Ok(())
-            }
-            What::Hystart(0) => {
-                self.set_hystart(HyStartRule::Off);
-                Ok(())
-            }
+            What::Pacing(on) => self.config.rules.pacing = *on,
+            What::Hystart(3) => self.set_hystart(HyStartRule::Linux),
+            What::Hystart(0) => self.set_hystart(HyStartRule::Off),
             What::Hystart(n) => {
-                Err(wrong(format!("hystart_detect = {n}: only 0 and 3 are simulated")))
+                let message = format!("hystart_detect = {n}: only 0 and 3 are simulated");
+                return setting.place.fail(message);
             }
         }
+        Ok(())
     }
 
     /// Takes an algorithm by the name it has in Linux.
@@ -201,79 +210,45 @@ impl Setup {
         self.config.rules.hystart = if has { of_cubic } else { HyStartRule::Off };
     }
 
-    fn sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let config = &mut self.config;
-        match name {
-            "tcp_sack" => config.sack = flag(name, value)?,
-            "tcp_timestamps" => config.timestamps = number(name, value, 0, 2)? > 0,
-            "tcp_window_scaling" => self.window_scaling = flag(name, value)?,
-            "tcp_congestion_control" => self.set_congestion(value)?,
-            "tcp_slow_start_after_idle" => config.idle_restart = flag(name, value)?,
-            "tcp_ecn" => {
-                config.rules.ecn.rule = match number(name, value, 0, 2)? {
-                    0 => EcnRule::Off,
-                    1 => EcnRule::On,
-                    _ => EcnRule::Accept,
-                };
-            }
-            "tcp_ecn_fallback" => config.rules.ecn.fallback = flag(name, value)?,
-            "tcp_early_retrans" => config.recovery.probes = number(name, value, 0, 4)? >= 3,
-            "tcp_recovery" => {
-                let on = number(name, value, 0, 1)? > 0;
-                config.recovery.rack = if on { RackRule::Linux } else { RackRule::Off };
-            }
-            "tcp_frto" => config.recovery.frto = number(name, value, 0, 2)? > 0,
-            "tcp_dsack" => config.recovery.dsack = flag(name, value)?,
-            "tcp_reordering" => config.recovery.reordering = number(name, value, 1, 300)? as u32,
-            "tcp_min_tso_segs" => {
-                config.offload.min_segments = number(name, value, 1, 65_535)? as u32;
-            }
-            "tcp_tso_win_divisor" => {
-                config.offload.window_divisor = number(name, value, 1, 65_535)? as u32;
-            }
-            "tcp_notsent_lowat" => {
-                let limit = number(name, value, 0, u64::from(u32::MAX))? as u32;
-                self.notsent_lowat = (limit < u32::MAX).then_some(limit);
-            }
-            "tcp_retries2" => config.max_retries = number(name, value, 1, 255)? as u32,
-            "tcp_syn_retries" => self.syn_retries.0 = number(name, value, 1, 127)? as u32,
-            "tcp_synack_retries" => self.syn_retries.1 = number(name, value, 0, 255)? as u32,
-            "tcp_syn_linear_timeouts" => {
-                config.timers.linear_syns = number(name, value, 0, 127)? as u32;
-            }
-            "tcp_rto_min_us" => config.min_rto = Span::from_us(number(name, value, 1, 10_000_000)?),
-            "tcp_rto_max_ms" => config.max_rto = Span::from_ms(number(name, value, 1, 120_000)?),
-            "tcp_rmem" => self.receive_buffer = largest(name, value)?,
-            "tcp_wmem" => {
-                largest(name, value)?;
-            }
-            other if NO_MATTER.contains(&other) => {}
-            other => {
-                let near = hint(other, MATTER.into_iter().chain(NO_MATTER));
-                return Err(format!("the setting net.ipv4.{other} is not known{near}"));
-            }
+    fn sysctl(&mut self, name: &str, text: &str) -> Result<(), String> {
+        if let Some((_, make)) = SYSCTLS.iter().find(|known| known.0 == name) {
+            return make(self, &Value { name, text });
         }
-        Ok(())
+        if NO_MATTER.contains(&name) {
+            return Ok(());
+        }
+        let near = hint(name, SYSCTLS.map(|known| known.0).into_iter().chain(NO_MATTER));
+        Err(format!("the setting net.ipv4.{name} is not known{near}"))
     }
 }
 
-fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
-    let parsed = value.trim().parse().ok().filter(|n| (least..=most).contains(n));
-    parsed.ok_or_else(|| match least == most {
-        true => format!("{name} = {value}: only {least} is simulated"),
-        false => format!("{name} = {value}: it must be from {least} to {most}"),
-    })
+/// The value that a setting is given.
+struct Value<'a> {
+    name: &'a str,
+    text: &'a str,
 }
 
-fn flag(name: &str, value: &str) -> Result<bool, String> {
-    number(name, value, 0, 1).map(|n| n == 1)
-}
+impl Value<'_> {
+    fn number(&self, least: u64, most: u64) -> Result<u64, String> {
+        let parsed = self.text.trim().parse().ok().filter(|n| (least..=most).contains(n));
+        parsed.ok_or_else(|| self.wrong(&format!("from {least} to {most}")))
+    }
 
-/// The last of the three numbers of a buffer.
-fn largest(name: &str, value: &str) -> Result<u64, String> {
-    let numbers: Vec<Option<u64>> = value.split_whitespace().map(|n| n.parse().ok()).collect();
-    match numbers[..] {
-        [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
-        _ => Err(format!("{name} = {value}: it must be three numbers of bytes that do not fall")),
+    fn flag(&self) -> Result<bool, String> {
+        self.number(0, 1).map(|n| n == 1)
+    }
+
+    /// The last of the three numbers of a buffer.
+    fn largest(&self) -> Result<u64, String> {
+        let numbers: Vec<Option<u64>> =
+            self.text.split_whitespace().map(|n| n.parse().ok()).collect();
+        match numbers[..] {
+            [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
+            _ => Err(self.wrong("three numbers of bytes that do not fall")),
+        }
+    }
+
+    fn wrong(&self, wanted: &str) -> String {
+        format!("{} = {}: it must be {wanted}", self.name, self.text)
     }
 }

@@ -1,11 +1,11 @@
 //! Sockets of a script, and a call that blocks.
 
 use crate::buffer::SendBuffer;
+use crate::epoll::{self, Epolls, Seen, Watch};
 use crate::host::Host;
 use crate::notifications::Notifications;
-use crate::poll::{self, Epolls};
-use crate::problem::{Place, Problem};
-use crate::script::Value;
+use crate::problem::Problem;
+use crate::script::{Call, Value};
 use eastwest_transport::tcp::info::ConnectionState;
 use eastwest_types::{Span, Time};
 use std::collections::BTreeMap;
@@ -60,18 +60,16 @@ pub enum Wish {
         more: bool,
     },
     /// That a socket is ready.
-    Events(poll::Watch),
+    Events(Watch),
 }
 
 /// A call that has not returned, or has and is not yet compared.
 #[derive(Clone, Debug)]
 struct Blocked {
-    place: Place,
-    name: String,
+    call: Call,
     wish: Wish,
     due: Time,
     tolerance: Span,
-    expected: (Value, Option<String>),
     returned: Option<(Time, Outcome)>,
 }
 
@@ -112,13 +110,8 @@ pub struct Sockets {
 
 impl Outcome {
     /// Compares with what the script says.
-    pub fn check(
-        self,
-        name: &str,
-        result: &Value,
-        errno: Option<&str>,
-        place: Place,
-    ) -> Result<(), Problem> {
+    pub fn check(self, call: &Call) -> Result<(), Problem> {
+        let name = &call.name;
         let number = match self {
             Outcome::Value(n) => Some(n),
             Outcome::Events(..) => Some(1),
@@ -128,26 +121,22 @@ impl Outcome {
             Outcome::Error(e) => format!("-1 {e}"),
             _ => number.unwrap_or_default().to_string(),
         };
-        let (expected, same) = match (result, errno) {
+        let (expected, same) = match (&call.result, &call.errno) {
             (Value::Any, _) => return Ok(()),
             (Value::Number(n), None) => (n.to_string(), number == Some(*n)),
             (Value::Number(-1), Some(e)) => {
                 (format!("-1 {e}"), matches!(self, Outcome::Error(x) if x == e))
             }
-            _ => {
-                return Err(Problem::new(place, format!("the result of {name}() is not a number")));
-            }
+            _ => return call.fail(format!("the result of {name}() is not a number")),
         };
         if !same {
-            let message = format!("{name}() returns {actual}, not {expected}");
-            return Err(Problem::new(place, message));
+            return call.fail(format!("{name}() returns {actual}, not {expected}"));
         }
         if let Outcome::Events(events, Some(wanted)) = self
             && events != wanted
         {
-            let (events, wanted) = (poll::write(events), poll::write(wanted));
-            let message = format!("{name}() tells {events}, not {wanted}");
-            return Err(Problem::new(place, message));
+            let (events, wanted) = (epoll::write(events), epoll::write(wanted));
+            return call.fail(format!("{name}() tells {events}, not {wanted}"));
         }
         Ok(())
     }
@@ -161,23 +150,80 @@ impl Sockets {
 
     /// Whether a connection can be accepted.
     pub fn can_accept(&self, host: Option<&Host>) -> bool {
-        host.is_some_and(|h| !is_opening(h.info().connection) && !self.accepted)
+        host.is_some_and(|h| !h.info().connection.is_opening() && !self.accepted)
+    }
+
+    /// Accepts the connection: the new socket gets this number.
+    pub fn accept(&mut self, number: i64) {
+        self.accepted = true;
+        self.all.insert(number, Socket::new(Role::Connected));
+    }
+
+    /// Returns the lowest number from 3 on that nothing has.
+    pub fn free_number(&self) -> i64 {
+        let taken = |n: &i64| {
+            self.all.contains_key(n) || self.epolls.contains_key(n) || self.files.contains_key(n)
+        };
+        (3..).find(|n| !taken(n)).unwrap_or(3)
+    }
+
+    /// Returns the events for which a socket is ready (Linux, `tcp_poll`).
+    fn ready(&self, number: i64, host: Option<&Host>) -> u32 {
+        let Some(socket) = self.all.get(&number) else { return 0 };
+        let host = match (socket.role, host) {
+            (Role::Listening, host) => return if self.can_accept(host) { epoll::IN } else { 0 },
+            (Role::Connected, Some(host)) => host,
+            _ => return epoll::OUT | epoll::HUP,
+        };
+        let info = host.info();
+        let open = !info.connection.is_opening();
+        let over = info.connection.is_over() || socket.shut_for_reading;
+        let failed = info.connection == ConnectionState::Failed;
+        let error = host.error().is_some() && !self.told_failure;
+        let found = [
+            (over, epoll::IN | epoll::RDHUP),
+            (over && socket.shut || failed, epoll::HUP),
+            (open && info.received > self.read, epoll::IN),
+            (open && (socket.shut || self.buffer.is_writable(host)), epoll::OUT),
+            (error || !self.notifications.is_empty(), epoll::ERR),
+        ];
+        found.iter().filter(|f| f.0).fold(0, |events, f| events | f.1)
+    }
+
+    /// Returns the events that a call that watches tells now.
+    pub fn events(&self, watch: Watch, host: Option<&Host>) -> u32 {
+        watch.events(&self.epolls, |number| self.ready(number, host))
+    }
+
+    /// Returns how things are, for sets of sockets.
+    pub fn seen(&self, host: &Host) -> Seen {
+        let info = host.info();
+        Seen {
+            received: info.received,
+            over: info.connection.is_over(),
+            notifications: self.notifications.count(),
+            writable: !info.connection.is_opening() && self.buffer.is_writable(host),
+        }
+    }
+
+    /// The first socket of a set that is ready has been told.
+    pub fn note_told(&mut self, set: i64, host: Option<&Host>) {
+        let Some(mut epoll) = self.epolls.remove(&set) else { return };
+        epoll.note_told(|number| self.ready(number, host));
+        self.epolls.insert(set, epoll);
+    }
+
+    /// Something has happened: sets of sockets take notice.
+    fn note_news(&mut self, host: &Host) {
+        let seen = self.seen(host);
+        let connected = |n| self.all.get(&n).is_some_and(|s| s.role == Role::Connected);
+        self.epolls.values_mut().for_each(|set| set.note(seen, connected));
     }
 
     /// A call begins that returns at `due`.
-    #[allow(clippy::too_many_arguments)]
-    pub fn block(
-        &mut self,
-        place: Place,
-        name: &str,
-        wish: Wish,
-        due: Time,
-        tolerance: Span,
-        expected: (Value, Option<String>),
-    ) {
-        let name = name.to_string();
-        self.blocked =
-            Some(Blocked { place, name, wish, due, tolerance, expected, returned: None });
+    pub fn block(&mut self, call: &Call, wish: Wish, due: Time, tolerance: Span) {
+        let call = call.clone();
+        self.blocked = Some(Blocked { call, wish, due, tolerance, returned: None });
     }
 
     /// Whether a call is under way.
@@ -198,7 +244,7 @@ impl Sockets {
         };
         self.notifications.note(host.acknowledged());
         let Some(mut blocked) = self.blocked.take() else {
-            poll::note(self, host);
+            self.note_news(host);
             return;
         };
         if blocked.returned.is_none() {
@@ -208,7 +254,7 @@ impl Sockets {
                 *left -= self.buffer.take(host, now, *left, *more);
             }
             let at = match blocked.wish {
-                Wish::Events(watch) => watch.until().min(now),
+                Wish::Events(watch) => watch.until.min(now),
                 _ => now,
             };
             let outcome = self.outcome(blocked.wish, host, now);
@@ -218,18 +264,15 @@ impl Sockets {
             });
             match (blocked.returned, blocked.wish) {
                 (Some((_, Outcome::Value(n))), Wish::Data(_)) => self.read += n.unsigned_abs(),
-                (Some((_, Outcome::Events(..))), Wish::Events(watch)) => {
-                    watch.has_returned(self, host);
+                (Some((_, Outcome::Events(..))), Wish::Events(watch)) if watch.set => {
+                    self.note_told(watch.number, Some(host));
                 }
-                (Some(_), Wish::Accept(number)) => {
-                    self.accepted = true;
-                    self.all.insert(number, Socket::new(Role::Connected));
-                }
+                (Some(_), Wish::Accept(number)) => self.accept(number),
                 _ => {}
             }
         }
         self.blocked = Some(blocked);
-        poll::note(self, host);
+        self.note_news(host);
     }
 
     /// There is no connection yet: a call that asks for events returns none when its time is over.
@@ -237,9 +280,9 @@ impl Sockets {
         if let Some(blocked) = &mut self.blocked
             && let Wish::Events(watch) = blocked.wish
             && blocked.returned.is_none()
-            && watch.until() <= now
+            && watch.until <= now
         {
-            blocked.returned = Some((watch.until(), Outcome::Value(0)));
+            blocked.returned = Some((watch.until, Outcome::Value(0)));
         }
     }
 
@@ -247,13 +290,16 @@ impl Sockets {
     pub fn outcome(&self, wish: Wish, host: &Host, now: Time) -> Option<Outcome> {
         let info = host.info();
         match wish {
-            Wish::Events(watch) => watch.outcome(self, host, now),
+            Wish::Events(watch) => match self.events(watch, Some(host)) {
+                0 => (now >= watch.until).then_some(Outcome::Value(0)),
+                events => Some(Outcome::Events(events, watch.expected)),
+            },
             Wish::Accept(number) => self.can_accept(Some(host)).then_some(Outcome::Value(number)),
             _ if !self.told_failure && host.error().is_some() => host.error().map(Outcome::Error),
-            Wish::Connection => (!is_opening(info.connection)).then_some(Outcome::Value(0)),
+            Wish::Connection => (!info.connection.is_opening()).then_some(Outcome::Value(0)),
             Wish::Data(most) => {
                 let available = (info.received - self.read).min(most);
-                let over = is_over(info.connection);
+                let over = info.connection.is_over();
                 (available > 0 || over).then_some(Outcome::Value(available as i64))
             }
             Wish::Room { total, left, .. } => (left == 0).then_some(Outcome::Value(total as i64)),
@@ -263,34 +309,19 @@ impl Sockets {
     /// Compares a call that has returned, or should have.
     pub fn check_blocked(&mut self, now: Time, start: Time) -> Result<(), Problem> {
         let Some(b) = &self.blocked else { return Ok(()) };
-        let seconds = |t: Time| t.since(start).as_secs_f64();
+        let (name, seconds) = (&b.call.name, |t: Time| t.since(start).as_secs_f64());
         let Some((at, outcome)) = b.returned else {
             if now <= b.due + b.tolerance {
                 return Ok(());
             }
-            let message = format!("{}() has not returned by {:.6}", b.name, seconds(b.due));
-            return Err(Problem::new(b.place, message));
+            return b.call.fail(format!("{name}() has not returned by {:.6}", seconds(b.due)));
         };
         if at + b.tolerance < b.due || at > b.due + b.tolerance {
             let (at, due) = (seconds(at), seconds(b.due));
-            let message = format!("{}() returns at {at:.6}, not at {due:.6}", b.name);
-            return Err(Problem::new(b.place, message));
+            return b.call.fail(format!("{name}() returns at {at:.6}, not at {due:.6}"));
         }
-        let (result, errno) = &b.expected;
-        outcome.check(&b.name, result, errno.as_deref(), b.place)?;
+        outcome.check(&b.call)?;
         self.blocked = None;
         Ok(())
     }
-}
-
-/// Whether the handshake is under way.
-pub fn is_opening(state: ConnectionState) -> bool {
-    use ConnectionState::{Listen, SynReceived, SynSent};
-    matches!(state, Listen | SynSent | SynReceived)
-}
-
-/// Whether nothing more will come.
-pub fn is_over(state: ConnectionState) -> bool {
-    use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
-    matches!(state, CloseWait | Failed | LastAck | TimeWait)
 }

@@ -5,7 +5,7 @@
 //! bytes and timestamps in microseconds, and its packets carry no options: what was agreed on in the
 //! handshake is kept here.
 
-use crate::host::{Host, Sent};
+use crate::host::Sent;
 use crate::script;
 use crate::script::TcpOption;
 use crate::setup::Setup;
@@ -95,14 +95,14 @@ impl Wire {
         Wire { scales, timestamps, offered, offers_timestamps, ..Wire::default() }
     }
 
-    /// A packet of the script as the endpoint gets it.
+    /// Returns a packet of the script as the endpoint gets it, which has all before position `una`
+    /// acknowledged.
     pub fn inward(
         &mut self,
         p: &script::Packet,
         now: Time,
-        host: &Host,
+        una: u64,
     ) -> (Packet, Option<SackBlocks>) {
-        let una = host.stack().endpoint(host.id()).acknowledged();
         let base = self.local_base;
         let own = |n: u32| Packet::widen(u64::from(n.wrapping_sub(base)), una);
         let mut packet = Packet::blank(eastwest_types::HostId(0));

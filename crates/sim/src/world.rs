@@ -274,7 +274,7 @@ impl World {
         }
         let sack = network.fabric.pool.take_sack(packet.sack);
         let to = packet.dst_endpoint;
-        let class = transports.tcp.stack.endpoint(to).class;
+        let class = transports.tcp.stack.endpoint(to).class();
         let Probes { records, paths, .. } = probes;
         records.latency(class, packet, latency);
         if INSIDE && paths.is_on() {
@@ -301,7 +301,7 @@ impl World {
         let Site { network, transports, probes, .. } = &mut self.site;
         if packet.flags != 0 {
             let (to, queue_pairs) = (packet.dst_endpoint, transports.queue_pairs());
-            let class = queue_pairs.stack.end(to).class;
+            let class = queue_pairs.stack.end(to).class();
             probes.records.latency(class, packet, latency);
             queue_pairs.on_packet(network, packet);
             if INSIDE && probes.flow_samples.is_on() {

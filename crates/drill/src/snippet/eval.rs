@@ -1,6 +1,6 @@
 //! Evaluation.
 
-use super::{Expression, Kind, Snippet, Statement};
+use super::tree::{Expression, Kind, Snippet, Statement};
 use crate::problem::{Place, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -66,7 +66,7 @@ pub fn run(
                     };
                     let values = scope.names_in(condition);
                     let failed = format!("assertion failed: {text}{message}{values}");
-                    return Err(Problem::new(*place, failed));
+                    return place.fail(failed);
                 }
             }
             Statement::Print(all) => {
@@ -81,7 +81,7 @@ pub fn run(
                     value = apply(operator, old, value, *place)?;
                 }
                 if variables.len() >= MOST && !variables.contains_key(name) {
-                    return Err(Problem::new(*place, "too many variables"));
+                    return place.fail("too many variables");
                 }
                 variables.insert(name.clone(), value);
             }
@@ -128,7 +128,7 @@ impl Scope<'_> {
                     ("-", Datum::Number(n)) => {
                         n.checked_neg().map(Datum::Number).ok_or_else(|| too_large(e.place))
                     }
-                    _ => Err(Problem::new(e.place, format!("'{sign}' needs a number"))),
+                    _ => e.place.fail(format!("'{sign}' needs a number")),
                 }
             }
             Kind::Binary("and", a, b) => {
@@ -191,7 +191,7 @@ fn compare(sign: &str, a: &Datum, b: &Datum, place: Place) -> Result<bool, Probl
         (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
         _ if sign == "==" => return Ok(a == b),
         _ if sign == "!=" => return Ok(a != b),
-        _ => return Err(Problem::new(place, format!("'{sign}' cannot compare these"))),
+        _ => return place.fail(format!("'{sign}' cannot compare these")),
     };
     Ok(match sign {
         "==" => order.is_eq(),
@@ -210,7 +210,7 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         (Datum::Text(a), Datum::Text(b)) if sign == "+" && a.len() + b.len() <= LONGEST => {
             return Ok(Datum::Text(a + &b));
         }
-        _ => return Err(Problem::new(place, format!("'{sign}' cannot join these"))),
+        _ => return place.fail(format!("'{sign}' cannot join these")),
     };
     let shift = || u32::try_from(b).ok().filter(|b| *b < 64).ok_or_else(|| too_large(place));
     let result = match sign {
@@ -222,11 +222,11 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         "^" => Some(a ^ b),
         "<<" => 1i64.checked_shl(shift()?).filter(|s| *s > 0).and_then(|s| a.checked_mul(s)),
         ">>" => Some(a >> shift()?),
-        "//" | "%" if b == 0 => return Err(Problem::new(place, "division by zero")),
+        "//" | "%" if b == 0 => return place.fail("division by zero"),
         // Python rounds down, so the remainder has the sign of the divisor
         "//" => a.checked_div(b).map(|q| q - i64::from(a % b != 0 && (a < 0) != (b < 0))),
         "%" => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
-        _ => return Err(Problem::new(place, format!("'{sign}' is not understood"))),
+        _ => return place.fail(format!("'{sign}' is not understood")),
     };
     result.map(Datum::Number).ok_or_else(|| too_large(place))
 }
@@ -250,22 +250,22 @@ fn format_text(text: &str, values: Datum, place: Place) -> Result<Datum, Problem
             Some('d' | 'u' | 'i' | 's' | 'r') => match values.next() {
                 Some(value) => out.push_str(&value.to_string()),
                 None => {
-                    return Err(Problem::new(place, "the text names more values than are given"));
+                    return place.fail("the text names more values than are given");
                 }
             },
             Some('x') => match values.next() {
                 Some(Datum::Number(n)) => out.push_str(&format!("{n:x}")),
-                _ => return Err(Problem::new(place, "'%x' needs a number")),
+                _ => return place.fail("'%x' needs a number"),
             },
-            _ => return Err(Problem::new(place, "'%' in a text: only d, s and x are understood")),
+            _ => return place.fail("'%' in a text: only d, s and x are understood"),
         }
         if out.len() > LONGEST {
-            return Err(Problem::new(place, "the text is too long"));
+            return place.fail("the text is too long");
         }
     }
     match values.next() {
         None => Ok(Datum::Text(out)),
-        Some(_) => Err(Problem::new(place, "the text names fewer values than are given")),
+        Some(_) => place.fail("the text names fewer values than are given"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! From words to statements, by Python's precedences.
 
+use super::tree::{Expression, Kind, Snippet, Statement};
 use super::words::{Word, words};
-use super::{Expression, Kind, Snippet, Statement};
 use crate::problem::{Place, Problem};
 
 /// Deepest nesting of expressions.
@@ -109,7 +109,7 @@ impl Parser<'_> {
             return Ok(Statement::Assign(name, operator, self.expression(0)?));
         }
         let message = "only assert, print and assignments are understood";
-        Err(Problem::new(start, format!("'{name}': {message}")))
+        start.fail(format!("'{name}': {message}"))
     }
 
     /// Words as they were, for messages.
@@ -205,16 +205,13 @@ impl Parser<'_> {
             Some(Word::Number(n)) => Kind::Number(n),
             Some(Word::Text(t)) => Kind::Text(t),
             Some(Word::Name(name)) if KEYWORDS.contains(&name.as_str()) => {
-                return Err(Problem::new(
-                    place,
-                    format!("'{name}' is not understood in a snippet"),
-                ));
+                return place.fail(format!("'{name}' is not understood in a snippet"));
             }
             Some(Word::Name(name)) if self.takes("(") => {
                 if !FUNCTIONS.contains(&name.as_str()) {
                     let known = FUNCTIONS.join(", ");
                     let message = format!("unknown function '{name}'; known are {known}");
-                    return Err(Problem::new(place, message));
+                    return place.fail(message);
                 }
                 Kind::Call(name, self.arguments_at(depth + 1)?)
             }
@@ -235,7 +232,7 @@ impl Parser<'_> {
                 }
                 Kind::Tuple(all)
             }
-            _ => return Err(Problem::new(place, "an expression is missing")),
+            _ => return place.fail("an expression is missing"),
         };
         Ok(Expression { place, kind })
     }

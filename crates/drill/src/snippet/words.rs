@@ -74,7 +74,7 @@ fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
         };
         return match number {
             Ok(n) => Ok(Word::Number(n)),
-            Err(_) => Err(Problem::new(place, format!("'{digits}' is no whole number of 64 bits"))),
+            Err(_) => place.fail(format!("'{digits}' is no whole number of 64 bits")),
         };
     }
     if c == '\'' || c == '"' {
@@ -88,6 +88,6 @@ fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
             cursor.skip(sign.len());
             Ok(Word::Sign(sign))
         }
-        None => Err(Problem::new(place, format!("{c:?} is not understood in a snippet"))),
+        None => place.fail(format!("{c:?} is not understood in a snippet")),
     }
 }

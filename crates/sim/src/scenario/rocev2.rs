@@ -1,15 +1,13 @@
 //! `[rocev2]` and `[rocev2.dcqcn]`: queue pairs, for workloads with `transport = "rocev2"`.
 //!
-//! Defaults of DCQCN are those of figure 14 of the paper (Zhu et al. 2015) and, where it has none, those of
-//! IEEE 802.1Q and of Mellanox's cards. Those of queue pairs are of perftest (timeout, retries) and of Linux's
-//! software RoCE (acknowledgements); each line names its source.
+//! Defaults are of perftest (timeout, retries) and of Linux's software RoCE (acknowledgements); each line names
+//! its source. The settings of each rate control are with it.
 
 use super::dscp::Dscp;
-use eastwest_settings::quantity::{Bytes, Octets, Ratio};
+use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
-use eastwest_transport::congestion::dcqcn::DcqcnConfig;
 use eastwest_transport::rocev2::RoceV2Config;
-use eastwest_types::{Rate, Span};
+use eastwest_transport::rocev2::control::ControlSettings;
 
 /// Payloads that InfiniBand has.
 const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
@@ -92,86 +90,14 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
         key("cnp_dscp", "Codepoint of congestion notification packets (Mellanox, cnp_dscp: 48).")
             .value(Dscp(48)),
     );
-    let congestion = s.choice(
-        "congestion",
-        "What limits the rate of a queue pair.",
-        Some("dcqcn"),
-        &[
-            ("dcqcn", true, "DCQCN: marks, notified to the sender (Zhu et al. 2015)"),
-            ("none", false, "nothing but its link: packets do not ask for marks"),
-        ],
-    );
-    let dcqcn = (congestion || s.describing())
-        .then(|| s.table("dcqcn", "Settings of DCQCN at the hosts (Zhu et al. 2015).", read_dcqcn));
-    if !congestion && s.has("dcqcn") {
-        s.wrong("dcqcn", "is without effect: `congestion` is \"none\"");
-    }
+    let control = ControlSettings::read(s);
     RoceV2Config {
         mtu: mtu.0,
         ack_every,
         timeout,
         retries,
-        dcqcn,
+        control,
         cnp_dscp: cnp_dscp.0,
         framing: below.framing,
-    }
-}
-
-fn read_dcqcn(s: &mut Section) -> DcqcnConfig {
-    let span = |s: &mut Section, name, doc, default| -> Span {
-        s.get(key(name, doc).default(default).range("1 us", "10 s"))
-    };
-    let rate = |s: &mut Section, name, doc, default| {
-        s.get(key::<Rate>(name, doc).default(default).range("1 kbit/s", "1 Tbit/s"))
-    };
-    let gain: Ratio = s.get(
-        key("gain", "Weight of a notification in alpha (g; Zhu et al. 2015: 1/256).")
-            .default("0.00390625")
-            .range("0.000001", "1"),
-    );
-    let byte_counter: Bytes = s.get(
-        key("byte_counter", "Bytes of a cycle of the byte counter (B; Zhu et al. 2015).")
-            .default("10 MB")
-            .range("1 KB", "1000 GB"),
-    );
-    DcqcnConfig {
-        cnp_interval: span(
-            s,
-            "cnp_interval",
-            "Least time between two notifications of a flow (N; Zhu et al. 2015).",
-            "50 us",
-        ),
-        gain: gain.0,
-        alpha_timer: span(
-            s,
-            "alpha_timer",
-            "After this time without notification alpha decays (K; Zhu et al. 2015).",
-            "55 us",
-        ),
-        increase_timer: span(
-            s,
-            "increase_timer",
-            "Length of a cycle of the timer that raises rates (T; Zhu et al. 2015).",
-            "55 us",
-        ),
-        byte_counter: byte_counter.0,
-        fast_recovery: s.get(
-            key("fast_recovery", "Cycles of fast recovery (F; Zhu et al. 2015).")
-                .default("5")
-                .range("1", "1000"),
-        ),
-        additive_increase: rate(
-            s,
-            "additive_increase",
-            "Added to the target in a cycle of additive increase (R_AI; Zhu et al. 2015).",
-            "40 Mbit/s",
-        ),
-        hyper_increase: rate(
-            s,
-            "hyper_increase",
-            "Added, times the number of the cycle, in hyper increase (R_HAI; IEEE 802.1Q and ns3-rdma).",
-            "50 Mbit/s",
-        ),
-        min_rate: rate(s, "min_rate", "No flow is slower (Mellanox, rpg_min_rate).", "1 Mbit/s"),
     }
 }

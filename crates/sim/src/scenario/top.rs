@@ -14,6 +14,7 @@ use eastwest_engine::random::Stream;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
 use eastwest_transport::congestion::rules::EcnRule;
+use eastwest_transport::rocev2::control::ControlSettings;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
@@ -69,7 +70,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
     let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
     let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
-        || (!connections && rocev2.is_some_and(|r| r.dcqcn.is_some()));
+        || (!connections && rocev2.is_some_and(|r| r.control != ControlSettings::None));
     if fabric.config.only_marks() && !asks && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \

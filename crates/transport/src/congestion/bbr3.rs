@@ -13,7 +13,7 @@
 //!
 //! Rates in bytes per second, gains in thousandths.
 
-use super::bbr3_bounds::Bounds;
+use super::bbr3_bounds::{Bounds, LEAST_SEGMENTS, UNIT, loses_too_much, scaled};
 use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
 use super::rate::{RateSample, RateSampler, passes};
 use super::window::Window;
@@ -23,7 +23,6 @@ use eastwest_settings::Section;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-pub(super) const UNIT: u64 = 1000;
 const STARTUP_GAIN: u64 = 2_773;
 const DRAIN_GAIN: u64 = 500;
 const CWND_GAIN: u64 = 2_000;
@@ -38,8 +37,6 @@ const AGGREGATION_ROUNDS: u64 = 10;
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Segments that stay under way at least.
-pub(super) const LEAST_SEGMENTS: u64 = 4;
 /// Rounds without a quarter more that end Startup.
 const FULL_ROUNDS: u32 = 3;
 /// ACKs of a round that report losses which end Startup.
@@ -68,7 +65,7 @@ pub enum Mode {
 
 impl Mode {
     /// Whether it is one of the four phases of ProbeBW.
-    pub(super) fn probes_bandwidth(self) -> bool {
+    fn probes_bandwidth(self) -> bool {
         matches!(self, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
     }
 }
@@ -90,17 +87,17 @@ pub struct Bbr3 {
     /// The same of the last five seconds, and when it was.
     recent_rtt: Span,
     recent_rtt_at: Time,
-    pub(super) max_rate: WindowedMax,
-    pub(super) cycle: u64,
+    max_rate: WindowedMax,
+    cycle: u64,
     round: u64,
-    pub(super) round_start: bool,
+    round_start: bool,
     next_round_delivered: u64,
-    pub(super) full_rate: u64,
+    full_rate: u64,
     full_rounds: u32,
     /// The rate grows no more: now, or it has been so once.
-    pub(super) full_now: bool,
-    pub(super) full: bool,
-    pub(super) bounds: Bounds,
+    full_now: bool,
+    full: bool,
+    bounds: Bounds,
     losses_in_round: u32,
     rounds_since_probe: u64,
     probe_wait: Span,
@@ -114,11 +111,6 @@ pub struct Bbr3 {
     epoch_acked: u64,
     epoch_at: Time,
     extra: WindowedMax,
-}
-
-/// `amount` times `gain`.
-pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
-    (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
 }
 
 impl BuiltIn for Bbr3 {
@@ -236,7 +228,7 @@ impl Bbr3 {
         }
         if let Some(s) = sample {
             self.note_round(s, ack);
-            self.adapt_lower_bounds(s, ack);
+            self.adapt_short_bounds(s, ack);
             self.note_aggregation(s, ack);
             self.judge_full_pipe(s);
             self.judge_startup(s, ack);
@@ -275,6 +267,30 @@ impl Bbr3 {
         self.next_round_delivered = ack.delivered;
     }
 
+    /// Losses of a round, outside of probing, lower the short-term bounds.
+    fn adapt_short_bounds(&mut self, s: &RateSample, ack: &PathAck) {
+        let lossy = self.bounds.end_lossy_round(s, ack.delivered);
+        if lossy && !matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up) {
+            self.bounds.lower_short(self.max_rate.get(), self.cwnd);
+        }
+    }
+
+    /// What probing tells lowers or raises the long-term bound.
+    fn adapt_long_bound(&mut self, s: &RateSample, ack: &PathAck) {
+        let probed = self.round_start && self.bounds.begin_round();
+        if probed && self.mode.probes_bandwidth() && !s.app_limited {
+            self.cycle += 1;
+        }
+        if loses_too_much(s, self.sampler.lost) {
+            if self.bounds.lower_long(s, self.target(ack.segment)) && self.mode == Mode::Up {
+                self.go_down(ack);
+            }
+            return;
+        }
+        let probing = self.mode == Mode::Up;
+        self.bounds.raise_long(s, ack, self.cwnd, probing, self.round_start);
+    }
+
     /// The rate that counts: the largest, or what losses have left of it.
     fn rate(&self) -> u64 {
         self.max_rate.get().min(self.bounds.short_rate)
@@ -294,7 +310,7 @@ impl Bbr3 {
         self.extra.update(if self.full { AGGREGATION_ROUNDS } else { 1 }, self.round, extra);
     }
 
-    pub(super) fn reset_full_pipe(&mut self, rate: u64) {
+    fn reset_full_pipe(&mut self, rate: u64) {
         (self.full_rate, self.full_rounds, self.full_now) = (rate, 0, false);
     }
 
@@ -315,7 +331,7 @@ impl Bbr3 {
         if !self.full {
             self.losses_in_round += u32::from(ack.lost > 0);
             let many = self.losses_in_round >= FULL_LOSSES && ack.recovering;
-            if self.bounds.round_start && many && self.loses_too_much(s) {
+            if self.bounds.round_start && many && loses_too_much(s, self.sampler.lost) {
                 self.full = true;
                 self.bounds.long = self.product(UNIT).max(self.bounds.latest_inflight());
             }
@@ -332,7 +348,7 @@ impl Bbr3 {
         if !self.full {
             return;
         }
-        self.adapt_upper_bound(s, ack);
+        self.adapt_long_bound(s, ack);
         match self.mode {
             Mode::Down | Mode::Cruise if self.is_time_to_probe(ack) => self.refill(ack),
             Mode::Down => {
@@ -362,11 +378,11 @@ impl Bbr3 {
     }
 
     /// A bandwidth-delay product, or less where the window is.
-    pub(super) fn target(&self, segment: u64) -> u64 {
+    fn target(&self, segment: u64) -> u64 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }
 
-    pub(super) fn go_down(&mut self, ack: &PathAck) {
+    fn go_down(&mut self, ack: &PathAck) {
         let draw = mix(ack.seed ^ mix(ack.now.0));
         self.rounds_since_probe = draw & 1;
         self.probe_wait = Span::from_secs(2) + Span::from_us((draw >> 1) % 1_000_000);
@@ -466,7 +482,7 @@ impl Bbr3 {
     }
 
     /// `gain` bandwidth-delay products; the window while no round trip is known.
-    pub(super) fn product(&self, gain: u64) -> u64 {
+    fn product(&self, gain: u64) -> u64 {
         if self.min_rtt == Span::MAX {
             return self.cwnd;
         }

@@ -7,11 +7,14 @@
 //! what may be in flight; it rises by what has got through, and while probing Up by 1, 2, 4, …
 //! segments a round. A cruise leaves 15 % of it to others.
 
-use super::bbr3::{Bbr3, LEAST_SEGMENTS, Mode, scaled};
 use super::control::PathAck;
 use super::rate::RateSample;
 use serde::{Deserialize, Serialize};
 
+/// One, in the units of gains and shares.
+pub(super) const UNIT: u64 = 1000;
+/// Segments that stay under way at least.
+pub(super) const LEAST_SEGMENTS: u64 = 4;
 /// Share of what is in flight that may be lost, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
 /// What a round with losses leaves, in thousandths.
@@ -20,6 +23,16 @@ const BETA: u64 = 700;
 const WITHOUT_HEADROOM: u64 = 850;
 /// The growth while probing doubles so often at most.
 const MOST_DOUBLINGS: u32 = 30;
+
+/// `amount` times `gain`.
+pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
+    (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
+}
+
+/// Returns whether more of what was in flight was lost than may be; `lost` is the loss in all.
+pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
+    lost - s.prior_lost > scaled(s.in_flight, LOSS_THRESHOLD)
+}
 
 /// What the ACKs of now tell about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,87 +153,76 @@ impl Bounds {
         self.every = (cwnd >> self.doublings).max(segment);
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
-}
 
-impl Bbr3 {
-    /// Whether more was lost of what was in flight than may be.
-    pub(super) fn loses_too_much(&self, s: &RateSample) -> bool {
-        let lost = self.sampler.lost - s.prior_lost;
-        lost > scaled(s.in_flight, LOSS_THRESHOLD)
+    /// Takes in what a round has delivered. Returns whether it has ended with losses.
+    pub(super) fn end_lossy_round(&mut self, s: &RateSample, delivered: u64) -> bool {
+        self.latest_rate = self.latest_rate.max(s.rate());
+        self.latest_inflight = self.latest_inflight.max(s.delivered);
+        self.round_start = s.prior_delivered >= self.round_delivered;
+        if !self.round_start {
+            return false;
+        }
+        self.round_delivered = delivered;
+        std::mem::take(&mut self.lost_in_round)
     }
 
-    /// Losses of a round, outside of probing, lower the short-term bounds.
-    pub(super) fn adapt_lower_bounds(&mut self, s: &RateSample, ack: &PathAck) {
-        let b = &mut self.bounds;
-        b.latest_rate = b.latest_rate.max(s.rate());
-        b.latest_inflight = b.latest_inflight.max(s.delivered);
-        b.round_start = s.prior_delivered >= b.round_delivered;
-        if !b.round_start {
-            return;
-        }
-        b.round_delivered = ack.delivered;
-        let lost = std::mem::take(&mut b.lost_in_round);
-        if !lost || matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up) {
-            return;
-        }
-        if b.short_rate == u64::MAX {
-            b.short_rate = self.max_rate.get();
-        }
-        if b.short == u64::MAX {
-            b.short = self.cwnd;
-        }
-        b.short_rate = b.latest_rate.max(scaled(b.short_rate, BETA));
-        b.short = b.latest_inflight.max(scaled(b.short, BETA));
+    /// Lowers the short-term bounds after a round with losses; they begin at this rate and window.
+    pub(super) fn lower_short(&mut self, rate: u64, cwnd: u64) {
+        let from = |bound, first| if bound == u64::MAX { first } else { bound };
+        let (rate, bytes) = (from(self.short_rate, rate), from(self.short, cwnd));
+        self.short_rate = self.latest_rate.max(scaled(rate, BETA));
+        self.short = self.latest_inflight.max(scaled(bytes, BETA));
     }
 
-    /// What probing tells lowers or raises the long-term bound.
-    pub(super) fn adapt_upper_bound(&mut self, s: &RateSample, ack: &PathAck) {
-        if self.round_start && self.bounds.acks == Acks::Starting {
-            self.bounds.acks = Acks::Feedback;
-        }
-        if self.round_start && self.bounds.acks == Acks::Stopping {
-            self.bounds.acks = Acks::Plain;
-            self.bounds.judging = false;
-            if self.mode.probes_bandwidth() && !s.app_limited {
-                self.cycle += 1;
+    /// A round of the path begins. Returns whether the ACKs of a probing end with it.
+    pub(super) fn begin_round(&mut self) -> bool {
+        match self.acks {
+            Acks::Starting => self.acks = Acks::Feedback,
+            Acks::Stopping => {
+                self.acks = Acks::Plain;
+                self.judging = false;
+                return true;
             }
+            Acks::Plain | Acks::Refilling | Acks::Feedback => {}
         }
-        if self.loses_too_much(s) {
-            if self.bounds.judging {
-                self.bound(s, ack);
-            }
-            return;
-        }
-        if self.bounds.long == u64::MAX {
-            return;
-        }
-        self.bounds.long = self.bounds.long.max(s.in_flight);
-        if self.mode == Mode::Up {
-            self.probe_upward(ack);
-        }
+        false
     }
 
-    fn bound(&mut self, s: &RateSample, ack: &PathAck) {
-        self.bounds.judging = false;
-        if !s.app_limited {
-            self.bounds.long = s.in_flight.max(scaled(self.target(ack.segment), BETA));
+    /// Too much was lost: sets the long-term bound, to a part of `target` at least. Returns whether it was
+    /// a probing that has lost it, so that it ends.
+    pub(super) fn lower_long(&mut self, s: &RateSample, target: u64) -> bool {
+        let judging = std::mem::take(&mut self.judging);
+        if judging && !s.app_limited {
+            self.long = s.in_flight.max(scaled(target, BETA));
         }
-        if self.mode == Mode::Up {
-            self.go_down(ack);
-        }
+        judging
     }
 
-    /// The bound rises with what is acknowledged while it is the limit.
-    fn probe_upward(&mut self, ack: &PathAck) {
-        let limited = ack.in_flight_before + ack.segment >= self.cwnd;
-        if limited && self.cwnd >= self.bounds.long {
-            let b = &mut self.bounds;
-            b.acked += ack.acked;
-            b.long += b.acked / b.every * ack.segment;
-            b.acked %= b.every;
+    /// Raises the long-term bound, where there is one, to what has got through and, while `probing`, with
+    /// what is acknowledged as long as the window is the limit.
+    pub(super) fn raise_long(
+        &mut self,
+        s: &RateSample,
+        ack: &PathAck,
+        cwnd: u64,
+        probing: bool,
+        round_start: bool,
+    ) {
+        if self.long == u64::MAX {
+            return;
         }
-        if self.round_start {
-            self.bounds.raise_slope(self.cwnd, ack.segment);
+        self.long = self.long.max(s.in_flight);
+        if !probing {
+            return;
+        }
+        let limited = ack.in_flight_before + ack.segment >= cwnd;
+        if limited && cwnd >= self.long {
+            self.acked += ack.acked;
+            self.long += self.acked / self.every * ack.segment;
+            self.acked %= self.every;
+        }
+        if round_start {
+            self.raise_slope(cwnd, ack.segment);
         }
     }
 }

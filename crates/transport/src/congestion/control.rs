@@ -99,65 +99,6 @@ pub trait BuiltIn: CongestionControl + Sized {
     fn start(settings: &Self::Settings, place: &SenderPlace) -> Self;
 }
 
-impl<C: CongestionControl + ?Sized> CongestionControl for Box<C> {
-    #[inline]
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        (**self).on_ack(window, ack);
-    }
-    fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
-        (**self).after_loss(window, flight, segment)
-    }
-    fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
-        (**self).after_marks(window, flight, segment)
-    }
-    #[inline]
-    fn observe(&mut self, seen: &Seen) {
-        (**self).observe(seen);
-    }
-    fn after_timeout(&mut self, segment: u64) {
-        (**self).after_timeout(segment);
-    }
-    fn after_idle(&mut self, now: Time, idle: Span) {
-        (**self).after_idle(now, idle);
-    }
-    #[inline]
-    fn follow(&mut self, ack: &PathAck) -> Option<u64> {
-        (**self).follow(ack)
-    }
-    #[inline]
-    fn sampler(&mut self) -> Option<&mut RateSampler> {
-        (**self).sampler()
-    }
-    #[inline]
-    fn min_rtt(&self) -> Span {
-        (**self).min_rtt()
-    }
-    #[inline]
-    fn pacing_rate(&self) -> Option<u64> {
-        (**self).pacing_rate()
-    }
-}
-
-impl<B: BuiltIn> BuiltIn for Box<B> {
-    const NAME: &'static str = B::NAME;
-    const DOC: &'static str = B::DOC;
-    const IN_LINUX: &'static str = B::IN_LINUX;
-    const ECHOES_EACH_MARK: bool = B::ECHOES_EACH_MARK;
-    const NEEDS_ECN: bool = B::NEEDS_ECN;
-    const CUTS_AFTER_MARKS: bool = B::CUTS_AFTER_MARKS;
-    const FOLLOWS_PATH: bool = B::FOLLOWS_PATH;
-    const SAMPLES_PIPE: bool = B::SAMPLES_PIPE;
-    const HYSTART_IN_LINUX: bool = B::HYSTART_IN_LINUX;
-    type Settings = B::Settings;
-
-    fn read(s: &mut Section) -> B::Settings {
-        B::read(s)
-    }
-    fn start(settings: &B::Settings, place: &SenderPlace) -> Box<B> {
-        Box::new(B::start(settings, place))
-    }
-}
-
 /// What an ACK tells.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {

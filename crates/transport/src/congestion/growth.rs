@@ -4,8 +4,8 @@
 //! start for at most L segments and after a timeout for one. ACKs: RFC 5681, equations (2) and (3).
 //! Segments: Linux, where slow start ends exactly at the threshold.
 
-use super::Window;
 use super::rules::Counting;
+use super::window::Window;
 
 /// Slow start. Returns how many bytes are left over for congestion avoidance: 0 unless the window
 /// has reached the threshold.

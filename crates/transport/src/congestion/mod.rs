@@ -9,7 +9,6 @@ mod bbr3_bounds;
 pub mod control;
 pub mod cubic;
 pub mod custom;
-pub mod dcqcn;
 pub mod dctcp;
 pub mod growth;
 pub mod hystart;
@@ -43,9 +42,9 @@ use small_queue::SmallQueue;
 use usage::Usage;
 
 /// Makes the list of names, the settings and the algorithms of the family, and hands each call on to the
-/// algorithm. `$d` stands for the dollar sign of the macro that it makes.
+/// algorithm; large ones are held in a box. `$d` stands for the dollar sign of the macro that it makes.
 macro_rules! family {
-    ($d:tt $($name:ident($algorithm:ty) $settings:ident),* $(,)?) => {
+    ($d:tt $($name:ident($algorithm:ty as $held:ty) $settings:ident),* $(,)?) => {
         /// Congestion control algorithms.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum CongestionKind {
@@ -78,7 +77,7 @@ macro_rules! family {
         /// State of an algorithm.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Algorithm {
-            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($algorithm),)*
+            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($held),)*
             /// One from outside.
             #[serde(skip)]
             Custom(Box<dyn CongestionControl>),
@@ -103,7 +102,7 @@ macro_rules! family {
             ) -> Algorithm {
                 match kind {
                     $(CongestionKind::$name => {
-                        Algorithm::$name(<$algorithm>::start(&settings.$settings, place))
+                        Algorithm::$name(<$held>::from(<$algorithm>::start(&settings.$settings, place)))
                     })*
                     CongestionKind::Custom { .. } => {
                         let custom = custom.expect("the kind asks for one");
@@ -138,11 +137,11 @@ macro_rules! family {
 
 family! {
     $
-    NewReno(NewReno) new_reno,
-    Dctcp(Dctcp) dctcp,
-    Cubic(Cubic) cubic,
-    Bbr(Box<Bbr>) bbr,
-    Bbr3(Box<Bbr3>) bbr3,
+    NewReno(NewReno as NewReno) new_reno,
+    Dctcp(Dctcp as Dctcp) dctcp,
+    Cubic(Cubic as Cubic) cubic,
+    Bbr(Bbr as Box<Bbr>) bbr,
+    Bbr3(Bbr3 as Box<Bbr3>) bbr3,
 }
 
 impl CongestionKind {

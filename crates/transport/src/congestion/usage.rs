@@ -4,7 +4,7 @@
 //! In a window of data it counts whether the window was ever filled, and else how much was out at most:
 //! in slow start the window grows to twice that.
 
-use super::Window;
+use super::window::Window;
 use serde::{Deserialize, Serialize};
 
 /// How the window of the present round of data was used.

@@ -1,6 +1,6 @@
 //! Settings of all queue pairs.
 
-use crate::congestion::dcqcn::DcqcnConfig;
+use super::control::ControlSettings;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,8 @@ pub struct RoceV2Config {
     pub timeout: Span,
     /// Timeouts in a row after which a queue pair fails (retry count).
     pub retries: u32,
-    /// Rate control; without it every queue pair sends as fast as its link.
-    pub dcqcn: Option<DcqcnConfig>,
+    /// What limits the rate of a queue pair.
+    pub control: ControlSettings,
     /// Differentiated services codepoint of congestion notification packets.
     pub cnp_dscp: u8,
     /// Bytes of a packet on a link beyond its IP length: rates count them.

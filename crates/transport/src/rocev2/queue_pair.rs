@@ -5,26 +5,40 @@
 //! a packet never spans two messages, so positions count packets as well as numbers do.
 
 use super::config::RoceV2Config;
+use super::control::{Control, ControlSettings};
 use super::counters::Counters;
-use super::{Connect, Notice, Sink};
-use crate::congestion::dcqcn::{NotificationPoint, ReactionPoint};
-use eastwest_types::{EndpointId, HostId, Packet, Span, Time, ecn, rocev2};
+use super::interface::{Alarm, Connect, Notice, Sink};
+use super::requester::Requester;
+use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, ecn, rocev2};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
-/// Most bytes that may be outstanding: far fewer than positions on the wire tell apart.
-const MOST_OUTSTANDING: u64 = 1 << 30;
-
-/// One end of a queue pair.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct QueuePair {
-    pub(super) id: EndpointId,
+/// Where an end is, and what its packets bear.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Address {
+    id: EndpointId,
     local: HostId,
     remote: HostId,
     hash: u16,
     dscp: u8,
     /// Traffic class, for measuring.
-    pub class: u8,
+    class: u8,
+}
+
+/// What a responder has got. Positions count bytes from 0.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Responder {
+    /// What is expected next.
+    expected: u64,
+    /// A negative acknowledgement was sent for it.
+    told: bool,
+    /// When to tell the application: one above what it waits for.
+    pub(super) notify_at: u64,
+}
+
+/// One end of a queue pair.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct QueuePair {
+    address: Address,
     /// The card that its packets go through.
     pub(super) card: u32,
     /// Whether it waits for its turn there.
@@ -35,91 +49,71 @@ pub struct QueuePair {
     /// When it is next woken.
     pub(super) armed_at: Time,
     counters: Counters,
-
-    /// Ends of messages that are not acknowledged.
-    ends: VecDeque<u64>,
-    written: u64,
-    acknowledged: u64,
-    /// What is sent next, and the end of all that was ever sent.
-    next: u64,
-    highest: u64,
-    /// Packets since one asked for an acknowledgement.
-    unasked: u32,
-    /// The end of the last packet that did: it is awaited while not acknowledged.
-    asked: u64,
-    timer_at: Time,
-    retries: u32,
+    pub(super) requester: Requester,
     /// When the last packet was sent, and its bytes on the link.
     sent: (Time, u64),
-    rate: ReactionPoint,
-
-    /// What is expected next.
-    expected: u64,
-    /// A negative acknowledgement was sent for it.
-    told: bool,
-    /// When to tell the application: one above what it waits for.
-    pub(super) notify_at: u64,
-    notifier: NotificationPoint,
+    pub(super) responder: Responder,
+    control: Control,
 }
 
 impl QueuePair {
-    pub(super) fn new(id: EndpointId, c: &Connect, card: u32) -> QueuePair {
-        let client = id.0 & 1 == 0;
-        let (local, remote) = if client { (c.client, c.server) } else { (c.server, c.client) };
+    pub(super) fn new(
+        id: EndpointId,
+        c: &Connect,
+        card: u32,
+        control: &ControlSettings,
+    ) -> QueuePair {
+        let (local, remote, hash, line) = match id.0 & 1 {
+            0 => (c.client, c.server, c.hashes.0, c.rates.0),
+            _ => (c.server, c.client, c.hashes.1, c.rates.1),
+        };
         QueuePair {
-            id,
-            local,
-            remote,
-            hash: if client { c.hashes.0 } else { c.hashes.1 },
-            dscp: c.dscp,
-            class: c.class,
+            address: Address { id, local, remote, hash, dscp: c.dscp, class: c.class },
             card,
             queued: false,
             closing: false,
             failed: false,
             armed_at: Time::NEVER,
             counters: Counters::default(),
-            ends: VecDeque::new(),
-            written: 0,
-            acknowledged: 0,
-            next: 0,
-            highest: 0,
-            unasked: 0,
-            asked: 0,
-            timer_at: Time::NEVER,
-            retries: 0,
+            requester: Requester::new(),
             sent: (Time::ZERO, 0),
-            rate: ReactionPoint::new(if client { c.rates.0 } else { c.rates.1 }),
-            expected: 0,
-            told: false,
-            notify_at: u64::MAX,
-            notifier: NotificationPoint::default(),
+            responder: Responder { expected: 0, told: false, notify_at: u64::MAX },
+            control: control.start(line),
         }
+    }
+
+    pub(super) fn id(&self) -> EndpointId {
+        self.address.id
     }
 
     /// The host at this end.
     pub fn local(&self) -> HostId {
-        self.local
+        self.address.local
     }
 
     /// The host at the other end.
     pub fn remote(&self) -> HostId {
-        self.remote
+        self.address.remote
+    }
+
+    /// Traffic class, for measuring.
+    pub fn class(&self) -> u8 {
+        self.address.class
     }
 
     /// Bytes that were written.
     pub fn written(&self) -> u64 {
-        self.written
+        self.requester.written
     }
 
     /// Bytes that have arrived in order.
     pub fn received(&self) -> u64 {
-        self.expected
+        self.responder.expected
     }
 
     /// Bytes that are acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.acknowledged
+        self.requester.acknowledged
     }
 
     /// What was counted here.
@@ -128,53 +122,34 @@ impl QueuePair {
     }
 
     /// The rate that it is limited to, or that of its link.
-    pub fn rate(&self) -> eastwest_types::Rate {
-        self.rate.rate()
+    pub fn rate(&self) -> Rate {
+        self.control.rate()
     }
 
     /// Whether nothing is left to do.
     pub(super) fn is_done(&self) -> bool {
-        self.closing && (self.failed || self.acknowledged == self.written)
+        self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Leaves nothing behind.
-    pub(super) fn forget(&mut self) {
-        self.ends = VecDeque::new();
+    /// Leaves nothing behind; its slot has this name now.
+    pub(super) fn vacate(&mut self, name: EndpointId) {
+        self.address.id = name;
+        self.requester.forget();
         self.counters = Counters::default();
         self.closing = false;
     }
 
-    pub(super) fn write(&mut self, bytes: u64) {
-        if bytes > 0 {
-            self.written += bytes;
-            self.ends.push_back(self.written);
-        }
-    }
-
-    /// Drops the bytes that were not sent, except one packet. Returns the bytes of the remaining stream.
-    pub(super) fn truncate(&mut self, mtu: u32) -> u64 {
-        let end = (self.highest + u64::from(mtu)).min(self.written);
-        while self.ends.back().is_some_and(|last| *last > end) {
-            self.ends.pop_back();
-        }
-        if self.written > end {
-            self.ends.push_back(end);
-            self.written = end;
-        }
-        self.written
-    }
-
     /// Whether there is something to send, now or when its rate allows.
-    pub(super) fn has_to_send(&self) -> bool {
-        !self.failed && self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
+    fn has_to_send(&self) -> bool {
+        !self.failed && self.requester.has_to_send()
     }
 
     /// When its rate allows the next packet.
     fn allowed_at(&self) -> Time {
-        if self.rate.is_free() || self.sent.1 == 0 {
+        if self.control.is_free() || self.sent.1 == 0 {
             return Time::ZERO;
         }
-        self.sent.0 + self.rate.rate().time_for(self.sent.1)
+        self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
     /// Whether it may send now.
@@ -184,24 +159,25 @@ impl QueuePair {
 
     /// Asks to be woken when something is due.
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
-        let mut due = self.timer_at.min(self.rate.timer_at);
+        let mut due = self.requester.timer_at.min(self.control.timer_at());
         if !self.queued && self.has_to_send() {
             due = due.min(self.allowed_at());
         }
         if due < self.armed_at {
             self.armed_at = due;
-            sink.arm(due, super::Alarm::QueuePair(self.id));
+            sink.arm(due, Alarm::QueuePair(self.address.id));
         }
     }
 
     fn packet(&self, now: Time, flags: u8, ip_len: u16) -> Packet {
-        let mut packet = Packet::blank(self.remote);
+        let a = &self.address;
+        let mut packet = Packet::blank(a.remote);
         packet.born = now;
-        packet.dst_endpoint = self.id.peer();
-        packet.window = self.local.0;
-        packet.hash = self.hash;
+        packet.dst_endpoint = a.id.peer();
+        packet.window = a.local.0;
+        packet.hash = a.hash;
         packet.ip_len = ip_len;
-        packet.tos = self.dscp << 2;
+        packet.tos = a.dscp << 2;
         packet.flags = flags;
         packet.notes = Packet::DATAGRAM;
         packet
@@ -209,39 +185,26 @@ impl QueuePair {
 
     /// Sends its next packet, which it must have; returns the IP bytes of it.
     pub(super) fn send_next(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) -> u32 {
-        let message = self.ends.partition_point(|end| *end <= self.next);
-        let end = self.ends[message];
-        let payload = u64::from(c.mtu).min(end - self.next);
-        let again = self.next < self.highest;
-        self.unasked += 1;
-        let asks = self.next + payload == end || self.unasked >= c.ack_every;
-        let mut flags = rocev2::DATA;
-        flags |= if again { rocev2::AGAIN } else { 0 } | if asks { rocev2::ASKS } else { 0 };
-        let mut packet = self.packet(now, flags, (payload as u32 + RoceV2Config::HEADERS) as u16);
-        packet.seq = self.next;
-        packet.payload = payload as u16;
-        if c.dcqcn.is_some() {
+        let piece = self.requester.take_next(now, c);
+        let again = if piece.again { rocev2::AGAIN } else { 0 };
+        let flags = rocev2::DATA | again | if piece.asks { rocev2::ASKS } else { 0 };
+        let ip_len = (piece.payload as u32 + RoceV2Config::HEADERS) as u16;
+        let mut packet = self.packet(now, flags, ip_len);
+        packet.seq = piece.from;
+        packet.payload = piece.payload as u16;
+        if c.control != ControlSettings::None {
             packet.tos |= ecn::ECT0;
         }
-        self.next += payload;
-        self.highest = self.highest.max(self.next);
-        if asks {
-            self.unasked = 0;
-            self.asked = self.next;
-            self.timer_at = now + c.timeout;
-        }
         self.counters.packets += 1;
-        if again {
+        if piece.again {
             self.counters.retransmits += 1;
-            self.counters.retransmitted_bytes += payload;
+            self.counters.retransmitted_bytes += piece.payload;
         }
-        let on_link = u64::from(packet.ip_len) + u64::from(c.framing);
+        let on_link = u64::from(ip_len) + u64::from(c.framing);
         self.sent = (now, on_link);
-        if let Some(dcqcn) = &c.dcqcn {
-            self.rate.sends(on_link, dcqcn);
-        }
-        sink.send(self.local, packet);
-        u32::from(packet.ip_len)
+        self.control.after_sending(on_link, &c.control);
+        sink.send(self.address.local, packet);
+        u32::from(ip_len)
     }
 
     /// A packet has come.
@@ -255,40 +218,14 @@ impl QueuePair {
         if packet.flags & rocev2::DATA != 0 {
             self.take(now, packet, c, sink);
         } else if packet.flags & rocev2::NOTIFICATION != 0 {
-            if let Some(dcqcn) = &c.dcqcn {
-                self.counters.cuts += 1;
-                self.rate.cut(now, dcqcn);
-            }
+            self.counters.cuts += u64::from(self.control.after_notification(now, &c.control));
         } else {
-            let position = Packet::widen(packet.ack, self.acknowledged);
-            self.on_acknowledged(now, position, c.timeout);
-            if packet.flags & rocev2::NAK != 0 && position < self.next {
-                self.go_back(position.max(self.acknowledged));
+            let position = Packet::widen(packet.ack, self.requester.acknowledged);
+            self.requester.on_acknowledged(now, position, c.timeout);
+            if packet.flags & rocev2::NAK != 0 {
+                self.requester.on_lost(position);
             }
         }
-    }
-
-    /// Everything before `position` has arrived.
-    fn on_acknowledged(&mut self, now: Time, position: u64, timeout: Span) {
-        if position <= self.acknowledged || position > self.highest {
-            return;
-        }
-        self.acknowledged = position;
-        while self.ends.front().is_some_and(|end| *end <= position) {
-            self.ends.pop_front();
-        }
-        // what was sent again meanwhile had arrived after all
-        self.next = self.next.max(position);
-        self.retries = 0;
-        self.timer_at = if position < self.asked { now + timeout } else { Time::NEVER };
-    }
-
-    /// Sends again from `position` on.
-    fn go_back(&mut self, position: u64) {
-        self.next = position;
-        self.asked = position;
-        self.unasked = 0;
-        self.timer_at = Time::NEVER;
     }
 
     /// A packet with payload has come: takes it if it is the next one (InfiniBand specification 9.7.4.1).
@@ -297,19 +234,20 @@ impl QueuePair {
             self.counters.marked += 1;
             self.notify_of_mark(now, c, sink);
         }
-        let position = Packet::widen(packet.seq, self.expected);
-        if position > self.expected {
+        let responder = &mut self.responder;
+        let position = Packet::widen(packet.seq, responder.expected);
+        if position > responder.expected {
             self.counters.out_of_sequence += 1;
             // once, until the packet comes that is missing
-            if !std::mem::replace(&mut self.told, true) {
+            if !std::mem::replace(&mut responder.told, true) {
                 self.counters.naks += 1;
                 self.acknowledge(now, rocev2::NAK, sink);
             }
             return;
         }
-        if position == self.expected {
-            self.expected += u64::from(packet.payload);
-            self.told = false;
+        if position == responder.expected {
+            responder.expected += u64::from(packet.payload);
+            responder.told = false;
         } else {
             self.counters.duplicates += 1;
         }
@@ -317,40 +255,38 @@ impl QueuePair {
             self.counters.acks += 1;
             self.acknowledge(now, rocev2::ACK, sink);
         }
-        if self.expected >= self.notify_at {
-            self.notify_at = u64::MAX;
-            sink.notify(self.id, Notice::Delivered);
+        if self.responder.expected >= self.responder.notify_at {
+            self.responder.notify_at = u64::MAX;
+            sink.notify(self.address.id, Notice::Delivered);
         }
     }
 
     fn acknowledge(&mut self, now: Time, flags: u8, sink: &mut impl Sink) {
         let mut packet = self.packet(now, flags, RoceV2Config::ACK);
-        packet.ack = self.expected;
-        sink.send(self.local, packet);
+        packet.ack = self.responder.expected;
+        sink.send(self.address.local, packet);
     }
 
-    /// Tells the sender of a mark, unless it was told a moment ago.
+    /// Tells the sender of a mark, unless its control sees no need.
     fn notify_of_mark(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) {
-        if c.dcqcn.as_ref().is_some_and(|dcqcn| self.notifier.tells(now, dcqcn)) {
+        if self.control.notifies(now, &c.control) {
             let mut packet = self.packet(now, rocev2::NOTIFICATION, RoceV2Config::CNP);
             packet.tos = c.cnp_dscp << 2;
             self.counters.cnps += 1;
-            sink.send(self.local, packet);
+            sink.send(self.address.local, packet);
         }
     }
 
     /// Does what is due by now. Tells whether it has just failed.
     pub(super) fn on_timers(&mut self, now: Time, c: &RoceV2Config) -> bool {
-        if let Some(dcqcn) = c.dcqcn.as_ref().filter(|_| self.rate.timer_at <= now) {
-            self.rate.times(now, dcqcn);
+        if self.control.timer_at() <= now {
+            self.control.after_timer(now, &c.control);
         }
-        if self.timer_at > now {
+        if self.requester.timer_at > now {
             return false;
         }
         self.counters.timeouts += 1;
-        self.retries += 1;
-        self.go_back(self.acknowledged);
-        self.failed = self.retries > c.retries;
+        self.failed = self.requester.on_timeout(c);
         self.failed
     }
 }

@@ -1,8 +1,9 @@
 //! Queue pairs over links of one rate and delay that lose what a test says.
 
+use super::control::ControlSettings;
+use super::dcqcn::tests::config as dcqcn;
 use super::*;
-use crate::congestion::dcqcn::tests::config as dcqcn;
-use eastwest_types::{Span, ecn, rocev2};
+use eastwest_types::{EndpointId, HostId, Packet, Rate, Span, Time, ecn, rocev2};
 use std::collections::BTreeMap;
 
 const RATE: Rate = Rate::gbit(10);
@@ -89,7 +90,7 @@ fn config() -> RoceV2Config {
         ack_every: 64,
         timeout: Span::from_us(1_000),
         retries: 7,
-        dcqcn: None,
+        control: ControlSettings::None,
         cnp_dscp: 48,
         framing: FRAMING,
     }
@@ -286,7 +287,7 @@ fn closed_queue_pairs_give_their_slots_to_others_who_do_not_hear_them() {
 
 #[test]
 fn marks_are_notified_at_intervals_and_cut_the_rate() {
-    let limited = RoceV2Config { dcqcn: Some(dcqcn()), ..config() };
+    let limited = RoceV2Config { control: ControlSettings::Dcqcn(dcqcn()), ..config() };
     let mut b = bench(limited, |n, _| if n == 0 { What::Mark } else { What::Pass });
     let id = b.open(0, 1);
     b.write(id, 1_000_000_000);
@@ -347,7 +348,7 @@ fn alarms_are_numbers_and_back() {
 fn under_independent_marks_the_rate_is_what_the_rules_give() {
     // of a hundred thousand packets 1,201: the fluid model has its fixed point at 2.5 Gbit/s then; the rules,
     // played through with draws in Python (tests/test_models_dcqcn.py), have a mean of 3.01
-    let limited = RoceV2Config { dcqcn: Some(dcqcn()), ..config() };
+    let limited = RoceV2Config { control: ControlSettings::Dcqcn(dcqcn()), ..config() };
     let marks = |n: u64, _: &Packet| match eastwest_engine::random::mix(n) % 100_000 {
         0..1_201 => What::Mark,
         _ => What::Pass,

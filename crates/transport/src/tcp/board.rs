@@ -5,7 +5,7 @@
 //! Segments that have been sent once lie in the order of sending, those sent again are listed beside
 //! it in theirs. So the oldest unjudged segments are found without looking at all of them.
 
-use super::rack::Rack;
+use super::rack::{AckContext, Rack};
 use super::ranges::Ranges;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -58,18 +58,6 @@ pub(super) struct Answered {
     pub(super) first: Time,
     /// The last one.
     pub(super) last: Time,
-}
-
-/// What an ACK is compared with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Context {
-    pub(super) now: Time,
-    /// The time it echoes, microseconds, where that is to be heeded.
-    pub(super) echo_us: Option<u32>,
-    /// The highest position SACKed before this ACK.
-    pub(super) highest: u64,
-    /// Where the present recovery ends.
-    pub(super) recover: u64,
 }
 
 /// Segments sent again, in the order of sending: end and time. Its box spares most boards two words.
@@ -169,7 +157,7 @@ impl Board {
         }
     }
 
-    fn arrived(&mut self, s: Sent, start: u64, c: Context, d: &mut Delivery) {
+    fn arrived(&mut self, s: Sent, start: u64, c: AckContext, d: &mut Delivery) {
         if s.has(RESENT) {
             self.forget(s, s.end() - start);
         } else {
@@ -186,7 +174,7 @@ impl Board {
 
     /// The same as [`Board::acknowledge`] where nothing is SACKed and no loss is known.
     #[inline]
-    pub(super) fn acknowledge_plain(&mut self, ack: u64, c: Context) -> Option<Answered> {
+    pub(super) fn acknowledge_plain(&mut self, ack: u64, c: AckContext) -> Option<Answered> {
         let mut last = None;
         let first = self.segments.front().map(|s| s.at);
         while let Some(&s) = self.segments.front()
@@ -220,7 +208,7 @@ impl Board {
     pub(super) fn acknowledge(
         &mut self,
         ack: u64,
-        c: Context,
+        c: AckContext,
         d: &mut Delivery,
     ) -> Option<Answered> {
         let mut answered: Option<Answered> = None;
@@ -247,7 +235,13 @@ impl Board {
 
     /// The positions `from..to`, SACKed by none before, have arrived. Returns those that whole segments
     /// cover: a part of a segment counts for nothing (Linux, `tcp_match_skb_to_sack`).
-    pub(super) fn sack(&mut self, from: u64, to: u64, c: Context, d: &mut Delivery) -> (u64, u64) {
+    pub(super) fn sack(
+        &mut self,
+        from: u64,
+        to: u64,
+        c: AckContext,
+        d: &mut Delivery,
+    ) -> (u64, u64) {
         let mut i = self.index(from);
         let mut covered = (from, from);
         while i < self.segments.len() && self.segments[i].end() <= to {

@@ -4,7 +4,7 @@
 use super::board::Answered;
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
-use super::output::timestamp_us;
+use super::rtt::timestamp_us;
 use crate::congestion::hystart::{HyStart, Sample};
 use crate::congestion::pacing::Pacing;
 use crate::congestion::rules::HyStartRule;
@@ -23,7 +23,7 @@ impl Endpoint {
         let place = SenderPlace {
             segment: config.segment,
             initial_window: config.initial_window,
-            endpoint: self.id.0,
+            endpoint: self.address.id.0,
             rules: config.rules,
             seed: 0,
         };
@@ -50,7 +50,7 @@ impl Endpoint {
         answered: Option<Answered>,
         config: &TcpConfig,
     ) {
-        let (una, next) = (self.snd_una, self.snd_max);
+        let (una, next) = (self.stream.una, self.stream.next);
         let rtt = match acked > 0 && config.timestamps && packet.ts_echo_us != 0 {
             true => Some(timestamp_us(now).wrapping_sub(packet.ts_echo_us).max(1)),
             false => answered
@@ -75,10 +75,10 @@ impl Endpoint {
     /// Segments after `before` have been sent; the window is `filled` or not.
     #[inline(never)]
     pub(super) fn note_usage(&mut self, before: u64, filled: bool) {
-        if (self.snd_max > before || filled)
+        if (self.stream.next > before || filled)
             && let Some(control) = self.control.as_deref_mut()
         {
-            control.usage.sent(self.snd_una, self.snd_max, filled);
+            control.usage.sent(self.stream.una, self.stream.next, filled);
         }
     }
 
@@ -97,14 +97,14 @@ impl Endpoint {
     /// Leaves slow start where delays say so.
     fn watch_slow_start(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
         let cwnd = self.window.cwnd.max(1);
-        let srtt = self.rtt.srtt().unwrap_or(rtt);
+        let srtt = self.timers.rtt.srtt().unwrap_or(rtt);
         // at twice the window each round trip, as Linux paces in slow start
         let stretch = u128::from(srtt.0) * AGGREGATE / (2 * u128::from(cwnd));
         let sample = Sample {
             now,
             rtt,
-            una: self.snd_una,
-            next: self.snd_max,
+            una: self.stream.una,
+            next: self.stream.next,
             window: cwnd / u64::from(config.segment),
             stretch: Span(stretch as u64).min(Span::from_ms(1)),
             paced: config.paces(),
@@ -125,7 +125,7 @@ impl Endpoint {
         if !self.is_controlled() {
             new_reno::on_ack(&mut self.window, acked, segment, after_timeout, &config.rules);
         } else {
-            let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+            let srtt = self.timers.rtt.srtt().unwrap_or(Span::ZERO);
             self.grow_controlled(Ack { now, acked, segment, after_timeout, srtt }, config);
         }
     }

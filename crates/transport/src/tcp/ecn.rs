@@ -15,14 +15,14 @@
 //!   has arrived (Linux, `TCP_CA_CWR`). With [proportional rate reduction](super::prr) the window
 //!   falls step by step meanwhile, as in Linux, otherwise at once.
 
-use super::Sink;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Sink};
+use super::phases::{Cut, Phase};
 use super::prr::Prr;
-use super::reno::Cut;
 use super::rules::PrrRule;
 use crate::congestion::rules::EcnRule;
-use eastwest_types::{Packet, Time, ecn, flag};
+use eastwest_types::{Packet, ecn, flag};
 
 /// Bits of [`Endpoint::ecn`]. Three stand where packets have them, so that they are copied as they are.
 /// Marks are understood at both ends: ECT(0) of the IP header.
@@ -63,34 +63,28 @@ impl Endpoint {
             self.ecn |= IN_USE;
         }
         if !agreed || !rules.all_packets {
-            self.tos &= !ecn::MASK;
+            self.address.tos &= !ecn::MASK;
         }
     }
 
     /// A packet with payload has arrived and is not yet taken in: notes its mark. Returns whether it
     /// must be acknowledged at once.
-    pub(super) fn note_mark(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) -> bool {
+    pub(super) fn note_mark(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) -> bool {
         let marked = packet.tos & ecn::MASK == ecn::CE;
         let capable = packet.tos & ecn::MASK != 0;
         let echoed = self.ecn & ECHO != 0;
         if (marked && !echoed) || (!capable && self.ecn & SEEN != 0) {
-            self.on_inbound_mark(config);
+            self.receiver.on_inbound_mark(ctx.config);
         }
         if capable {
             self.ecn |= SEEN;
         }
-        if config.congestion.echoes_each_mark() {
+        if ctx.config.congestion.echoes_each_mark() {
             if marked == echoed {
                 return false;
             }
-            if self.unacked_segments > 0 {
-                self.send_ack(now, config, sink);
+            if self.receiver.unacked > 0 {
+                self.send_ack(ctx);
             }
             self.ecn ^= ECHO;
             return true;
@@ -109,7 +103,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn on_echo(&mut self, flight: u64, acked: u64, config: &TcpConfig) {
         let reno = self.is_reno(config);
-        let heeded = if reno { self.heeds_echo(acked) } else { self.phase == Phase::Open };
+        let heeded = if reno { self.heeds_echo(acked) } else { self.recovery.phase == Phase::Open };
         if self.ecn & (IN_USE | HELD) != IN_USE || !heeded {
             return;
         }
@@ -118,8 +112,8 @@ impl Endpoint {
         self.window.ssthresh = threshold;
         self.window.credit = 0;
         self.ecn |= HELD | TELL;
-        let (held_to, cwnd) = (self.snd_max, self.window.cwnd);
-        let rare = self.rare();
+        let (held_to, cwnd) = (self.stream.next, self.window.cwnd);
+        let rare = self.recovery.rare();
         rare.held_to = held_to;
         rare.counters.ecn_reductions += 1;
         rare.undo = None; // a mark is no mistake
@@ -137,7 +131,7 @@ impl Endpoint {
     /// then, and something since.
     #[cold]
     pub(super) fn is_held(&mut self, config: &TcpConfig) -> bool {
-        let over = self.snd_una > self.rare().held_to;
+        let over = self.stream.una > self.recovery.rare().held_to;
         if over {
             self.ecn &= !HELD;
             if config.recovery.prr != PrrRule::Off {

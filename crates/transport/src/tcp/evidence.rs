@@ -3,15 +3,17 @@
 //! which follows Linux (`tcp_ack`): what has arrived; was it all needless; the probe; what is lost;
 //! the window; sending.
 
-use super::Sink;
-use super::board::{Answered, Context, Delivery};
+use super::board::{Answered, Delivery};
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Sink};
+use super::loss_by_time::Findings;
 use super::pace::Change;
+use super::phases::Phase;
 use super::probe::Answer;
 use super::prr::Report;
-use super::rack::Findings;
-use super::rules::{PrrRule, RackRule};
+use super::rack::AckContext;
+use super::rules::PrrRule;
 use super::undo::{Advice, Evidence};
 use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
@@ -21,99 +23,101 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn on_evidence(
         &mut self,
-        now: Time,
         packet: &Packet,
         sack: Option<&SackBlocks>,
         ack: u64,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
+        ctx: &mut Context<'_, impl Sink>,
     ) {
-        let before = self.before(config);
+        let before = self.before(ctx.config);
         let mut resend_first = false;
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let mut news = News::default();
         // reordering shows by what was SACKed before this ACK (Linux, `prior_fack`)
-        let context = self.context(now, packet, config);
+        let context = self.recovery.context(ctx.now, packet, &self.stream, ctx.config);
         let newly_sacked = match sack {
-            Some(blocks) if config.sack => {
-                self.take_sack(now, packet, blocks, ack, &mut news, config)
+            Some(blocks) if ctx.config.sack => {
+                self.take_sack(ctx.now, packet, blocks, ack, &mut news, ctx.config)
             }
             _ => 0,
         };
-        let acked = ack - self.snd_una;
-        let doubtful = self.phase != Phase::Open || !self.sacked.is_empty() || news.dsack.is_some();
+        let acked = ack - self.stream.una;
+        let doubtful = self.recovery.phase != Phase::Open
+            || !self.recovery.sacked.is_empty()
+            || news.dsack.is_some();
         let mut answered = None;
         if acked > 0 {
-            answered = self.take_advance(ack, context, &mut news, config);
-            self.move_on(now, packet, ack, answered, config, sink);
-            if !self.sacked.is_empty() {
-                self.sacked.remove_below(ack);
+            answered = self.take_advance(ack, context, &mut news, ctx.config);
+            self.move_on(packet, ack, answered, ctx);
+            if !self.recovery.sacked.is_empty() {
+                self.recovery.sacked.remove_below(ack);
             }
         }
         if self.is_controlled() {
-            let delivered = self.delivered_since(&before, acked, config);
-            self.inform(now, packet, sack, (acked, delivered), answered, config);
+            let delivered = self.delivered_since(&before, acked, ctx.config);
+            self.inform(ctx.now, packet, sack, (acked, delivered), answered, ctx.config);
         }
         if packet.flags & flag::ECE != 0 {
-            self.on_echo(before.flight, acked, config);
+            self.on_echo(before.flight, acked, ctx.config);
         }
         let duplicate = acked == 0
             && before.flight > 0
             && packet.payload == 0
             && packet.flags & flag::FIN == 0
-            && (newly_sacked > 0 || (!config.sack && !window_changed));
+            && (newly_sacked > 0 || (!ctx.config.sack && !window_changed));
         let mut advice = Advice::GoOn;
-        if config.recovery.reconsiders() && (self.phase != Phase::Open || news.dsack.is_some()) {
+        if ctx.config.recovery.reconsiders()
+            && (self.recovery.phase != Phase::Open || news.dsack.is_some())
+        {
             let duplicate = duplicate || newly_sacked > 0;
             let evidence = Evidence { acked, original: news.delivery.original, duplicate };
-            advice = self.reconsider(packet, evidence, config, sink);
+            advice = self.reconsider(packet, evidence, ctx);
         }
         if acked > 0 {
-            if self.is_reno(config) {
-                self.deflate(config);
+            if self.is_reno(ctx.config) {
+                self.deflate(ctx.config);
             }
-            let counted = self.counted(acked, before.arrived, config);
-            resend_first = self.on_progress(now, (acked, counted), before.flight, config, sink);
-            self.linger_if_finished(now, config);
-        } else if duplicate && !self.is_held_in_recovery(config) {
+            let counted = self.counted(acked, before.arrived, ctx.config);
+            resend_first = self.on_progress((acked, counted), before.flight, ctx);
+            self.linger_if_finished(ctx.now, ctx.config);
+        } else if duplicate && !self.is_held_in_recovery(ctx.config) {
             // RFC 5681, section 2; with SACK a duplicate is one that brings news (RFC 6675)
-            self.dup_acks += 1;
-            match self.is_reno(config) {
-                true => self.inflate(config),
-                false => self.limit_duplicates(0, config),
+            self.recovery.dup_acks += 1;
+            match self.is_reno(ctx.config) {
+                true => self.inflate(ctx.config),
+                false => self.recovery.limit_duplicates(0, &self.stream, ctx.config),
             }
         }
-        if config.recovery.probes && self.probe_is_out() {
-            let dsack = news.dsack.is_some_and(|d| d.1 == self.rare().probe_end);
+        if ctx.config.recovery.probes && self.recovery.probe_is_out() {
+            let dsack = news.dsack.is_some_and(|d| d.1 == self.recovery.rare().probe_end);
             let other = packet.payload > 0 || window_changed || newly_sacked > 0;
-            self.judge_probe(Answer { advanced: acked > 0, news: other, dsack }, config);
+            self.judge_probe(Answer { advanced: acked > 0, news: other, dsack }, ctx.config);
         }
         let due = (doubtful && advice == Advice::GoOn, newly_sacked > 0);
-        let found = self.look_for_losses(now, due, config, sink);
+        let found = self.look_for_losses(due, ctx);
         resend_first |= found.send_first;
-        self.set_window(now, &before, acked, found.lost_more, config);
+        self.set_window(ctx.now, &before, acked, found.lost_more, ctx.config);
         if resend_first {
-            self.send_lost(now, config, sink);
+            self.send_lost(ctx);
         }
-        self.respond(now, advice, acked > 0 || newly_sacked > 0, config, sink);
+        self.respond(advice, acked > 0 || newly_sacked > 0, ctx);
     }
 
     /// What is known before an ACK is looked at.
     #[inline]
     fn before(&self, config: &TcpConfig) -> Before {
         let (pipe, lost) = match config.congestion.follows_path() {
-            true => (self.pipe(config), self.deemed_lost()),
+            true => (self.pipe(config), self.recovery.deemed_lost()),
             false => (0, 0),
         };
-        let flight = self.snd_max - self.snd_una;
-        Before { flight, arrived: self.arrived(config), pipe, lost }
+        let flight = self.stream.outstanding();
+        Before { flight, arrived: self.recovery.arrived(config), pipe, lost }
     }
 
     /// Bytes delivered since, with `acked` by which the ACK has moved on.
     #[inline]
     fn delivered_since(&self, before: &Before, acked: u64, config: &TcpConfig) -> u64 {
-        (acked + self.arrived(config)).saturating_sub(before.arrived)
+        (acked + self.recovery.arrived(config)).saturating_sub(before.arrived)
     }
 
     /// What an ACK that moves on to `ack` says of the segments below it.
@@ -121,18 +125,18 @@ impl Endpoint {
     fn take_advance(
         &mut self,
         ack: u64,
-        context: Context,
+        context: AckContext,
         news: &mut News,
         config: &TcpConfig,
     ) -> Option<Answered> {
         if config.recovery.uses_rack() {
             return self.clear_board(ack, context, news, config);
         }
-        if self.phase == Phase::Loss {
-            news.delivery.original |= self.has_original(self.snd_una, ack);
-        } else if config.recovery.adapt_reordering && !self.sacked.is_empty() {
-            let highest = self.sacked.end();
-            self.note_late_without_board((self.snd_una, ack), highest, ack, config);
+        if self.recovery.phase == Phase::Loss {
+            news.delivery.original |= self.recovery.has_original(self.stream.una, ack);
+        } else if config.recovery.adapt_reordering && !self.recovery.sacked.is_empty() {
+            let highest = self.recovery.sacked.end();
+            self.recovery.note_late_without_board((self.stream.una, ack), highest, ack, config);
         }
         None
     }
@@ -156,7 +160,7 @@ impl Endpoint {
             let by_position = if lost_more { u64::from(config.segment) } else { 0 };
             let change = Change {
                 delivered: self.delivered_since(before, acked, config),
-                lost: self.deemed_lost().saturating_sub(before.lost).max(by_position),
+                lost: self.recovery.deemed_lost().saturating_sub(before.lost).max(by_position),
                 in_flight_before: before.pipe,
             };
             self.follow_model(now, change, config);
@@ -167,54 +171,41 @@ impl Endpoint {
     }
 
     /// Looks for losses; `due` says whether time of sending may tell of some, and whether new SACKs do.
-    fn look_for_losses(
-        &mut self,
-        now: Time,
-        due: (bool, bool),
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) -> Findings {
+    fn look_for_losses(&mut self, due: (bool, bool), ctx: &mut Context<'_, impl Sink>) -> Findings {
         let (by_time, by_sack) = due;
         let mut found = Findings::default();
-        if config.recovery.uses_rack() {
+        if ctx.config.recovery.uses_rack() {
             if by_time {
-                found = self.rack_on_ack(now, config, sink);
+                found = self.rack_on_ack(ctx);
             }
-        } else if self.phase == Phase::Loss {
+        } else if self.recovery.phase == Phase::Loss {
             if by_sack {
-                self.update_lost(config);
+                self.recovery.update_lost(ctx.config);
             }
-        } else if self.dup_acks > 0 || by_sack {
-            let before = self.lost_to();
-            found.send_first = self.detect_loss(config, sink);
-            found.lost_more = self.lost_to() > before;
+        } else if self.recovery.dup_acks > 0 || by_sack {
+            let before = self.recovery.lost_to();
+            found.send_first = self.detect_loss(ctx);
+            found.lost_more = self.recovery.lost_to() > before;
         }
         found
     }
 
     /// Sends what an ACK lets go; the tail loss probe waits anew where it brought `news`.
-    fn respond(
-        &mut self,
-        now: Time,
-        advice: Advice,
-        news: bool,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) {
-        let before = self.snd_max;
+    fn respond(&mut self, advice: Advice, news: bool, ctx: &mut Context<'_, impl Sink>) {
+        let before = self.stream.next;
         match advice {
-            Advice::GoOn => self.transmit(now, config, sink),
+            Advice::GoOn => self.transmit(ctx),
             Advice::NothingAgain => {
-                self.transmit_new(now, config, sink);
-                if self.phase == Phase::Loss && self.snd_max == before {
+                self.transmit_new(ctx);
+                if self.recovery.phase == Phase::Loss && self.stream.next == before {
                     // no room for new data: F-RTO cannot judge
-                    self.rare().frto = false;
-                    self.transmit(now, config, sink);
+                    self.recovery.rare().frto = false;
+                    self.transmit(ctx);
                 }
             }
         }
-        if config.recovery.probes && self.snd_max == before && news {
-            self.schedule_probe(now, config);
+        if ctx.config.recovery.probes && self.stream.next == before && news {
+            self.schedule_probe(ctx.now, ctx.config);
         }
     }
 
@@ -225,7 +216,7 @@ impl Endpoint {
             return acked;
         }
         match config.sack {
-            true => (acked + self.arrived(config)).saturating_sub(arrived),
+            true => (acked + self.recovery.arrived(config)).saturating_sub(arrived),
             false => acked.saturating_sub(arrived).max(acked.min(config.segment.into())),
         }
     }
@@ -235,43 +226,41 @@ impl Endpoint {
     #[cold]
     pub(super) fn on_late_ack(
         &mut self,
-        now: Time,
         packet: &Packet,
         blocks: &SackBlocks,
         ack: u64,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
+        ctx: &mut Context<'_, impl Sink>,
     ) {
         let mut news = News::default();
-        let newly_sacked = self.take_sack(now, packet, blocks, ack, &mut news, config);
+        let newly_sacked = self.take_sack(ctx.now, packet, blocks, ack, &mut news, ctx.config);
         if newly_sacked == 0 && news.dsack.is_none() {
             return;
         }
         if self.is_controlled() {
-            self.inform(now, packet, Some(blocks), (0, newly_sacked), None, config);
+            self.inform(ctx.now, packet, Some(blocks), (0, newly_sacked), None, ctx.config);
         }
         let mut advice = Advice::GoOn;
-        if config.recovery.reconsiders() {
+        if ctx.config.recovery.reconsiders() {
             let original = news.delivery.original;
             let evidence = Evidence { acked: 0, original, duplicate: newly_sacked > 0 };
-            advice = self.reconsider(packet, evidence, config, sink);
+            advice = self.reconsider(packet, evidence, ctx);
         }
         let mut send_first = false;
-        if config.recovery.uses_rack() {
+        if ctx.config.recovery.uses_rack() {
             if advice == Advice::GoOn {
-                send_first = self.rack_on_ack(now, config, sink).send_first;
+                send_first = self.rack_on_ack(ctx).send_first;
             }
-        } else if self.phase == Phase::Loss {
-            self.update_lost(config);
+        } else if self.recovery.phase == Phase::Loss {
+            self.recovery.update_lost(ctx.config);
         } else {
-            send_first = self.detect_loss(config, sink);
+            send_first = self.detect_loss(ctx);
         }
         if send_first {
-            self.send_lost(now, config, sink);
+            self.send_lost(ctx);
         }
         match advice {
-            Advice::GoOn => self.transmit(now, config, sink),
-            Advice::NothingAgain => self.transmit_new(now, config, sink),
+            Advice::GoOn => self.transmit(ctx),
+            Advice::NothingAgain => self.transmit_new(ctx),
         }
     }
 
@@ -291,44 +280,44 @@ impl Endpoint {
             self.on_dsack(blocks[0], config);
         }
         let mut bytes = 0;
-        if self.board.is_none() && self.phase != Phase::Loss && !twice {
-            let (una, next) = (self.snd_una, self.snd_max);
+        if self.recovery.board.is_none() && self.recovery.phase != Phase::Loss && !twice {
+            let (una, next) = (self.stream.una, self.stream.next);
             for &(start, end) in blocks.iter().filter(|b| b.1 > una && b.1 <= next) {
-                let start = start.max(self.snd_una);
+                let start = start.max(self.stream.una);
                 if start < end {
                     if config.recovery.adapt_reordering {
-                        let highest = self.sacked.end();
-                        self.note_late_without_board((start, end), highest, ack, config);
+                        let highest = self.recovery.sacked.end();
+                        self.recovery.note_late_without_board((start, end), highest, ack, config);
                     }
-                    bytes += self.sacked.insert(start, end);
+                    bytes += self.recovery.sacked.insert(start, end);
                 }
             }
             return bytes;
         }
-        let context = self.context(now, packet, config);
+        let context = self.recovery.context(now, packet, &self.stream, config);
         for (i, &(start, end)) in blocks.iter().enumerate() {
-            let start = start.max(self.snd_una);
-            if start >= end || end > self.snd_max || (twice && i == 0) {
+            let start = start.max(self.stream.una);
+            if start >= end || end > self.stream.next || (twice && i == 0) {
                 continue;
             }
-            if let Some(board) = &mut self.board {
-                let (mut gap, mut gap_end) = self.sacked.gap_from(start);
+            if let Some(board) = &mut self.recovery.board {
+                let (mut gap, mut gap_end) = self.recovery.sacked.gap_from(start);
                 while gap < end {
                     let stop = gap_end.min(end);
                     let (from, to) = board.sack(gap, stop, context, &mut news.delivery);
                     if from < to {
-                        bytes += self.sacked.insert(from, to);
+                        bytes += self.recovery.sacked.insert(from, to);
                     }
-                    (gap, gap_end) = self.sacked.gap_from(stop);
+                    (gap, gap_end) = self.recovery.sacked.gap_from(stop);
                 }
                 continue;
             }
-            if self.phase == Phase::Loss {
-                news.delivery.original |= self.has_original(start, end);
+            if self.recovery.phase == Phase::Loss {
+                news.delivery.original |= self.recovery.has_original(start, end);
             }
-            bytes += self.sacked.insert(start, end);
+            bytes += self.recovery.sacked.insert(start, end);
         }
-        self.note_reordering(news, self.snd_una, config);
+        self.recovery.note_overtaken(news.delivery.overtaken, self.stream.una, config);
         bytes
     }
 
@@ -341,60 +330,35 @@ impl Endpoint {
         ack: u64,
         config: &TcpConfig,
     ) -> Option<Answered> {
-        let context = self.context(now, packet, config);
-        self.board.as_mut().and_then(|board| board.acknowledge_plain(ack, context))
+        let context = AckContext::plain(now, packet, config);
+        self.recovery.board.as_mut().and_then(|board| board.acknowledge_plain(ack, context))
     }
 
     /// Everything below `ack` leaves the scoreboard.
     fn clear_board(
         &mut self,
         ack: u64,
-        context: Context,
+        context: AckContext,
         news: &mut News,
         config: &TcpConfig,
     ) -> Option<Answered> {
-        let board = self.board.as_mut();
+        let board = self.recovery.board.as_mut();
         let answered = board.and_then(|b| b.acknowledge(ack, context, &mut news.delivery));
-        self.note_reordering(news, ack, config);
+        self.recovery.note_overtaken(news.delivery.overtaken, ack, config);
         answered
-    }
-
-    /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.
-    fn has_original(&self, from: u64, to: u64) -> bool {
-        let (low, high) = (from.max(self.resent_to()), to.min(self.recover));
-        low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
-    }
-
-    #[inline]
-    fn context(&self, now: Time, packet: &Packet, config: &TcpConfig) -> Context {
-        let heeds_echo = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
-        Context {
-            now,
-            echo_us: heeds_echo.then_some(packet.ts_echo_us),
-            highest: self.sacked.end().max(self.snd_una),
-            recover: self.recover,
-        }
-    }
-
-    #[inline]
-    fn note_reordering(&mut self, news: &News, ack: u64, config: &TcpConfig) {
-        if let Some(start) = news.delivery.overtaken
-            && let Some(board) = &mut self.board
-        {
-            board.rack.note_reordering();
-            self.note_late(start, ack, config);
-        }
     }
 
     /// The receiver has got a segment twice.
     fn on_dsack(&mut self, block: (u64, u64), config: &TcpConfig) {
-        self.count().dsacks += 1;
-        self.note_duplicate(block, config);
+        self.recovery.count().dsacks += 1;
+        if let Some(undo) = &mut self.recovery.rare().undo {
+            undo.note_duplicate(block, config);
+        }
         let of_probe = {
-            let rare = self.rare();
+            let rare = self.recovery.rare();
             rare.probe_again && rare.probe_end == block.1
         };
-        if !of_probe && let Some(board) = &mut self.board {
+        if !of_probe && let Some(board) = &mut self.recovery.board {
             board.rack.dsack_seen = true;
         }
     }

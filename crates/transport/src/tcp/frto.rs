@@ -10,16 +10,17 @@
 //! receive window, recovery goes the ordinary way (RFC 5682, step 2b, as Linux does; the RFC would
 //! also allow to wait).
 
-use super::Sink;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Sink};
+use super::phases::Phase;
 use super::undo::{Advice, Evidence};
 
 impl Endpoint {
     /// A timeout: whether it can be judged so. `before` is the phase it struck in.
     pub(super) fn begin_frto(&mut self, before: Phase, config: &TcpConfig) {
         if config.recovery.frto {
-            self.rare().frto = before == Phase::Open || self.retries > 1;
+            self.recovery.rare().frto = before == Phase::Open || self.timers.retries > 1;
         }
     }
 
@@ -27,30 +28,29 @@ impl Endpoint {
     pub(super) fn judge_by_frto(
         &mut self,
         evidence: Evidence,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
+        ctx: &mut Context<'_, impl Sink>,
     ) -> Advice {
-        if !self.rare().frto {
+        if !self.recovery.rare().frto {
             return Advice::GoOn;
         }
         if evidence.original {
-            self.rare().frto = false;
-            self.undo_timeout(evidence.acked, sink);
-        } else if self.snd_max > self.recover {
+            self.recovery.rare().frto = false;
+            self.undo_timeout(evidence.acked, ctx.sink);
+        } else if self.stream.next > self.recovery.recover() {
             if evidence.duplicate {
-                self.rare().frto = false;
-                if !config.sack {
+                self.recovery.rare().frto = false;
+                if !ctx.config.sack {
                     // RFC 5682, 2.1 step 3a: no SACKs tell that the two new segments have left
-                    let three = 3 * u64::from(config.segment);
+                    let three = 3 * u64::from(ctx.config.segment);
                     self.window.cwnd = self.window.cwnd.max(three);
                 }
             }
-        } else if evidence.acked > 0 && self.snd_una < self.recover {
-            let right_edge = self.snd_una + u64::from(self.peer_window).min(config.max_window);
-            if self.snd_max < self.send_end() && self.snd_max < right_edge {
+        } else if evidence.acked > 0 && self.stream.una < self.recovery.recover() {
+            let right_edge = self.right_edge(ctx.config);
+            if self.stream.next < self.send_end() && self.stream.next < right_edge {
                 return Advice::NothingAgain;
             }
-            self.rare().frto = false;
+            self.recovery.rare().frto = false;
         }
         Advice::GoOn
     }

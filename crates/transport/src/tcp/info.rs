@@ -3,7 +3,7 @@
 use super::Stack;
 use super::config::TcpConfig;
 use super::ecn;
-use super::endpoint::{Phase, State};
+use super::phases::{Phase, State};
 use eastwest_types::EndpointId;
 
 /// What a sender is doing about congestion (Linux, `enum tcp_ca_state`).
@@ -22,29 +22,44 @@ pub enum CongestionState {
     Loss = 4,
 }
 
-/// Where a connection stands (RFC 9293, 3.3.2).
+/// Where a connection stands (RFC 9293, 3.3.2), with the numbers of Linux (`enum` in `tcp_states.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum ConnectionState {
-    /// Waits for a SYN.
-    Listen,
-    /// Has sent a SYN.
-    SynSent,
-    /// Has answered a SYN.
-    SynReceived,
     /// Both know of each other; neither has closed.
-    Established,
+    Established = 1,
+    /// Has sent a SYN.
+    SynSent = 2,
+    /// Has answered a SYN.
+    SynReceived = 3,
     /// Has closed; the FIN is not acknowledged yet.
-    FinWait1,
+    FinWait1 = 4,
     /// Has closed; the FIN is acknowledged.
-    FinWait2,
-    /// The other end has closed.
-    CloseWait,
-    /// Closed after the other end; the FIN is not acknowledged yet.
-    LastAck,
+    FinWait2 = 5,
     /// Both have closed.
-    TimeWait,
+    TimeWait = 6,
     /// Given up.
-    Failed,
+    Failed = 7,
+    /// The other end has closed.
+    CloseWait = 8,
+    /// Closed after the other end; the FIN is not acknowledged yet.
+    LastAck = 9,
+    /// Waits for a SYN.
+    Listen = 10,
+}
+
+impl ConnectionState {
+    /// Returns whether the handshake is under way.
+    pub fn is_opening(self) -> bool {
+        use ConnectionState::{Listen, SynReceived, SynSent};
+        matches!(self, Listen | SynSent | SynReceived)
+    }
+
+    /// Returns whether nothing more will come.
+    pub fn is_over(self) -> bool {
+        use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
+        matches!(self, CloseWait | Failed | LastAck | TimeWait)
+    }
 }
 
 /// State of one end.
@@ -90,18 +105,18 @@ impl Stack {
     pub fn info(&self, id: EndpointId) -> Info {
         let e = self.endpoint(id);
         let held = |position: u64| {
-            let position = position.clamp(e.snd_una, e.snd_max);
-            (position - e.snd_una) - e.sacked.below(position)
+            let position = position.clamp(e.stream.una, e.stream.next);
+            (position - e.stream.una) - e.recovery.sacked.below(position)
         };
-        let (lost, resent) = match (&e.board, e.phase) {
+        let (lost, resent) = match (&e.recovery.board, e.recovery.phase) {
             (Some(board), _) => (board.lost(), board.resent()),
             (None, Phase::Open) => (0, 0),
-            (None, _) => (held(e.lost_to()), held(e.resent_to())),
+            (None, _) => (held(e.recovery.lost_to()), held(e.recovery.resent_to())),
         };
-        let sacked = e.arrived(self.config_of(id)).min(e.outstanding());
+        let sacked = e.recovery.arrived(self.config_of(id)).min(e.outstanding());
         Info {
             connection: e.connection_state(),
-            congestion: match e.phase {
+            congestion: match e.recovery.phase {
                 Phase::Recovery => CongestionState::Recovery,
                 Phase::Loss => CongestionState::Loss,
                 Phase::Open if e.ecn & ecn::HELD != 0 => CongestionState::Cwr,
@@ -112,27 +127,27 @@ impl Stack {
             sacked,
             lost,
             resent,
-            unsent: e.write_end.saturating_sub(e.snd_max.max(1)),
-            acknowledged: e.snd_una.clamp(1, e.write_end) - 1,
+            unsent: e.stream.unsent(),
+            acknowledged: e.stream.una.clamp(1, e.stream.end) - 1,
             received: e.received(),
             peer_window: e.peer_window,
-            retries: if e.waits_for_window() { 0 } else { e.retries },
-            probes: if e.waits_for_window() { e.retries } else { 0 },
-            backoff: e.backoff,
-            reordering: e.degree_of_reordering(self.config_of(id)),
+            retries: if e.waits_for_window() { 0 } else { e.timers.retries },
+            probes: if e.waits_for_window() { e.timers.retries } else { 0 },
+            backoff: e.timers.backoff,
+            reordering: e.recovery.degree_of_reordering(self.config_of(id)),
         }
     }
 }
 
 impl super::Endpoint {
     fn connection_state(&self) -> ConnectionState {
-        let fin_acknowledged = self.closing && self.snd_una == self.write_end + 1;
+        let fin_acknowledged = self.closing && self.stream.una == self.stream.end + 1;
         match self.state {
             State::Listen => ConnectionState::Listen,
             State::SynSent => ConnectionState::SynSent,
             State::SynReceived => ConnectionState::SynReceived,
             State::Failed => ConnectionState::Failed,
-            State::Established => match (self.closing, self.rcv_nxt > self.fin_at) {
+            State::Established => match (self.closing, self.receiver.next > self.receiver.fin_at) {
                 (false, false) => ConnectionState::Established,
                 (false, true) => ConnectionState::CloseWait,
                 (true, false) if fin_acknowledged => ConnectionState::FinWait2,

@@ -1,9 +1,10 @@
 //! Where an endpoint meets pacing and the models of BBR: when the next segment may leave, what is noted
 //! of those that do, and the window and rate that follow from their arrival.
 
+use super::bursts::{Burst, Room};
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
-use super::offload::{Burst, Room};
+use super::endpoint::Endpoint;
+use super::phases::Phase;
 use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
 
@@ -77,11 +78,11 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn follow_window(&mut self, config: &TcpConfig) {
         if (config.rules.pacing || config.offload.on || config.small_queues.on)
-            && let Some(srtt) = self.rtt.srtt()
+            && let Some(srtt) = self.timers.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
             && !config.congestion.follows_path()
         {
-            let (w, out) = (&self.window, self.snd_max - self.snd_una);
+            let (w, out) = (&self.window, self.stream.outstanding());
             control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
         }
         if config.small_queues.on {
@@ -119,7 +120,7 @@ impl Endpoint {
         let in_flight = match (config.congestion.samples_pipe(), again) {
             (true, _) => self.pipe(config).saturating_sub(stop - start),
             (false, true) => 1,
-            (false, false) => start - self.snd_una,
+            (false, false) => start - self.stream.una,
         };
         let Some(control) = self.control.as_deref_mut() else { return };
         if let Some(sampler) = control.algorithm.sampler() {
@@ -140,7 +141,8 @@ impl Endpoint {
             return;
         }
         let pipe = self.pipe(config);
-        let empty = self.write_end - self.snd_max.min(self.write_end) < u64::from(config.segment);
+        let empty =
+            self.stream.end - self.stream.next.min(self.stream.end) < u64::from(config.segment);
         if empty
             && pipe < self.window.cwnd
             && let Some(sampler) = self.control.as_deref_mut().and_then(|c| c.algorithm.sampler())
@@ -153,9 +155,9 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn follow_model(&mut self, now: Time, change: Change, config: &TcpConfig) {
         let in_flight = self.pipe(config);
-        let recovering = self.phase != Phase::Open;
-        let srtt = self.rtt.srtt();
-        let seed = u64::from(self.id.0) << 16 | u64::from(self.hash);
+        let recovering = self.recovery.phase != Phase::Open;
+        let srtt = self.timers.rtt.srtt();
+        let seed = u64::from(self.address.id.0) << 16 | u64::from(self.address.hash);
         let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };
         let delivered = algorithm.sampler().map_or(0, |s| s.delivered);
         let cwnd = algorithm.follow(&PathAck {
@@ -174,10 +176,5 @@ impl Endpoint {
             self.window.cwnd = cwnd;
             pacing.rate = rate;
         }
-    }
-
-    /// Bytes deemed lost now, where they are known one by one.
-    pub(super) fn deemed_lost(&self) -> u64 {
-        self.board.as_ref().map_or(0, |b| b.lost())
     }
 }

@@ -9,54 +9,50 @@
 //! retransmission, which has nothing to do meanwhile.
 
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Linger, State};
-use super::{Notice, Sink};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Notice, Sink};
+use super::phases::{Linger, State};
 use eastwest_types::{Packet, Span, Time};
 
 impl Endpoint {
     /// Whether data waits for nothing but the other end's window.
     pub(super) fn waits_for_window(&self) -> bool {
         self.is_established()
-            && self.linger == Linger::NotYet
-            && self.snd_una == self.snd_max
-            && self.snd_max < self.send_end()
+            && self.timers.linger == Linger::NotYet
+            && self.stream.una == self.stream.next
+            && self.stream.next < self.send_end()
     }
 
     /// Nothing is under way and nothing could be sent: asks for a window in time.
     #[cold]
     pub(super) fn mind_closed_window(&mut self, now: Time, config: &TcpConfig) {
-        if self.rto_at == Time::NEVER && self.waits_for_window() {
-            self.rto_at = self.deadline(now, self.probe_interval(config), config);
+        if self.timers.rto_at == Time::NEVER && self.waits_for_window() {
+            self.timers.rto_at = self.deadline(now, self.probe_interval(config), config);
         }
     }
 
     /// When the next probe is due after this one.
     fn probe_interval(&self, config: &TcpConfig) -> Span {
-        let base = self.rtt.rto(0, config).max(config.min_rto);
-        let doubled = base.0.saturating_mul(1 << self.backoff.min(40));
+        let base = self.timers.rtt.rto(0, config).max(config.min_rto);
+        let doubled = base.0.saturating_mul(1 << self.timers.backoff.min(40));
         Span(doubled).min(config.max_rto.max(base))
     }
 
     /// The timer strikes while [`Endpoint::waits_for_window`]; returns whether it does.
-    pub(super) fn on_persist_timer(
-        &mut self,
-        now: Time,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) -> bool {
+    pub(super) fn on_persist_timer(&mut self, ctx: &mut Context<'_, impl Sink>) -> bool {
         if !self.waits_for_window() {
             return false;
         }
-        if u32::from(self.retries) >= config.max_retries {
+        if u32::from(self.timers.retries) >= ctx.config.max_retries {
             self.state = State::Failed;
-            self.ack_at = Time::NEVER;
-            sink.notify(self.id, Notice::Failed);
+            self.receiver.ack_at = Time::NEVER;
+            ctx.sink.notify(self.address.id, Notice::Failed);
             return true;
         }
-        self.retries += 1;
-        self.backoff = self.backoff.saturating_add(1);
-        self.send_window_probe(now, config, sink);
-        self.rto_at = self.deadline(now, self.probe_interval(config), config);
+        self.timers.retries += 1;
+        self.timers.backoff = self.timers.backoff.saturating_add(1);
+        self.send_window_probe(ctx);
+        self.timers.rto_at = self.deadline(ctx.now, self.probe_interval(ctx.config), ctx.config);
         true
     }
 
@@ -66,19 +62,12 @@ impl Endpoint {
         if !self.waits_for_window() {
             return;
         }
-        self.retries = 0;
+        self.timers.retries = 0;
         if packet.window > 0 {
-            self.backoff = 0;
-            self.rto_at = Time::NEVER;
+            self.timers.backoff = 0;
+            self.timers.rto_at = Time::NEVER;
         } else {
-            self.rto_at = self.deadline(now, self.probe_interval(config), config);
+            self.timers.rto_at = self.deadline(now, self.probe_interval(config), config);
         }
-    }
-
-    /// Whether a packet is such a probe: bare, and just below what is expected. After a FIN there are none,
-    /// but ACKs that it has overtaken.
-    #[inline]
-    pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
-        Packet::widen(packet.seq, self.rcv_nxt) + 1 == self.rcv_nxt && self.rcv_nxt <= self.fin_at
     }
 }

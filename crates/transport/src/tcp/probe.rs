@@ -7,9 +7,10 @@
 //! anything is SACKed, never later than the timeout, one probe at a time. A probe that itself repaired
 //! the loss is found by an ACK above it without a DSACK, and the window is then cut as for any loss.
 
-use super::Sink;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase, Probe};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Sink};
+use super::phases::{Phase, Probe};
 use super::rack::LATER;
 use eastwest_types::Time;
 
@@ -27,62 +28,60 @@ impl Endpoint {
     /// Sets the probe's timer after an ACK that moved on, or new data sent.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time, config: &TcpConfig) {
-        let outstanding = self.snd_max - self.snd_una;
-        if self.phase != Phase::Open || !self.sacked.is_empty() || outstanding == 0 {
-            if self.probe == Probe::Tail {
-                self.probe = Probe::None;
+        let outstanding = self.stream.outstanding();
+        if self.recovery.phase != Phase::Open
+            || !self.recovery.sacked.is_empty()
+            || outstanding == 0
+        {
+            if self.timers.probe == Probe::Tail {
+                self.timers.probe = Probe::None;
             }
             return;
         }
-        let timeout = match self.rtt.srtt() {
+        let timeout = match self.timers.rtt.srtt() {
             Some(srtt) if outstanding > u64::from(config.segment) => srtt * 2 + LATER,
             Some(srtt) => srtt * 2 + config.min_rto.max(config.granularity),
             None => config.initial_rto,
         };
-        let at = self.deadline(now, timeout, config).min(self.rto_at);
+        let at = self.deadline(now, timeout, config).min(self.timers.rto_at);
         self.set_probe(Probe::Tail, at);
     }
 
     /// Sets the timer of the board.
     #[inline]
     pub(super) fn set_probe(&mut self, probe: Probe, at: Time) {
-        if let Some(board) = &mut self.board {
+        if let Some(board) = &mut self.recovery.board {
             board.probe_at = at;
-            self.probe = probe;
+            self.timers.probe = probe;
         }
     }
 
     /// The probe's timer has expired (RFC 8985, 7.3).
-    pub(super) fn send_probe(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
-        if self.snd_una == self.snd_max || self.rare().probe_end != 0 {
+    pub(super) fn send_probe(&mut self, ctx: &mut Context<'_, impl Sink>) {
+        if self.stream.una == self.stream.next || self.recovery.rare().probe_end != 0 {
             return;
         }
-        let right_edge = self.snd_una + u64::from(self.peer_window).min(config.max_window);
-        let fresh = self.send_new(now, false, right_edge, config, sink) > 0;
+        let right_edge = self.right_edge(ctx.config);
+        let fresh = self.send_new(false, right_edge, ctx) > 0;
         if !fresh {
-            let segment = u64::from(config.segment);
-            let last = (self.snd_una.max(self.snd_max.saturating_sub(segment)), self.snd_max);
-            let (start, stop) = self.board.as_ref().and_then(|b| b.last()).unwrap_or(last);
-            self.send_data(now, start, stop, true, config, sink);
+            let segment = u64::from(ctx.config.segment);
+            let last =
+                (self.stream.una.max(self.stream.next.saturating_sub(segment)), self.stream.next);
+            let (start, stop) = self.recovery.board.as_ref().and_then(|b| b.last()).unwrap_or(last);
+            self.send_data(start, stop, true, ctx);
         }
-        self.rto_at = self.deadline(now, self.rto(config), config);
-        let end = self.snd_max;
-        let rare = self.rare();
+        self.restart_timer(ctx.now, ctx.config);
+        let end = self.stream.next;
+        let rare = self.recovery.rare();
         rare.counters.probes += 1;
         rare.probe_end = end;
         rare.probe_again = !fresh;
     }
 
-    /// Whether a probe waits for its answer.
-    #[inline]
-    pub(super) fn probe_is_out(&self) -> bool {
-        self.rare.as_ref().is_some_and(|r| r.probe_end != 0)
-    }
-
     /// An ACK while a probe is out (RFC 8985, 7.4).
     pub(super) fn judge_probe(&mut self, answer: Answer, config: &TcpConfig) {
-        let una = self.snd_una;
-        let rare = self.rare();
+        let una = self.stream.una;
+        let rare = self.recovery.rare();
         if una < rare.probe_end {
             return;
         }

@@ -9,9 +9,6 @@
 //! reduction; counts in segments, so that the share is rounded up to one; sends at least one segment
 //! on entry; and leaves recovery with cwnd = ssthresh.
 
-use super::config::TcpConfig;
-use super::ecn;
-use super::endpoint::{Endpoint, Phase};
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +46,7 @@ impl Prr {
     }
 
     /// How many bytes may leave now.
-    fn send_count(
+    pub(super) fn send_count(
         &mut self,
         rule: PrrRule,
         report: Report,
@@ -80,26 +77,6 @@ impl Prr {
             }
             PrrRule::Off | PrrRule::Rfc6937 => count,
         }
-    }
-}
-
-impl Endpoint {
-    /// Whether the window falls to the threshold step by step: in fast recovery, and after marks.
-    #[inline]
-    pub(super) fn is_reducing(&self) -> bool {
-        self.phase == Phase::Recovery || (self.ecn & ecn::HELD != 0 && self.phase == Phase::Open)
-    }
-
-    /// The window for what an ACK meanwhile reports.
-    pub(super) fn reduce_in_step(&mut self, report: Report, config: &TcpConfig) {
-        if !self.is_reducing() || report.delivered == 0 {
-            return;
-        }
-        let (pipe, ssthresh) = (self.pipe(config), self.window.ssthresh);
-        let segment = u64::from(config.segment);
-        let prr = &mut self.rare().prr;
-        let count = prr.send_count(config.recovery.prr, report, pipe, ssthresh, segment);
-        self.window.cwnd = (pipe + count).max(segment);
     }
 }
 

@@ -10,13 +10,10 @@
 //! [`RackRule`] has where Linux and the RFC differ. The smallest round trip is that of the last five
 //! minutes (Linux, `tcp_min_rtt_wlen`): one that has stood so long gives way to the next, whatever it is.
 
-use super::Sink;
-use super::board::Context;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase, Probe};
-use super::prr::Report;
-use super::rules::{PrrRule, RackRule};
-use eastwest_types::{Span, Time};
+use super::rtt::timestamp_us;
+use super::rules::RackRule;
+use eastwest_types::{Packet, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
@@ -26,6 +23,28 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 /// What Linux adds to short timers, `TCP_TIMEOUT_MIN_US`.
 pub(super) const LATER: Span = Span::from_ms(2);
 
+/// What an ACK is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckContext {
+    pub(super) now: Time,
+    /// The time it echoes, microseconds, where that is to be heeded.
+    pub(super) echo_us: Option<u32>,
+    /// The highest position SACKed before this ACK.
+    pub(super) highest: u64,
+    /// Where the present recovery ends.
+    pub(super) recover: u64,
+}
+
+impl AckContext {
+    /// Returns that of an ACK while nothing is SACKed and no loss is known: positions do not matter then.
+    #[inline]
+    pub(super) fn plain(now: Time, packet: &Packet, config: &TcpConfig) -> AckContext {
+        let heeds_echo = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
+        let echo_us = heeds_echo.then_some(packet.ts_echo_us);
+        AckContext { now, echo_us, highest: 0, recover: 0 }
+    }
+}
+
 /// What RACK knows of a connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
@@ -33,7 +52,7 @@ pub(super) struct Rack {
     xmit: Time,
     end: u64,
     /// Round trip of the segment that arrived last.
-    rtt: Span,
+    pub(super) rtt: Span,
     min_rtt: Span,
     min_rtt_at: Time,
     /// No further step before this position is acknowledged.
@@ -42,7 +61,7 @@ pub(super) struct Rack {
     steps: u8,
     keep: u8,
     /// Something has arrived since the last look at losses.
-    advanced: bool,
+    pub(super) advanced: bool,
     reordering_seen: bool,
     pub(super) dsack_seen: bool,
 }
@@ -79,11 +98,10 @@ impl Rack {
 
     /// A segment has arrived (RFC 8985, 6.2 steps 1 and 2).
     #[inline]
-    pub(super) fn advance(&mut self, resent: bool, end: u64, at: Time, c: Context) {
+    pub(super) fn advance(&mut self, resent: bool, end: u64, at: Time, c: AckContext) {
         let rtt = c.now.since(at);
         if resent {
-            let echoes_older =
-                |echo: u32| (echo.wrapping_sub(super::output::timestamp_us(at)) as i32) < 0;
+            let echoes_older = |echo: u32| (echo.wrapping_sub(timestamp_us(at)) as i32) < 0;
             if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
                 return; // the answer to an earlier copy
             }
@@ -124,7 +142,7 @@ impl Rack {
     }
 
     /// DSACKs widen the window (RFC 8985, 6.2 step 4).
-    fn adapt(&mut self, una: u64, next: u64) {
+    pub(super) fn adapt(&mut self, una: u64, next: u64) {
         if una < self.step_after {
             self.dsack_seen = false;
         }
@@ -138,98 +156,11 @@ impl Rack {
         }
     }
 
-    fn window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
+    /// The reordering window.
+    pub(super) fn window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;
         }
         Span((self.min_rtt.0 / 4).saturating_mul(u64::from(self.steps))).min(srtt)
-    }
-}
-
-/// What a look for losses has found.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Findings {
-    /// Something that was not known to be lost.
-    pub(super) lost_more: bool,
-    /// The first lost segment goes out at once.
-    pub(super) send_first: bool,
-}
-
-impl Endpoint {
-    /// Marks what is lost; arms the timer for what may still come. Returns whether a retransmission
-    /// was lost.
-    fn rack_detect(&mut self, now: Time, config: &TcpConfig) -> bool {
-        let in_recovery = self.phase != Phase::Open;
-        let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
-        let degree = self.degree_of_reordering(config);
-        let Some(board) = &mut self.board else { return false };
-        let enough = board.sacked_segments() >= degree;
-        let window = board.rack.window(in_recovery, enough, srtt);
-        let patience = (board.rack.rtt + window).0 as i64;
-        let (again, left) = board.judge(&self.sacked, |at| patience - now.since(at).0 as i64);
-        if left > 0 {
-            let later = if config.recovery.rack == RackRule::Linux { LATER } else { Span::ZERO };
-            let at = self.deadline(now, Span(left as u64) + later, config);
-            self.set_probe(Probe::Reorder, at);
-        } else if self.probe == Probe::Reorder {
-            self.probe = Probe::None;
-        }
-        if again {
-            self.count().lost_retransmits += 1;
-        }
-        again
-    }
-
-    /// An ACK that leaves doubts: looks for losses and starts a recovery where there are.
-    pub(super) fn rack_on_ack(
-        &mut self,
-        now: Time,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) -> Findings {
-        let (una, next) = (self.snd_una, self.snd_max);
-        let Some(board) = &mut self.board else { return Findings::default() };
-        board.rack.adapt(una, next);
-        let before = board.lost();
-        let look = std::mem::take(&mut board.rack.advanced);
-        let again = look && self.rack_detect(now, config);
-        let lost = self.board.as_ref().map_or(0, |b| b.lost());
-        let enter = match self.phase {
-            Phase::Open => lost > 0,
-            Phase::Loss => again,
-            Phase::Recovery => false,
-        };
-        Findings {
-            lost_more: lost > before || again,
-            send_first: enter && self.begin_recovery(config, sink),
-        }
-    }
-
-    /// The reordering timer has expired (RFC 8985, 6.3).
-    pub(super) fn on_reorder_timer(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
-        let pipe = self.pipe(config);
-        self.rack_detect(now, config);
-        if self.pipe(config) == pipe {
-            return;
-        }
-        if self.phase != Phase::Recovery {
-            let send_first = self.begin_recovery(config, sink);
-            if config.recovery.prr != PrrRule::Off {
-                let delivered = u64::from(config.segment);
-                let report = Report { delivered, advanced: false, lost_more: true };
-                self.reduce_in_step(report, config);
-            }
-            if send_first {
-                self.send_lost(now, config, sink);
-            }
-        }
-        self.transmit(now, config, sink);
-    }
-
-    /// The time that RACK leaves a segment after a timeout (RFC 8985, 6.3; `tcp_timeout_mark_lost`).
-    pub(super) fn rack_on_timeout(&mut self, now: Time) {
-        let Some(board) = &mut self.board else { return };
-        let rtt = board.rack.rtt.0 as i64;
-        board.judge_after_timeout(|at| rtt - now.since(at).0 as i64);
     }
 }

@@ -1,10 +1,9 @@
 //! State of a sender that only losses touch, in a box of its own that is there from the first of them
-//! on: most endpoints never need it, and the lines of [`Endpoint`] stay with what every packet needs.
+//! on: most endpoints never need it, and the lines of [`Endpoint`](super::endpoint::Endpoint) stay with what every packet needs.
 
-use super::cause::Row;
-use super::endpoint::{Counters, Endpoint};
+use super::counters::{Counters, Row};
+use super::phases::Cut;
 use super::prr::Prr;
-use super::reno::Cut;
 use super::undo::Undo;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rare {
     pub(super) counters: Counters,
+    /// Where [`Phase`](super::phases::Phase) returns to open.
+    pub(super) recover: u64,
     /// Without a board: below this, what is not SACKed is lost …
     pub(super) lost_to: u64,
     /// … and below this it has been sent again.
@@ -45,39 +46,4 @@ pub(super) struct Rare {
     /// Whether that probe was the last segment again, not a new one.
     pub(super) probe_again: bool,
     pub(super) last_cut: Cut,
-}
-
-impl Endpoint {
-    /// The rarely used state; made where it is not there yet.
-    pub(super) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
-    }
-
-    /// Below this, what is not SACKed is lost.
-    pub(super) fn lost_to(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |r| r.lost_to)
-    }
-
-    /// Below this, what is not SACKed has been sent again.
-    pub(super) fn resent_to(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |r| r.resent_to)
-    }
-
-    pub(super) fn set_lost_to(&mut self, to: u64) {
-        self.rare().lost_to = to;
-    }
-
-    pub(super) fn set_resent_to(&mut self, to: u64) {
-        self.rare().resent_to = to;
-    }
-
-    /// The counters, to count something.
-    pub(super) fn count(&mut self) -> &mut Counters {
-        &mut self.rare().counters
-    }
-
-    /// What this endpoint has counted as a sender.
-    pub fn counters(&self) -> Counters {
-        self.rare.as_ref().map_or_else(Counters::default, |r| r.counters)
-    }
 }

@@ -7,33 +7,145 @@
 //! Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that is not SACKed is lost
 //! and sent again in slow start.
 
+use super::board::Board;
 use super::config::TcpConfig;
-use super::ecn::HELD;
-use super::endpoint::{Endpoint, Phase, Probe};
-use super::prr::Prr;
-use super::rules::PrrRule;
-use super::{Notice, Repair, Sink};
-use eastwest_types::Time;
+use super::counters::Counters;
+use super::phases::{Cut, Phase};
+use super::rack::AckContext;
+use super::ranges::Ranges;
+use super::rare::Rare;
+use super::stream::Stream;
+use super::undo::Undo;
+use eastwest_types::{Packet, Time};
+use serde::{Deserialize, Serialize};
 
-impl Endpoint {
-    /// Tells those who look on.
-    #[cold]
-    pub(super) fn tell(&self, step: Repair, from: u64, to: u64, sink: &mut impl Sink) {
-        sink.notify(self.id, Notice::Repair { step, from, to });
+/// What a sender knows of the segments that are outstanding, and what it does about losses.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Recovery {
+    /// Positions above the acknowledged ones that are known to have arrived.
+    pub(super) sacked: Ranges,
+    /// With RACK: what is outstanding, segment by segment, once something has been sent.
+    pub(super) board: Option<Box<Board>>,
+    /// What only losses touch.
+    pub(super) rare: Option<Box<Rare>>,
+    /// Duplicate ACKs in a row (without SACK: segments that have arrived out of order).
+    pub(super) dup_acks: u32,
+    /// What is being done about losses.
+    pub(super) phase: Phase,
+}
+
+impl Recovery {
+    /// Nothing is outstanding.
+    pub(super) fn new() -> Recovery {
+        Recovery {
+            sacked: Ranges::default(),
+            board: None,
+            rare: None,
+            dup_acks: 0,
+            phase: Phase::Open,
+        }
+    }
+
+    /// Returns the rarely used state; makes it where it is not there yet.
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Returns the counters, to count something.
+    pub(super) fn count(&mut self) -> &mut Counters {
+        &mut self.rare().counters
+    }
+
+    /// Returns what has been counted.
+    pub(super) fn counters(&self) -> Counters {
+        self.rare.as_ref().map_or_else(Counters::default, |r| r.counters)
+    }
+
+    /// Returns the position at which the phase returns to open.
+    #[inline]
+    pub(super) fn recover(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |r| r.recover)
+    }
+
+    /// Below this, what is not SACKed is lost.
+    pub(super) fn lost_to(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |r| r.lost_to)
+    }
+
+    /// Below this, what is not SACKed has been sent again.
+    pub(super) fn resent_to(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |r| r.resent_to)
+    }
+
+    /// Sets [`Recovery::lost_to`].
+    pub(super) fn set_lost_to(&mut self, to: u64) {
+        self.rare().lost_to = to;
+    }
+
+    /// Sets [`Recovery::resent_to`].
+    pub(super) fn set_resent_to(&mut self, to: u64) {
+        self.rare().resent_to = to;
+    }
+
+    /// Returns the last cut of the window, while it can be taken back.
+    pub(super) fn undo(&self) -> Option<&Undo> {
+        self.rare.as_ref().and_then(|r| r.undo.as_ref())
+    }
+
+    /// Returns whether DSACKs prove that the last cut was needless.
+    pub(super) fn proven_by_dsack(&self) -> bool {
+        self.undo().is_some_and(Undo::is_proven)
+    }
+
+    /// Returns what has cut the window last.
+    pub(super) fn last_cut(&self) -> Cut {
+        self.rare.as_ref().map_or(Cut::None, |r| r.last_cut)
+    }
+
+    /// A segment leaves again.
+    #[inline]
+    pub(super) fn note_again(&mut self, now_us: u32) {
+        let rare = self.rare();
+        rare.counters.retransmits += 1;
+        if let Some(undo) = &mut rare.undo {
+            undo.note_again(now_us);
+        }
+    }
+
+    /// Returns whether a probe waits for its answer.
+    #[inline]
+    pub(super) fn probe_is_out(&self) -> bool {
+        self.rare.as_ref().is_some_and(|r| r.probe_end != 0)
+    }
+
+    /// Returns the bytes deemed lost now, where they are known one by one.
+    pub(super) fn deemed_lost(&self) -> u64 {
+        self.board.as_ref().map_or(0, |b| b.lost())
+    }
+
+    /// Returns the bytes sent again that are under way, where they are known one by one.
+    pub(super) fn resent_under_way(&self) -> u64 {
+        self.board.as_ref().map_or(0, |b| b.resent())
     }
 
     /// Bytes in the network: sent, less SACKed, less lost, plus sent again (RFC 6675, `SetPipe`).
-    pub(super) fn pipe(&self, config: &TcpConfig) -> u64 {
-        let outstanding = self.snd_max - self.snd_una;
+    #[inline]
+    pub(super) fn pipe(&self, stream: &Stream, config: &TcpConfig) -> u64 {
         if self.phase == Phase::Open && self.sacked.is_empty() {
-            return outstanding;
+            return stream.outstanding();
         }
+        self.pipe_after_losses(stream, config)
+    }
+
+    #[inline(never)]
+    fn pipe_after_losses(&self, stream: &Stream, config: &TcpConfig) -> u64 {
+        let outstanding = stream.outstanding();
         if let Some(board) = &self.board {
             return board.pipe_of(outstanding - self.sacked.total());
         }
         let not_sacked_below = |position: u64| {
-            let position = position.clamp(self.snd_una, self.snd_max);
-            (position - self.snd_una) - self.sacked.below(position)
+            let position = position.clamp(stream.una, stream.next);
+            (position - stream.una) - self.sacked.below(position)
         };
         let lost = not_sacked_below(self.lost_to());
         let resent = not_sacked_below(self.resent_to());
@@ -54,7 +166,7 @@ impl Endpoint {
     }
 
     /// The next lost bytes to send again, at most a segment.
-    pub(super) fn next_lost(&mut self, config: &TcpConfig) -> Option<(u64, u64)> {
+    pub(super) fn next_lost(&mut self, stream: &Stream, config: &TcpConfig) -> Option<(u64, u64)> {
         if let Some(board) = &mut self.board {
             return board.next_lost();
         }
@@ -62,7 +174,7 @@ impl Endpoint {
         if self.resent_to() >= self.lost_to() {
             return None;
         }
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(self.snd_una));
+        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(stream.una));
         if start >= self.lost_to() {
             return None;
         }
@@ -72,19 +184,19 @@ impl Endpoint {
     /// Bytes that may be sent again without being known to be lost, where nothing better can be sent
     /// (RFC 6675, `NextSeg` rules 3 and 4): holes below what is SACKed, then once in a recovery the
     /// end of what is outstanding.
-    pub(super) fn next_doubtful(&mut self, segment: u64) -> Option<(u64, u64)> {
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(self.snd_una));
+    pub(super) fn next_doubtful(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
+        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(stream.una));
         if start < self.sacked.end() {
             let stop = gap_end.min(start + segment);
             self.set_resent_to(stop);
             return Some((start, stop));
         }
-        if self.snd_una <= self.rare().rescue_above {
+        if stream.una <= self.rare().rescue_above {
             return None;
         }
-        self.rare().rescue_above = self.recover;
-        let start = self.sacked.end().max(self.snd_una).max(self.snd_max.saturating_sub(segment));
-        (start < self.snd_max).then_some((start, self.snd_max))
+        self.rare().rescue_above = self.recover();
+        let start = self.sacked.end().max(stream.una).max(stream.next.saturating_sub(segment));
+        (start < stream.next).then_some((start, stream.next))
     }
 
     /// Moves `lost_to` up to the highest hole with enough SACKed above it.
@@ -101,192 +213,39 @@ impl Endpoint {
         }
     }
 
-    /// Enters or continues fast recovery where segments have arrived out of order. Returns whether it
-    /// has entered: then the first lost segment that has not been sent again goes out at once,
-    /// whatever the window says (RFC 5681, 3.2 step 3; RFC 6675, 5 step 4.3).
-    pub(super) fn detect_loss(&mut self, config: &TcpConfig, sink: &mut impl Sink) -> bool {
-        if config.sack {
-            self.update_lost(config);
-        }
-        if self.phase == Phase::Recovery {
-            return false;
-        }
-        let lost =
-            self.lost_to() > self.snd_una || self.dup_acks >= self.degree_of_reordering(config);
-        // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
-        // may answer what was sent again needlessly
-        let guarded = !config.sack && self.snd_una <= self.recover;
-        if !lost || (guarded && !self.may_recover_again(config)) {
-            return false;
-        }
-        self.begin_recovery(config, sink)
+    /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.
+    pub(super) fn has_original(&self, from: u64, to: u64) -> bool {
+        let (low, high) = (from.max(self.resent_to()), to.min(self.recover()));
+        low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
     }
 
-    /// Fast recovery begins; returns whether the first lost segment goes out at once.
-    pub(super) fn begin_recovery(&mut self, config: &TcpConfig, sink: &mut impl Sink) -> bool {
-        let segment = u64::from(config.segment);
-        let flight = self.flight_without_limited_transmit(segment);
-        self.phase = Phase::Recovery;
-        if self.probe == Probe::Tail {
-            self.probe = Probe::None;
-        }
-        self.rare().probe_end = 0;
-        self.rare().frto = false;
-        self.note_for_undo(false, config);
-        self.count().fast_recoveries += 1;
-        self.tell(Repair::Recovery, self.snd_una, self.snd_max, sink);
-        self.recover = self.snd_max;
-        self.set_resent_to(self.resent_to().max(self.snd_una));
-        self.set_lost_to(self.lost_to().max((self.snd_una + segment).min(self.snd_max)));
-        self.rare().rescue_above = self.snd_una + segment;
-        if self.is_reno(config) && self.recover_after_mark(config) {
-            self.window.credit = 0;
-            return true;
-        }
-        self.window.ssthresh = self.threshold_after_loss(flight, config);
-        match config.recovery.prr {
-            PrrRule::Off => self.window.cwnd = self.window.ssthresh,
-            PrrRule::Rfc6937 => self.rare().prr = Prr::new(flight),
-            PrrRule::Linux => self.rare().prr = Prr::new(self.window.cwnd),
-        }
-        self.window.credit = 0;
-        config.recovery.prr != PrrRule::Linux
-    }
-
-    /// Bytes outstanding for the threshold. What limited transmit has sent beyond the window does
-    /// not count (RFC 5681, 3.2 step 2).
-    fn flight_without_limited_transmit(&self, segment: u64) -> u64 {
-        let flight = self.snd_max - self.snd_una;
-        if self.phase == Phase::Open && flight > self.window.cwnd {
-            return self.window.cwnd / segment * segment;
-        }
-        flight
-    }
-
-    /// Whether a recovery without SACK waits for something above all that was outstanding when it began
-    /// to be acknowledged: until then duplicates may answer what was sent again needlessly, and do not
-    /// count (RFC 6582, 4.1; Linux, `tcp_is_non_sack_preventing_reopen`).
-    pub(super) fn is_held_in_recovery(&self, config: &TcpConfig) -> bool {
-        self.phase == Phase::Recovery
-            && !config.sack
-            && config.recovery.prr == PrrRule::Linux
-            && self.snd_una == self.recover
-    }
-
-    /// An ACK moved on during recovery or after a timeout. Returns whether the first segment has to
-    /// be sent again at once.
-    pub(super) fn on_recovery_progress(
-        &mut self,
+    /// Returns what an ACK that comes now is compared with.
+    #[inline]
+    pub(super) fn context(
+        &self,
         now: Time,
-        acked: u64,
+        packet: &Packet,
+        stream: &Stream,
         config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) -> bool {
-        let segment = u64::from(config.segment);
-        let over = self.snd_una >= self.recover;
-        let mut partial = false;
-        if config.timers.ack_ends_backoff && self.backoff > 0 {
-            self.backoff = 0;
-            if self.rto_at != Time::NEVER {
-                self.rto_at = self.deadline(now, self.rto(config), config);
-            }
-        }
-        if self.is_held_in_recovery(config) {
-            self.dup_acks = 0;
-            self.set_lost_to(self.snd_una);
-            self.set_resent_to(self.snd_una);
-            return false;
-        }
-        if self.phase == Phase::Recovery && self.is_reno(config) {
-            // RFC 2581, 3.2 step 6: any new ACK
-            self.leave_recovery(acked, config, sink);
-            self.grow(now, acked, false, config);
-            return false;
-        }
-        if self.phase == Phase::Loss {
-            let held = self.is_reno(config) && self.ecn & HELD != 0 && self.is_held(config);
-            if !held {
-                self.grow(now, acked, true, config);
-            }
-        } else if !config.sack && !over {
-            // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
-            partial = true;
-            let segments = acked.div_ceil(segment) as u32;
-            self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
-            self.limit_duplicates(u64::from(segments), config);
-            self.set_resent_to(self.snd_una);
-            self.set_lost_to((self.snd_una + segment).min(self.snd_max));
-        }
-        if over {
-            self.leave_recovery(acked, config, sink);
-        }
-        partial
+    ) -> AckContext {
+        let highest = self.sacked.end().max(stream.una);
+        AckContext { highest, recover: self.recover(), ..AckContext::plain(now, packet, config) }
     }
 
-    /// Recovery, or what a timeout began, is over: `acked` bytes have just been acknowledged.
-    fn leave_recovery(&mut self, acked: u64, config: &TcpConfig, sink: &mut impl Sink) {
-        if self.phase == Phase::Recovery && config.recovery.prr != PrrRule::Off {
-            self.window.cwnd = self.window.ssthresh;
+    /// An ACK up to `ack` has shown that segments from `start` on were overtaken.
+    #[inline]
+    pub(super) fn note_overtaken(&mut self, overtaken: Option<u64>, ack: u64, config: &TcpConfig) {
+        if let Some(start) = overtaken
+            && let Some(board) = &mut self.board
+        {
+            board.rack.note_reordering();
+            self.note_late(start, ack, config);
         }
-        if let Some(board) = &mut self.board {
-            board.rack.recovery_ended();
-        }
-        self.phase = Phase::Open;
-        self.tell(Repair::Recovered, self.snd_una - acked, self.snd_una, sink);
-        self.dup_acks = 0;
-        self.set_lost_to(self.snd_una);
-        self.set_resent_to(self.resent_to().max(self.snd_una));
     }
 
-    /// The retransmission timer has expired: start over from the first byte not acknowledged.
-    pub(super) fn enter_loss(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
-        let segment = u64::from(config.segment);
-        if self.snd_una == self.snd_max {
-            return;
-        }
-        // RFC 5681, equation (4); not again for a segment that timed out before. What was sent in
-        // fast recovery must not raise the threshold.
-        let before = self.phase;
-        let recovering = before == Phase::Recovery && self.snd_una < self.recover;
-        let flight = self.flight_without_limited_transmit(segment);
-        if self.is_reno(config) {
-            self.lower_threshold_of_reno(flight, config);
-        } else if self.retries == 1 && !(recovering && config.recovery.one_cut) {
-            self.note_for_undo(true, config);
-            let threshold = self.threshold_after_loss(flight, config);
-            self.window.ssthresh = match self.phase {
-                Phase::Recovery => threshold.min(self.window.ssthresh),
-                Phase::Open | Phase::Loss => threshold,
-            };
-        }
-        if self.retries == 1 {
-            self.rare().timeout_counted = false;
-            if config.timestamps {
-                self.rare().timed_out_at_us = super::output::timestamp_us(now).max(1);
-            }
-        }
-        if before == Phase::Open && config.recovery.adapt_reordering {
-            self.doubt_degree(config);
-        }
-        self.begin_frto(before, config);
-        self.rack_on_timeout(now);
-        self.window.credit = 0;
-        self.forget_path(config);
-        self.phase = Phase::Loss;
-        // with RACK what was sent last may still arrive: one segment beside it (RFC 8985, 6.3)
-        let spared = self.board.as_ref().map_or(0, |_| self.pipe(config));
-        self.window.cwnd = spared + segment;
-        self.probe = Probe::None;
-        self.rare().probe_end = 0;
-        self.recover = self.snd_max;
-        self.set_lost_to(self.snd_max);
-        self.set_resent_to(self.snd_una);
-        self.dup_acks = 0;
-        self.timed_end = 0;
-        self.transmit(now, config, sink);
-        if self.rto_at == Time::NEVER {
-            // pacing holds the first segment back: the timer runs all the same (RFC 6298, 5.6)
-            self.rto_at = self.deadline(now, self.rto(config), config);
-        }
+    /// Gives memory back that a gone connection needs no more.
+    pub(super) fn drop_buffers(&mut self) {
+        self.sacked = Ranges::default();
+        self.board = None;
     }
 }

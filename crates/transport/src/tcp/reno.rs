@@ -16,18 +16,8 @@
 
 use super::config::TcpConfig;
 use super::ecn::HELD;
-use super::endpoint::{Endpoint, Phase};
-use serde::{Deserialize, Serialize};
-
-/// What has cut the window last (ns-2, `last_cwnd_action_`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Cut {
-    #[default]
-    None,
-    Duplicates,
-    Timeout,
-    Mark,
-}
+use super::endpoint::Endpoint;
+use super::phases::{Cut, Phase};
 
 impl Endpoint {
     #[inline]
@@ -35,32 +25,30 @@ impl Endpoint {
         !config.sack && !config.recovery.partial_acks
     }
 
-    fn last_cut(&self) -> Cut {
-        self.rare.as_ref().map_or(Cut::None, |r| r.last_cut)
-    }
-
     /// A duplicate ACK has been counted. In recovery duplicates reduce the pipe instead.
     #[cold]
     pub(super) fn inflate(&mut self, config: &TcpConfig) {
-        if self.phase != Phase::Recovery && self.dup_acks > config.recovery.reordering {
+        if self.recovery.phase != Phase::Recovery
+            && self.recovery.dup_acks > config.recovery.reordering
+        {
             self.window.cwnd += u64::from(config.segment);
         }
     }
 
     /// A new ACK outside of recovery: takes back what duplicates have added beyond the threshold.
     pub(super) fn deflate(&mut self, config: &TcpConfig) {
-        if self.phase == Phase::Recovery {
+        if self.recovery.phase == Phase::Recovery {
             return;
         }
-        if self.dup_acks >= config.recovery.reordering {
+        if self.recovery.dup_acks >= config.recovery.reordering {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
-        self.dup_acks = 0;
+        self.recovery.dup_acks = 0;
     }
 
     /// Whether duplicate ACKs below `recover` may begin a recovery.
     pub(super) fn may_recover_again(&self, config: &TcpConfig) -> bool {
-        self.is_reno(config) && matches!(self.last_cut(), Cut::Duplicates | Cut::Mark)
+        self.is_reno(config) && matches!(self.recovery.last_cut(), Cut::Duplicates | Cut::Mark)
     }
 
     /// A recovery begins. Returns whether marks have cut the window in the same window of data; then it is
@@ -70,32 +58,35 @@ impl Endpoint {
         if marked {
             self.release_hold();
             self.window.cwnd = (self.window.cwnd / 2).max(u64::from(config.segment));
-            self.dup_acks = 0;
+            self.recovery.dup_acks = 0;
         }
-        self.rare().last_cut = Cut::Duplicates;
+        self.recovery.rare().last_cut = Cut::Duplicates;
         marked
     }
 
     /// The retransmission timer has expired.
     pub(super) fn lower_threshold_of_reno(&mut self, flight: u64, config: &TcpConfig) {
-        if self.last_cut() == Cut::Mark {
+        if self.recovery.last_cut() == Cut::Mark {
             self.release_hold();
             return;
         }
-        if self.phase == Phase::Recovery {
-            self.window.cwnd += u64::from(self.dup_acks) * u64::from(config.segment);
+        if self.recovery.phase == Phase::Recovery {
+            self.window.cwnd += u64::from(self.recovery.dup_acks) * u64::from(config.segment);
         }
         self.window.cwnd = self.window.cwnd.min(config.max_window);
         self.window.ssthresh = self.threshold_after_loss(flight, config);
-        self.rare().last_cut = Cut::Timeout;
+        self.recovery.rare().last_cut = Cut::Timeout;
     }
 
     /// Whether an ACK with ECE that acknowledges `acked` bytes cuts the window.
     pub(super) fn heeds_echo(&self, acked: u64) -> bool {
         acked > 0
-            && match self.phase {
-                Phase::Open => self.last_cut() != Cut::Duplicates || self.snd_una > self.recover,
-                Phase::Loss => self.last_cut() == Cut::Timeout,
+            && match self.recovery.phase {
+                Phase::Open => {
+                    self.recovery.last_cut() != Cut::Duplicates
+                        || self.stream.una > self.recovery.recover()
+                }
+                Phase::Loss => self.recovery.last_cut() == Cut::Timeout,
                 Phase::Recovery => false,
             }
     }

@@ -8,12 +8,14 @@
 //! for. Left out: Linux's guess without SACK, where duplicates exceed what is outstanding.
 
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
+use super::phases::Phase;
+use super::recovery::Recovery;
+use super::stream::Stream;
 
 /// The largest degree (Linux, `tcp_max_reordering`).
 const MOST: u32 = 300;
 
-impl Endpoint {
+impl Recovery {
     /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss.
     #[inline]
     pub(super) fn degree_of_reordering(&self, config: &TcpConfig) -> u32 {
@@ -52,16 +54,16 @@ impl Endpoint {
 
     /// Without SACK, after duplicates, or an ACK for so many `segments`: each duplicate stands for a
     /// segment above the hole, and there are no more of them than are outstanding.
-    pub(super) fn limit_duplicates(&mut self, segments: u64, config: &TcpConfig) {
+    pub(super) fn limit_duplicates(&mut self, segments: u64, stream: &Stream, config: &TcpConfig) {
         if config.sack || !config.recovery.adapt_reordering {
             return;
         }
-        if self.phase == Phase::Loss && self.snd_max <= self.recover {
+        if self.phase == Phase::Loss && stream.next <= self.recover() {
             return; // answers to what was sent again needlessly
         }
         let segment = u64::from(config.segment);
-        let out = (self.snd_max - self.snd_una).div_ceil(segment);
-        let lost = self.lost_to().saturating_sub(self.snd_una).div_ceil(segment);
+        let out = stream.outstanding().div_ceil(segment);
+        let lost = self.lost_to().saturating_sub(stream.una).div_ceil(segment);
         let above = out - lost.max(1).min(out);
         if u64::from(self.dup_acks) > above {
             self.dup_acks = above as u32;

@@ -3,27 +3,21 @@
 //!
 //! Hosts of a scenario never send such segments: dialogue tests do.
 
-use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Linger, State};
-use super::{Notice, Sink};
-use eastwest_types::{Packet, Time, flag};
+use super::endpoint::Endpoint;
+use super::interface::{Context, Notice, Sink};
+use super::phases::{Linger, State};
+use eastwest_types::{Packet, flag};
 
 impl Endpoint {
     /// A segment has reached an established connection, and of SYN, RST and ACK it has not ACK alone.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_unusual_flags(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) {
+    pub(super) fn on_unusual_flags(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
         if packet.flags & flag::RST != 0 {
-            self.on_reset(now, packet, config, sink);
+            self.on_reset(packet, ctx);
         } else if packet.flags & flag::SYN != 0 {
             // the SYN-ACK again, because our ACK was lost; or a SYN, which gets a challenge ACK
-            self.send_ack(now, config, sink);
+            self.send_ack(ctx);
         }
         // a segment without ACK is dropped
     }
@@ -32,38 +26,32 @@ impl Endpoint {
     /// the next expected; elsewhere in the window it gets a challenge ACK (RFC 5961, 3.2). In TIME-WAIT
     /// it is dropped (RFC 1337).
     #[cold]
-    pub(super) fn on_reset(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        config: &TcpConfig,
-        sink: &mut impl Sink,
-    ) {
-        let seq = Packet::widen(packet.seq, self.rcv_nxt);
+    pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
+        let seq = Packet::widen(packet.seq, self.receiver.next);
         let ends = match self.state {
             State::Listen | State::Failed => return,
             State::SynSent => packet.flags & flag::ACK != 0 && packet.ack == 1,
-            State::SynReceived => seq == self.rcv_nxt,
-            State::Established if self.linger != Linger::NotYet => return,
-            State::Established => seq == self.rcv_nxt,
+            State::SynReceived => seq == self.receiver.next,
+            State::Established if self.timers.linger != Linger::NotYet => return,
+            State::Established => seq == self.receiver.next,
         };
         if ends {
             self.end_at_once();
-            sink.notify(self.id, Notice::Failed);
+            ctx.sink.notify(self.address.id, Notice::Failed);
         } else if self.is_established()
-            && seq > self.rcv_nxt
-            && seq - self.rcv_nxt < config.max_window
+            && seq > self.receiver.next
+            && seq - self.receiver.next < ctx.config.max_window
         {
-            self.send_ack(now, config, sink);
+            self.send_ack(ctx);
         }
     }
 
     /// The application ends the connection at once: what is not sent never is, and where the other end
     /// has answered it is told by a reset (RFC 9293, 3.10.5).
-    pub(super) fn reset(&mut self, now: Time, config: &TcpConfig, sink: &mut impl Sink) {
+    pub(super) fn reset(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let known = matches!(self.state, State::SynReceived | State::Established);
-        if known && self.linger == Linger::NotYet {
-            self.send_reset(now, config, sink);
+        if known && self.timers.linger == Linger::NotYet {
+            self.send_reset(ctx);
         }
         self.end_at_once();
     }

@@ -7,8 +7,14 @@
 use super::config::TcpConfig;
 use super::rtt_linux::LinuxRtt;
 use super::rules::RtoRule;
-use eastwest_types::Span;
+use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
+
+/// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
+#[inline]
+pub(super) fn timestamp_us(t: Time) -> u32 {
+    (t.0 / 1_000_000) as u32
+}
 
 /// Smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -8,10 +8,12 @@
 //! asks for itself, and its hole stands for the packet that was lost: Linux asks with the whole packet
 //! before it cuts it up.
 
+use super::bursts::Room;
 use super::config::TcpConfig;
-use super::endpoint::{Endpoint, Phase};
-use super::offload::{LARGEST, Room};
+use super::endpoint::Endpoint;
+use super::offload::LARGEST;
 use super::pace::Gate;
+use super::phases::Phase;
 use eastwest_types::Time;
 
 impl Endpoint {
@@ -28,11 +30,11 @@ impl Endpoint {
         let segment = u64::from(config.segment);
         let free = self.card_is_free(now);
         let lost = if again && !free { self.lost_hole(config) } else { None };
-        let unsent = self.send_end().saturating_sub(self.snd_max);
-        let sendable = room.window.min(room.right_edge.saturating_sub(self.snd_max)) / segment;
+        let unsent = self.send_end().saturating_sub(self.stream.next);
+        let sendable = room.window.min(room.right_edge.saturating_sub(self.stream.next)) / segment;
         let most = unsent.div_ceil(segment).min(sendable).max(1);
         let burst = most.min(u64::from(segments));
-        let next = self.snd_max;
+        let next = self.stream.next;
         let Some(control) = self.control.as_deref_mut() else { return (Gate::Open, segments) };
         let rate = control.pacing.rate;
         let queue = control.small_queue.get_or_insert_default();
@@ -53,7 +55,7 @@ impl Endpoint {
 
     /// Whether nothing of the connection waits in the card, or no more than a burst is outstanding.
     fn card_is_free(&mut self, now: Time) -> bool {
-        let una = self.snd_una;
+        let una = self.stream.una;
         let Some(control) = self.control.as_deref_mut() else { return true };
         let queue = control.small_queue.get_or_insert_default();
         queue.free_at = Time::NEVER;
@@ -63,11 +65,11 @@ impl Endpoint {
 
     /// Bytes from the next lost segment to what has arrived behind it, of one burst at most.
     fn lost_hole(&mut self, config: &TcpConfig) -> Option<u64> {
-        if self.phase == Phase::Open {
+        if self.recovery.phase == Phase::Open {
             return None;
         }
-        let (start, stop) = self.next_lost(config)?;
-        let hole = self.sacked.gap_from(start).1.min(self.snd_max) - start;
+        let (start, stop) = self.recovery.next_lost(&self.stream, config)?;
+        let hole = self.recovery.sacked.gap_from(start).1.min(self.stream.next) - start;
         let most = if config.offload.on { LARGEST } else { u64::from(config.segment) };
         Some(hole.min(most).max(stop - start))
     }
@@ -81,7 +83,7 @@ impl Endpoint {
 
     /// All that was sent is acknowledged: nothing waits, and an idle connection keeps nothing.
     pub(super) fn forget_card(&mut self) {
-        if self.snd_una == self.snd_max
+        if self.stream.una == self.stream.next
             && let Some(control) = self.control.as_deref_mut()
         {
             control.small_queue = None;

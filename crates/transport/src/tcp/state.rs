@@ -1,7 +1,7 @@
 //! What a sender may be asked about its window, for traces.
 
 use super::Stack;
-use super::endpoint::Phase;
+use super::phases::Phase;
 use eastwest_types::{EndpointId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +48,10 @@ impl Stack {
         SenderState {
             cwnd: e.window.cwnd,
             ssthresh: (e.window.ssthresh < u64::MAX).then_some(e.window.ssthresh),
-            srtt: e.rtt.srtt(),
+            srtt: e.timers.rtt.srtt(),
             rto: e.rto(self.config_of(id)),
             in_flight: e.pipe(self.config_of(id)),
-            growth: match e.phase {
+            growth: match e.recovery.phase {
                 Phase::Recovery => Growth::Recovery,
                 Phase::Loss => Growth::Loss,
                 Phase::Open if e.window.in_slow_start() => Growth::SlowStart,

@@ -72,8 +72,8 @@ fn one_lost_syn_leaves_the_initial_window_and_its_echo_still_gives_a_sample() {
         assert_eq!(net.end(Side::Client).cwnd(), 10 * SEGMENT);
         // Karn's rule without timestamps
         let sample = timestamps.then_some(Span::from_ms(10));
-        assert_eq!(net.end(Side::Client).rtt.srtt(), sample);
-        assert_eq!(net.end(Side::Server).rtt.srtt(), Some(Span::from_ms(10)));
+        assert_eq!(net.end(Side::Client).timers.rtt.srtt(), sample);
+        assert_eq!(net.end(Side::Server).timers.rtt.srtt(), Some(Span::from_ms(10)));
     }
 }
 
@@ -148,7 +148,7 @@ fn the_timeout_of_the_first_data_counts_from_its_own_echo() {
     net.run_to(5000);
     net.write(Side::Client, 100);
     net.run_to(6000);
-    assert_eq!(net.end(Side::Client).rtt.srtt(), Some(Span::from_ms(10)));
+    assert_eq!(net.end(Side::Client).timers.rtt.srtt(), Some(Span::from_ms(10)));
     assert!(net.end(Side::Client).rto(net.stack.config()) <= Span::from_ms(200));
 }
 

@@ -1,7 +1,7 @@
 //! Timeouts and recoveries that were needless: found and undone, or not.
 
 use super::super::config::TcpConfig;
-use super::super::endpoint::Phase;
+use super::super::phases::Phase;
 use super::super::rules::{RackRule, RecoveryRules};
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Rate, Side, Span};
@@ -20,14 +20,17 @@ fn delayed_window(config: TcpConfig) -> Net {
     });
     net.write_segments(40);
     net.run_to(221);
-    assert_eq!((net.end(Side::Client).cwnd(), net.end(Side::Client).phase), (SEGMENT, Phase::Loss));
+    assert_eq!(
+        (net.end(Side::Client).cwnd(), net.end(Side::Client).recovery.phase),
+        (SEGMENT, Phase::Loss)
+    );
     net
 }
 
 fn finish(net: &mut Net) {
     net.run_to(3000);
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
-    assert_eq!(net.end(Side::Client).phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
 }
 
 fn frto(rack: RackRule, sack: bool) -> TcpConfig {
@@ -145,7 +148,7 @@ fn overtaken(recovery: RecoveryRules, timestamps: bool) -> Net {
     });
     net.write_segments(40);
     net.run_to(36);
-    assert_eq!(net.end(Side::Client).phase, Phase::Recovery);
+    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Recovery);
     net
 }
 

@@ -313,7 +313,7 @@ impl Net {
             Event::Wake(id) => self.stack.on_wake(self.wires.now, id, &mut self.wires),
             Event::Arrive(side, packet, sack) => {
                 // SACK blocks of an ACK that a later one has overtaken are heeded only where so set
-                let late = packet.ack < self.end(side).snd_una;
+                let late = packet.ack < self.end(side).stream.una;
                 let heeded = !late || self.stack.config().recovery.late_sacks;
                 if packet.dst_endpoint == self.id(side) && heeded {
                     let told = &mut self.wires.told[side as usize];
@@ -337,19 +337,19 @@ impl Net {
         let config = self.stack.config();
         assert!(e.cwnd() >= u64::from(config.segment));
         assert!(e.ssthresh() >= 2 * u64::from(config.segment));
-        assert!(e.snd_una <= e.snd_max && e.snd_max <= e.send_end().max(1));
-        assert!(e.lost_to() <= e.snd_max && e.resent_to() <= e.snd_max);
+        assert!(e.stream.una <= e.stream.next && e.stream.next <= e.send_end().max(1));
+        assert!(e.recovery.lost_to() <= e.stream.next && e.recovery.resent_to() <= e.stream.next);
         assert!(e.outstanding() <= config.max_window);
         // RFC 6675, SetPipe, octet by octet in steps that no range border falls between
-        if let Some(board) = &e.board {
-            board.check(e.snd_una, e.snd_max, &e.sacked);
-        } else if config.sack && e.snd_max <= 200 * SEGMENT {
+        if let Some(board) = &e.recovery.board {
+            board.check(e.stream.una, e.stream.next, &e.recovery.sacked);
+        } else if config.sack && e.stream.next <= 200 * SEGMENT {
             let below = |p: u64, q: u64| u64::from(p < q);
-            let octet = |p: u64| match e.sacked.containing(p) {
+            let octet = |p: u64| match e.recovery.sacked.containing(p) {
                 Some(_) => 0,
-                None => 1 - below(p, e.lost_to()) + below(p, e.resent_to()),
+                None => 1 - below(p, e.recovery.lost_to()) + below(p, e.recovery.resent_to()),
             };
-            let pipe: u64 = (e.snd_una..e.snd_max).map(octet).sum();
+            let pipe: u64 = (e.stream.una..e.stream.next).map(octet).sum();
             assert_eq!(e.pipe(config), pipe);
         }
     }

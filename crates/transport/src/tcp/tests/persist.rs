@@ -8,7 +8,7 @@ use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, Side, Span, flag};
 
 /// The server's ACK of all that the client has sent, with this window.
 fn window(net: &mut Net, window: u32) {
-    let (una, next) = (net.end(Side::Client).acknowledged(), net.end(Side::Client).snd_max);
+    let (una, next) = (net.end(Side::Client).acknowledged(), net.end(Side::Client).stream.next);
     assert_eq!(una, next);
     let packet = Packet {
         born: net.now(),

@@ -2,7 +2,7 @@
 //! the ACK for the n-th segment sent at 20 ms comes at 30 + n ms.
 
 use super::super::config::TcpConfig;
-use super::super::endpoint::Phase;
+use super::super::phases::Phase;
 use super::super::rules::{PrrRule, RackRule, RecoveryRules};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_engine::random::Stream;
@@ -105,7 +105,8 @@ fn the_degree_of_reordering_grows_with_what_comes_late() {
 #[test]
 fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
     let mut net = Net::established(rack());
-    let smallest = |net: &Net| net.end(Side::Client).board.as_ref().unwrap().rack.min_rtt();
+    let smallest =
+        |net: &Net| net.end(Side::Client).recovery.board.as_ref().unwrap().rack.min_rtt();
     net.write_segments(1);
     net.run_to(100);
     net.wires.delay = Span::from_ms(20);
@@ -126,7 +127,7 @@ fn without_timestamps_each_ack_times_a_round_trip() {
     net.wires.rate = Some(Rate(8 * (SEGMENT + 40) * 1000));
     net.write_segments(10);
     net.run_to(1000);
-    let srtt = net.end(Side::Client).rtt.srtt().unwrap();
+    let srtt = net.end(Side::Client).timers.rtt.srtt().unwrap();
     assert!(Span::from_us(14_800) < srtt && srtt < Span::from_us(14_900), "{srtt}");
 }
 
@@ -160,7 +161,10 @@ fn a_timeout_spares_what_was_sent_last() {
     net.write_segments(1);
     net.run_to(221);
     let client = net.end(Side::Client);
-    assert_eq!((client.phase, client.pipe(net.stack.config())), (Phase::Loss, 2 * SEGMENT));
+    assert_eq!(
+        (client.recovery.phase, client.pipe(net.stack.config())),
+        (Phase::Loss, 2 * SEGMENT)
+    );
     net.run_to(1000);
     // the fourth arrives and is SACKed: it is not sent again
     assert_eq!(again(&net), [(220, 1), (225, 2), (230, 3)]);
@@ -202,7 +206,7 @@ fn a_lost_tail_costs_a_probe_and_no_timeout() {
     net.run_to(1000);
     let sent = again(&net);
     assert_eq!(sent.iter().map(|s| s.1).collect::<Vec<_>>(), [10, 8, 9]);
-    let srtt = net.end(Side::Client).rtt.srtt().unwrap();
+    let srtt = net.end(Side::Client).timers.rtt.srtt().unwrap();
     assert!(sent[0].0 > 37 + 20 && sent[0].0 < 37 + 2 + 2 * 20, "{sent:?} {srtt:?}");
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.probes, totals.fast_recoveries), (0, 1, 1));

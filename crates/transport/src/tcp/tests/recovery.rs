@@ -3,7 +3,7 @@
 
 use super::super::Repair;
 use super::super::config::TcpConfig;
-use super::super::endpoint::Phase;
+use super::super::phases::Phase;
 use super::super::rules::RecoveryRules;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span, Time};
@@ -24,7 +24,7 @@ fn after_loss(config: TcpConfig, segments: u64, lost: &'static [usize]) -> Net {
 fn finish(net: &mut Net, segments: u64) -> u64 {
     net.run_to(2000);
     assert_eq!(net.end(Side::Server).received(), segments * SEGMENT);
-    assert_eq!(net.end(Side::Client).phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
     assert_eq!(net.end(Side::Client).pipe(net.stack.config()), 0);
     net.end(Side::Client).ssthresh() / SEGMENT
 }
@@ -165,7 +165,7 @@ fn the_pipe_keeps_counting_what_is_under_way_when_all_sacks_are_behind_it() {
     for ms in 35..120 {
         net.run_to(ms);
         let e = net.end(Side::Client);
-        if e.phase == Phase::Recovery && ms > 44 {
+        if e.recovery.phase == Phase::Recovery && ms > 44 {
             assert!(e.pipe(net.stack.config()) >= 4 * SEGMENT, "{ms} ms: a burst is coming");
         }
     }
@@ -233,7 +233,7 @@ fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.packet.seq / SEGMENT + 1).collect();
     assert_eq!(again, [1]);
-    assert_eq!(net.end(Side::Client).phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
     finish(&mut net, 12);
     assert_eq!((net.stack.totals().fast_recoveries, net.stack.totals().timeouts), (1, 1));
 }

@@ -1,7 +1,7 @@
 //! Retransmission timeouts.
 
 use super::super::config::TcpConfig;
-use super::super::endpoint::Phase;
+use super::super::phases::Phase;
 use super::super::rules::TimerRules;
 use super::super::{Cause, Notice, Repair};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
@@ -41,7 +41,7 @@ fn without_timestamps_the_doubled_timeout_stays_until_something_new_is_timed() {
     net.write(Side::Client, 10);
     net.run_to(1100);
     assert_eq!(rto(&net), Span::from_ms(200));
-    assert_eq!(net.end(Side::Client).rtt.srtt(), Some(Span::from_ms(10)));
+    assert_eq!(net.end(Side::Client).timers.rtt.srtt(), Some(Span::from_ms(10)));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_lost_retransmission_is_left_to_the_timer_and_leaves_the_threshold() {
     net.lose(&[1, 13]);
     net.write_segments(40);
     net.run_to(40);
-    assert_eq!(net.end(Side::Client).phase, Phase::Recovery);
+    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Recovery);
     net.run_to(500);
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000_000).collect();

@@ -18,6 +18,9 @@
 //!
 //! α is brought up to date when it is needed: between two CNPs it only decays.
 
+use super::rate_control::RateControl;
+use eastwest_settings::quantity::{Bytes, Ratio};
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +158,119 @@ impl ReactionPoint {
         if self.is_free() {
             self.timer_at = Time::NEVER;
         }
+    }
+}
+
+/// Both ends of a flow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Dcqcn {
+    reaction: ReactionPoint,
+    notification: NotificationPoint,
+}
+
+impl RateControl for Dcqcn {
+    const NAME: &'static str = "dcqcn";
+    const DOC: &'static str = "DCQCN: marks, notified to the sender (Zhu et al. 2015)";
+    const TABLE: &'static str = "Settings of DCQCN at the hosts (Zhu et al. 2015).";
+    type Settings = DcqcnConfig;
+
+    /// Defaults are those of figure 14 of the paper (Zhu et al. 2015) and, where it has none, those of IEEE
+    /// 802.1Q and of Mellanox's cards.
+    fn read(s: &mut Section) -> DcqcnConfig {
+        let span = |s: &mut Section, name, doc, default| -> Span {
+            s.get(key(name, doc).default(default).range("1 us", "10 s"))
+        };
+        let rate = |s: &mut Section, name, doc, default| {
+            s.get(key::<Rate>(name, doc).default(default).range("1 kbit/s", "1 Tbit/s"))
+        };
+        let gain: Ratio = s.get(
+            key("gain", "Weight of a notification in alpha (g; Zhu et al. 2015: 1/256).")
+                .default("0.00390625")
+                .range("0.000001", "1"),
+        );
+        let byte_counter: Bytes = s.get(
+            key("byte_counter", "Bytes of a cycle of the byte counter (B; Zhu et al. 2015).")
+                .default("10 MB")
+                .range("1 KB", "1000 GB"),
+        );
+        DcqcnConfig {
+            cnp_interval: span(
+                s,
+                "cnp_interval",
+                "Least time between two notifications of a flow (N; Zhu et al. 2015).",
+                "50 us",
+            ),
+            gain: gain.0,
+            alpha_timer: span(
+                s,
+                "alpha_timer",
+                "After this time without notification alpha decays (K; Zhu et al. 2015).",
+                "55 us",
+            ),
+            increase_timer: span(
+                s,
+                "increase_timer",
+                "Length of a cycle of the timer that raises rates (T; Zhu et al. 2015).",
+                "55 us",
+            ),
+            byte_counter: byte_counter.0,
+            fast_recovery: s.get(
+                key("fast_recovery", "Cycles of fast recovery (F; Zhu et al. 2015).")
+                    .default("5")
+                    .range("1", "1000"),
+            ),
+            additive_increase: rate(
+                s,
+                "additive_increase",
+                "Added to the target in a cycle of additive increase (R_AI; Zhu et al. 2015).",
+                "40 Mbit/s",
+            ),
+            hyper_increase: rate(
+                s,
+                "hyper_increase",
+                "Added, times the number of the cycle, in hyper increase (R_HAI; IEEE 802.1Q and ns3-rdma).",
+                "50 Mbit/s",
+            ),
+            min_rate: rate(
+                s,
+                "min_rate",
+                "No flow is slower (Mellanox, rpg_min_rate).",
+                "1 Mbit/s",
+            ),
+        }
+    }
+
+    fn start(line: Rate) -> Dcqcn {
+        let notification = NotificationPoint::default();
+        Dcqcn { reaction: ReactionPoint::new(line), notification }
+    }
+
+    fn rate(&self) -> Rate {
+        self.reaction.rate()
+    }
+
+    fn is_free(&self) -> bool {
+        self.reaction.is_free()
+    }
+
+    fn timer_at(&self) -> Time {
+        self.reaction.timer_at
+    }
+
+    fn after_sending(&mut self, bytes: u64, settings: &DcqcnConfig) {
+        self.reaction.sends(bytes, settings);
+    }
+
+    fn after_notification(&mut self, now: Time, settings: &DcqcnConfig) {
+        self.reaction.cut(now, settings);
+    }
+
+    fn after_timer(&mut self, now: Time, settings: &DcqcnConfig) {
+        self.reaction.times(now, settings);
+    }
+
+    fn notifies(&mut self, now: Time, settings: &DcqcnConfig) -> bool {
+        self.notification.tells(now, settings)
     }
 }
 

@@ -1,0 +1,135 @@
+//! The system that a script calls: its sockets, its settings and the endpoint under test.
+
+use crate::host::Host;
+use crate::problem::Problem;
+use crate::script::{Call, Packet, Value};
+use crate::setup::Setup;
+use crate::sockets::{Outcome, Socket, Sockets, Wish};
+use crate::wire::Wire;
+use eastwest_types::Time;
+
+/// When dialogues begin: not at 0, which as an echoed timestamp would mean that there is none.
+pub const START: Time = Time(1_000_000_000_000);
+
+/// Returns a time of the dialogue in seconds.
+pub fn seconds(t: Time) -> String {
+    let us = t.since(START).0 / 1_000_000;
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+}
+
+/// What a call does.
+pub enum Does {
+    /// Returns at once.
+    Returns(Outcome),
+    /// Waits.
+    Waits(Wish),
+}
+
+/// What a call does, or why the script cannot go on.
+pub type Answer = Result<Does, Problem>;
+
+/// Returns this number at once.
+pub fn value(n: i64) -> Answer {
+    Ok(Does::Returns(Outcome::Value(n)))
+}
+
+/// Returns this error at once.
+pub fn error(name: &'static str) -> Answer {
+    Ok(Does::Returns(Outcome::Error(name)))
+}
+
+/// Waits for this.
+pub fn waits(wish: Wish) -> Answer {
+    Ok(Does::Waits(wish))
+}
+
+/// The system that a script calls.
+pub struct System {
+    /// The time.
+    pub now: Time,
+    /// Settings until the connection opens.
+    pub setup: Setup,
+    /// The endpoint under test, once there is a connection.
+    pub host: Option<Host>,
+    /// What numbers of the script stand for.
+    pub wire: Wire,
+    /// Sockets of the script.
+    pub sockets: Sockets,
+    /// What has happened so far, a line for each.
+    pub log: Vec<String>,
+    /// The SYN-ACK with which the script will answer, while it calls.
+    pub syn_ack: Option<Packet>,
+}
+
+impl System {
+    /// A system with these settings, which has no socket yet.
+    pub fn new(setup: Setup) -> System {
+        System {
+            now: START,
+            setup,
+            host: None,
+            wire: Wire::default(),
+            sockets: Sockets::default(),
+            log: Vec::new(),
+            syn_ack: None,
+        }
+    }
+
+    /// Opens the connection after the first packet of the other end, which tells what both can do: it calls
+    /// its first number `start`. `active` sends the SYN. Returns whether there is room for it.
+    pub fn open(&mut self, theirs: Option<&Packet>, active: bool) -> bool {
+        self.wire = Wire::agree(&mut self.setup, theirs, active);
+        self.wire.remote_base = theirs.map_or(0, |p| p.start);
+        self.host = Host::open(self.now, self.setup.config.clone(), active);
+        self.sockets.buffer.host_lowat = self.setup.notsent_lowat;
+        if let Some(host) = &mut self.host {
+            host.set_user_timeout(self.setup.user_timeout);
+            host.set_cork(self.now, self.setup.cork);
+        }
+        self.host.is_some()
+    }
+
+    /// Something has happened: looks whether what a call waits for is there.
+    pub fn look(&mut self) {
+        self.sockets.look(self.host.as_mut(), self.now);
+    }
+
+    /// Adds a line to the dialogue.
+    pub fn note(&mut self, at: Time, what: char, line: &str) {
+        self.log.push(format!("{} {what} {line}", seconds(at)));
+    }
+
+    /// Returns the number of a new socket, set or file. Numbers are names: the script chooses them.
+    pub fn new_number(&self, call: &Call) -> i64 {
+        match call.result {
+            Value::Number(n) if n >= 0 => n,
+            _ => self.sockets.free_number(),
+        }
+    }
+
+    /// Returns the number of the socket that is the first argument.
+    pub fn number_of(&self, call: &Call) -> Result<i64, Problem> {
+        let Some(number) = call.number(0) else {
+            return call.fail(format!("{}() needs a socket", call.name));
+        };
+        match self.sockets.all.contains_key(&number) {
+            true => Ok(number),
+            false => call.fail(format!("there is no socket {number}")),
+        }
+    }
+
+    /// Returns the socket that is the first argument.
+    pub fn socket_of(&mut self, call: &Call) -> Result<&mut Socket, Problem> {
+        let number = self.number_of(call)?;
+        let missing = || Problem::new(call.place, format!("there is no socket {number}"));
+        self.sockets.all.get_mut(&number).ok_or_else(missing)
+    }
+
+    /// Returns the error of a connection that has failed, told once.
+    pub fn failure(&mut self) -> Option<&'static str> {
+        let error = self.host.as_ref().and_then(|h| h.error());
+        let tell = error.filter(|_| !self.sockets.told_failure);
+        self.sockets.told_failure |= tell.is_some();
+        tell
+    }
+}

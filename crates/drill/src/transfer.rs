@@ -1,0 +1,109 @@
+//! Calls that write and read, and their flags.
+//!
+//! The simulated application reads at once, so a window does not close because a script has not read;
+//! `read` only counts. Writes are taken whole unless the script limits the [buffer](crate::buffer).
+
+use crate::problem::Problem;
+use crate::script::{Call, Value};
+use crate::sockets::{Outcome, Role, Wish};
+use crate::system::{Answer, Does, System, error, value, waits};
+
+/// Most bytes a script may write in all: half of what 32-bit positions can tell apart.
+const MOST_WRITTEN: u64 = 1 << 30;
+
+/// Writes one buffer.
+pub fn write(system: &mut System, call: &Call) -> Answer {
+    let Some(bytes) = call.number(2) else {
+        return call.fail(format!("{}() needs a number of bytes", call.name));
+    };
+    if is_null(call) && bytes > 0 {
+        system.socket_of(call)?;
+        return error("EFAULT");
+    }
+    send(system, call, bytes, call.argument(3))
+}
+
+/// Writes with the flags of a call.
+pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>) -> Answer {
+    let socket = *system.socket_of(call)?;
+    let flags = known_flags(call, flags, &["MSG_MORE", "MSG_ZEROCOPY"])?;
+    if let Some(failure) = system.failure() {
+        return error(failure);
+    }
+    let host = system.host.as_mut().filter(|_| socket.role == Role::Connected && !socket.shut);
+    let Some(host) = host.filter(|h| h.error().is_none()) else { return error("EPIPE") };
+    let written = host.written();
+    let bytes = u64::try_from(bytes).ok().filter(|b| written.saturating_add(*b) <= MOST_WRITTEN);
+    let Some(bytes) = bytes else {
+        return call.fail("a script may write from 0 to 1 GiB in all");
+    };
+    let returns = socket.nonblocking || flags.contains(&"MSG_DONTWAIT");
+    if host.info().connection.is_opening() {
+        if returns {
+            return error("EAGAIN");
+        }
+        return call.fail("the connection is not open yet");
+    }
+    let more = flags.contains(&"MSG_MORE");
+    let taken = system.sockets.buffer.take(host, system.now, bytes, more);
+    if flags.contains(&"MSG_ZEROCOPY") && system.sockets.notifications.on && taken > 0 {
+        system.sockets.notifications.sent(written + taken);
+    }
+    system.note(system.now, '#', &format!("write {taken}"));
+    match bytes - taken {
+        0 => value(bytes as i64),
+        _ if returns && taken == 0 => error("EAGAIN"),
+        _ if returns => value(taken as i64),
+        left => waits(Wish::Room { total: bytes, left, more }),
+    }
+}
+
+/// Reads into one buffer.
+pub fn read(system: &mut System, call: &Call) -> Answer {
+    let Some(most) = call.number(2) else {
+        return call.fail(format!("{}() needs a size", call.name));
+    };
+    receive(system, call, u64::try_from(most).unwrap_or(0), call.argument(3))
+}
+
+/// Reads with the flags of a call.
+pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value>) -> Answer {
+    let socket = *system.socket_of(call)?;
+    let flags = known_flags(call, flags, &[])?;
+    if let Some(failure) = system.failure() {
+        return error(failure);
+    }
+    let Some(host) = system.host.as_ref().filter(|_| socket.role == Role::Connected) else {
+        return error("ENOTCONN");
+    };
+    match system.sockets.outcome(Wish::Data(most), host, system.now) {
+        Some(Outcome::Value(1..)) if is_null(call) => error("EFAULT"),
+        Some(Outcome::Value(n)) => {
+            system.sockets.read += n.unsigned_abs();
+            value(n)
+        }
+        Some(other) => Ok(Does::Returns(other)),
+        None if socket.shut_for_reading => value(0),
+        None if socket.nonblocking || flags.contains(&"MSG_DONTWAIT") => error("EAGAIN"),
+        None => waits(Wish::Data(most)),
+    }
+}
+
+/// Returns the flags of a send or receive: those that every call knows, and `others`.
+pub fn known_flags<'a>(
+    call: &Call,
+    flags: Option<&'a Value>,
+    others: &[&str],
+) -> Result<Vec<&'a str>, Problem> {
+    let all = flags.map_or_else(Vec::new, Value::names);
+    let plain = ["MSG_DONTWAIT", "MSG_NOSIGNAL"];
+    match all.iter().find(|n| !plain.contains(n) && !others.contains(n)) {
+        Some(other) => call.fail(format!("the flag {other} is not simulated")),
+        None => Ok(all),
+    }
+}
+
+/// Whether the buffer of a call lies nowhere.
+fn is_null(call: &Call) -> bool {
+    call.constant(1) == Some("NULL")
+}

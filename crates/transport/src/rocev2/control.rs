@@ -1,0 +1,135 @@
+//! What limits the rate of a queue pair: one file for each control, with its settings and their names, and one
+//! line in the list of the family at the end. [`RateControl`] is what a queue pair asks.
+
+use super::dcqcn::Dcqcn;
+use super::rate_control::RateControl;
+use eastwest_settings::reader::Section;
+use eastwest_types::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// Makes the settings and the states of the family, and hands each call on to the control.
+macro_rules! family {
+    ($($name:ident($control:ty)),* $(,)?) => {
+        /// Which control limits the rates of queue pairs, and its settings.
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum ControlSettings {
+            /// None: a queue pair sends as fast as its link, and packets do not ask for marks.
+            None,
+            $(#[doc = concat!("See [`", stringify!($control), "`].")]
+            $name(<$control as RateControl>::Settings),)*
+        }
+
+        /// State of the control of an end.
+        #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+        pub enum Control {
+            /// The rate of the link.
+            None(Rate),
+            $(#[doc = concat!("See [`", stringify!($control), "`].")] $name($control),)*
+        }
+
+        impl ControlSettings {
+            /// Reads which control is used, the first of the list unless another is named, and its settings.
+            pub fn read(s: &mut Section) -> ControlSettings {
+                let choices = [
+                    $((<$control>::NAME, <$control>::NAME, <$control>::DOC),)*
+                    ("none", "none", "nothing but its link: packets do not ask for marks"),
+                ];
+                let doc = "What limits the rate of a queue pair.";
+                let chosen = s.choice("congestion", doc, Some(choices[0].0), &choices);
+                let mut settings = ControlSettings::None;
+                $(
+                    let name = <$control>::NAME;
+                    if chosen == name || s.describing() {
+                        let read = s.table(name, <$control>::TABLE, <$control>::read);
+                        if chosen == name {
+                            settings = ControlSettings::$name(read);
+                        }
+                    } else if s.has(name) {
+                        let message = format!("is without effect: `congestion` is \"{chosen}\"");
+                        s.wrong(name, message);
+                    }
+                )*
+                settings
+            }
+
+            /// Returns the control of an end that has sent nothing, on a link of this rate.
+            pub fn start(&self, line: Rate) -> Control {
+                match self {
+                    ControlSettings::None => Control::None(line),
+                    $(ControlSettings::$name(_) => Control::$name(<$control>::start(line)),)*
+                }
+            }
+        }
+
+        impl Control {
+            /// Returns the rate of the moment.
+            pub fn rate(&self) -> Rate {
+                match self {
+                    Control::None(line) => *line,
+                    $(Control::$name(control) => control.rate(),)*
+                }
+            }
+
+            /// Returns whether nothing limits the rate but the link.
+            pub fn is_free(&self) -> bool {
+                match self {
+                    Control::None(_) => true,
+                    $(Control::$name(control) => control.is_free(),)*
+                }
+            }
+
+            /// Returns when its timer is due.
+            pub fn timer_at(&self) -> Time {
+                match self {
+                    Control::None(_) => Time::NEVER,
+                    $(Control::$name(control) => control.timer_at(),)*
+                }
+            }
+
+            /// So many bytes have been sent.
+            pub fn after_sending(&mut self, bytes: u64, settings: &ControlSettings) {
+                match (self, settings) {
+                    $((Control::$name(control), ControlSettings::$name(settings)) => {
+                        control.after_sending(bytes, settings);
+                    })*
+                    _ => {}
+                }
+            }
+
+            /// The receiver tells of a mark. Returns whether that cuts the rate.
+            pub fn after_notification(&mut self, now: Time, settings: &ControlSettings) -> bool {
+                match (self, settings) {
+                    $((Control::$name(control), ControlSettings::$name(settings)) => {
+                        control.after_notification(now, settings);
+                        true
+                    })*
+                    _ => false,
+                }
+            }
+
+            /// The timer is due.
+            pub fn after_timer(&mut self, now: Time, settings: &ControlSettings) {
+                match (self, settings) {
+                    $((Control::$name(control), ControlSettings::$name(settings)) => {
+                        control.after_timer(now, settings);
+                    })*
+                    _ => {}
+                }
+            }
+
+            /// A marked packet has come. Returns whether the sender is told.
+            pub fn notifies(&mut self, now: Time, settings: &ControlSettings) -> bool {
+                match (self, settings) {
+                    $((Control::$name(control), ControlSettings::$name(settings)) => {
+                        control.notifies(now, settings)
+                    })*
+                    _ => false,
+                }
+            }
+        }
+    };
+}
+
+family! {
+    Dcqcn(Dcqcn),
+}

@@ -1,0 +1,44 @@
+//! What a queue pair asks the control of its rate, and what it tells it.
+
+use eastwest_settings::reader::Section;
+use eastwest_types::{Rate, Time};
+
+/// The rate control of one end of a queue pair: as a sender it limits the rate, as a receiver it decides which
+/// marks the sender is told of.
+pub trait RateControl: Sized {
+    /// Its name in scenarios: `congestion = "dcqcn"`, and that of the table of its settings.
+    const NAME: &'static str;
+    /// One line of explanation.
+    const DOC: &'static str;
+    /// One line about the table.
+    const TABLE: &'static str;
+    /// Its settings, the same for all queue pairs.
+    type Settings;
+
+    /// Reads its settings.
+    fn read(s: &mut Section) -> Self::Settings;
+
+    /// Returns that of an end that has sent nothing, on a link of this rate.
+    fn start(line: Rate) -> Self;
+
+    /// Returns the rate of the moment.
+    fn rate(&self) -> Rate;
+
+    /// Returns whether nothing limits the rate but the link.
+    fn is_free(&self) -> bool;
+
+    /// Returns when [`RateControl::after_timer`] is to be called.
+    fn timer_at(&self) -> Time;
+
+    /// So many bytes have been sent, as they are on the link.
+    fn after_sending(&mut self, bytes: u64, settings: &Self::Settings);
+
+    /// The receiver tells of a mark.
+    fn after_notification(&mut self, now: Time, settings: &Self::Settings);
+
+    /// The time has come that [`RateControl::timer_at`] names.
+    fn after_timer(&mut self, now: Time, settings: &Self::Settings);
+
+    /// A marked packet has come. Returns whether the sender is told.
+    fn notifies(&mut self, now: Time, settings: &Self::Settings) -> bool;
+}

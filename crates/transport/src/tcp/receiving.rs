@@ -1,0 +1,121 @@
+//! Receiving: reassembly, when to acknowledge (RFC 5681, 4.2) and what SACK reports (RFC 2018).
+//!
+//! The application reads at once: the offered window never closes, and no window update is sent by
+//! itself. It is the configured one, or [grows](super::autotune). A segment that is out of order, fills
+//! a gap or repeats old bytes is acknowledged at once; others after `ack_every` segments or the
+//! delayed-ACK timeout, or as [Linux](super::ack_linux) does.
+
+use super::ecn;
+use super::endpoint::Endpoint;
+use super::interface::{Context, Notice, Sink};
+use super::rules::AckRule;
+use eastwest_types::{Packet, Time, flag};
+
+impl Endpoint {
+    /// Takes payload and FIN of a packet.
+    pub(super) fn on_payload(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
+        let start = Packet::widen(packet.seq, self.receiver.next);
+        let fin = packet.flags & flag::FIN != 0;
+        let end = start + u64::from(packet.payload) + u64::from(fin);
+        if fin {
+            self.receiver.fin_at = end - 1;
+        }
+        self.receiver.note_timestamp(start, packet);
+        let marks = self.ecn & ecn::IN_USE != 0 && packet.payload > 0;
+        let at_once = marks && self.note_mark(packet, ctx);
+        if start > self.receiver.next || end <= self.receiver.next {
+            self.on_out_of_order(start, end, at_once, ctx);
+            return;
+        }
+        let repeats = ctx.config.recovery.dsack && start < self.receiver.next;
+        let before = self.receiver.next;
+        let had_gap = self.receiver.advance(end);
+        self.receiver.unacked += 1;
+        let due = if ctx.config.receiver.is_plain() {
+            u32::from(self.receiver.unacked) >= ctx.config.ack_every
+        } else {
+            self.receiver.on_inbound(ctx.now, packet, self.timers.rto(ctx.config), ctx.config)
+        };
+        if due || had_gap || fin || at_once || repeats {
+            if had_gap || repeats {
+                self.send_dup_ack(0, repeats.then_some((start, before)), ctx);
+            } else {
+                self.send_ack(ctx);
+            }
+        } else if self.receiver.ack_at == Time::NEVER {
+            let delay = match ctx.config.receiver.acks {
+                AckRule::Count => ctx.config.delayed_ack_timeout,
+                AckRule::Linux => self.receiver.ack_delay(self.timers.rtt.srtt(), ctx.config),
+            };
+            self.receiver.ack_at = self.deadline(ctx.now, delay, ctx.config);
+        }
+        // the first comparison spares the common packet the second
+        if self.receiver.next >= self.receiver.notify_at
+            && self.receiver.received() + 1 >= self.receiver.notify_at
+        {
+            self.receiver.notify_at = u64::MAX;
+            ctx.sink.notify(self.address.id, Notice::Delivered);
+        }
+        if self.receiver.next > self.receiver.fin_at {
+            self.linger_if_finished(ctx.now, ctx.config);
+        }
+    }
+
+    /// A segment that leaves a gap or repeats old bytes.
+    #[inline(never)]
+    fn on_out_of_order(
+        &mut self,
+        start: u64,
+        end: u64,
+        at_once: bool,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        if end <= self.receiver.next {
+            self.receiver.on_inbound_duplicate(ctx.config);
+            self.send_dup_ack(0, Some((start, end)), ctx);
+            return;
+        }
+        let fits = end - self.receiver.next <= ctx.config.max_window;
+        let compress = fits && ctx.config.receiver.compress && ctx.config.sack;
+        if compress && self.receiver.releases_ack((start, end)) {
+            self.send_dup_ack(0, None, ctx);
+        }
+        if fits && ctx.config.receiver.window_from.is_some() {
+            self.receiver.on_inbound_late(ctx.now, end, ctx.config);
+        }
+        let twice = fits && self.receiver.out_of_order.insert(start, end) == 0;
+        if at_once
+            || twice
+            || !compress
+            || !self.receiver.holds_back(ctx.now, start, self.timers.rtt.srtt())
+        {
+            self.send_dup_ack(start, twice.then_some((start, end)), ctx);
+        }
+    }
+
+    /// An ACK with SACK blocks where something is out of order; `latest` is the start of the segment
+    /// that caused it, or 0; `twice` are positions that have arrived before.
+    pub(super) fn send_dup_ack(
+        &mut self,
+        latest: u64,
+        twice: Option<(u64, u64)>,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        let twice = twice.filter(|_| ctx.config.recovery.dsack);
+        if !ctx.config.sack || (self.receiver.out_of_order.is_empty() && twice.is_none()) {
+            self.send_ack(ctx);
+            return;
+        }
+        let room = if ctx.config.timestamps { 3 } else { 4 };
+        let blocks = match twice {
+            None => self.receiver.sack_blocks(latest, room),
+            Some(twice) => {
+                // what has arrived twice goes first, and the block that holds it may repeat it (RFC
+                // 2883, section 4)
+                let others = self.receiver.sack_blocks(latest, room - 1);
+                [twice, others[0], others[1], others[2]]
+            }
+        };
+        self.send_ack_with(Some(blocks), ctx);
+    }
+}
