@@ -5,8 +5,9 @@
 //! part's port that it goes on to.
 
 use crate::fabric::Fabric;
-use crate::link::{Link, Offer, Passage};
+use crate::link::{Link, Offer};
 use crate::losses::EventOrder;
+use crate::passage::Passage;
 use crate::pool::Whole;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::{Order, Tournament};

@@ -1,6 +1,6 @@
 //! The fabric as it runs: links, packets and routes.
 
-use crate::config::{FabricConfig, RoutingConfig, Topology};
+use crate::config::FabricConfig;
 use crate::cut::Cut;
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::{Bridge, Site};
@@ -11,15 +11,16 @@ use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
 use crate::fault::{Change, Effect, Schedule};
 use crate::journeys::Journeys;
-use crate::link::{Link, LinkSpec, Mode, Offer, Passage};
+use crate::link::{Link, LinkSpec, Mode, Offer};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
 use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
-use crate::topology::Graph;
+use crate::topology::{CableConfig, Graph, Topology};
 use eastwest_engine::interrupt;
 use eastwest_engine::memory;
 use eastwest_engine::order::Key;
@@ -621,7 +622,7 @@ fn link_spec(
     config: &FabricConfig,
     graph: &Graph,
     seed: u64,
-    (link, from, to, cable): (usize, u32, u32, crate::config::CableConfig),
+    (link, from, to, cable): (usize, u32, u32, CableConfig),
     watched: bool,
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
@@ -670,7 +671,7 @@ fn bridge(
     dcb: &Arc<DcbConfig>,
     config: &FabricConfig,
     hosts: u32,
-    (link, from, to, cable): (usize, u32, u32, crate::config::CableConfig),
+    (link, from, to, cable): (usize, u32, u32, CableConfig),
     watched: bool,
     seed: u64,
 ) -> Option<Box<Bridge>> {
@@ -699,7 +700,7 @@ fn bridge(
 
 /// Links that somebody looks at between their own events: faults, or routing that goes by queues.
 fn watched_links(config: &FabricConfig, links: usize) -> Vec<bool> {
-    let mut watched = vec![matches!(config.routing, RoutingConfig::Custom(_)); links];
+    let mut watched = vec![config.routing.looks_at_queues(); links];
     for &link in config.faults.iter().flat_map(|fault| &fault.links) {
         watched[link as usize] = true;
     }

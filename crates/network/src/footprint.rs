@@ -3,7 +3,7 @@
 //! Structures are counted by their sizes, what they hold elsewhere by what that is when no packet has been sent.
 //! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
 
-use crate::config::{FabricConfig, Topology};
+use crate::config::FabricConfig;
 use crate::dcb::port::Bridge;
 use crate::energy::LinkPolicy;
 use crate::energy::eee::Sleeper;
@@ -12,7 +12,7 @@ use crate::link::{Link, Waiting};
 use crate::routing;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
-use crate::topology::regular::Regular;
+use crate::topology::Topology;
 
 /// Bytes of a name: its place in a list, and its text, which the allocator rounds up.
 const NAME: u64 = (size_of::<String>() + 16) as u64;
@@ -36,7 +36,7 @@ impl Sizes {
     /// Those of a topology, which is not laid out for it.
     pub fn of(topology: &Topology) -> Sizes {
         let wide = |n: u32| u64::from(n);
-        let regular = Regular::of(topology);
+        let regular = topology.regular();
         let (hosts, cables) = match *topology {
             Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
                 let hosts = wide(leaves) * wide(hosts_per_leaf);
@@ -102,7 +102,7 @@ impl Footprint {
         nodes += sizes.hosts * 4 + config.shared_buffer.map_or(0, |_| shared(&sizes));
         if let Topology::Graph { .. } = config.topology {
             // as read, and as handed to who builds it
-            let cable = size_of::<(u32, u32, crate::config::CableConfig)>() as u64;
+            let cable = size_of::<(u32, u32, crate::topology::CableConfig)>() as u64;
             nodes += 2 * (sizes.nodes() * NAME + sizes.cables * cable);
         }
         let of_hosts = sizes.hosts * (port(config, true) + port(config, false));
@@ -117,7 +117,7 @@ fn shared(sizes: &Sizes) -> u64 {
 
 fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
     let between = 2 * (sizes.cables - sizes.hosts.min(sizes.cables));
-    let regular = Regular::of(&config.topology);
+    let regular = config.topology.regular();
     let (kept, besides) = routing::bytes(sizes.switches, sizes.edges, between, regular.as_ref());
     // where links fail, routes with all of them are kept too, to tell how fast a message could be
     let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));

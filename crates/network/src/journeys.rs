@@ -7,7 +7,8 @@
 //! too. So where a fault changes a rate or a delay while a packet is on the link, what this one packet
 //! took longer counts as waiting.
 
-use crate::link::{Link, Passage};
+use crate::link::Link;
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};

@@ -29,15 +29,17 @@ mod tests;
 mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::config::{CableConfig, PortClass};
 use crate::dcb::port::Bridge;
 use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
+pub use crate::passage::Passage;
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Discipline, DropTail, Place, Queue, QueueConfig, Verdict};
 use crate::ring::Ring;
+use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
+use crate::topology::CableConfig;
 use begun::Late;
 use calm::Calm;
 use conditions::Conditions;
@@ -45,7 +47,7 @@ pub(crate) use conditions::ps_per_byte_q16;
 pub(crate) use divided::Divided;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{HostId, Limit, Packet, Span, Time};
+use eastwest_types::{Limit, Span, Time};
 use meter::Meter;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -62,51 +64,6 @@ pub enum Mode {
     Lazy,
     /// An event at the end of every transmission.
     TwoEvent,
-}
-
-/// What travels from link to link in a packet's place: all that a hop needs to know. The packet
-/// itself stays where it is, untouched from its creation to its delivery, and with it the cache line
-/// that would have to be fetched.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Passage {
-    /// When its last bit reaches the far end of the link it is on.
-    pub(crate) arrive: Time,
-    /// Where the packet lies.
-    pub slot: u32,
-    /// Receiving host.
-    pub dst: HostId,
-    /// A hash of what distinguishes this packet from others, for the digest.
-    pub(crate) identity: u32,
-    /// See [`Packet::ip_len`].
-    pub(crate) ip_len: u16,
-    /// See [`Packet::hash`].
-    pub hash: u16,
-}
-
-impl Passage {
-    /// The passage of a packet that lies in `slot`.
-    #[inline]
-    pub fn new(slot: u32, packet: &Packet) -> Passage {
-        let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
-        Passage {
-            arrive: Time::NEVER,
-            slot,
-            dst: packet.dst,
-            identity: (what.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
-            ip_len: packet.ip_len,
-            hash: packet.hash,
-        }
-    }
-
-    /// When its last bit has reached the far end of the link it is on.
-    pub fn arrived(&self) -> Time {
-        self.arrive
-    }
-
-    /// See [`Packet::ip_len`].
-    pub fn ip_len(&self) -> u16 {
-        self.ip_len
-    }
 }
 
 /// Counters of one link. The first two are taken when a packet arrives at the far end.

@@ -1,6 +1,6 @@
 //! Taps at the far ends of chosen links: they see a packet when its last bit has arrived.
 
-use crate::link::Passage;
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use eastwest_types::{Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};

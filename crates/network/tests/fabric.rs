@@ -4,14 +4,15 @@
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
-use eastwest_network::config::{
-    CableConfig, EqualPaths, FabricConfig, PortSet, RoutingConfig, SchedulerConfig, Topology,
-};
+use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::losses::Cause;
 use eastwest_network::queue::{DropTail, QueueConfig};
+use eastwest_network::routing::{Ecmp, EqualPaths, RoundRobin, RoutingConfig};
+use eastwest_network::scheduler::SchedulerConfig;
+use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_types::{HostId, Limit, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
 
 fn cable(rate: Rate) -> CableConfig {
@@ -29,7 +30,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         shared_buffer: None,
         scheduler: SchedulerConfig::Fifo,
         dcb: Default::default(),
-        routing: RoutingConfig::Ecmp,
+        routing: RoutingConfig::Ecmp(Ecmp),
         equal_paths: EqualPaths::default(),
         energy: EnergyConfig::default(),
         measured: PortSet::default(),
@@ -139,7 +140,7 @@ fn packets_and_their_sack_blocks_are_conserved_at_every_step() {
     for topology in topologies() {
         for limit in [Limit::Packets(2), Limit::Bytes(9_000), Limit::Packets(1_000_000)] {
             for (reference, routing) in
-                [(false, RoutingConfig::Ecmp), (true, RoutingConfig::RoundRobin)]
+                [(false, RoutingConfig::Ecmp(Ecmp)), (true, RoutingConfig::RoundRobin(RoundRobin))]
             {
                 let config = FabricConfig {
                     reference_ports: reference,

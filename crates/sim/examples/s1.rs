@@ -4,7 +4,7 @@
 //! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep, `pfc` and
 //! `qcn` for data-centre bridging at all ports.
 
-use eastwest_network::config::*;
+use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::eee::{Policy, Trigger};
 use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
@@ -12,6 +12,9 @@ use eastwest_network::queue::{
     CoDelConfig, DropTail, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
     StepMarkingConfig,
 };
+use eastwest_network::routing::{Ecmp, EqualPaths, RoutingConfig};
+use eastwest_network::scheduler::SchedulerConfig;
+use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
 use eastwest_sim::switch_power::SwitchPower;
@@ -214,7 +217,7 @@ fn main() {
             shared_buffer: None,
             scheduler: SchedulerConfig::Fifo,
             dcb: dcb(&args),
-            routing: RoutingConfig::Ecmp,
+            routing: RoutingConfig::Ecmp(Ecmp),
             equal_paths: EqualPaths::default(),
             energy: energy(&args),
             measured: PortSet::default(),

@@ -7,14 +7,12 @@
 //! scenario file alone can never make a program run code that its user has not asked for.
 
 use eastwest_network::queue::{QueueModel, ReadQueue};
-use eastwest_network::routing::RoutingModel;
+use eastwest_network::routing::{ReadRouting, RoutingModel};
 use eastwest_settings::{Entry, Section};
 use eastwest_transport::congestion::custom::{CongestionModel, ReadCongestion};
 use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
-
-type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
 /// All mechanisms from outside.
 #[derive(Clone, Default)]
@@ -100,7 +98,7 @@ fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
         "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),
         "congestion" => eastwest_transport::congestion::BUILT_IN.iter().map(|c| c.0).collect(),
-        _ => crate::scenario::ROUTINGS.iter().map(|c| c.0).collect(),
+        _ => eastwest_network::routing::BUILT_IN.iter().map(|c| c.name).collect(),
     }
 }
 

@@ -9,8 +9,9 @@ use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use eastwest_engine::tournament::Tournament;
 use eastwest_fluid::network::Network;
 use eastwest_measure::samples::Samples;
-use eastwest_network::config::{RoutingConfig, Topology};
 use eastwest_network::footprint::{Footprint, Sizes};
+use eastwest_network::routing::{Ecmp, RoutingConfig};
+use eastwest_network::topology::Topology;
 use eastwest_workload::flow_list::ListedFlow;
 
 /// Bytes that any run takes: code that is loaded with its first use, buffers, what the allocator keeps.
@@ -66,7 +67,7 @@ fn may_be_divided(scenario: &Scenario) -> bool {
     scenario.fidelity != Fidelity::Flow
         && matches!(fabric.topology, Topology::LeafSpine { .. } | Topology::FatTree { .. })
         && fabric.faults.is_empty()
-        && fabric.routing == RoutingConfig::Ecmp
+        && fabric.routing == RoutingConfig::Ecmp(Ecmp)
 }
 
 /// Bytes of flows that a file lists, as read and as handed to who starts them.

@@ -78,7 +78,7 @@ impl SwitchJoules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_network::topology::{CableConfig, Topology};
     use eastwest_types::Span;
 
     #[test]

@@ -14,10 +14,12 @@ use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
 use crate::world::{Progress, RunError, World};
 use eastwest_engine::order::{Class, Key};
-use eastwest_network::config::{PortSet, RoutingConfig, Topology};
+use eastwest_network::config::PortSet;
 use eastwest_network::cut::{Cut, TOP};
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::queue::QueueConfig;
+use eastwest_network::routing::{Ecmp, RoutingConfig};
+use eastwest_network::topology::Topology;
 use eastwest_types::{Span, Time};
 use pace::Pace;
 use serde::{Deserialize, Serialize};
@@ -138,7 +140,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         ),
         (fabric.dcb.is_on(), "switches pause and notify each other"),
         (!fabric.faults.is_empty(), "faults change links"),
-        (fabric.routing != RoutingConfig::Ecmp, "routes are not those of ECMP"),
+        (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routes are not those of ECMP"),
         (fabric.reference_ports, "ports are those of reference"),
         (custom(&fabric.switch_queue) || custom(&fabric.host_queue), "a queue is an extension"),
         (

@@ -8,9 +8,11 @@
 //! point itself that is the congested port. Its hash is [`NOTE_HASH`], by which routing knows it.
 
 use crate::pool::Stored;
-use crate::routing::NOTE_HASH;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
+
+/// [`eastwest_types::Packet::hash`] of congestion notifications, at which switches look.
+pub const NOTE_HASH: u16 = u16::MAX;
 
 /// What a message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

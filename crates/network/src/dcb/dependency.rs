@@ -6,10 +6,11 @@
 //! with one they can, if there is traffic on all of it at the wrong moment. All pairs of hosts count, over all
 //! links on which their packets may go.
 
-use crate::config::{FabricConfig, Topology};
+use crate::config::FabricConfig;
 use crate::footprint::Footprint;
 use crate::routing::Routing;
 use crate::topology::Graph;
+use crate::topology::Topology;
 use eastwest_types::HostId;
 
 /// Steps after which a fabric is too large to be looked at.

@@ -10,11 +10,12 @@
 //! * `quiet`: when a port needs no event at the end of a transmission;
 //! * `limits`: flows that hosts limit, and their ports meanwhile.
 //!
-//! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::config::PortClass) share a
+//! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::scheduler::PortClass) share a
 //! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
 //! second event; others know nothing of it.
 
 pub mod cnm;
+mod config;
 pub mod deadlock;
 pub mod dependency;
 pub(crate) mod lanes;
@@ -28,29 +29,8 @@ mod reaction;
 mod switching;
 
 pub use cnm::Cnm;
+pub use config::DcbConfig;
 pub use deadlock::Deadlock;
 pub use pfc::PfcConfig;
 pub use port::{InputCounts, OutputCounts};
 pub use qcn::QcnConfig;
-use serde::{Deserialize, Serialize};
-
-/// What of data-centre bridging a fabric has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DcbConfig {
-    /// Priority-based flow control.
-    pub pfc: Option<PfcConfig>,
-    /// Quantised congestion notification.
-    pub qcn: Option<QcnConfig>,
-}
-
-impl DcbConfig {
-    /// Whether ports are bridged.
-    pub fn is_on(&self) -> bool {
-        self.pfc.is_some() || self.qcn.is_some()
-    }
-
-    /// Lossless priorities, as bits.
-    pub(crate) fn lossless(&self) -> u8 {
-        self.pfc.as_ref().map_or(0, |c| c.priorities)
-    }
-}

@@ -12,7 +12,7 @@
 //! priorities that changed meanwhile.
 
 use super::pauses::{Ended, Pause, PauseLog};
-use crate::config::CableConfig;
+use crate::topology::CableConfig;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 

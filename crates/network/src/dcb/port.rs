@@ -2,14 +2,16 @@
 //! input at the link's far end.
 
 use super::cnm::Cnm;
+use super::config::DcbConfig;
 use super::lanes::{Came, Held, Lanes, bits, on_link};
 use super::pauses::PauseLog;
+use super::pfc;
 use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
-use super::qcn::{CongestionPoint, Countdown};
+use super::qcn::{CongestionPoint, Countdown, QcnConfig};
 use super::quiet::after;
-use super::{DcbConfig, pfc};
-use crate::link::{Link, Passage, ps_per_byte_q16};
+use crate::link::{Link, ps_per_byte_q16};
 use crate::losses::Cause;
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use crate::queue::Place;
 use crate::queue::QueueConfig;
@@ -136,7 +138,7 @@ impl Bridge {
     /// A port that nobody pauses.
     pub(crate) fn new(
         config: &Arc<DcbConfig>,
-        cable: &crate::config::CableConfig,
+        cable: &crate::topology::CableConfig,
         site: &Site,
     ) -> Bridge {
         let mut random = Stream::new(site.seed, &format!("dcb/{}", site.number));
@@ -753,10 +755,7 @@ pub(crate) mod queues {
             self.bridge.as_mut().expect("the port is bridged").timer_at = first;
         }
 
-        fn with_qcn(
-            &mut self,
-            mut f: impl FnMut(&mut Lanes, &super::super::QcnConfig, &mut Stream),
-        ) {
+        fn with_qcn(&mut self, mut f: impl FnMut(&mut Lanes, &QcnConfig, &mut Stream)) {
             let mut bridge = self.bridge.take().expect("the port is bridged");
             if let Some(config) = &bridge.config.qcn {
                 self.lanes_mut().for_each(|lanes| f(lanes, config, &mut bridge.random));

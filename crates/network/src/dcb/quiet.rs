@@ -31,8 +31,9 @@
 use super::lanes::{Came, Held, on_link};
 use super::port::Bridge;
 use crate::fabric::Fabric;
-use crate::link::{Link, Passage, Waiting};
+use crate::link::{Link, Waiting};
 use crate::losses::Cause;
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog};
 use eastwest_engine::order::{Class, Key};

@@ -3,7 +3,7 @@
 //! Changes of one instant go in a fixed order: what ends, what begins, what switches learn; among
 //! these in the order of the faults. A fault that flaps has only its next change here.
 
-use super::{Effect, Fault};
+use super::effect::{Effect, Fault};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

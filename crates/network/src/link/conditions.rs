@@ -306,10 +306,10 @@ impl Link {
 mod tests {
     use super::super::{LinkSpec, Mode, Offer};
     use super::*;
-    use crate::config::CableConfig;
     use crate::fault::{Degraded, LossModel};
     use crate::pool::PacketPool;
     use crate::queue::{DropTail, QueueConfig};
+    use crate::topology::CableConfig;
     use eastwest_types::Limit;
     use eastwest_types::{HostId, Packet};
 

@@ -1,15 +1,15 @@
 //! Ports of all modes under all disciplines, and what classes and flows share.
 
 use super::*;
-use crate::config::SchedulerConfig;
 use crate::energy::eee::{SleepBuffer, Trigger};
 use crate::energy::phy::{KNOWN, Phy};
 use crate::queue::{
     AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
     Spread, StepMarkingConfig,
 };
+use crate::scheduler::SchedulerConfig;
 use eastwest_engine::random::Stream;
-use eastwest_types::{HostId, Rate, ecn};
+use eastwest_types::{HostId, Packet, Rate, ecn};
 
 const TEN_GIGABIT: Phy = KNOWN[2].2;
 

@@ -5,7 +5,6 @@
 //! packet and pays back before its next turn. A packet that is being sent is never interrupted.
 
 use super::Passage;
-use crate::config::PortClass;
 use crate::dcb::lanes::{Came, Held, Lanes};
 use crate::dcb::pfc::Wire;
 use crate::dcb::port::Bridge;
@@ -14,6 +13,7 @@ use crate::pool::PacketPool;
 use crate::queue::{
     Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
 };
+use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};

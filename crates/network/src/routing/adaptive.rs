@@ -34,12 +34,77 @@
 //! switches know it (a bridge could learn it from the frames of the flow), and one whose flow has taken
 //! another way meanwhile is routed as others are. Paths stay shortest, so there are no loops.
 
-use super::chooser::{Asked, modulo};
-use super::custom::View;
-use crate::config::{AdaptiveConfig, Persistence};
+use super::asked::{Asked, View};
+use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::modulo::modulo;
+use eastwest_settings::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Settings of adaptive routing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveConfig {
+    /// A mark counts for so long after the latest notification.
+    pub timer: Span,
+    /// The severity of a mark falls with its age, linearly to nothing at the end of `timer`.
+    pub ageing: bool,
+    /// What shows that a hotspot persists; without it, a notification goes on towards its source as soon
+    /// as all eligible ports are marked.
+    pub persistence: Option<Persistence>,
+}
+
+/// A hotspot persists on a port that was taken when all eligible ones were marked: whichever is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Persistence {
+    /// After so many notifications about this port since.
+    pub cnms: Option<u32>,
+    /// So long after the port was taken.
+    pub time: Option<Span>,
+}
+
+impl BuiltIn for AdaptiveConfig {
+    const NAME: &'static str = "adaptive";
+    const DOC: &'static str = "as modulo, and around congestion that passing notifications of QCN tell of \
+                               (Minkenberg et al. 2009)";
+    const KEYS: &'static [&'static str] =
+        &["adaptive_timer", "adaptive_ageing", "adaptive_persist_cnms", "adaptive_persist_time"];
+
+    fn read(s: &mut Section) -> AdaptiveConfig {
+        const TIMER: &str = "With adaptive: a port counts as congested for a receiver for so long after \
+                             the latest notification (Gusat et al. 2009: 250 ms).";
+        const AGEING: &str = "With adaptive: the severity of a marked port, its latest feedback, falls \
+                              linearly with its age, to nothing after adaptive_timer.";
+        const CNMS: &str = "With adaptive: where all ports for a receiver are marked, the flow takes the \
+                            least severe one, and the switch ends so many notifications about it before \
+                            one goes on to the source (Gusat et al. 2009: \"if the hotspot persists\").";
+        const TIME: &str = "The same, for so long after that port was taken; with both, whichever is \
+                            over first.";
+        const AT_ONCE: &str = "none: where all ports are marked, each goes on";
+        let timer = key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s");
+        let timer = s.find(timer).unwrap_or(Span::from_ms(250));
+        let ageing = key("adaptive_ageing", AGEING).optional("false: it stays as told");
+        let ageing = s.find(ageing).unwrap_or(false);
+        let cnms = key("adaptive_persist_cnms", CNMS).optional(AT_ONCE).range("0", "1000000");
+        let time = key("adaptive_persist_time", TIME).optional(AT_ONCE).range("0 s", "1000 s");
+        let (cnms, time) = (s.find(cnms), s.find(time));
+        let persists = cnms.is_some() || time.is_some();
+        let persistence = persists.then_some(Persistence { cnms, time });
+        AdaptiveConfig { timer, ageing, persistence }
+    }
+}
+
+impl RoutingSettings for AdaptiveConfig {
+    type Chooser = Adaptive;
+
+    fn start(&self, switches: u32, _seed: u64) -> Adaptive {
+        Adaptive::new(*self, switches)
+    }
+
+    fn weighs(&self) -> bool {
+        false
+    }
+}
 
 /// What becomes of a notification at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +159,13 @@ pub struct Adaptive {
     marks: Vec<Marks>,
     /// By switch and receiver, see [`Persistence`].
     taken: BTreeMap<(u32, u32), Taken>,
+    /// What they did.
     pub counts: AdaptiveCounts,
 }
 
 impl Adaptive {
     /// Nothing is congested.
-    pub fn new(config: AdaptiveConfig, switches: u32) -> Adaptive {
+    fn new(config: AdaptiveConfig, switches: u32) -> Adaptive {
         Adaptive {
             timer: config.timer,
             ageing: config.ageing,
@@ -111,20 +177,6 @@ impl Adaptive {
                 ..AdaptiveCounts::default()
             },
         }
-    }
-
-    /// The number of the port that a packet takes.
-    pub fn choose<'f>(&mut self, view: impl FnOnce() -> View<'f>, asked: &Asked) -> usize {
-        let &Asked { switch, dst, members, .. } = asked;
-        let first = modulo(dst, members.len());
-        let marks = &self.marks[switch as usize];
-        if marks.range((dst.0, 0)..=(dst.0, u32::MAX)).next().is_none() {
-            return first;
-        }
-        let now = view().now;
-        let best = best(marks, self.ageing, now, dst, members).0;
-        self.counts.moved += u64::from(best != first);
-        best
     }
 
     /// The number of the port that a packet to a host would take at a switch.
@@ -198,6 +250,25 @@ impl Adaptive {
     }
 }
 
+impl Chooser for Adaptive {
+    fn deals(&self) -> bool {
+        true
+    }
+
+    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Asked { switch, dst, members, .. } = asked;
+        let first = modulo(dst, members.len());
+        let marks = &self.marks[switch as usize];
+        if marks.range((dst.0, 0)..=(dst.0, u32::MAX)).next().is_none() {
+            return first;
+        }
+        let now = view().now;
+        let best = best(marks, self.ageing, now, dst, members).0;
+        self.counts.moved += u64::from(best != first);
+        best
+    }
+}
+
 /// The number of the preferred port to a host, and how congested it is, if it is: the feedback that was
 /// told of it, times what is left of its time if marks age.
 fn best(
@@ -258,7 +329,7 @@ mod tests {
     fn choose(a: &mut Adaptive, now: Time, switch: u32, dst: HostId) -> usize {
         let stored = Stored::new(&Packet::blank(dst));
         let view = || View { now, packet: &stored, links: &[], came: 0 };
-        a.choose(view, &Asked { switch, dst, flow_hash: 0, members: &PORTS })
+        a.choose(&Asked { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
     }
 
     #[test]

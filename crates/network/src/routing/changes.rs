@@ -6,10 +6,10 @@
 //! Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A switch
 //! that is not cut off keeps its hops and can only lose ports: hops of others have not become fewer.
 
-use super::directions::Directions;
+use super::directions::{Directions, towards};
+use super::entry::{GROUP_BIT, NO_ROUTE};
 use super::neighbours::Neighbours;
-use super::table::{Sets, towards};
-use super::{GROUP_BIT, NO_ROUTE};
+use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::{BTreeMap, BTreeSet};
 

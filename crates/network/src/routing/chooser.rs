@@ -1,116 +1,70 @@
-//! Choices among equal ports that are not made by the hash of the flow alone.
-//!
-//! - **in turn**: each switch deals packets for one edge switch to the ports one after the other.
-//! - **modulo**: of n ports the one with number d mod n, d the number of the receiving host: static,
-//!   and the same for all who send to d (the routing of Gusat et al., *Benchmarking the
-//!   Ethernet-Federated Datacenter*, 2009).
-//! - **spray**: every packet at random (Dixit et al., *On the Impact of Packet Spraying in Data Center
-//!   Networks*, INFOCOM 2013).
-//! - **flowlets**, **adaptive**, and **mechanisms from outside**: see the files beside this one.
+//! What every choice among equal paths provides: settings with their names and how they are read, and the
+//! choice that they make.
 
-use super::adaptive::Adaptive;
-use super::custom::{Choice, CustomRouting, SwitchPlace, View};
-use super::flowlet::Flowlets;
-use crate::config::RoutingConfig;
-use eastwest_engine::random::Stream;
+use super::asked::{Asked, View};
+use eastwest_settings::Section;
 use eastwest_types::HostId;
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// What chooses.
-#[derive(Serialize, Deserialize)]
-pub enum Chooser {
-    /// The hash of the flow.
-    Hash,
-    /// Turns.
-    InTurn,
-    /// The number of the receiving host.
-    Modulo,
-    /// Chance; a stream for every switch.
-    Spray(Vec<Stream>),
-    /// Chance, for bursts of packets; a table for every switch.
-    Flowlet(Vec<Flowlets>),
-    /// The number of the receiving host, and what notifications tell.
-    Adaptive(Adaptive),
-    /// Mechanisms from outside, one for every switch; runs with such are not written down.
-    #[serde(skip)]
-    Custom(Vec<Box<dyn CustomRouting>>),
+/// Settings of a choice among equal paths.
+pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
+    /// The choice of all switches.
+    type Chooser: Chooser;
+
+    /// The choice before any packet.
+    fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
+
+    /// Whether all packets of a flow take one path, which is known before the first.
+    fn is_per_flow(&self) -> bool {
+        false
+    }
+
+    /// Whether ports can have weights.
+    fn weighs(&self) -> bool {
+        true
+    }
+
+    /// Whether it looks at queues, so that ports must know theirs at every moment.
+    fn looks_at_queues(&self) -> bool {
+        false
+    }
 }
 
-/// A packet at a switch with several ports for it.
-pub struct Asked<'f> {
-    /// The switch.
-    pub switch: u32,
-    /// Receiving host.
-    pub dst: HostId,
-    /// See [`Choice::flow_hash`].
-    pub flow_hash: u16,
-    /// The links of these ports.
-    pub members: &'f [u32],
+/// How scenarios name a choice and give its settings.
+pub trait BuiltIn: RoutingSettings {
+    /// Its name: `routing = "flowlet"`.
+    const NAME: &'static str;
+    /// One line of explanation.
+    const DOC: &'static str;
+    /// Keys of `[fabric]` that mean something with this choice only.
+    const KEYS: &'static [&'static str] = &[];
+
+    /// Reads the settings from the table `[fabric]`, also where another choice is named.
+    fn read(s: &mut Section) -> Self;
 }
 
-/// The number among `ports` ports that static routing takes to a host.
-pub fn modulo(dst: HostId, ports: usize) -> usize {
-    dst.0 as usize % ports
-}
-
-impl Chooser {
-    /// What a scenario asks for, before any packet.
-    pub fn new(config: &RoutingConfig, switches: u32, seed: u64) -> Chooser {
-        let each = |what: &str| {
-            let stream = |switch| SwitchPlace { switch, seed }.random(what);
-            (0..switches).map(stream).collect::<Vec<Stream>>()
-        };
-        match config {
-            RoutingConfig::Ecmp | RoutingConfig::Explicit(_) => Chooser::Hash,
-            RoutingConfig::RoundRobin => Chooser::InTurn,
-            RoutingConfig::Modulo => Chooser::Modulo,
-            RoutingConfig::Spray => Chooser::Spray(each("spray")),
-            RoutingConfig::Flowlet(c) => {
-                let streams = each("flowlet").into_iter();
-                Chooser::Flowlet(streams.map(|stream| Flowlets::new(*c, stream)).collect())
-            }
-            RoutingConfig::Adaptive(c) => Chooser::Adaptive(Adaptive::new(*c, switches)),
-            RoutingConfig::Custom(c) => {
-                let start = |switch| c.0.start(&SwitchPlace { switch, seed });
-                Chooser::Custom((0..switches).map(start).collect())
-            }
-        }
+/// The choice of all switches: settings and state.
+pub trait Chooser {
+    /// Whether the hash of the flow alone decides: then nothing else is asked.
+    fn goes_by_hash(&self) -> bool {
+        false
     }
 
     /// Whether packets of one flow may be spread over ports.
-    pub fn deals(&self) -> bool {
-        match self {
-            Chooser::InTurn | Chooser::Spray(_) | Chooser::Flowlet(_) | Chooser::Adaptive(_) => {
-                true
-            }
-            Chooser::Hash | Chooser::Modulo | Chooser::Custom(_) => false,
-        }
+    fn deals(&self) -> bool {
+        false
     }
 
     /// The number of the port that a packet takes; `turn` is that of the one before at this set of ports.
-    pub fn choose<'f>(
+    fn choose<'f>(
         &mut self,
         asked: &Asked,
         turn: &mut u32,
         view: impl FnOnce() -> View<'f>,
-    ) -> usize {
-        let &Asked { switch, dst, flow_hash, members } = asked;
-        let (switch, ports) = (switch as usize, members.len());
-        match self {
-            Chooser::Hash => unreachable!("the table itself knows the hash"),
-            Chooser::InTurn => {
-                *turn = if *turn as usize + 1 == ports { 0 } else { *turn + 1 };
-                *turn as usize
-            }
-            Chooser::Modulo => modulo(dst, ports),
-            Chooser::Spray(streams) => streams[switch].below(ports as u64) as usize,
-            Chooser::Flowlet(tables) => tables[switch].choose(view().now, asked),
-            Chooser::Adaptive(adaptive) => adaptive.choose(view, asked),
-            Chooser::Custom(customs) => {
-                let View { now, packet, links, .. } = view();
-                let choice = Choice { now, dst, flow_hash, packet, members, links };
-                customs[switch].choose(&choice) % ports
-            }
-        }
+    ) -> usize;
+
+    /// The ports that packets to a host may take.
+    fn possible<'m>(&self, _dst: HostId, members: &'m [u32]) -> &'m [u32] {
+        members
     }
 }

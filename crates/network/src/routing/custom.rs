@@ -5,10 +5,12 @@
 //! own, which is asked for every packet that has more than one shortest path. The paths themselves,
 //! and what becomes of them when links fail, are the fabric's.
 
+use super::asked::{Asked, SwitchPlace, View};
+use super::chooser::{Chooser, RoutingSettings};
 use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
-use eastwest_engine::random::Stream;
+use eastwest_settings::Section;
 use eastwest_types::{HostId, Rate, Time};
 use std::fmt;
 use std::sync::Arc;
@@ -26,22 +28,6 @@ pub trait RoutingModel: fmt::Debug + Send + Sync {
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
 }
 
-/// What a choice knows of its switch.
-#[derive(Clone, Copy, Debug)]
-pub struct SwitchPlace {
-    /// Number of the switch, from 0.
-    pub switch: u32,
-    /// Seed of the run.
-    pub seed: u64,
-}
-
-impl SwitchPlace {
-    /// The stream of random numbers of this name: one of its own for each switch.
-    pub fn random(&self, what: &str) -> Stream {
-        Stream::new(self.seed, &format!("routing/{what}/{}", self.switch))
-    }
-}
-
 /// A packet with several ways on.
 #[derive(Clone, Copy)]
 pub struct Choice<'f> {
@@ -54,8 +40,8 @@ pub struct Choice<'f> {
     pub flow_hash: u16,
     /// The packet.
     pub packet: &'f Stored,
-    pub(super) members: &'f [u32],
-    pub(super) links: &'f [Link],
+    members: &'f [u32],
+    links: &'f [Link],
 }
 
 impl Choice<'_> {
@@ -90,15 +76,33 @@ impl PartialEq for CustomRoutingConfig {
     }
 }
 
-/// What a choice may look at beside the packet's way.
-pub struct View<'f> {
-    /// When.
-    pub now: Time,
-    /// The packet.
-    pub packet: &'f Stored,
-    /// All links.
-    pub links: &'f [Link],
-    /// The link it came on. The port towards where it comes from is `came ^ 1`, which is how a switch
-    /// that looks at [messages](crate::dcb::Cnm) learns which of its ports leads to congestion.
-    pub came: u32,
+impl RoutingSettings for CustomRoutingConfig {
+    type Chooser = Custom;
+
+    fn start(&self, switches: u32, seed: u64) -> Custom {
+        Custom((0..switches).map(|switch| self.0.start(&SwitchPlace { switch, seed })).collect())
+    }
+
+    fn weighs(&self) -> bool {
+        false
+    }
+
+    fn looks_at_queues(&self) -> bool {
+        true
+    }
+}
+
+/// Reads the settings of a choice from outside.
+pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
+
+/// Choices from outside at work, one for every switch.
+pub struct Custom(Vec<Box<dyn CustomRouting>>);
+
+impl Chooser for Custom {
+    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Asked { switch, dst, flow_hash, members } = asked;
+        let View { now, packet, links, .. } = view();
+        let choice = Choice { now, dst, flow_hash, packet, members, links };
+        self.0[switch as usize].choose(&choice) % members.len()
+    }
 }

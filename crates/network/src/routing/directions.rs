@@ -4,6 +4,7 @@
 //! - **Torus**: for each dimension whether the shorter way round the ring is none, up, down or both.
 //! - **Tree**: the child above the edge switch, or up where none is.
 
+use super::neighbours::Neighbours;
 use crate::topology::regular::{Level, Regular};
 use serde::{Deserialize, Serialize};
 
@@ -228,6 +229,20 @@ pub fn count(regular: &Regular) -> u64 {
             levels.iter().zip(below).map(each).sum()
         }
     }
+}
+
+/// The ports of a switch that lead to an edge switch while all cables are usable, in the order of links.
+pub fn towards(
+    directions: &Directions,
+    all: &Neighbours,
+    switch: u32,
+    edge: u32,
+    ports: &mut Vec<u32>,
+) {
+    let hops = directions.hops(switch, edge);
+    let closer = |&&(_, next): &&(u32, u32)| directions.hops(next, edge) + 1 == hops;
+    ports.clear();
+    ports.extend(all.of(switch).iter().filter(closer).map(|&(link, _)| link));
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Explicit routes: the switches a pair of hosts uses, given by the scenario. A packet carries the
 //! number of its route in place of the ECMP hash.
 
-use crate::config::ExplicitRoute;
+use super::chooser::{BuiltIn, RoutingSettings};
+use super::ecmp::Ecmp;
 use crate::topology::Graph;
+use eastwest_settings::Section;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,8 +13,46 @@ use std::fmt;
 /// Set in [`eastwest_types::Packet::hash`] where the rest is the number of an explicit route.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
-/// Most routes: the number that is left stands for [`super::NOTE_HASH`].
+/// Most routes: the number that is left stands for [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
 pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
+
+/// The path of all packets from one host to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplicitRoute {
+    /// Sending host.
+    pub from: u32,
+    /// Receiving host.
+    pub to: u32,
+    /// Switches on the way, as node numbers (hosts first, then switches).
+    pub via: Vec<u32>,
+}
+
+/// Given paths for given pairs of hosts; ECMP for all others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExplicitConfig(pub Vec<ExplicitRoute>);
+
+impl BuiltIn for ExplicitConfig {
+    const NAME: &'static str = "explicit";
+    const DOC: &'static str =
+        "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs";
+
+    /// Routes name nodes, so they are read where nodes are known.
+    fn read(_: &mut Section) -> ExplicitConfig {
+        ExplicitConfig(Vec::new())
+    }
+}
+
+impl RoutingSettings for ExplicitConfig {
+    type Chooser = Ecmp;
+
+    fn start(&self, _switches: u32, _seed: u64) -> Ecmp {
+        Ecmp
+    }
+
+    fn is_per_flow(&self) -> bool {
+        true
+    }
+}
 
 /// An explicit route that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

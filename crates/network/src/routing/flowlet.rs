@@ -11,11 +11,64 @@
 //! Departs from these: an entry that holds a port on no shortest path to this receiver counts as a new
 //! flowlet (its port was another flow's, or the link has failed since).
 
-use super::chooser::Asked;
-use crate::config::FlowletConfig;
+use super::asked::{Asked, SwitchPlace, View};
+use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use eastwest_engine::random::{Stream, mix};
+use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
+
+/// Settings of flowlet routing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowletConfig {
+    /// A packet that comes later than this after the one before it begins a new flowlet.
+    pub gap: Span,
+    /// Entries of each switch's table, a power of two up to 65,536.
+    pub entries: u32,
+}
+
+impl BuiltIn for FlowletConfig {
+    const NAME: &'static str = "flowlet";
+    const DOC: &'static str = "at random for every burst of a flow (LetFlow, Vanini et al. 2017)";
+    const KEYS: &'static [&'static str] = &["flowlet_gap", "flowlet_entries"];
+
+    fn read(s: &mut Section) -> FlowletConfig {
+        const GAP: &str = "With flowlet: a longer pause in a flow begins a new burst; longer than paths \
+                           differ in delay (CONGA, Alizadeh et al. 2014: 500 us).";
+        const ENTRIES: &str = "With flowlet: entries of each switch's table, rounded up to a power of \
+                               two; flows that meet in one share it (CONGA: 65536).";
+        let gap = s.find(key("flowlet_gap", GAP).optional("500 us").range("0 s", "10 s"));
+        let entries: Option<u32> =
+            s.find(key("flowlet_entries", ENTRIES).optional("65536").range("1", "65536"));
+        FlowletConfig {
+            gap: gap.unwrap_or(Span::from_us(500)),
+            entries: entries.unwrap_or(1 << 16).next_power_of_two(),
+        }
+    }
+}
+
+impl RoutingSettings for FlowletConfig {
+    type Chooser = Flowlet;
+
+    fn start(&self, switches: u32, seed: u64) -> Flowlet {
+        let random = |switch| SwitchPlace { switch, seed }.random("flowlet");
+        Flowlet((0..switches).map(|switch| Flowlets::new(*self, random(switch))).collect())
+    }
+}
+
+/// A table for every switch.
+#[derive(Serialize, Deserialize)]
+pub struct Flowlet(Vec<Flowlets>);
+
+impl Chooser for Flowlet {
+    fn deals(&self) -> bool {
+        true
+    }
+
+    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        self.0[asked.switch as usize].choose(view().now, asked)
+    }
+}
 
 /// Entries that get memory together.
 const PAGE: usize = 256;
@@ -32,7 +85,7 @@ const UNUSED: Entry = Entry { at: Time::ZERO, link: u32::MAX };
 
 /// The table of a switch.
 #[derive(Serialize, Deserialize)]
-pub struct Flowlets {
+struct Flowlets {
     gap: Span,
     mask: u64,
     pages: Vec<Vec<Entry>>,
@@ -41,14 +94,14 @@ pub struct Flowlets {
 
 impl Flowlets {
     /// A table that has met no packet.
-    pub fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
+    fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
         let entries = config.entries.next_power_of_two() as usize;
         let pages = vec![Vec::new(); entries.div_ceil(PAGE)];
         Flowlets { gap: config.gap, mask: entries as u64 - 1, pages, stream }
     }
 
     /// The number of the port that a packet takes.
-    pub fn choose(&mut self, now: Time, asked: &Asked) -> usize {
+    fn choose(&mut self, now: Time, asked: &Asked) -> usize {
         let flow = u64::from(asked.flow_hash) | u64::from(asked.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;
         let page = &mut self.pages[place / PAGE];

@@ -1,39 +1,195 @@
 //! Which port a switch sends a packet to.
 //!
-//! A [`table`] holds, per switch and edge switch, the set of ports on shortest paths. Among several ports the choice is ECMP by the packet's
-//! five-tuple hash (mixed with a seed per switch, so that tiers choose independently), or one of those
-//! in [`chooser`], or follows an explicit route. Ports that weigh more stand in their set several times.
-//! Cables that are known to be down are left out of the tables; an explicit route over one of them gives
-//! way to the shortest paths.
+//! A [`table`] holds, per switch and edge switch, the set of ports on shortest paths. Among several ports
+//! chooses one member of the family below: a file each, with its settings, and a line of the list. ECMP
+//! goes by the packet's five-tuple hash (mixed with a seed per switch, so that tiers choose
+//! independently). Ports that weigh more stand in their set several times. Cables that are known to be
+//! down are left out of the tables; an explicit route over one of them gives way to the shortest paths.
 
 mod adaptive;
+mod asked;
 mod changes;
 mod chooser;
 mod custom;
 mod directions;
+mod ecmp;
+mod entry;
+mod equal_paths;
 mod explicit;
 mod flowlet;
+mod modulo;
 mod neighbours;
+mod round_robin;
+mod sets;
 mod shortest;
+mod spray;
 mod table;
 
-pub use adaptive::AdaptiveCounts;
-use adaptive::Snooped;
-pub use custom::{Choice, CustomRouting, CustomRoutingConfig, RoutingModel, SwitchPlace, View};
-pub use explicit::{EXPLICIT_BIT, MOST_ROUTES, RouteError};
-use serde::{Deserialize, Serialize};
+pub use adaptive::{AdaptiveConfig, AdaptiveCounts, Persistence};
+pub use asked::{SwitchPlace, View};
+pub use custom::{Choice, CustomRouting, CustomRoutingConfig, ReadRouting, RoutingModel};
+pub use ecmp::Ecmp;
+pub use entry::{ABSORBED, NO_ROUTE};
+pub use equal_paths::EqualPaths;
+pub use explicit::{EXPLICIT_BIT, ExplicitConfig, ExplicitRoute, MOST_ROUTES, RouteError};
+pub use flowlet::FlowletConfig;
+pub use modulo::Modulo;
+pub use round_robin::RoundRobin;
+pub use spray::SprayConfig;
+pub use table::bytes;
 
-use crate::config::{EqualPaths, RoutingConfig};
-use crate::dcb::Cnm;
+use crate::dcb::cnm::{Cnm, NOTE_HASH};
 use crate::topology::Graph;
-use chooser::{Asked, Chooser};
+use adaptive::Snooped;
+use asked::Asked;
+use chooser::{BuiltIn, Chooser as _, RoutingSettings};
 use eastwest_engine::random::mix;
+use eastwest_settings::{Entry, Section};
 use eastwest_types::{HostId, Time};
+use entry::{GROUP_BIT, LOCAL};
 use explicit::ExplicitRoutes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::slice::from_ref;
-pub use table::bytes;
 use table::{Table, columns};
+
+/// A built-in choice as scenarios name it.
+pub struct Named {
+    /// Its name.
+    pub name: &'static str,
+    /// One line of explanation.
+    pub doc: &'static str,
+    /// Keys that mean something with it only.
+    keys: &'static [&'static str],
+    read: fn(&mut Section) -> RoutingConfig,
+}
+
+/// Makes the settings, the choices and the list of names of the family, and hands each call on to the
+/// member. `$d` stands for the dollar sign of the macros that it makes.
+macro_rules! family {
+    ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
+        /// How switches choose among equal paths: its settings.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum RoutingConfig {
+            $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
+            /// One from outside.
+            Custom(CustomRoutingConfig),
+        }
+
+        /// The choice of all switches.
+        #[derive(Serialize, Deserialize)]
+        enum Chooser {
+            $($name(<$settings as RoutingSettings>::Chooser),)*
+            /// Runs with choices from outside are not written down.
+            #[serde(skip)]
+            Custom(custom::Custom),
+        }
+
+        /// The built-in choices.
+        pub const BUILT_IN: &[Named] = &[$(Named {
+            name: <$settings>::NAME,
+            doc: <$settings>::DOC,
+            keys: <$settings>::KEYS,
+            read: |s| RoutingConfig::$name(<$settings>::read(s)),
+        }),*];
+
+        impl RoutingConfig {
+            fn start(&self, switches: u32, seed: u64) -> Chooser {
+                match self {
+                    $(RoutingConfig::$name(c) => Chooser::$name(c.start(switches, seed)),)*
+                    RoutingConfig::Custom(c) => Chooser::Custom(c.start(switches, seed)),
+                }
+            }
+        }
+
+        /// Hands a call on to the settings or to the choice.
+        macro_rules! member {
+            ($d family:ident, $d this:ident, $d member:ident => $d call:expr) => {
+                match $d this {
+                    $($d family::$name($d member) => $d call,)*
+                    $d family::Custom($d member) => $d call,
+                }
+            };
+        }
+    };
+}
+
+family! {
+    $
+    Ecmp(Ecmp),
+    RoundRobin(RoundRobin),
+    Explicit(ExplicitConfig),
+    Modulo(Modulo),
+    Spray(SprayConfig),
+    Flowlet(FlowletConfig),
+    Adaptive(AdaptiveConfig),
+}
+
+impl RoutingConfig {
+    /// Whether all packets of a flow take one path, which is known before the first.
+    pub fn is_per_flow(&self) -> bool {
+        member!(RoutingConfig, self, c => c.is_per_flow())
+    }
+
+    /// Whether ports can have weights.
+    pub fn weighs(&self) -> bool {
+        member!(RoutingConfig, self, c => c.weighs())
+    }
+
+    /// Whether it looks at queues, so that ports must know theirs at every moment.
+    pub(crate) fn looks_at_queues(&self) -> bool {
+        member!(RoutingConfig, self, c => c.looks_at_queues())
+    }
+}
+
+impl chooser::Chooser for Chooser {
+    fn goes_by_hash(&self) -> bool {
+        member!(Chooser, self, c => c.goes_by_hash())
+    }
+
+    fn deals(&self) -> bool {
+        member!(Chooser, self, c => c.deals())
+    }
+
+    fn choose<'f>(
+        &mut self,
+        asked: &Asked,
+        turn: &mut u32,
+        view: impl FnOnce() -> View<'f>,
+    ) -> usize {
+        member!(Chooser, self, c => c.choose(asked, turn, view))
+    }
+
+    fn possible<'m>(&self, dst: HostId, members: &'m [u32]) -> &'m [u32] {
+        member!(Chooser, self, c => c.possible(dst, members))
+    }
+}
+
+/// Reads how switches choose among equal paths, from `[fabric]`; `others` are choices from outside.
+pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
+    let built_in = BUILT_IN.iter().map(|named| (named.name, Ok(named), named.doc));
+    let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(others).collect();
+    let doc = "How switches choose among equal paths.";
+    let chosen = s.open_choice("routing", doc, Some(Ecmp::NAME), &choices);
+    let mut routing = chosen.err().map(|entry| {
+        let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
+        RoutingConfig::Custom(CustomRoutingConfig(model))
+    });
+    for named in BUILT_IN {
+        let own = (named.read)(s);
+        if chosen.is_ok_and(|chosen| chosen.name == named.name) {
+            routing = Some(own);
+            continue;
+        }
+        for key in named.keys {
+            if s.has(key) && s.good(&[key]) {
+                s.wrong(key, format!("means something only with routing = \"{}\"", named.name));
+            }
+        }
+    }
+    routing.unwrap_or(RoutingConfig::Ecmp(Ecmp))
+}
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -43,26 +199,6 @@ struct Attachment {
     /// The link down to it.
     down: u32,
 }
-
-/// A set of equal ports.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Group {
-    first: u32,
-    count: u32,
-    /// The next one in turn.
-    turn: u32,
-}
-
-/// An entry of the table is a link, or a group where this bit is set, or one of the two below.
-const GROUP_BIT: u32 = 1 << 31;
-/// The host hangs on this switch.
-const LOCAL: u32 = GROUP_BIT - 1;
-/// No path; no link has this number.
-pub const NO_ROUTE: u32 = u32::MAX;
-/// A notification that has done its work; no link has this number.
-pub const ABSORBED: u32 = u32::MAX - 1;
-/// [`eastwest_types::Packet::hash`] of congestion notifications, at which switches look.
-pub const NOTE_HASH: u16 = u16::MAX;
 
 /// The routes of a fabric.
 #[derive(Serialize, Deserialize)]
@@ -89,21 +225,21 @@ impl Routing {
         seed: u64,
     ) -> Result<Routing, RouteError> {
         let explicit = match config {
-            RoutingConfig::Explicit(routes) => Some(ExplicitRoutes::build(graph, routes)?),
+            RoutingConfig::Explicit(c) => Some(ExplicitRoutes::build(graph, &c.0)?),
             _ => None,
         };
         let salt = |switch| {
             let switch = if equal_paths.same_hash { 0 } else { switch };
             mix(seed ^ mix(u64::from(switch))) as u32
         };
-        let chooser = Chooser::new(config, graph.switches(), seed);
+        let chooser = config.start(graph.switches(), seed);
         let weights = weights_of(graph, equal_paths);
         let routing = Routing {
             attachments: attachments(graph, &|_| true),
             table: Table::build(graph, &weights, &|_| true),
             salts: (0..graph.switches()).map(salt).collect(),
             weights,
-            chooses: !matches!(chooser, Chooser::Hash),
+            chooses: !chooser.goes_by_hash(),
             chooser,
             explicit,
         };
@@ -143,11 +279,7 @@ impl Routing {
         match *entry {
             LOCAL => from_ref(&at.down),
             group if group & GROUP_BIT != 0 => {
-                let members = self.table.members_of(group);
-                match self.chooser {
-                    Chooser::Modulo => from_ref(&members[chooser::modulo(dst, members.len())]),
-                    _ => members,
-                }
+                self.chooser.possible(dst, self.table.members_of(group))
             }
             _ => from_ref(entry),
         }
@@ -323,8 +455,11 @@ fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AdaptiveConfig, CableConfig, ExplicitRoute, FlowletConfig, Topology};
     use crate::pool::Stored;
+    use crate::routing::adaptive::AdaptiveConfig;
+    use crate::routing::explicit::ExplicitRoute;
+    use crate::routing::flowlet::FlowletConfig;
+    use crate::topology::{CableConfig, Topology};
     use eastwest_types::{Packet, Rate, Span, Time};
     use std::sync::Arc;
 
@@ -361,10 +496,10 @@ mod tests {
         let graph = fat_tree();
         let gap = Span::from_us(500);
         for config in [
-            RoutingConfig::Ecmp,
-            RoutingConfig::RoundRobin,
-            RoutingConfig::Spray,
-            RoutingConfig::Modulo,
+            RoutingConfig::Ecmp(Ecmp),
+            RoutingConfig::RoundRobin(RoundRobin),
+            RoutingConfig::Spray(SprayConfig),
+            RoutingConfig::Modulo(Modulo),
             RoutingConfig::Flowlet(FlowletConfig { gap, entries: 64 }),
             RoutingConfig::Adaptive(AdaptiveConfig {
                 timer: gap,
@@ -395,7 +530,7 @@ mod tests {
     #[test]
     fn ecmp_spreads_flows_over_all_cores_and_keeps_each_flow_on_one() {
         let graph = fat_tree();
-        let mut routing = build(&graph, &RoutingConfig::Ecmp).unwrap();
+        let mut routing = build(&graph, &RoutingConfig::Ecmp(Ecmp)).unwrap();
         let mut used = std::collections::BTreeMap::new();
         for flow in 0..4_000u64 {
             let hash = routing.flow_hash(HostId(0), HostId(15), flow);
@@ -421,7 +556,7 @@ mod tests {
     fn one_hash_at_every_tier_leaves_half_of_the_cores_idle() {
         let graph = fat_tree();
         let same = EqualPaths { same_hash: true, ..EqualPaths::default() };
-        let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp, &same, 1).unwrap();
+        let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp(Ecmp), &same, 1).unwrap();
         // whoever went left at the edge goes left again at the aggregation switch
         let used = cores(&graph, &mut routing);
         assert_eq!(used.keys().copied().collect::<Vec<_>>(), [32, 35], "{used:?}");
@@ -435,17 +570,17 @@ mod tests {
         let equal_paths = EqualPaths { weights, ..EqualPaths::default() };
         let left = |used: &BTreeMap<u32, u32>| used.range(..34).map(|(_, n)| n).sum::<u32>();
         let of = |config| Routing::build(&graph, &config, &equal_paths, 1).unwrap();
-        let by_hash = left(&cores(&graph, &mut of(RoutingConfig::Ecmp)));
+        let by_hash = left(&cores(&graph, &mut of(RoutingConfig::Ecmp(Ecmp))));
         assert!((2_880..3_120).contains(&by_hash), "{by_hash}");
-        assert_eq!(left(&cores(&graph, &mut of(RoutingConfig::RoundRobin))), 3_000);
-        let sprayed = left(&cores(&graph, &mut of(RoutingConfig::Spray)));
+        assert_eq!(left(&cores(&graph, &mut of(RoutingConfig::RoundRobin(RoundRobin)))), 3_000);
+        let sprayed = left(&cores(&graph, &mut of(RoutingConfig::Spray(SprayConfig))));
         assert!((2_880..3_120).contains(&sprayed) && sprayed != by_hash, "{sprayed}");
     }
 
     #[test]
     fn the_receiver_alone_decides_with_modulo() {
         let graph = fat_tree();
-        let mut routing = build(&graph, &RoutingConfig::Modulo).unwrap();
+        let mut routing = build(&graph, &RoutingConfig::Modulo(Modulo)).unwrap();
         for (from, to) in [(0, 14), (0, 15), (1, 14), (9, 3)] {
             let paths: Vec<_> =
                 (0..20).map(|h| walk(&graph, &mut routing, from, &packet(to, h))).collect();
@@ -480,7 +615,7 @@ mod tests {
         let graph = fat_tree();
         let config = RoutingConfig::Custom(CustomRoutingConfig(Arc::new(Next(0))));
         let mut custom = build(&graph, &config).unwrap();
-        let mut in_turn = build(&graph, &RoutingConfig::RoundRobin).unwrap();
+        let mut in_turn = build(&graph, &RoutingConfig::RoundRobin(RoundRobin)).unwrap();
         assert!(in_turn.deals() && !custom.deals());
         for from in [0, 3, 0, 9, 0, 4, 12] {
             let packet = packet(15, 77);
@@ -492,21 +627,31 @@ mod tests {
     #[test]
     fn explicit_routes_are_followed_and_others_use_ecmp() {
         let graph = fat_tree();
-        let free =
-            walk(&graph, &mut build(&graph, &RoutingConfig::Ecmp).unwrap(), 0, &packet(15, 0));
+        let free = walk(
+            &graph,
+            &mut build(&graph, &RoutingConfig::Ecmp(Ecmp)).unwrap(),
+            0,
+            &packet(15, 0),
+        );
         for core in 0..4u32 {
             let agg = core / 2;
             let via = vec![16, 24 + agg, 32 + core, 24 + 6 + agg, 16 + 7];
-            let config =
-                RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: via.clone() }]);
+            let config = RoutingConfig::Explicit(ExplicitConfig(vec![ExplicitRoute {
+                from: 0,
+                to: 15,
+                via: via.clone(),
+            }]));
             let mut routing = build(&graph, &config).unwrap();
             let hash = routing.flow_hash(HostId(0), HostId(15), 7);
             let path = walk(&graph, &mut routing, 0, &packet(15, hash));
             assert_eq!(path, [via, vec![15]].concat());
             assert_eq!(walk(&graph, &mut routing, 0, &packet(15, 0)), free);
         }
-        let gap =
-            RoutingConfig::Explicit(vec![ExplicitRoute { from: 0, to: 15, via: vec![16, 32] }]);
+        let gap = RoutingConfig::Explicit(ExplicitConfig(vec![ExplicitRoute {
+            from: 0,
+            to: 15,
+            via: vec![16, 32],
+        }]));
         assert!(build(&graph, &gap).is_err());
     }
 }

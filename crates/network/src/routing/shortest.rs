@@ -1,8 +1,8 @@
 //! Shortest paths in any graph: one breadth-first search per edge switch.
 
+use super::entry::{LOCAL, NO_ROUTE};
 use super::neighbours::Neighbours;
-use super::table::Sets;
-use super::{LOCAL, NO_ROUTE};
+use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 

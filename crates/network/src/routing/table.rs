@@ -14,10 +14,11 @@
 //! [`shortest`]: super::shortest
 
 use super::changes::Changes;
-use super::directions::{self, Directions};
+use super::directions::{self, Directions, towards};
+use super::entry::{GROUP_BIT, Group, LOCAL, NO_ROUTE};
 use super::neighbours::Neighbours;
+use super::sets::Sets;
 use super::shortest;
-use super::{GROUP_BIT, Group, LOCAL, NO_ROUTE};
 use crate::topology::Graph;
 use crate::topology::regular::Regular;
 use eastwest_engine::interrupt;
@@ -98,6 +99,10 @@ fn has_directions(regular: &Regular) -> bool {
 }
 
 impl Table {
+    fn new(Sets { groups, members, .. }: Sets, columns: u32, entries: Vec<u32>) -> Table {
+        Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
+    }
+
     /// Paths over the cables that are `usable`, by their numbers; links weigh 1 where `weights`, by link,
     /// does not say otherwise.
     pub fn build(
@@ -110,7 +115,7 @@ impl Table {
         let mut sets = Sets::new(weights);
         let Some(regular) = rule else {
             let entries = shortest::entries(&Neighbours::new(graph, usable), &edges, &mut sets);
-            return sets.into_table(edges.len() as u32, entries);
+            return Table::new(sets, edges.len() as u32, entries);
         };
         assert!(edges.iter().copied().eq(0..regular.edges()), "edge switches come first");
         let mut table = Table::by_direction(graph, regular, sets, usable);
@@ -139,7 +144,7 @@ impl Table {
                 changes.find(&down, columns, &entries, &mut sets)
             }
         };
-        let mut table = sets.into_table(columns, entries);
+        let mut table = Table::new(sets, columns, entries);
         (table.directions, table.changed) = (Some(Box::new(directions)), changed);
         table
     }
@@ -213,107 +218,17 @@ fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Se
     entries
 }
 
-/// The ports of a switch that lead to an edge switch while all cables are usable, in the order of links.
-pub fn towards(
-    directions: &Directions,
-    all: &Neighbours,
-    switch: u32,
-    edge: u32,
-    ports: &mut Vec<u32>,
-) {
-    let hops = directions.hops(switch, edge);
-    let closer = |&&(_, next): &&(u32, u32)| directions.hops(next, edge) + 1 == hops;
-    ports.clear();
-    ports.extend(all.of(switch).iter().filter(closer).map(|&(link, _)| link));
-}
-
-/// Sets of ports as they are found; equal ones share a group.
-pub struct Sets<'a> {
-    weights: &'a BTreeMap<u32, u32>,
-    groups: Vec<Group>,
-    members: Vec<u32>,
-    known: BTreeMap<Vec<u32>, u32>,
-}
-
-impl<'a> Sets<'a> {
-    fn new(weights: &'a BTreeMap<u32, u32>) -> Sets<'a> {
-        Sets { weights, groups: Vec::new(), members: Vec::new(), known: BTreeMap::new() }
-    }
-
-    /// The entry for a set of ports.
-    pub fn entry(&mut self, ports: &[u32]) -> u32 {
-        match *ports {
-            [] => NO_ROUTE,
-            [only] => only,
-            _ => {
-                if let Some(&entry) = self.known.get(ports) {
-                    return entry;
-                }
-                let first = self.members.len() as u32;
-                self.members.extend(repeated(ports, self.weights));
-                let count = self.members.len() as u32 - first;
-                self.groups.push(Group { first, count, turn: 0 });
-                let entry = GROUP_BIT | (self.groups.len() - 1) as u32;
-                self.known.insert(ports.to_vec(), entry);
-                entry
-            }
-        }
-    }
-
-    /// Takes a set and its entry for known.
-    pub fn remember(&mut self, ports: &[u32], entry: u32) {
-        self.known.insert(ports.to_vec(), entry);
-    }
-
-    /// Takes no set for known any more.
-    fn forget(&mut self) {
-        self.known.clear();
-    }
-
-    fn into_table(self, columns: u32, entries: Vec<u32>) -> Table {
-        let Sets { groups, members, .. } = self;
-        Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
-    }
-}
-
-/// Ports as often as their weights say, in lowest terms (the replication of WCMP: Zhou et al., EuroSys
-/// 2014): the choice among members stays one among equals. Copies of a port stand apart, for those who
-/// go by turns.
-fn repeated(ports: &[u32], weights: &BTreeMap<u32, u32>) -> Vec<u32> {
-    if weights.is_empty() {
-        return ports.to_vec();
-    }
-    let weight = |port: &u32| weights.get(port).copied().unwrap_or(1);
-    let divisor = ports.iter().map(weight).fold(0, greatest_common_divisor);
-    let times: Vec<(u32, u32)> = ports.iter().map(|p| (*p, weight(p) / divisor)).collect();
-    let most = times.iter().map(|t| t.1).max().unwrap_or(0);
-    (0..most).flat_map(|round| times.iter().filter(move |t| t.1 > round).map(|t| t.0)).collect()
-}
-
-fn greatest_common_divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{CableConfig, Topology};
     use crate::topology::torus;
     use crate::topology::xgft::Xgft;
+    use crate::topology::{CableConfig, Topology};
     use eastwest_engine::random::Stream;
     use eastwest_types::{Rate, Span};
     use std::collections::BTreeSet;
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(1) };
-
-    #[test]
-    fn ports_are_repeated_by_their_weights_in_lowest_terms() {
-        let weights = |list: &[(u32, u32)]| list.iter().copied().collect::<BTreeMap<_, _>>();
-        assert_eq!(repeated(&[4, 7, 9], &BTreeMap::new()), [4, 7, 9]);
-        assert_eq!(repeated(&[4, 7], &weights(&[(4, 30), (7, 10)])), [4, 7, 4, 4]);
-        assert_eq!(repeated(&[4, 7], &weights(&[(4, 64), (7, 64)])), [4, 7]);
-        assert_eq!(repeated(&[4, 7, 9], &weights(&[(7, 2), (1, 9)])), [4, 7, 9, 7]);
-    }
 
     fn regular_fabrics() -> Vec<Graph> {
         let xgft = |children: &[u32], parents: &[u32]| {
@@ -368,7 +283,7 @@ mod tests {
         let mut sets = Sets::new(weights);
         let neighbours = Neighbours::new(graph, usable);
         let entries = shortest::entries(&neighbours, &edges, &mut sets);
-        let searched = sets.into_table(edges.len() as u32, entries);
+        let searched = Table::new(sets, edges.len() as u32, entries);
         let regular = graph.regular.as_ref().expect("a regular fabric");
         let table = Table::by_direction(graph, regular, Sets::new(weights), usable);
         let expected = all_ports(&searched, graph.switches());

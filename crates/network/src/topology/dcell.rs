@@ -7,8 +7,8 @@
 //! with the host `h…` behind it: the cable between them is the server's inside. Routing is by shortest
 //! paths, not DCellRouting, whose paths are up to a few hops longer.
 
-use super::number;
-use crate::config::{CableConfig, Topology};
+use super::description::{CableConfig, Topology};
+use super::graph::number;
 use eastwest_engine::interrupt;
 
 /// Servers and mini-switches of a DCell of this level.

@@ -2,8 +2,8 @@
 //! `k/2` edge and `k/2` aggregation switches, joined by `(k/2)²` cores. The number of hosts on an
 //! edge switch is free, so that it can be over-subscribed.
 
-use super::{Cable, Graph};
-use crate::config::Topology;
+use super::description::Topology;
+use super::graph::{Cable, Graph};
 use eastwest_engine::interrupt;
 
 /// Lays out [`Topology::FatTree`].

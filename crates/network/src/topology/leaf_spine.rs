@@ -1,7 +1,7 @@
 //! Leaf–spine: a folded Clos network of two tiers. Hosts `h0…` are numbered leaf by leaf.
 
-use super::{Cable, Graph};
-use crate::config::Topology;
+use super::description::Topology;
+use super::graph::{Cable, Graph};
 use eastwest_engine::interrupt;
 
 /// Lays out [`Topology::LeafSpine`].

@@ -6,8 +6,10 @@
 )]
 
 pub mod dcell;
+mod description;
 pub mod dumbbell;
 mod fat_tree;
+mod graph;
 mod leaf_spine;
 pub mod regular;
 #[cfg(test)]
@@ -16,50 +18,14 @@ pub mod torus;
 pub mod two_groups;
 pub mod xgft;
 
-use crate::config::{CableConfig, Topology};
-use regular::Regular;
-use serde::{Deserialize, Serialize};
-
-/// A cable between two nodes, hosts first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cable {
-    /// One end; a host where the cable has one.
-    pub a: u32,
-    /// The other end.
-    pub b: u32,
-    /// Rate and delay, both directions.
-    pub config: CableConfig,
-    /// Tier names of the direction a → b and of b → a, for tables.
-    #[serde(with = "eastwest_types::name")]
-    pub tiers: (&'static str, &'static str),
-}
-
-/// Nodes are numbered hosts first, then switches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Graph {
-    /// Names of all nodes.
-    pub names: Vec<String>,
-    /// How many of them are hosts.
-    pub hosts: u32,
-    /// All cables; link `2i` is cable `i` from `a` to `b`, link `2i + 1` the other direction.
-    pub cables: Vec<Cable>,
-    /// The rule by which they are laid out, if there is one.
-    pub regular: Option<Regular>,
-}
-
-/// A number or count of nodes in the form that graphs have it.
-///
-/// # Panics
-///
-/// Panics where 32 bits do not hold it: who reads a scenario bounds the fabric far below that.
-fn number(nodes: impl TryInto<u32>) -> u32 {
-    nodes.try_into().unwrap_or_else(|_| panic!("a fabric has fewer than 2^32 nodes"))
-}
+pub use description::{CableConfig, Topology};
+use graph::number;
+pub use graph::{Cable, Graph};
 
 impl Graph {
     /// Lays out a topology.
     pub fn build(topology: &Topology) -> Graph {
-        let regular = Regular::of(topology);
+        let regular = topology.regular();
         let graph = match topology {
             Topology::LeafSpine { .. } => leaf_spine::build(topology),
             Topology::Star { hosts, host } => star(*hosts, *host),
@@ -80,20 +46,6 @@ impl Graph {
             }
         };
         Graph { regular, ..graph }
-    }
-
-    /// Number of switches.
-    pub fn switches(&self) -> u32 {
-        number(self.names.len()) - self.hosts
-    }
-
-    /// For every host the switch (counted from 0 among switches) it hangs on; `u32::MAX` without cable.
-    pub fn edge_of_host(&self) -> Vec<u32> {
-        let mut edge = vec![u32::MAX; self.hosts as usize];
-        for cable in self.cables.iter().filter(|c| c.a < self.hosts) {
-            edge[cable.a as usize] = cable.b.saturating_sub(self.hosts);
-        }
-        edge
     }
 }
 

@@ -1,7 +1,7 @@
 //! Properties of topologies for tests: distances, numbers of shortest paths, cuts.
 
 use super::Graph;
-use crate::config::Topology;
+use super::description::Topology;
 use std::collections::VecDeque;
 
 /// A graph as lists of neighbours.

@@ -5,9 +5,9 @@
 //! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
 //! dimension.
 
-use super::number;
+use super::description::{CableConfig, Topology};
+use super::graph::number;
 use super::regular::Regular;
-use crate::config::{CableConfig, Topology};
 use eastwest_engine::interrupt;
 
 /// Switches of the grid.

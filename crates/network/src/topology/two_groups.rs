@@ -19,7 +19,7 @@
 //! receivers meet on `far0 -> right`. The other way round likewise on `near0 -> left`. There are p² shortest
 //! paths between the groups, p of them disjoint between `left` and `right`.
 
-use crate::config::{CableConfig, Topology};
+use super::description::{CableConfig, Topology};
 
 /// Switches.
 pub fn switches(paths: u32) -> u64 {
@@ -60,8 +60,7 @@ mod tests {
     use super::super::Graph;
     use super::super::shape::Shape;
     use super::*;
-    use crate::config::{EqualPaths, RoutingConfig};
-    use crate::routing::Routing;
+    use crate::routing::{EqualPaths, Modulo, Routing, RoutingConfig};
     use eastwest_types::{HostId, Rate, Span};
     use std::collections::BTreeMap;
 
@@ -70,7 +69,7 @@ mod tests {
     /// How many of the flows between all hosts static routing puts on each port between switches.
     fn loads(hosts_per_group: u32, paths: u32) -> BTreeMap<(String, String), u32> {
         let graph = Graph::build(&build(hosts_per_group, paths, CABLE, CABLE));
-        let config = (RoutingConfig::Modulo, EqualPaths::default());
+        let config = (RoutingConfig::Modulo(Modulo), EqualPaths::default());
         let routing = Routing::build(&graph, &config.0, &config.1, 1).expect("routes");
         let mut loads = BTreeMap::new();
         let edges = graph.edge_of_host();

@@ -10,9 +10,9 @@
 //! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
 //! up, each in the order of the digit in which their ends differ.
 
-use super::number;
-use super::regular::Regular;
-use crate::config::{CableConfig, Topology};
+use super::description::{CableConfig, Topology};
+use super::graph::number;
+use super::regular::{Level, Regular};
 use eastwest_engine::interrupt;
 
 /// The shape: for each level from the hosts up, children of its nodes and parents of those below.
@@ -49,6 +49,18 @@ impl Xgft {
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
     }
 
+    /// The rule by which its switches are joined; the caller has looked at its size.
+    fn regular(&self) -> Regular {
+        let (mut alike, mut edges) = (1, 1);
+        let level = |(level, (&children, &parents)): (usize, (&u32, &u32))| {
+            alike *= parents;
+            edges *= if level == 0 { 1 } else { children };
+            Level { switches: number(self.nodes(level + 1)), alike, edges }
+        };
+        let levels = self.children.iter().zip(&self.parents).enumerate();
+        Regular::Tree(levels.map(level).collect())
+    }
+
     /// Lays it out; the caller has looked at its size.
     pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
         let levels = self.children.len();
@@ -72,7 +84,7 @@ impl Xgft {
             }
             below = above;
         }
-        Topology::Graph { hosts, switches, cables, regular: Some(Regular::of_xgft(self)) }
+        Topology::Graph { hosts, switches, cables, regular: Some(self.regular()) }
     }
 }
 

@@ -5,12 +5,14 @@
 //! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
 //! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
 
-use eastwest_network::config::{CableConfig, PortSet, SchedulerConfig};
+use eastwest_network::config::PortSet;
 use eastwest_network::dcb::pfc::{Wire, headroom, reaction};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::{EnergyConfig, LinkPolicy};
 use eastwest_network::queue::QueueConfig;
 use eastwest_network::queue::Room;
+use eastwest_network::scheduler::SchedulerConfig;
+use eastwest_network::topology::CableConfig;
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity, Ratio};
 use eastwest_settings::reader::{Section, key};

@@ -5,7 +5,7 @@
 //! come to 100. They become the weights of deficit round robin in their smallest whole numbers, so that
 //! turns are short: 50 and 50 % are turns of one packet each.
 
-use eastwest_network::config::PortClass;
+use eastwest_network::scheduler::PortClass;
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};

@@ -8,9 +8,9 @@
 use super::fabric::Fabric;
 use super::nodes::Nodes;
 use super::places::{self, Places};
-use eastwest_network::config::Topology;
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::topology::Graph;
+use eastwest_network::topology::Topology;
 use eastwest_settings::narrow::whole_part;
 use eastwest_settings::quantity::{Fraction, Ratio};
 use eastwest_settings::reader::{Section, key};

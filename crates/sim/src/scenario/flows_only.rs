@@ -3,8 +3,8 @@
 use super::checked::Scenario;
 use super::fidelity::Fidelity;
 use super::workload::spec::{WorkloadKind, WorkloadSpec};
-use eastwest_network::config::{RoutingConfig, SchedulerConfig};
 use eastwest_network::queue::QueueConfig;
+use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_settings::reader::Section;
 
 /// What a scenario asks for that needs packets, as the key's name and what to do.
@@ -12,10 +12,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];
     let own_queue = queues.iter().any(|q| matches!(q, QueueConfig::Custom(_)));
-    let per_packet = !matches!(
-        f.routing,
-        RoutingConfig::Ecmp | RoutingConfig::Modulo | RoutingConfig::Explicit(_)
-    );
+    let per_packet = !f.routing.is_per_flow();
     let datagrams = |w: &WorkloadSpec| match &w.kind {
         WorkloadKind::Datagrams(_) | WorkloadKind::Ethernet(_) => true,
         WorkloadKind::Mpi(c) => c.frame.is_some(),

@@ -1,7 +1,7 @@
 //! Fabrics of any shape, from a file of hosts, switches and cables.
 
 use super::files::{Context, Files};
-use eastwest_network::config::{CableConfig, Topology};
+use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::Problem;
 use eastwest_settings::quantity::{FileName, Name, Quantity};

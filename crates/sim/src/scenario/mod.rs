@@ -49,5 +49,4 @@ pub use measure::{
 pub use nodes::{Nodes, racks};
 pub use read::read;
 pub use reference::{reference_page, rows_with, schema};
-pub(crate) use routes::ROUTINGS;
 pub use workload::spec::{WorkloadKind, WorkloadSpec};

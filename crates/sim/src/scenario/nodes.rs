@@ -10,7 +10,7 @@
 //! Aggregation switch `j` of a pod of a fat tree is joined to cores `j·k/2 … (j+1)·k/2 − 1`.
 
 use eastwest_engine::interrupt;
-use eastwest_network::config::Topology;
+use eastwest_network::topology::Topology;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::nearest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,8 +227,8 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_network::config::CableConfig;
     use eastwest_network::footprint::Sizes;
+    use eastwest_network::topology::CableConfig;
     use eastwest_types::{Rate, Span};
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::ZERO };

@@ -4,8 +4,8 @@
 use super::dscp::Dscp;
 use super::ets;
 use crate::mechanisms::Mechanisms;
-use eastwest_network::config::{PortClass, SchedulerConfig};
 use eastwest_network::queue::{self, Ports, QueueConfig, Room};
+use eastwest_network::scheduler::{PortClass, SchedulerConfig};
 use eastwest_network::shared_buffer::SharedBufferConfig;
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};

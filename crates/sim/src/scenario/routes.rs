@@ -6,15 +6,12 @@
 
 use super::files::{Context, Files};
 use super::nodes::{MAX_HOPS, Nodes};
-use crate::mechanisms::Mechanisms;
-use eastwest_network::config::{
-    AdaptiveConfig, EqualPaths, ExplicitRoute, FlowletConfig, Persistence, RoutingConfig,
+use eastwest_network::routing::{
+    self, EqualPaths, ExplicitConfig, ExplicitRoute, MOST_ROUTES, RoutingConfig,
 };
-use eastwest_network::routing::{CustomRoutingConfig, MOST_ROUTES};
 use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{FileName, Name, Quantity};
-use eastwest_settings::reader::{Choice, Section, key};
-use eastwest_types::Span;
+use eastwest_settings::reader::{Section, key};
 use std::collections::BTreeSet;
 use std::io::Read;
 
@@ -23,108 +20,6 @@ const MOST_FILE_BYTES: u64 = 64 << 20;
 /// Most ports with a weight of their own.
 const MOST_WEIGHTS: usize = 100_000;
 
-/// The built-in choices among equal paths.
-pub const ROUTINGS: &[Choice<RoutingConfig>] = &[
-    ("ecmp", RoutingConfig::Ecmp, "per flow, by a seeded hash of the five-tuple (RFC 2992)"),
-    ("round-robin", RoutingConfig::RoundRobin, "per packet, in turn"),
-    (
-        "explicit",
-        RoutingConfig::Explicit(Vec::new()),
-        "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs",
-    ),
-    (
-        "modulo",
-        RoutingConfig::Modulo,
-        "static: of n ports the one with the number of the receiving host modulo n",
-    ),
-    ("spray", RoutingConfig::Spray, "per packet, at random"),
-    (
-        "flowlet",
-        RoutingConfig::Flowlet(FlowletConfig { gap: Span::ZERO, entries: 1 }),
-        "at random for every burst of a flow (LetFlow, Vanini et al. 2017)",
-    ),
-    (
-        "adaptive",
-        RoutingConfig::Adaptive(AdaptiveConfig {
-            timer: Span::ZERO,
-            ageing: false,
-            persistence: None,
-        }),
-        "as modulo, and around congestion that passing notifications of QCN tell of (Minkenberg et al. \
-         2009)",
-    ),
-];
-
-/// Settings of single choices, where the file gives them.
-struct Settings {
-    gap: Option<Span>,
-    entries: Option<u32>,
-    timer: Option<Span>,
-    ageing: Option<bool>,
-    persist_cnms: Option<u32>,
-    persist_time: Option<Span>,
-}
-
-impl Settings {
-    fn read(s: &mut Section) -> Settings {
-        const GAP: &str = "With flowlet: a longer pause in a flow begins a new burst; longer than paths \
-                           differ in delay (CONGA, Alizadeh et al. 2014: 500 us).";
-        const ENTRIES: &str = "With flowlet: entries of each switch's table, rounded up to a power of \
-                               two; flows that meet in one share it (CONGA: 65536).";
-        const TIMER: &str = "With adaptive: a port counts as congested for a receiver for so long after \
-                             the latest notification (Gusat et al. 2009: 250 ms).";
-        const AGEING: &str = "With adaptive: the severity of a marked port, its latest feedback, falls \
-                              linearly with its age, to nothing after adaptive_timer.";
-        const CNMS: &str = "With adaptive: where all ports for a receiver are marked, the flow takes the \
-                            least severe one, and the switch ends so many notifications about it before \
-                            one goes on to the source (Gusat et al. 2009: \"if the hotspot persists\").";
-        const TIME: &str = "The same, for so long after that port was taken; with both, whichever is \
-                            over first.";
-        const AT_ONCE: &str = "none: where all ports are marked, each goes on";
-        Settings {
-            gap: s.find(key("flowlet_gap", GAP).optional("500 us").range("0 s", "10 s")),
-            entries: s.find(key("flowlet_entries", ENTRIES).optional("65536").range("1", "65536")),
-            timer: s.find(key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s")),
-            ageing: s.find(key("adaptive_ageing", AGEING).optional("false: it stays as told")),
-            persist_cnms: s
-                .find(key("adaptive_persist_cnms", CNMS).optional(AT_ONCE).range("0", "1000000")),
-            persist_time: s
-                .find(key("adaptive_persist_time", TIME).optional(AT_ONCE).range("0 s", "1000 s")),
-        }
-    }
-
-    /// The choice with its settings; those of others are refused.
-    fn complete(&self, s: &mut Section, routing: RoutingConfig) -> RoutingConfig {
-        let flowlet = matches!(routing, RoutingConfig::Flowlet(_));
-        let adaptive = matches!(routing, RoutingConfig::Adaptive(_));
-        for (name, given, fits, of) in [
-            ("flowlet_gap", self.gap.is_some(), flowlet, "flowlet"),
-            ("flowlet_entries", self.entries.is_some(), flowlet, "flowlet"),
-            ("adaptive_timer", self.timer.is_some(), adaptive, "adaptive"),
-            ("adaptive_ageing", self.ageing.is_some(), adaptive, "adaptive"),
-            ("adaptive_persist_cnms", self.persist_cnms.is_some(), adaptive, "adaptive"),
-            ("adaptive_persist_time", self.persist_time.is_some(), adaptive, "adaptive"),
-        ] {
-            if given && !fits {
-                s.wrong(name, format!("means something only with routing = \"{of}\""));
-            }
-        }
-        match routing {
-            RoutingConfig::Flowlet(_) => RoutingConfig::Flowlet(FlowletConfig {
-                gap: self.gap.unwrap_or(Span::from_us(500)),
-                entries: self.entries.unwrap_or(1 << 16).next_power_of_two(),
-            }),
-            RoutingConfig::Adaptive(_) => RoutingConfig::Adaptive(AdaptiveConfig {
-                timer: self.timer.unwrap_or(Span::from_ms(250)),
-                ageing: self.ageing.unwrap_or(false),
-                persistence: (self.persist_cnms.is_some() || self.persist_time.is_some())
-                    .then_some(Persistence { cnms: self.persist_cnms, time: self.persist_time }),
-            }),
-            other => other,
-        }
-    }
-}
-
 /// Reads how switches choose among equal paths.
 pub fn read(
     s: &mut Section,
@@ -132,8 +27,7 @@ pub fn read(
     context: &Context,
     files: &mut Files,
 ) -> (RoutingConfig, EqualPaths) {
-    let routing = read_choice(s, &context.mechanisms);
-    let settings = Settings::read(s);
+    let routing = routing::read(s, &context.mechanisms.routing);
     let same_hash: Option<bool> = s.find(
         key(
             "same_hash",
@@ -158,13 +52,8 @@ pub fn read(
     if s.describing() {
         return (routing, EqualPaths::default());
     }
-    let routing = settings.complete(s, routing);
     let weights: Vec<_> = weights.into_iter().flatten().collect();
-    let weighs = !matches!(
-        routing,
-        RoutingConfig::Modulo | RoutingConfig::Adaptive(_) | RoutingConfig::Custom(_)
-    );
-    if !weights.is_empty() && !weighs {
+    if !weights.is_empty() && !routing.weighs() {
         s.wrong("weight", "ports have no weight with a routing that goes by their numbers");
     }
     let mut seen = BTreeSet::new();
@@ -176,20 +65,6 @@ pub fn read(
     let equal_paths = EqualPaths { same_hash: same_hash.unwrap_or(false), weights };
     let routes = listed.into_iter().flatten().chain(file.unwrap_or_default()).collect();
     (with_routes(s, routing, routes, nodes), equal_paths)
-}
-
-fn read_choice(s: &mut Section, mechanisms: &Mechanisms) -> RoutingConfig {
-    let built_in = ROUTINGS.iter().map(|(name, routing, doc)| (*name, Ok(routing), *doc));
-    let others = mechanisms.routing.iter().map(|entry| (entry.name, Err(entry), entry.doc));
-    let choices: Vec<_> = built_in.chain(others).collect();
-    let doc = "How switches choose among equal paths.";
-    match s.open_choice("routing", doc, Some("ecmp"), &choices) {
-        Ok(routing) => routing.clone(),
-        Err(entry) => {
-            let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
-            RoutingConfig::Custom(CustomRoutingConfig(model))
-        }
-    }
 }
 
 /// Gives an explicit routing its routes.
@@ -217,7 +92,7 @@ fn with_routes(
     if routes.len() > MOST_ROUTES {
         s.wrong("routes", format!("there are {} routes; at most {MOST_ROUTES}", routes.len()));
     }
-    RoutingConfig::Explicit(routes)
+    RoutingConfig::Explicit(ExplicitConfig(routes))
 }
 
 fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)> {
@@ -399,8 +274,8 @@ mod tests {
     use super::*;
     use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
-    use eastwest_network::config::{CableConfig, Topology};
-    use eastwest_types::Rate;
+    use eastwest_network::topology::{CableConfig, Topology};
+    use eastwest_types::{Rate, Span};
 
     const GOOD: &str = "to,from,via\nh2,h0,leaf0 spine1 leaf1\n h0 ,h3, leaf1  spine0 leaf0 \n";
 

@@ -2,8 +2,8 @@
 //! dumbbell, two groups of hosts.
 
 use super::cables::{read_host_cable, read_uplink_cable};
-use eastwest_network::config::{CableConfig, Topology};
 use eastwest_network::topology::xgft::Xgft;
+use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
-    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_network::topology::{CableConfig, Topology};
     use eastwest_types::Rate;
 
     const GOOD: &str =

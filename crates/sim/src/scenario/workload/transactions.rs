@@ -312,7 +312,7 @@ fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_network::config::{CableConfig, Topology};
+    use eastwest_network::topology::{CableConfig, Topology};
     use eastwest_types::Rate;
 
     #[test]

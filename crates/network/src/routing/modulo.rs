@@ -1,0 +1,55 @@
+//! By the receiver: of n ports the one with number d mod n, d the number of the receiving host: static, and
+//! the same for all who send to d (the routing of Gusat et al., *Benchmarking the Ethernet-Federated
+//! Datacenter*, 2009).
+
+use super::asked::{Asked, View};
+use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use eastwest_settings::Section;
+use eastwest_types::HostId;
+use serde::{Deserialize, Serialize};
+use std::slice::from_ref;
+
+/// Settings, of which there are none, and the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Modulo;
+
+/// The number among `ports` ports that static routing takes to a host.
+pub fn modulo(dst: HostId, ports: usize) -> usize {
+    dst.0 as usize % ports
+}
+
+impl BuiltIn for Modulo {
+    const NAME: &'static str = "modulo";
+    const DOC: &'static str =
+        "static: of n ports the one with the number of the receiving host modulo n";
+
+    fn read(_: &mut Section) -> Modulo {
+        Modulo
+    }
+}
+
+impl RoutingSettings for Modulo {
+    type Chooser = Modulo;
+
+    fn start(&self, _switches: u32, _seed: u64) -> Modulo {
+        Modulo
+    }
+
+    fn is_per_flow(&self) -> bool {
+        true
+    }
+
+    fn weighs(&self) -> bool {
+        false
+    }
+}
+
+impl Chooser for Modulo {
+    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        modulo(asked.dst, asked.members.len())
+    }
+
+    fn possible<'m>(&self, dst: HostId, members: &'m [u32]) -> &'m [u32] {
+        from_ref(&members[modulo(dst, members.len())])
+    }
+}

@@ -1,0 +1,38 @@
+//! In turn: each switch deals packets for one edge switch to the ports one after the other.
+
+use super::asked::{Asked, View};
+use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use eastwest_settings::Section;
+use serde::{Deserialize, Serialize};
+
+/// Settings, of which there are none, and the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundRobin;
+
+impl BuiltIn for RoundRobin {
+    const NAME: &'static str = "round-robin";
+    const DOC: &'static str = "per packet, in turn";
+
+    fn read(_: &mut Section) -> RoundRobin {
+        RoundRobin
+    }
+}
+
+impl RoutingSettings for RoundRobin {
+    type Chooser = RoundRobin;
+
+    fn start(&self, _switches: u32, _seed: u64) -> RoundRobin {
+        RoundRobin
+    }
+}
+
+impl Chooser for RoundRobin {
+    fn deals(&self) -> bool {
+        true
+    }
+
+    fn choose<'f>(&mut self, asked: &Asked, turn: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        *turn = if *turn as usize + 1 == asked.members.len() { 0 } else { *turn + 1 };
+        *turn as usize
+    }
+}
